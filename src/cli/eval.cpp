@@ -2,6 +2,7 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <map>
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -84,25 +85,37 @@ data::Dataset part_of_worker(const data::Dataset& dataset, const Cluster& cluste
   return dataset.view(first_of(cluster.worker), first_of(cluster.worker + 1) - first_of(cluster.worker));
 }
 
-/// Additions to the event's JSON if the model predicts classes: each worker predicts its part. Called by every worker.
+/// Additions to the event's JSON if the model predicts classes: each worker predicts its part. Of several outputs, each
+/// has its figures below `outputs`. Called by every worker.
 nlohmann::ordered_json classes_json(const CheckedConfiguration& checked, const Run& run, data::Split split) {
-  const OutputMeaning meaning = output_meaning(checked, run.adapted.classes);
-  if (!meaning.tells_classes()) return nlohmann::ordered_json::object();
-  if (const std::string why = why_not_counted(meaning); !why.empty()) {
-    spdlog::info("the figures of each class are left out: {}", why);
-    return nlohmann::ordered_json::object();
+  const std::vector<OutputMeaning> meanings = output_meanings(checked, &run.adapted);
+  std::map<std::size_t, ClassReport> reports;
+  for (std::size_t i = 0; i < meanings.size(); ++i) {
+    if (!meanings[i].tells_classes()) continue;
+    if (const std::string why = why_not_counted(meanings[i]); !why.empty()) {
+      spdlog::info("the figures of each class{} are left out: {}", checked.of_output(i), why);
+    } else {
+      reports.emplace(i, ClassReport(meanings[i]));
+    }
   }
-  ClassReport report(meaning);
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  if (reports.empty()) return json;
   const data::Dataset part = part_of_worker(run.split(split)->dataset(), run.strategy->topology().cluster);
   const StoredTensors weights = copy_weights(run.strategy->variables());
   if (part.rows() > 0) {
     predict_classes(
-        checked, meaning, part, run.adapted,
+        checked, meanings, part, run.adapted,
         [&](const VariableStore& variables) { load_weights(weights, "the weights", variables); },
-        [&](std::int64_t, std::int64_t label, std::span<const float> prediction) { report.add(label, prediction); });
+        [&](std::size_t output, std::int64_t, std::int64_t label, std::span<const float> prediction) {
+          if (const auto found = reports.find(output); found != reports.end()) found->second.add(label, prediction);
+        });
   }
-  report.add_up(run.strategy->workers());
-  return report.to_json();
+  for (auto& [number, report] : reports) {
+    report.add_up(run.strategy->workers());
+    if (meanings[number].name.empty()) return report.to_json();
+    json["outputs"][meanings[number].name] = report.to_json();
+  }
+  return json;
 }
 
 /// With a progress line if `shows_progress`.

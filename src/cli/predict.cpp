@@ -66,13 +66,11 @@ data::Dataset read_examples(const PredictArguments& arguments, const CheckedConf
     if (!data::has_wildcards(*arguments.data) && !fs::exists(*arguments.data)) {
       throw Error(fmt::format("--data {}: there is no such file or folder; check the path", *arguments.data));
     }
-    const data::OneHot* const one_hot = data::find_one_hot(values.data.preprocessing);
     return data::read_new(data::new_source(*arguments.data, values.data), adapted ? *adapted : data::Adapted{},
-                          one_hot != nullptr ? one_hot->depth.value : 0, checked.input, values.data.on_bad_example,
-                          feeder_options(values).ahead.threads);
+                          checked.wanted(), values.data.on_bad_example, feeder_options(values).ahead.threads);
   }
   require_data_files(checked, {arguments.split});
-  auto loaded = data::load(values.data, values.seed, checked.wanted_input(), arguments.split, adapted);
+  auto loaded = data::load(values.data, values.seed, checked.wanted_examples(), arguments.split, adapted);
   if (loaded) return std::move(loaded->dataset);
   throw UsageError(data::missing_text(values.data, arguments.split) + ", or a file with --data FILE");
 }
@@ -108,10 +106,13 @@ Run run_on(const CheckedConfiguration& checked, const data::Dataset& examples,
   try {
     return run_to_predict(checked, examples, adapted ? *adapted : data::Adapted{}, {.key = key});
   } catch (const data::KeyError&) {
-    const data::Array& features = examples.features();
-    const std::string mismatch = data::features_mismatch(features.row_shape(), checked.input);
-    if (mismatch.empty()) throw;
-    return data::at_its_place(key, [&]() -> Run { throw Error(fmt::format("{}: {}", features.origin, mismatch)); });
+    for (std::size_t i = 0; i < examples.inputs().size(); ++i) {
+      const data::Array& features = examples.features(i);
+      const std::string mismatch = data::features_mismatch(features.row_shape(), checked.examples.inputs[i]);
+      if (mismatch.empty()) continue;
+      return data::at_its_place(key, [&]() -> Run { throw Error(fmt::format("{}: {}", features.origin, mismatch)); });
+    }
+    throw;
   }
 }
 
@@ -119,21 +120,21 @@ Run run_on(const CheckedConfiguration& checked, const data::Dataset& examples,
 /// if rows have no numbers.
 class NumberedPredictions {
  public:
-  NumberedPredictions(PredictionWriter& writer, const data::Dataset& examples, bool fills, std::size_t elements,
-                      const ExtraColumns& extra)
-      : writer_(writer),
-        examples_(examples),
-        extra_(extra),
-        fills_(fills),
-        nothing_(elements, std::numeric_limits<float>::quiet_NaN()) {
+  NumberedPredictions(PredictionWriter& writer, const data::Dataset& examples, bool fills,
+                      const std::vector<OutputMeaning>& meanings, const ExtraColumns& extra)
+      : writer_(writer), examples_(examples), extra_(extra), fills_(fills) {
+    for (const OutputMeaning& meaning : meanings) {
+      nothing_.emplace_back(static_cast<std::size_t>(meaning.elements()), std::numeric_limits<float>::quiet_NaN());
+    }
     if (left_out_within(examples) > 0) left_out_ = examples.left_out()->rows;
+    const auto found = std::ranges::find_if(examples.inputs(), [](const auto& input) { return input.source != nullptr; });
+    if (found != examples.inputs().end()) files_ = found->source.get();
   }
 
-  void write(const ExampleOutput& output) {
+  void write(std::span<const ExampleOutput> outputs) {
     pass_left_out();
-    const bool has_file = examples_.source() != nullptr;
     const auto at = static_cast<std::size_t>(next_);
-    writer_.write(next_++, output, has_file ? examples_.source()->row_text(examples_.first_row() + row_) : "",
+    writer_.write(next_++, outputs, files_ != nullptr ? files_->row_text(examples_.first_row() + row_) : "",
                   at < extra_.rows.size() ? extra_.rows[at] : std::vector<std::string>());
     ++row_;
   }
@@ -145,7 +146,10 @@ class NumberedPredictions {
  private:
   void pass_left_out() {
     for (; !left_out_.empty() && left_out_.front() == next_; left_out_ = left_out_.subspan(1), ++next_) {
-      if (fills_) writer_.write(next_, {nothing_}, "", {});
+      if (!fills_) continue;
+      std::vector<ExampleOutput> nothing;
+      for (const std::vector<float>& values : nothing_) nothing.push_back({values});
+      writer_.write(next_, nothing, "", {});
     }
   }
 
@@ -154,7 +158,8 @@ class NumberedPredictions {
   const ExtraColumns& extra_;
   std::span<const std::int64_t> left_out_{};
   bool fills_;
-  std::vector<float> nothing_;
+  std::vector<std::vector<float>> nothing_;  ///< by output
+  const data::ExampleSource* files_ = nullptr;  ///< of the first input that has a file for each example
   std::int64_t next_ = 0, row_ = 0;
 };
 
@@ -205,12 +210,12 @@ int predict(PredictArguments arguments) {
                          arguments.data ? data::SplitKey{} : data::key_of(checked.values().data, arguments.split));
   load_trained_weights(trained.named, *run.strategy);
 
-  OutputMeaning meaning = output_meaning(checked, adapted ? adapted->classes : std::vector<std::string>());
+  std::vector<OutputMeaning> meanings = output_meanings(checked, adapted ? &*adapted : nullptr);
   if (arguments.threshold) {
-    if (meaning.kind != OutputMeaning::Kind::kYesOrNo) {
+    if (std::ranges::none_of(meanings, [](const auto& one) { return one.kind == OutputMeaning::Kind::kYesOrNo; })) {
       throw UsageError("--threshold is for models of two classes, with one output and a binary crossentropy");
     }
-    meaning.threshold = *arguments.threshold;
+    for (OutputMeaning& meaning : meanings) meaning.threshold = *arguments.threshold;
   }
   const ExtraColumns extra = extra_columns({arguments.data, arguments.keep, arguments.labels}, checked.values().data,
                                            adapted ? &*adapted : nullptr, examples);
@@ -224,17 +229,19 @@ int predict(PredictArguments arguments) {
   output.rows = examples.rows() + (is_npy ? left_out_within(examples) : 0);
   const std::atomic<int>& signal = catch_stop_signals_quietly();  // from here on there is a file to remove
   try {
-    const auto writer = make_prediction_writer(output, meaning);
-    NumberedPredictions predictions(*writer, examples, is_npy, static_cast<std::size_t>(meaning.elements()), extra);
+    const auto writer = make_prediction_writer(output, meanings);
+    NumberedPredictions predictions(*writer, examples, is_npy, meanings, extra);
     // Not displayed among the predictions themselves.
     BatchProgress progress("predictions", arguments.output || !report::is_terminal(stdout));
     NanCount nan;
     const std::int64_t batch = kPredictedRows * run.strategy->num_replicas_in_sync();
-    predict_all(run, [&](std::int64_t row, const ExampleOutput& example) {
+    predict_all(run, [&](std::int64_t row, std::span<const ExampleOutput> outputs) {
       if (const int stop = signal) throw Stopped{stop};
       if (row % batch == 0) progress.show(row / batch + 1, (examples.rows() - 1) / batch + 1);
-      predictions.write(example);
-      if (has_nan(meaning, example)) nan.add(row);
+      predictions.write(outputs);
+      bool any_nan = false;
+      for (std::size_t i = 0; i < outputs.size(); ++i) any_nan = any_nan || has_nan(meanings[i], outputs[i]);
+      if (any_nan) nan.add(row);
     });
     predictions.finish();
     nan.warn(examples, run.strategy->variables());

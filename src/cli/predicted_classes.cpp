@@ -6,18 +6,23 @@
 namespace mirrortrain::cli {
 
 void predict_classes(
-    const CheckedConfiguration& checked, const OutputMeaning& meaning, const data::Dataset& dataset,
+    const CheckedConfiguration& checked, const std::vector<OutputMeaning>& meanings, const data::Dataset& dataset,
     const data::Adapted& adapted, const std::function<void(const VariableStore& variables)>& load_weights,
-    const std::function<void(std::int64_t row, std::int64_t label, std::span<const float> prediction)>& take) {
+    const std::function<void(std::size_t output, std::int64_t row, std::int64_t label,
+                             std::span<const float> prediction)>& take) {
   const Run run = run_to_predict(checked, dataset, adapted);
   load_weights(run.strategy->variables());
   run.strategy->variables_changed();
-  const std::int64_t steps = meaning.predictions();
-  predict_all(run, [&](std::int64_t row, const ExampleOutput& output) {
-    const std::vector<std::int64_t> labels = data::classes_of(*run.test, row, steps);
-    for (std::int64_t step = 0; step < steps; ++step) {
-      if (!output.counts(step)) continue;
-      take(row, labels[static_cast<std::size_t>(step)], meaning.of_step(output.values, step));
+  predict_all(run, [&](std::int64_t row, std::span<const ExampleOutput> outputs) {
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const OutputMeaning& meaning = meanings[i];
+      if (!meaning.tells_classes() || !dataset.outputs()[i].is_present(dataset.first_row() + row)) continue;
+      const std::int64_t steps = meaning.predictions();
+      const std::vector<std::int64_t> labels = data::classes_of(*run.test, i, row, steps);
+      for (std::int64_t step = 0; step < steps; ++step) {
+        if (!outputs[i].counts(step)) continue;
+        take(i, row, labels[static_cast<std::size_t>(step)], meaning.of_step(outputs[i].values, step));
+      }
     }
   });
 }

@@ -2,6 +2,7 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <map>
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -40,57 +41,87 @@ std::pair<data::Split, data::LoadedSplit> read_split(const CheckedConfiguration&
                                                      const data::Adapted* adapted) {
   const Configuration& values = checked.values();
   for (const data::Split split : {data::Split::kTest, data::Split::kValidation}) {
-    if (auto loaded = data::load(values.data, values.seed, checked.wanted_input(), split, adapted))
+    if (auto loaded = data::load(values.data, values.seed, checked.wanted_examples(), split, adapted))
       return {split, std::move(*loaded)};
   }
   throw UsageError(data::missing_text(values.data, data::Split::kTest));
 }
 
-/// Adds the parts that need the data and the weights: the classes, and the misclassified pictures.
+/// The first input of pictures; nothing if there is none.
+std::optional<std::size_t> picture_input(const CheckedConfiguration& checked, const data::Dataset& dataset) {
+  for (std::size_t i = 0; i < dataset.inputs().size(); ++i) {
+    if (data::holds_pictures(dataset, i, checked.examples.inputs[i].shape)) return i;
+  }
+  return std::nullopt;
+}
+
+/// Adds the parts that need the data and the weights: the classes of each output that predicts some, and the
+/// misclassified pictures.
 void add_predictions(const NamedRun& run, const CheckedConfiguration& checked, report::RunPage& page) {
   const std::optional<data::Adapted> kept = read_adapted(run.folder);
-  const OutputMeaning meaning = output_meaning(checked, kept ? kept->classes : std::vector<std::string>());
-  if (!meaning.tells_classes()) return;
-  if (const std::string why = why_not_counted(meaning); !why.empty()) {
-    page.why_no_classes = fmt::format("Left out: {}.", why);
-    return;
+  const std::vector<OutputMeaning> meanings = output_meanings(checked, kept ? &*kept : nullptr);
+  struct OfOutput {
+    ClassReport classes;
+    WorstMistakes worst;
+  };
+  std::map<std::size_t, OfOutput> outputs;
+  for (std::size_t i = 0; i < meanings.size(); ++i) {
+    if (!meanings[i].tells_classes()) continue;
+    if (const std::string why = why_not_counted(meanings[i]); !why.empty()) {
+      page.why_no_classes = fmt::format("Left out: {}.", why);
+    } else {
+      outputs.emplace(i, OfOutput{ClassReport(meanings[i]), WorstMistakes(meanings[i])});
+    }
   }
+  if (outputs.empty()) return;
   const auto [split, loaded] = read_split(checked, kept ? &*kept : nullptr);
   warn_of_changed_data(run.folder.checkpoints(), split, loaded.dataset,
                        data::is_drawn_from_train(checked.values().data, split));
   const RunWeights weights = run.checkpoint ? weights_of_checkpoint(*run.checkpoint) : weights_of_run(run.folder);
   spdlog::info("{}: predicting the {} {} examples with {}", page.name, loaded.dataset.rows(), data::name_of(split),
                weights.file.string());
-  ClassReport classes(meaning);
-  WorstMistakes worst(meaning);
   predict_classes(
-      checked, meaning, loaded.dataset, kept ? *kept : loaded.adapted,
+      checked, meanings, loaded.dataset, kept ? *kept : loaded.adapted,
       [&](const VariableStore& variables) { load_run_weights(weights, variables); },
-      [&](std::int64_t row, std::int64_t label, std::span<const float> prediction) {
-        classes.add(label, prediction);
-        if (!meaning.is_by_step()) worst.add(row, label, prediction);
+      [&](std::size_t output, std::int64_t row, std::int64_t label, std::span<const float> prediction) {
+        const auto found = outputs.find(output);
+        if (found == outputs.end()) return;
+        found->second.classes.add(label, prediction);
+        if (!meanings[output].is_by_step()) found->second.worst.add(row, label, prediction);
       });
-  page.classes = report::class_figures(classes.to_json());
-  page.classes->split = data::name_of(split);
-  page.classes->step = weights.step;
-  if (!data::holds_pictures(loaded.dataset, checked.input.features)) {
+  page.classes.clear();
+  for (const auto& [number, output] : outputs) {
+    auto figures = report::class_figures(output.classes.to_json());
+    figures->split = data::name_of(split);
+    figures->step = weights.step;
+    figures->output = meanings[number].name;
+    page.classes.push_back(*std::move(figures));
+  }
+  const auto pictures = picture_input(checked, loaded.dataset);
+  if (!pictures) {
     page.why_no_mistakes = "Left out: the examples are no pictures.";
     return;
   }
-  if (meaning.is_by_step()) {
-    page.why_no_mistakes = "Left out: each picture has a class for each of its pixels.";
-    return;
+  for (const auto& [number, output] : outputs) {
+    for (report::Mistake& mistake : output.worst.pictures(loaded.dataset, *pictures)) {
+      if (!meanings[number].name.empty()) mistake.truth = fmt::format("{}: {}", meanings[number].name, mistake.truth);
+      page.mistakes.push_back(std::move(mistake));
+    }
   }
-  page.mistakes = worst.pictures(loaded.dataset);
-  if (page.mistakes.empty())
-    page.why_no_mistakes = fmt::format("No {} picture is taken for another class.", page.classes->split);
+  const bool are_by_step =
+      std::ranges::all_of(outputs, [&](const auto& output) { return meanings[output.first].is_by_step(); });
+  if (are_by_step) {
+    page.why_no_mistakes = "Left out: each picture has a class for each of its pixels.";
+  } else if (page.mistakes.empty()) {
+    page.why_no_mistakes = fmt::format("No {} picture is taken for another class.", data::name_of(split));
+  }
 }
 
 /// Errors become notes on the page: a run that is still training, or whose data no longer exist, still has curves.
 report::RunPage page_of(const NamedRun& run, const std::string& name, const ReportArguments& arguments) {
   report::RunPage page = run_page(run.folder, name);
   const auto leave_out = [&page](const std::string& why) {
-    if (!page.classes) page.why_no_classes = "Left out: " + why;  // an eval.json may have them
+    if (page.classes.empty()) page.why_no_classes = "Left out: " + why;  // an eval.json may have them
     page.why_no_mistakes = "Left out: " + why;
   };
   std::optional<CheckedConfiguration> checked;

@@ -76,7 +76,7 @@ TrainedRun open_trained_run(const std::string& run, std::span<const std::string>
   NamedRun named = require_run(run, run);
   CheckedConfiguration checked =
       check_configuration(named.folder.config().string(), overrides, [](const std::string&) { return std::nullopt; });
-  checked.input.trained = true;
+  checked.examples.set_trained();
   if (!checked.has_model()) throw UsageError(fmt::format("{}: the run has no model, only state", run));
   std::optional<data::Adapted> adapted = read_adapted(named.folder);
   return {std::move(named), std::move(checked), std::move(adapted)};

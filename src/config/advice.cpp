@@ -96,7 +96,6 @@ constexpr auto kAdvice = std::to_array<Advice>({
     {"layer", "maxpool1d", kPoolingOfSteps},
     {"layer", "averagepooling1d", kPoolingOfSteps},
     {"layer", "avgpool1d", kPoolingOfSteps},
-    {"layer", "minimum", "no layer takes the least of its inputs; where the largest serves, take maximum"},
     {"layer", "simplernn", "take gru or lstm"},
     {"layer", "rnn", "take gru or lstm"},
     {"key", "decay", kSchedules},

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "config/choice.h"
+#include "config/by_name.h"
 #include "config/names.h"
 
 namespace mirrortrain::config::detail {
@@ -240,31 +240,64 @@ bool refuse_type_key(const Choice& choice, const Node& node) {
   return false;
 }
 
-/// "expected one loss, found one for each of a, b; ..." for `{a: mse, b: mae}`, as other libraries accept them by
-/// output; "" for other mappings.
-std::string one_for_each(const Choice& choice, const Node& node) {
-  const std::vector<std::string> names = names_of(choice);
-  std::vector<std::string> keys;
-  std::string first;
-  for (const Value::Entry& entry : node.value().entries()) {
-    const auto text = is_type_key(choice, entry.key) ? std::nullopt : as_text(entry.value);
-    const auto is_option = [&](const Alternative& one) {
-      return std::ranges::count(one.schema({}).keys, entry.key, &Schema::Key::name) > 0;
-    };
-    if (!text || std::ranges::any_of(choice.alternatives, is_option)) return "";
-    const std::string* const other = named_otherwise(*text, names);
-    if (other == nullptr && std::ranges::count(names, *text) == 0) return "";
-    if (keys.empty()) first = other != nullptr ? *other : *text;
-    keys.push_back(shortened(entry.key));
+namespace {
+
+/// Whether a value is one of the choice's, by its name here or elsewhere.
+bool means_one(const Choice& choice, const Value& value) {
+  if (const auto text = as_text(value)) {
+    const std::vector<std::string> names = names_of(choice);
+    return std::ranges::count(names, *text) > 0 || named_otherwise(*text, names) != nullptr;
   }
-  if (keys.empty()) return "";
-  return fmt::format("expected one {}, found one for {}{}; write one alone, as {}: {}", kind_of(choice),
-                     keys.size() == 1 ? "" : "each of ", fmt::join(keys, ", "), node.name(), first);
+  if (!value.is_mapping()) return false;
+  return std::ranges::any_of(value.entries(), [&](const Value::Entry& entry) {
+    return entry.key == choice.tag || find_named(choice, entry.key) != nullptr;
+  });
+}
+
+bool is_option(const Choice& choice, const std::string& key) {
+  return std::ranges::any_of(choice.alternatives, [&](const Alternative& one) {
+    return std::ranges::count(one.schema({}).keys, key, &Schema::Key::name) > 0;
+  });
+}
+
+/// A mapping from names where one value is wanted: "expected one optimizer, found one for each of a, b; ..."; "" for
+/// other mappings.
+std::string one_for_each(const Choice& choice, const Node& node) {
+  const auto means = [&](const Value::Entry& entry) { return means_one(choice, entry.value); };
+  if (choice.tag.empty() || !maps_names(choice, node.value())) return "";
+  if (!std::ranges::all_of(node.value().entries(), means)) return "";
+  std::vector<std::string> keys;
+  for (const Value::Entry& entry : node.value().entries()) keys.push_back(shortened(entry.key));
+  const auto text = as_text(node.value().entries().front().value);
+  const auto first = text ? nearest_name(*text, names_of(choice)) : std::nullopt;
+  return fmt::format("expected one {}, found one for {}{}; write one alone{}", kind_of(choice),
+                     keys.size() == 1 ? "" : "each of ", fmt::join(keys, ", "),
+                     first ? fmt::format(", as {}: {}", node.name(), *first) : "");
+}
+
+}  // namespace
+
+bool maps_names(const Choice& choice, const Value& mapping) {
+  const auto& entries = mapping.entries();
+  const auto is_of_one = [&](const Value::Entry& entry) {
+    const bool is_tag = is_type_key(choice, entry.key) || !suggestion(entry.key, {choice.tag}).empty();
+    return entry.key == choice.tag || is_tag || find_named(choice, entry.key) != nullptr ||
+           is_option(choice, entry.key);
+  };
+  return std::ranges::none_of(entries, is_of_one) &&
+         std::ranges::any_of(entries, [&](const Value::Entry& entry) { return means_one(choice, entry.value); });
+}
+
+bool maps_names_to_lists(const Choice& choice, const Value& mapping) {
+  const auto is_of_list = [&](const Value::Entry& entry) {
+    return nearest_name(entry.key, names_of(choice)).has_value() && !entry.value.is_sequence();
+  };
+  return !mapping.entries().empty() && std::ranges::none_of(mapping.entries(), is_of_list);
 }
 
 void refuse_mapping(const Choice& choice, const Node& node) {
   const auto& entries = node.value().entries();
-  if (const std::string text = choice.tag.empty() ? "" : one_for_each(choice, node); !text.empty()) {
+  if (const std::string text = one_for_each(choice, node); !text.empty()) {
     const Place& first = entries.front().key_place;
     return node.error(first.from_set() ? first : node.section_place(), "", text);
   }

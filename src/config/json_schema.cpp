@@ -64,6 +64,12 @@ class SchemaWriter {
   }
 
   Json write(const Schema& schema) {
+    if (!schema.by_name) return write_one(schema);
+    const Json one = write_one(schema);
+    return {{"anyOf", Json::array({one, Json{{"type", "object"}, {"additionalProperties", one}}})}};
+  }
+
+  Json write_one(const Schema& schema) {
     switch (schema.kind) {
       case Schema::Kind::kAny: return Json::object();
       case Schema::Kind::kNull: return {{"type", "null"}};

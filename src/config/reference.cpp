@@ -66,6 +66,10 @@ class ReferenceWriter {
 
   // The type in words; sections and choices get a heading of their own later.
   std::string type_of(const Schema& schema, const std::string& path) {
+    return type_of_one(schema, path) + (schema.by_name ? ", or a mapping from names to such values" : "");
+  }
+
+  std::string type_of_one(const Schema& schema, const std::string& path) {
     switch (schema.kind) {
       case Schema::Kind::kSection:
         if (!schema.parts.empty()) return "a mapping of names to: " + type_of(schema.parts[0], path + "[]");

@@ -45,6 +45,7 @@ struct Schema {
   std::string help;                    ///< of a section
   std::vector<Key> keys;               ///< of a section
   std::vector<std::string> relations;  ///< of a section: JSON Schemas that hold beside its keys'
+  bool by_name = false;                ///< whether a mapping from names to such values is accepted as well
 };
 
 struct Schema::Key {

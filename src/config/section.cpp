@@ -261,7 +261,9 @@ void read_entry(const Keys& keys, const Node& node, const Value::Entry& entry, v
 /// Whether a key holds more than null or an empty list.
 bool holds_something(const Value& section, std::string_view name) {
   const Value::Entry* entry = section.is_mapping() ? section.find(name) : nullptr;
-  return entry != nullptr && !entry->value.is_null() && (!entry->value.is_sequence() || !entry->value.items().empty());
+  if (entry == nullptr || entry->value.is_null()) return false;
+  if (entry->value.is_mapping()) return !entry->value.entries().empty();
+  return !entry->value.is_sequence() || !entry->value.items().empty();
 }
 
 bool is_required(const Key& key, const Value& section) {

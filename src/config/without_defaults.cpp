@@ -46,10 +46,24 @@ Value choice_without(const Value& value, const Schema& choice) {
   return plain != choice.parts.end() ? without_defaults(value, *plain) : value;
 }
 
+/// Whether a mapping is one from names to values of the schema.
+bool is_by_name(const Value& mapping, const Schema& schema) {
+  return schema.by_name && (schema.kind != Schema::Kind::kChoice || mapping.find(schema.tag) == nullptr);
+}
+
 }  // namespace
 
 Value without_defaults(const Value& value, const Schema& schema) {
   if (value.is_null() || value.is_scalar()) return value;
+  if (value.is_mapping() && is_by_name(value, schema)) {
+    Schema one = schema;
+    one.by_name = false;
+    std::vector<Value::Entry> entries;
+    for (const Value::Entry& entry : value.entries()) {
+      entries.push_back({entry.key, entry.key_place, without_defaults(entry.value, one)});
+    }
+    return Value::mapping(std::move(entries), value.place());
+  }
   switch (schema.kind) {
     case Schema::Kind::kSection: return value.is_mapping() ? section_without(value, schema) : value;
     case Schema::Kind::kEither: return without_defaults(value, schema.parts[0]);

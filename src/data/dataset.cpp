@@ -213,50 +213,75 @@ void keep_rows(Array& array, const std::vector<std::int64_t>& rows) {
   array.shape = Shape(std::move(dims));
 }
 
+void keep_rows(Labels& labels, const std::vector<std::int64_t>& rows) {
+  keep_rows(labels.array, rows);
+  if (labels.weights) keep_rows(*labels.weights, rows);
+  if (labels.present) keep_rows(*labels.present, rows);
+}
+
 void keep_rows(Examples& examples, const std::vector<std::int64_t>& rows) {
-  if (examples.source) {
-    examples.source = std::make_shared<PickedRows>(examples.source, rows);
-    std::vector<std::int64_t> dims = examples.features.shape.dims();
-    dims[0] = static_cast<std::int64_t>(rows.size());
-    examples.features.shape = Shape(std::move(dims));
-  } else {
-    keep_rows(examples.features, rows);
+  for (Features& features : examples.inputs) {
+    if (features.source) {
+      features.source = std::make_shared<PickedRows>(std::move(features.source), rows);
+      features.array.shape[0] = static_cast<std::int64_t>(rows.size());
+    } else {
+      keep_rows(features.array, rows);
+    }
   }
-  keep_rows(examples.labels, rows);
-  if (examples.weights) keep_rows(*examples.weights, rows);
+  for (Labels& labels : examples.outputs) keep_rows(labels, rows);
+}
+
+Examples examples_of(Array features, Array labels) {
+  Examples examples;
+  examples.inputs.push_back({"", std::move(features)});
+  examples.outputs.push_back({"", std::move(labels)});
+  return examples;
 }
 
 Dataset::Dataset(Examples examples)
-    : examples_(std::make_shared<const Examples>(std::move(examples))), rows_(examples_->features.rows()) {
-  const Array &x = features(), &y = labels();
-  if (x.rows() != y.rows()) {
-    throw Error(fmt::format("{} has {} rows but {} has {}; features and labels need one row per example each", x.origin,
-                            x.rows(), y.origin, y.rows()));
+    : examples_(std::make_shared<const Examples>(std::move(examples))), rows_(examples_->inputs.front().array.rows()) {
+  const std::string& origin = features(0).origin;
+  const auto require_rows = [&](const Array& array) {
+    if (array.rows() == rows_) return;
+    throw Error(fmt::format("{} has {} rows but {} has {}; features and labels need one row per example each", origin,
+                            rows_, array.origin, array.rows()));
+  };
+  for (const Features& input : inputs()) require_rows(input.array);
+  for (const Labels& output : outputs()) require_rows(output.array);
+  if (rows_ == 0) throw Error(fmt::format("{}: expected at least one example, found none", origin));
+  const auto require_numbers = [](const Array& array) {
+    if (array.row_elements() > 0) return;
+    throw Error(fmt::format("{}: expected numbers in each example, found the shape {}", array.origin,
+                            array.row_shape().text()));
+  };
+  for (const Features& input : inputs()) require_numbers(input.array);
+  for (const Labels& output : outputs()) require_numbers(output.array);
+  for (const Features& input : inputs()) {
+    if (!input.source) require_finite(input.array);
   }
-  if (rows_ == 0) throw Error(fmt::format("{}: expected at least one example, found none", x.origin));
-  for (const Array* array : {&x, &y}) {
-    if (array->row_elements() > 0) continue;
-    throw Error(fmt::format("{}: expected numbers in each example, found the shape {}", array->origin,
-                            array->row_shape().text()));
-  }
-  if (source() == nullptr) require_finite(x);
-  require_finite(y);
+  for (const Labels& output : outputs()) require_finite(output.array);
+}
+
+bool Dataset::is_in_memory() const {
+  return std::ranges::none_of(inputs(), [](const Features& input) { return input.source != nullptr; });
 }
 
 std::vector<std::string> Dataset::remarks() const {
   std::vector<std::string> all;
-  for (const Array* const array : {&features(), &labels()}) {
-    for (const std::string& remark : array->remarks) {
+  const auto add = [&](const Array& array) {
+    for (const std::string& remark : array.remarks) {
       if (std::ranges::find(all, remark) == all.end()) all.push_back(remark);
     }
-  }
+  };
+  for (const Features& input : inputs()) add(input.array);
+  for (const Labels& output : outputs()) add(output.array);
   return all;
 }
 
 Dataset Dataset::view(std::int64_t first, std::int64_t rows) const {
   if (first < 0 || rows < 0 || rows > rows_ - first) {
     throw Error(
-        fmt::format("rows {} to {} are not in {}, which has {}", first, first + rows, features().origin, rows_));
+        fmt::format("rows {} to {} are not in {}, which has {}", first, first + rows, features(0).origin, rows_));
   }
   Dataset result = *this;
   result.first_row_ += first;
@@ -266,22 +291,28 @@ Dataset Dataset::view(std::int64_t first, std::int64_t rows) const {
 
 Dataset Dataset::select(const std::vector<std::int64_t>& rows) const {
   const auto picked = [&](const Array& from) { return picked_rows(from, first_row_, rows); };
+  const auto picked_if = [&](const std::optional<Array>& from) {
+    return from ? std::optional(picked(*from)) : std::nullopt;
+  };
   Examples examples;
-  examples.labels = picked(labels());
-  if (source() == nullptr) {
-    examples.features = picked(features());
-  } else {
-    std::vector<std::int64_t> dims = features().shape.dims();
-    dims[0] = static_cast<std::int64_t>(rows.size());
-    examples.features.dtype = features().dtype;
-    examples.features.shape = Shape(std::move(dims));
-    examples.features.origin = features().origin;
-    examples.features.remarks = features().remarks;
+  for (const Features& input : inputs()) {
+    if (!input.source) {
+      examples.inputs.push_back({input.name, picked(input.array)});
+      continue;
+    }
+    Features features{input.name, {}};
+    features.array.dtype = input.array.dtype;
+    features.array.shape = input.array.row_shape().with_rows(static_cast<std::int64_t>(rows.size()));
+    features.array.origin = input.array.origin;
+    features.array.remarks = input.array.remarks;
     std::vector<std::int64_t> of_source = rows;  // not as counted in the files
     for (std::int64_t& row : of_source) row += first_row_;
-    examples.source = std::make_shared<PickedRows>(examples_->source, std::move(of_source));
+    features.source = std::make_shared<PickedRows>(input.source, std::move(of_source));
+    examples.inputs.push_back(std::move(features));
   }
-  if (weights() != nullptr) examples.weights = picked(*weights());
+  for (const Labels& output : outputs()) {
+    examples.outputs.push_back({output.name, picked(output.array), picked_if(output.weights), picked_if(output.present)});
+  }
   examples.left_out = examples_->left_out;
   return Dataset(std::move(examples));
 }

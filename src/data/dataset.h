@@ -104,23 +104,48 @@ decltype(auto) with_element_type(DType dtype, Body&& body) {
   }
 }
 
-/// A reader's result: arrays of the same length.
-struct Examples {
-  Array features, labels;
-  std::optional<Array> weights{};  ///< float64 [rows]: weight of each example's loss
-  /// If features are computed on demand: `features` has their type and shape, but no elements.
+/// The examples' part for an input of the model.
+struct Features {
+  std::string name;  ///< of the input; empty where the source does not name inputs
+  Array array;
+  /// If they are computed on demand: `array` has their type and shape, but no elements.
   std::shared_ptr<const ExampleSource> source{};
-  std::shared_ptr<const LeftOut> left_out{};  ///< null if none were left out
 };
+
+/// The examples' part for an output of the model.
+struct Labels {
+  std::string name;  ///< of the output; empty where the source does not name outputs
+  Array array;
+  std::optional<Array> weights{};  ///< float64 [rows]: weight of each example's loss
+  std::optional<Array> present{};  ///< uint8 [rows]: 0 for an example without a label, whose numbers are then 0; absent:
+                                   ///< all have one
+
+  bool is_present(std::int64_t row) const {
+    return !present || present->span<std::uint8_t>()[static_cast<std::size_t>(row)] != 0;
+  }
+};
+
+/// A reader's result: arrays of the same length, with at least one input and one output.
+struct Examples {
+  std::vector<Features> inputs;
+  std::vector<Labels> outputs;
+  std::shared_ptr<const LeftOut> left_out{};  ///< null if none were left out
+
+  std::int64_t rows() const { return outputs.front().array.rows(); }
+};
+
+/// Examples of one input and one output.
+Examples examples_of(Array features, Array labels);
 
 /// Keeps only these rows (ascending), in place.
 void keep_rows(Array& array, const std::vector<std::int64_t>& rows);
+void keep_rows(Labels& labels, const std::vector<std::int64_t>& rows);
 void keep_rows(Examples& examples, const std::vector<std::int64_t>& rows);
 
 /// Examples in memory, or a range of them: views share the arrays.
 class Dataset {
  public:
-  /// Throws Error if features and labels differ in length, if there are none, or if features are not finite.
+  /// Throws Error if the arrays differ in length, if there are no examples, or if features or labels are not finite.
   explicit Dataset(Examples examples);
 
   std::int64_t rows() const { return rows_; }
@@ -130,13 +155,16 @@ class Dataset {
   /// These rows of this data set, copied.
   Dataset select(const std::vector<std::int64_t>& rows) const;
 
-  /// The whole arrays: row r of this data set is their row first_row() + r.
-  const Array& features() const { return examples_->features; }
-  const Array& labels() const { return examples_->labels; }
-  /// Null if all features are in memory.
-  const ExampleSource* source() const { return examples_->source.get(); }
-  /// Null if all examples have the same weight.
-  const Array* weights() const { return examples_->weights ? &*examples_->weights : nullptr; }
+  /// Its inputs and outputs, in the order of the model's. Their arrays are whole: row r of this data set is their row
+  /// first_row() + r.
+  const std::vector<Features>& inputs() const { return examples_->inputs; }
+  const std::vector<Labels>& outputs() const { return examples_->outputs; }
+  const Array& features(std::size_t input) const { return examples_->inputs[input].array; }
+  const Array& labels(std::size_t output) const { return examples_->outputs[output].array; }
+  /// Null if the input's features are in memory.
+  const ExampleSource* source(std::size_t input) const { return examples_->inputs[input].source.get(); }
+  /// Whether all features are in memory.
+  bool is_in_memory() const;
   std::int64_t first_row() const { return first_row_; }
   /// Remarks for the user on how features and labels were read, without duplicates.
   std::vector<std::string> remarks() const;

@@ -32,11 +32,12 @@ std::optional<std::int64_t> class_of_number(std::span<const T> labels) {
 
 }  // namespace
 
-std::optional<std::vector<std::int64_t>> example_classes(const Array& labels, std::int64_t first, std::int64_t rows,
-                                                         const Wanted& wanted) {
+std::optional<std::vector<std::int64_t>> example_classes(const Labels& output_labels, std::int64_t first,
+                                                         std::int64_t rows, std::size_t output, const Wanted& wanted) {
   if (wanted.spec == nullptr) return std::nullopt;
-  const InputSpec& spec = *wanted.spec;
-  const bool is_number = spec.classes > 0 || wanted.one_hot_depth > 0, is_truth = spec.probabilities || spec.signs;
+  const Array& labels = output_labels.array;
+  const LabelSpec& spec = wanted.spec->labels[output];
+  const bool is_number = spec.classes > 0 || wanted.one_hot_depth(output) > 0, is_truth = spec.probabilities || spec.signs;
   const auto width = static_cast<std::size_t>(labels.row_elements());
   const bool is_one_hot = width > 1 && is_truth && !is_number && labels.row_shape().rank() == 1;
   if (!is_one_hot && (width != 1 || !(is_number || is_truth))) return std::nullopt;
@@ -46,6 +47,10 @@ std::optional<std::vector<std::int64_t>> example_classes(const Array& labels, st
     using T = std::remove_pointer_t<decltype(type)>;
     const std::span<const T> all = labels.span<T>();
     for (std::int64_t row = first; row < first + rows; ++row) {
+      if (!output_labels.is_present(row)) {
+        classes.push_back(kNoClass);
+        continue;
+      }
       const auto own = all.subspan(static_cast<std::size_t>(row) * width, width);
       const auto found = is_one_hot ? class_of_one_hot(own) : class_of_number(own);
       if (!found) return std::nullopt;
@@ -57,7 +62,9 @@ std::optional<std::vector<std::int64_t>> example_classes(const Array& labels, st
 
 ClassCounts count_classes(const std::vector<std::int64_t>& classes) {
   ClassCounts counts;
-  for (const std::int64_t number : classes) ++counts[number];
+  for (const std::int64_t number : classes) {
+    if (number != kNoClass) ++counts[number];
+  }
   return counts;
 }
 

@@ -61,8 +61,7 @@ std::uint32_t checksum_of(std::span<const std::byte> bytes) {
 }
 
 /// Of the pictures' files: of all their bytes or, if they are too large, of all sizes and the bytes of some.
-std::uint32_t checksum_of_pictures(const Dataset& dataset) {
-  const ExampleSource& source = *dataset.source();
+std::uint32_t checksum_of_pictures(const ExampleSource& source, const Dataset& dataset) {
   const auto rows = static_cast<std::size_t>(dataset.rows());
   std::vector<std::uint64_t> sizes(rows);
   std::uint64_t all = 0;
@@ -82,14 +81,14 @@ std::uint32_t checksum_of_pictures(const Dataset& dataset) {
 }
 
 /// The same, cached by the files' identity.
-std::uint32_t features_checksum(const Dataset& dataset) {
-  if (dataset.source() == nullptr) return checksum_of(rows_of(dataset.features(), dataset));
+std::uint32_t checksum_of_features(const Features& features, const Dataset& dataset) {
+  if (!features.source) return checksum_of(rows_of(features.array, dataset));
   const std::string identity =
-      fmt::format("{} {} {}", dataset.source()->identity(), dataset.first_row(), dataset.rows());
+      fmt::format("{} {} {}", features.source->identity(), dataset.first_row(), dataset.rows());
   if (const auto kept = kept_finding("checksum", identity); kept && kept->is_number_unsigned()) {
     return kept->get<std::uint32_t>();
   }
-  const std::uint32_t sum = checksum_of_pictures(dataset);
+  const std::uint32_t sum = checksum_of_pictures(*features.source, dataset);
   keep_finding("checksum", identity, sum);
   return sum;
 }
@@ -97,11 +96,21 @@ std::uint32_t features_checksum(const Dataset& dataset) {
 }  // namespace
 
 std::string fingerprint(const Dataset& dataset) {
-  const std::string weights = dataset.weights() == nullptr
-                                  ? ""
-                                  : fmt::format(", weights {:08x}", checksum_of(rows_of(*dataset.weights(), dataset)));
-  return fmt::format("{} examples, labels {:08x}, features {:08x}{}", dataset.rows(),
-                     checksum_of(rows_of(dataset.labels(), dataset)), features_checksum(dataset), weights);
+  std::string text = fmt::format("{} examples", dataset.rows());
+  for (const Labels& output : dataset.outputs()) {
+    text += fmt::format(", labels {:08x}", checksum_of(rows_of(output.array, dataset)));
+  }
+  for (const Features& input : dataset.inputs()) {
+    text += fmt::format(", features {:08x}", checksum_of_features(input, dataset));
+  }
+  const auto add = [&](std::string_view what, const std::optional<Array>& array) {
+    if (array) text += fmt::format(", {} {:08x}", what, checksum_of(rows_of(*array, dataset)));
+  };
+  for (const Labels& output : dataset.outputs()) {
+    add("weights", output.weights);
+    add("present", output.present);
+  }
+  return text;
 }
 
 }  // namespace mirrortrain::data

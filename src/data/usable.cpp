@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/error.h"
 #include "data/undecodable.h"
 #include "data/wrong_numbers.h"
 
@@ -23,11 +24,11 @@ class Sieve {
   Sieve(Examples& examples, BadExamples& bad) : examples_(examples), bad_(bad) {}
 
   void add(std::int64_t row, std::string_view reason) {
-    bad_.add(place_of(examples_.labels, row), reason);
+    bad_.add(place_of(examples_.outputs.front().array, row), reason);
     rows_.push_back(row);
   }
   void leave_out() {
-    if (!rows_.empty()) keep_rows(examples_, rows_but(examples_.labels.rows(), rows_));
+    if (!rows_.empty()) keep_rows(examples_, rows_but(examples_.rows(), rows_));
     rows_.clear();
   }
   void leave_out(std::vector<std::int64_t> rows) {
@@ -51,23 +52,49 @@ void leave_out_not_finite(const Array& array, Sieve& sieve, const BadExamples& b
 
 void leave_out_bad(Examples& examples, const Wanted& wanted, BadExamples& bad) {
   Sieve sieve(examples, bad);
-  leave_out_not_finite(examples.labels, sieve, bad);
-  sieve.leave_out(rows_with_wrong_labels(examples.labels, wanted, bad));
-  if (examples.source) {
-    for (const auto& [row, reason] : undecodable(*examples.source, examples.labels.rows(), bad.threads())) {
-      sieve.add(row, reason);
+  for (std::size_t i = 0; i < examples.outputs.size(); ++i) {
+    leave_out_not_finite(examples.outputs[i].array, sieve, bad);
+    sieve.leave_out(rows_with_wrong_labels(examples.outputs[i], i, wanted, bad));
+  }
+  for (std::size_t i = 0; i < examples.inputs.size(); ++i) {
+    const Features& input = examples.inputs[i];
+    if (input.source) {
+      for (const auto& [row, reason] : undecodable(*input.source, examples.rows(), bad.threads())) {
+        sieve.add(row, reason);
+      }
+    } else {
+      leave_out_not_finite(input.array, sieve, bad);
+      if (wanted.spec == nullptr) continue;
+      for (const auto& [row, message] : wrong_features(input.array, wanted.spec->inputs[i])) {
+        sieve.add(row, fmt::format("{}: {}", input.array.row_text(row), message));
+      }
     }
-    return sieve.leave_out();
+    sieve.leave_out();
   }
-  leave_out_not_finite(examples.features, sieve, bad);
-  if (wanted.spec == nullptr) return;
-  for (const auto& [row, message] : wrong_features(examples.features, *wanted.spec)) {
-    sieve.add(row, fmt::format("{}: {}", examples.features.row_text(row), message));
-  }
-  sieve.leave_out();
 }
 
 }  // namespace
+
+namespace {
+
+template <class Field, class Spec>
+void arrange(std::vector<Field>& fields, const std::vector<Spec>& specs) {
+  if (fields.size() == 1 && specs.size() == 1 && fields.front().name.empty()) return;
+  std::vector<Field> arranged;
+  for (const Spec& spec : specs) {
+    const auto found = std::ranges::find(fields, spec.name, &Field::name);
+    if (found == fields.end()) throw Error(fmt::format("the data have nothing for '{}'", spec.name));
+    arranged.push_back(std::move(*found));
+  }
+  fields = std::move(arranged);
+}
+
+}  // namespace
+
+void arrange(Examples& examples, const ExampleSpec& spec) {
+  arrange(examples.inputs, spec.inputs);
+  arrange(examples.outputs, spec.labels);
+}
 
 std::vector<std::int64_t> rows_but(std::int64_t rows, const std::vector<std::int64_t>& bad) {
   std::vector<std::int64_t> kept;
@@ -82,23 +109,28 @@ std::vector<std::int64_t> rows_but(std::int64_t rows, const std::vector<std::int
   return kept;
 }
 
-std::vector<std::int64_t> rows_with_wrong_labels(const Array& labels, const Wanted& wanted, BadExamples& bad) {
+std::vector<std::int64_t> rows_with_wrong_labels(const Labels& labels, std::size_t output, const Wanted& wanted,
+                                                 BadExamples& bad) {
   std::vector<std::int64_t> rows;
   if (wanted.spec == nullptr) return rows;
-  for (const auto& [row, message] : wrong_labels(labels, wanted.one_hot_depth, *wanted.spec)) {
-    bad.add(place_of(labels, row), fmt::format("{}: {}", labels.row_text(row), message));
+  for (const auto& [row, message] : wrong_labels(labels, output, wanted)) {
+    bad.add(place_of(labels.array, row), fmt::format("{}: {}", labels.array.row_text(row), message));
     rows.push_back(row);
   }
   return rows;
 }
 
 Dataset usable(Examples examples, const Wanted& wanted, BadExamples bad) {
-  const bool is_of_rows = examples.features.rows() == examples.labels.rows() && examples.labels.row_elements() > 0 &&
-                          examples.features.row_elements() > 0;
+  if (wanted.spec != nullptr) arrange(examples, *wanted.spec);
+  const auto is_whole = [&](const auto& field) {
+    return field.array.rows() == examples.rows() && field.array.row_elements() > 0;
+  };
+  const bool is_of_rows =
+      std::ranges::all_of(examples.inputs, is_whole) && std::ranges::all_of(examples.outputs, is_whole);
   if (bad.skips() && is_of_rows) leave_out_bad(examples, wanted, bad);
   if (bad.any()) {
     examples.left_out =
-        std::make_shared<LeftOut>(std::move(bad).left_out(examples.labels.rows(), examples.features.origin));
+        std::make_shared<LeftOut>(std::move(bad).left_out(examples.rows(), examples.inputs.front().array.origin));
   }
   return Dataset(std::move(examples));
 }

@@ -77,12 +77,13 @@ std::string place_text(const Shape& example, std::size_t element) {
 /// Finds the error in the labels of an example, or "".
 class LabelJudge {
  public:
-  LabelJudge(const Array& labels, std::int64_t one_hot_depth, const InputSpec& spec)
+  LabelJudge(const Array& labels, std::size_t output, const Wanted& wanted)
       : example_(labels.row_shape()),
-        spec_(spec),
-        classes_(one_hot_depth > 0 ? one_hot_depth : spec.classes),
-        signs_(one_hot_depth == 0 && spec.signs),
-        any_(classes_ == 0 && !spec.probabilities && !spec.signs) {}
+        spec_(wanted.spec->labels[output]),
+        sequence_(wanted.spec->inputs.size() == 1 ? &wanted.spec->inputs.front() : nullptr),
+        classes_(wanted.one_hot_depth(output) > 0 ? wanted.one_hot_depth(output) : spec_.classes),
+        signs_(wanted.one_hot_depth(output) == 0 && spec_.signs),
+        any_(classes_ == 0 && spec_.are_numbers()) {}
 
   template <class T>
   std::string operator()(std::span<const T> labels) const {
@@ -129,13 +130,14 @@ class LabelJudge {
 
   /// Negative labels often mark padding, which other programs ignore.
   std::string padding_remedy() const {
-    if (example_.elements() == 1 || spec_.numbers_below == 0) return "";
-    return spec_.pads_with_zero ? "; where padding is masked any class will do"
+    if (example_.elements() == 1 || sequence_ == nullptr || sequence_->numbers_below == 0) return "";
+    return sequence_->pads_with_zero ? "; where padding is masked any class will do"
                                 : "; for padding set mask_zero: true in the embedding, and take any class there";
   }
 
   Shape example_;
-  const InputSpec& spec_;
+  const LabelSpec& spec_;
+  const InputSpec* sequence_;  ///< null where labels may belong to several inputs
   std::int64_t classes_;
   bool signs_, any_;
 };
@@ -173,27 +175,30 @@ RowRange range_of(const Array& array, const Dataset& dataset) { return {array, d
 
 }  // namespace
 
-std::optional<WrongNumber> find_wrong_label(const Dataset& dataset, std::int64_t depth, const InputSpec& spec) {
-  return first_wrong(range_of(dataset.labels(), dataset), LabelJudge(dataset.labels(), depth, spec));
+std::optional<WrongNumber> find_wrong_label(const Dataset& dataset, std::size_t output, const Wanted& wanted) {
+  const Array& labels = dataset.labels(output);
+  return first_wrong(range_of(labels, dataset), LabelJudge(labels, output, wanted));
 }
 
-std::optional<WrongNumber> find_wrong_feature(const Dataset& dataset, const InputSpec& spec) {
-  return first_wrong(range_of(dataset.features(), dataset), FeatureJudge{dataset.features(), spec});
+std::optional<WrongNumber> find_wrong_feature(const Dataset& dataset, std::size_t input, const InputSpec& spec) {
+  return first_wrong(range_of(dataset.features(input), dataset), FeatureJudge{dataset.features(input), spec});
 }
 
-std::vector<WrongNumber> wrong_labels(const Array& labels, std::int64_t depth, const InputSpec& spec) {
-  return all_wrong(labels, LabelJudge(labels, depth, spec));
+// The numbers of a missing label, 0, are none that any loss refuses.
+std::vector<WrongNumber> wrong_labels(const Labels& labels, std::size_t output, const Wanted& wanted) {
+  if (wanted.spec == nullptr) return {};
+  return all_wrong(labels.array, LabelJudge(labels.array, output, wanted));
 }
 
 std::vector<WrongNumber> wrong_features(const Array& features, const InputSpec& spec) {
   return all_wrong(features, FeatureJudge{features, spec});
 }
 
-bool is_all_zero(const Dataset& dataset) {
+bool is_all_zero(const Dataset& dataset, std::size_t input) {
   const auto judge = []<class T>(std::span<const T> features) -> std::string {
     return std::ranges::all_of(features, [](T number) { return number == T(0); }) ? "" : "not 0";
   };
-  return !first_wrong(range_of(dataset.features(), dataset), judge);
+  return !first_wrong(range_of(dataset.features(input), dataset), judge);
 }
 
 }  // namespace mirrortrain::data

@@ -1,8 +1,10 @@
 #include "graph/gradients.h"
 
+#include <map>
 #include <utility>
 
 #include "base/error.h"
+#include "graph/ops/combine.h"
 #include "graph/ops/elementwise.h"
 
 namespace mirrortrain {
@@ -84,11 +86,12 @@ class Terms {
 };
 
 /// Adds the terms that `node` gives to the gradients of its inputs.
-void add_terms(Graph& graph, const Node& node, bool is_loss, const std::vector<bool>& depends, Terms& terms) {
+/// `loss`: the term that the node is; null if it is none.
+void add_terms(Graph& graph, const Node& node, const WeightedLoss* loss, const std::vector<bool>& depends, Terms& terms) {
   std::vector<ValueId> output_gradients;
-  bool flows = is_loss;
+  bool flows = loss != nullptr;
   for (const ValueId output : node.outputs) {
-    output_gradients.push_back(is_loss ? kNoValue : terms.total(output));
+    output_gradients.push_back(loss != nullptr ? kNoValue : terms.total(output));
     flows = flows || output_gradients.back() != kNoValue;
   }
   std::vector<bool> wanted;
@@ -101,24 +104,29 @@ void add_terms(Graph& graph, const Node& node, bool is_loss, const std::vector<b
 
   const std::vector<ValueId> input_gradients = node.op->gradient(graph, node, output_gradients, wanted);
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-    if (wanted[i] && input_gradients[i] != kNoValue) terms.add(node.inputs[i], input_gradients[i]);
+    if (!wanted[i] || input_gradients[i] == kNoValue) continue;
+    const bool is_scaled = loss != nullptr && loss->weight != 1;
+    terms.add(node.inputs[i], is_scaled ? graph.apply_one(ops::Scale(loss->weight), {input_gradients[i]})
+                                        : input_gradients[i]);
   }
 }
 
 }  // namespace
 
-std::vector<ValueId> add_gradients(Graph& graph, ValueId loss, const std::vector<ValueId>& variables,
-                                   AggregationMethod method) {
+std::vector<ValueId> add_gradients(Graph& graph, const std::vector<WeightedLoss>& losses,
+                                   const std::vector<ValueId>& variables, AggregationMethod method) {
   const std::vector<bool> depends = depends_on(graph, variables);
   const std::vector<NodeId> first_consumer = first_consumers(graph);
-  const NodeId loss_node = graph.value(loss).producer;
-  if (loss_node < 0) throw Error("gradients start at a loss op");
+  std::map<NodeId, WeightedLoss> starts;
+  for (const WeightedLoss& loss : losses) starts.emplace(graph.value(loss.loss).producer, loss);
+  if (starts.empty() || starts.contains(-1)) throw Error("gradients start at loss ops");
   Terms terms(graph, graph.values().size(), method);
 
-  for (NodeId id = loss_node; id >= 0; --id) {
+  for (NodeId id = starts.rbegin()->first; id >= 0; --id) {
     const Node node = graph.node(id);  // a copy: new nodes are appended
     graph.set_layer(node.layer);
-    add_terms(graph, node, id == loss_node, depends, terms);
+    const auto start = starts.find(id);
+    add_terms(graph, node, start != starts.end() ? &start->second : nullptr, depends, terms);
     // Added as soon as they all exist, terms live no longer than they must, and a variable's gradient is complete.
     for (const ValueId input : node.inputs) {
       if (input != kNoValue && first_consumer[index(input)] == id) terms.total(input);

@@ -7,8 +7,14 @@
 
 namespace mirrortrain {
 
-/// Appends to `graph` the nodes that compute the gradient of `loss` (output 0 of a loss op) with respect to each of
-/// `variables`; returns them in that order. A variable that the loss does not depend on gives kNoValue.
+/// A term of the sum whose gradient is computed.
+struct WeightedLoss {
+  ValueId loss = kNoValue;  ///< output 0 of a loss op
+  float weight = 1;
+};
+
+/// Appends to `graph` the nodes that compute the gradient of the weighted sum of `losses` with respect to each of
+/// `variables`; returns them in that order. A variable that no loss depends on gives kNoValue.
 ///
 /// Where a value feeds several consumers, each gives a term of its gradient, the last consumer first. `method` says how
 /// they become one value (AddN):
@@ -16,7 +22,7 @@ namespace mirrortrain {
 ///  - kTree: two sums of equally many terms as soon as both exist, like carries in a binary counter; the remaining sums
 ///    at the end, from the smallest to the largest;
 ///  - kAccumulateN: each term to the sum of those before it, at once.
-std::vector<ValueId> add_gradients(Graph& graph, ValueId loss, const std::vector<ValueId>& variables,
+std::vector<ValueId> add_gradients(Graph& graph, const std::vector<WeightedLoss>& losses, const std::vector<ValueId>& variables,
                                    AggregationMethod method = AggregationMethod::kAddN);
 
 }  // namespace mirrortrain

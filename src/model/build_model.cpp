@@ -10,6 +10,7 @@
 #include "graph/fuse.h"
 #include "graph/gradients.h"
 #include "graph/ops/collective.h"
+#include "graph/ops/combine.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/mask.h"
 #include "model/layer_builder.h"
@@ -23,11 +24,15 @@ namespace {
 struct Description {
   const ModelOptions& options;
   const Wiring& wiring;
-  const config::Located<Loss>& loss;
-  const std::vector<config::Located<Metric>>& metrics;
+  const std::vector<Objective>& objectives;
   Precision precision;
   config::Errors& errors;
-  WeightedLoss weighted;
+
+  bool has_several_outputs() const { return wiring.outputs.size() > 1; }
+  /// "labels", or "rating_labels" of one of several outputs: what belongs to an output.
+  std::string of_output(std::size_t output, std::string_view what) const {
+    return has_several_outputs() ? fmt::format("{}_{}", wiring.output_name(output), what) : std::string(what);
+  }
 };
 
 /// Runs `step`; an Error becomes one of `errors` at the place of `located`, and the result kNoValue.
@@ -58,79 +63,52 @@ class GraphMaker {
  public:
   GraphMaker(const Description& description, Mode mode, Model& model)
       : in_(description),
-        weighted_(mode == Mode::kTraining ? description.weighted.training : description.weighted.evaluation),
         model_(model),
         made_(mode == Mode::kTraining ? model.training : model.evaluation),
         builder_(mode, made_, model.variables) {}
 
-  /// From the features to the last layer's output, which is kNoValue if it cannot be determined.
-  void add_layers() {
-    made_.features = made_.graph.input("features", {DType::kFloat32, Shape(in_.options.input_shape.value), true});
-    made_.graph.set_layer("");
+  /// From the inputs to the outputs. Returns whether all of them could be determined.
+  bool add_layers() {
     const bool mixed = in_.precision == Precision::kMixedBfloat16;
-    const Output features{mixed ? cast(made_.features, DType::kBfloat16) : made_.features};
-    for (std::size_t i = 0; i < in_.options.layers.size(); ++i) {
-      Inputs inputs;
-      for (const int source : in_.wiring.sources[i]) {
-        const Output known = source == Wiring::kModelInput ? features
-                             : source == Wiring::kUnknown  ? Output{}
-                                                           : outputs_[static_cast<std::size_t>(source)];
-        inputs.values.push_back(known.value);
-        inputs.masks.push_back(known.mask);
-        inputs.guessed = inputs.guessed || known.guessed;
-      }
-      outputs_.push_back(add_layer(i, inputs));
+    const std::vector<ModelInputOptions> inputs = in_.options.all_inputs();
+    for (const ModelInputOptions& input : inputs) {
+      const std::string name = inputs.size() == 1 ? "features" : input.name;
+      made_.inputs.push_back({made_.graph.input(name, {DType::kFloat32, input.shape, true})});
     }
-    made_.output = outputs_.back().value;
-    made_.mask = outputs_.back().mask;
+    made_.graph.set_layer("");
+    for (const ModelInput& input : made_.inputs) {
+      known_.push_back({mixed ? cast(input.value, DType::kBfloat16) : input.value});
+    }
+    for (std::size_t i = 0; i < in_.options.layers.size(); ++i) {
+      Inputs sources;
+      for (const int source : in_.wiring.sources[i]) {
+        const Output known = source == Wiring::kUnknown ? Output{} : known_[static_cast<std::size_t>(source)];
+        sources.values.push_back(known.value);
+        sources.masks.push_back(known.mask);
+        sources.guessed = sources.guessed || known.guessed;
+      }
+      known_.push_back(in_.wiring.used[i] ? add_layer(i, sources) : Output{});
+    }
+    for (const std::size_t layer : in_.wiring.outputs) {
+      const Output& output = known_[in_.wiring.inputs.size() + layer];
+      made_.outputs.push_back({output.value, output.mask});
+    }
+    return std::ranges::none_of(made_.outputs, [](const auto& output) { return output.value == kNoValue; });
   }
 
-  void add_loss_and_metrics() {
-    const Shape output_shape = made_.graph.spec(made_.output).shape;
-    const ValueId mask = made_.mask;
-    made_.graph.set_layer("loss");
-    made_.output = cast(made_.output, DType::kFloat32);
-    made_.loss = attempt(in_.loss, in_.errors, [&] {
-      made_.labels = made_.graph.input("labels", targets_spec(targets_of(in_.loss.value), output_shape));
-      std::vector<ValueId> inputs = {made_.output, made_.labels};
-      if (weighted_) inputs.push_back(made_.weights = made_.graph.input("weights", {DType::kFloat32, {}, true}));
-      if (mask != kNoValue) {
-        inputs.resize(3, kNoValue);
-        inputs.push_back(mask);
-        // Gradients are divided by the number of tokens that count in the global batch.
-        if (builder_.mode() == Mode::kTraining) {
-          const ValueId count = made_.graph.apply_one(ops::MaskCount(), {mask});
-          inputs.push_back(made_.graph.apply_one(ops::AllReduce(ops::Axis::kData), {count}));
-        }
-      }
-      return made_.graph.apply(loss_op(in_.loss.value), inputs).front();
-    });
-    if (made_.loss == kNoValue) return;
-    for (const auto& metric : in_.metrics) {
-      if (read_state(metric.path, in_.errors) != ReadState::kWhole) continue;
-      const std::size_t number = made_.metrics.size();  // in Model::metrics
-      made_.graph.set_layer(std::string(name_of(metric.value)));
-      made_.metrics.push_back(attempt(metric, in_.errors, [&] {
-        MetricNode node = metric_node(metric.value, in_.loss.value, output_shape);
-        std::vector<ValueId> inputs{node.reads_probabilities ? probabilities() : made_.output, made_.labels};
-        if (mask != kNoValue) inputs.push_back(mask);
-        if (mask != kNoValue && !node.takes_mask) {
-          throw Error(fmt::format("{} counts every step, but the output carries a mask of padding; use another metric",
-                                  name_of(metric.value)));
-        }
-        const ValueId sums = made_.graph.apply(node.op, std::move(inputs)).front();
-        if (number < model_.metrics.size()) {
-          model_.metrics[number].sums = static_cast<std::size_t>(made_.graph.spec(sums).shape.elements());
-          model_.metrics[number].value = std::move(node.value);
-        }
-        return sums;
-      }));
+  void add_losses_and_metrics() {
+    for (std::size_t i = 0; i < made_.outputs.size(); ++i) add_loss(i);
+    for (std::size_t i = 0; i < made_.outputs.size(); ++i) {
+      if (made_.outputs[i].loss != kNoValue) add_metrics(i);
     }
   }
 
   void fuse_ops() {
-    std::vector<ValueId*> kept{&made_.features, &made_.labels, &made_.weights, &made_.output, &made_.mask, &made_.loss};
-    for (ValueId& metric : made_.metrics) kept.push_back(&metric);
+    std::vector<ValueId*> kept;
+    for (ModelInput& input : made_.inputs) kept.push_back(&input.value);
+    for (ModelOutput& output : made_.outputs) {
+      output.for_each_value([&](ValueId& value) { kept.push_back(&value); });
+    }
     for (ValueId& variable : made_.variables) kept.push_back(&variable);
     for (Assignment& assignment : made_.assignments) kept.push_back(&assignment.value);
     made_.graph = fuse(made_.graph, kept);
@@ -141,7 +119,11 @@ class GraphMaker {
     for (std::size_t i = 0; i < model_.variables.size(); ++i) {
       if (model_.variables[i].spec.trainable) trained.push_back(made_.variables[i]);
     }
-    const std::vector<ValueId> gradients = add_gradients(made_.graph, made_.loss, trained, aggregation);
+    std::vector<WeightedLoss> losses;
+    for (std::size_t i = 0; i < made_.outputs.size(); ++i) {
+      losses.push_back({made_.outputs[i].loss, static_cast<float>(model_.outputs[i].loss_weight)});
+    }
+    const std::vector<ValueId> gradients = add_gradients(made_.graph, losses, trained, aggregation);
     auto next = gradients.begin();
     for (const ModelVariable& variable : model_.variables) {
       made_.gradients.push_back(variable.spec.trainable ? *next++ : kNoValue);
@@ -160,17 +142,95 @@ class GraphMaker {
     bool guessed = false;
   };
 
+  /// An input of the graph with one number for each example.
+  ValueId number_of_examples(std::size_t output, std::string_view what) {
+    return made_.graph.input(in_.of_output(output, what), {DType::kFloat32, {}, true});
+  }
+
+  void add_loss(std::size_t number) {
+    ModelOutput& output = made_.outputs[number];
+    const Objective& objective = in_.objectives[number];
+    const auto& loss = objective.loss;
+    const bool weighted = builder_.mode() == Mode::kTraining ? objective.labels.weighted_in_training
+                                                             : objective.labels.weighted_in_evaluation;
+    const Shape shape = made_.graph.spec(output.value).shape;
+    made_.graph.set_layer(in_.of_output(number, "loss"));
+    output.value = cast(output.value, DType::kFloat32);
+    output.loss = attempt(loss, in_.errors, [&] {
+      output.labels =
+          made_.graph.input(in_.of_output(number, "labels"), targets_spec(targets_of(loss.value), shape));
+      if (objective.labels.may_be_missing) output.present = number_of_examples(number, "present");
+      if (weighted || objective.labels.may_be_missing) output.weights = number_of_examples(number, "weights");
+      std::vector<ValueId> inputs = {output.value, output.labels};
+      if (output.weights != kNoValue) inputs.push_back(output.weights);
+      if (output.mask != kNoValue) {
+        inputs.resize(3, kNoValue);
+        inputs.push_back(output.mask);
+        // Gradients are divided by the number of tokens that count in the global batch.
+        if (builder_.mode() == Mode::kTraining) {
+          const ValueId count = made_.graph.apply_one(ops::MaskCount(), {output.mask});
+          inputs.push_back(made_.graph.apply_one(ops::AllReduce(ops::Axis::kData), {count}));
+        }
+      }
+      return made_.graph.apply(loss_op(loss.value), inputs).front();
+    });
+  }
+
+  /// The mask of what metrics read: of the output's, the examples with a label.
+  ValueId mask_of_metrics(const ModelOutput& output) {
+    if (output.mask == kNoValue || output.present == kNoValue) {
+      return output.mask == kNoValue ? output.present : output.mask;
+    }
+    const Shape ones(std::vector<std::int64_t>(made_.graph.spec(output.mask).shape.rank(), 1));
+    const ValueId present = made_.graph.apply_one(ops::Reshape(ones), {output.present});
+    return made_.graph.apply_one(ops::Combine(ops::CombineKind::kMultiply), {output.mask, present});
+  }
+
+  void add_metrics(std::size_t number) {
+    ModelOutput& output = made_.outputs[number];
+    const Objective& objective = in_.objectives[number];
+    std::vector<ModelMetric>& known = model_.outputs[number].metrics;
+    const ValueId mask = objective.metrics.empty() ? kNoValue : mask_of_metrics(output);
+    const Shape shape = made_.graph.spec(output.value).shape;
+    for (const auto& metric : objective.metrics) {
+      if (read_state(metric.path, in_.errors) != ReadState::kWhole) continue;
+      const std::size_t place = output.metrics.size();
+      made_.graph.set_layer(in_.of_output(number, name_of(metric.value)));
+      output.metrics.push_back(attempt(metric, in_.errors, [&] {
+        MetricNode node = metric_node(metric.value, objective.loss.value, shape);
+        std::vector<ValueId> inputs{node.reads_probabilities ? probabilities(number) : output.value, output.labels};
+        if (mask != kNoValue) inputs.push_back(mask);
+        if (mask != kNoValue && !node.takes_mask) {
+          throw Error(output.mask != kNoValue
+                          ? fmt::format("{} counts every step, but the output carries a mask of padding; use another "
+                                        "metric",
+                                        name_of(metric.value))
+                          : fmt::format("{} counts every example, but some have no label; use another metric",
+                                        name_of(metric.value)));
+        }
+        const ValueId sums = made_.graph.apply(node.op, std::move(inputs)).front();
+        if (place < known.size()) {
+          known[place].sums = static_cast<std::size_t>(made_.graph.spec(sums).shape.elements());
+          known[place].value = std::move(node.value);
+        }
+        return sums;
+      }));
+    }
+  }
+
   ValueId build(const Layer& layer, std::span<const ValueId> inputs) {
     return std::visit([&](const auto& options) { return options.build(builder_, inputs); }, layer);
   }
 
-  /// The output as probabilities, also if it is logits.
-  ValueId probabilities() {
-    const ops::Loss loss = loss_op(in_.loss.value);
-    if (!loss.from_logits) return made_.output;
-    if (ops::is_binary(loss.kind))
-      return made_.graph.apply_one(ops::Activation(ops::ActivationKind::kSigmoid), {made_.output});
-    return made_.graph.apply_one(ops::Softmax(), {made_.output});
+  /// An output as probabilities, also if it is logits.
+  ValueId probabilities(std::size_t number) {
+    const ops::Loss loss = loss_op(in_.objectives[number].loss.value);
+    const ValueId output = made_.outputs[number].value;
+    if (!loss.from_logits) return output;
+    if (ops::is_binary(loss.kind)) {
+      return made_.graph.apply_one(ops::Activation(ops::ActivationKind::kSigmoid), {output});
+    }
+    return made_.graph.apply_one(ops::Softmax(), {output});
   }
 
   ValueId cast(ValueId value, DType dtype) {
@@ -180,20 +240,23 @@ class GraphMaker {
   Output add_layer(std::size_t number, const Inputs& inputs) {
     const config::Located<Layer>& layer = in_.options.layers[number];
     const std::string& name = in_.wiring.names[number];
-    const ReadState state = in_.wiring.states[number];
+    // A reuse is built as the layer whose weights it has.
+    const std::size_t of = in_.wiring.weights_of[number];
+    const config::Located<Layer>& built = in_.options.layers[of];
+    const ReadState state = std::max(in_.wiring.states[number], in_.wiring.states[of]);
     if (std::ranges::count(inputs.values, kNoValue) > 0 || state == ReadState::kNot) return {};
     const bool misread = state == ReadState::kInPart;
     try {
-      const bool trainable = common_options(layer.value).trainable && !in_.options.freezes(name);
-      builder_.begin_layer(name, trainable, inputs.guessed, inputs.masks);
-      const ValueId output = build(misread ? with_defaults(layer.value) : layer.value, inputs.values);
+      const bool trainable = common_options(built.value).trainable && !in_.options.freezes(in_.wiring.names[of]);
+      builder_.begin_layer(name, trainable, inputs.guessed, inputs.masks, in_.wiring.names[of]);
+      const ValueId output = build(misread ? with_defaults(built.value) : built.value, inputs.values);
       const Shape& shape = builder_.shape(output);
       check_elements(shape, "output");
       if (builder_.mode() == Mode::kTraining) {
         model_.layers.push_back({name, std::string(type_name(layer.value)), shape, builder_.parameters()});
       }
-      if (misread && std::visit([](const auto& options) { return options.kOptionsSetRank; }, layer.value)) return {};
-      return {output, inputs.guessed || misread, output_mask(layer)};
+      if (misread && std::visit([](const auto& options) { return options.kOptionsSetRank; }, built.value)) return {};
+      return {output, inputs.guessed || misread, output_mask(layer, built.value)};
     } catch (const WrongRank& error) {
       in_.errors.add(layer.place, layer.path, error.what());
     } catch (const Error& error) {
@@ -204,11 +267,11 @@ class GraphMaker {
   }
 
   /// The mask on the output of the layer just built; warns the user if a mask ends there.
-  ValueId output_mask(const config::Located<Layer>& layer) {
-    const Masking masking = std::visit([](const auto& options) { return options.kMasking; }, layer.value);
+  ValueId output_mask(const config::Located<Layer>& layer, const Layer& built) {
+    const Masking masking = std::visit([](const auto& options) { return options.kMasking; }, built);
     if (masking == Masking::kPasses) builder_.set_output_mask(builder_.mask(0));
     if (masking == Masking::kEnds && builder_.has_masks()) {
-      builder_.warn_of_lost_mask(fmt::format("{} carries none on", type_name(layer.value)));
+      builder_.warn_of_lost_mask(fmt::format("{} carries none on", type_name(built)));
     }
     for (const std::string& warning : builder_.warnings()) {
       if (builder_.mode() == Mode::kTraining) in_.errors.warn(layer.place, layer.path, warning);
@@ -217,92 +280,135 @@ class GraphMaker {
   }
 
   const Description& in_;
-  const bool weighted_;
   Model& model_;
   ModelGraph& made_;
   LayerBuilder builder_;
-  std::vector<Output> outputs_;
+  std::vector<Output> known_;  ///< the model's inputs, then the layers
 };
 
 /// A type listed again with other options is numbered, as in Keras: auc, auc_1.
-void name_metrics(const std::vector<config::Located<Metric>>& metrics, Model& model, config::Errors& errors) {
+void name_metrics(const Description& in, std::size_t output, OutputTraits& traits) {
   std::map<std::string_view, std::vector<std::string>> options_of;
-  for (const auto& metric : metrics) {
-    if (read_state(metric.path, errors) != ReadState::kWhole) continue;
+  for (const auto& metric : in.objectives[output].metrics) {
+    if (read_state(metric.path, in.errors) != ReadState::kWhole) continue;
     const std::string_view type = name_of(metric.value);
     std::vector<std::string>& before = options_of[type];
     std::string options = config::flow_text(config::Codec<Metric>::show(metric.value), 1000);
     if (std::ranges::find(before, options) != before.end()) {
-      errors.add(metric.place, metric.path, "this metric is listed twice");
+      in.errors.add(metric.place, metric.path, "this metric is listed twice");
     }
-    model.metrics.push_back({before.empty() ? std::string(type) : fmt::format("{}_{}", type, before.size()), 1, {}});
+    const std::string name = before.empty() ? std::string(type) : fmt::format("{}_{}", type, before.size());
+    traits.metrics.push_back({in.of_output(output, name), 1, {}});
     before.push_back(std::move(options));
   }
 }
 
+/// Two outputs may make one name of theirs and their metrics': `a` with `b_auc` and `a_b` with `auc`.
+void require_distinct_scores(const Description& in, const Model& model) {
+  std::vector<std::string> names = model.score_names();
+  std::ranges::sort(names);
+  const auto twice = std::ranges::adjacent_find(names);
+  if (twice == names.end()) return;
+  in.errors.add(in.objectives.front().loss.place, "model.outputs",
+                fmt::format("two of what is reported would be named '{}'; give an output another name", *twice));
+}
+
 /// [3, 32, 32] would train on images of 3 rows with 32 channels.
 void warn_of_channels_first(const ModelOptions& options, config::Errors& errors) {
-  const auto& shape = options.input_shape.value;
-  const bool of_images = shape.size() == 3 && std::ranges::any_of(options.layers, [](const auto& layer) {
-                           return type_name(layer.value).find("2d") != std::string_view::npos;
-                         });
-  if (!of_images || (shape[0] != 1 && shape[0] != 3) || shape[1] <= 4 || shape[2] <= 4) return;
-  errors.warn(options.input_shape.place, options.input_shape.path,
-              fmt::format("[{0}, {1}, {2}] is taken as height {0}, width {1} and {2} channels; images are stored as "
-                          "[height, width, channels], here [{1}, {2}, {0}]",
-                          shape[0], shape[1], shape[2]));
+  const bool has_images = std::ranges::any_of(options.layers, [](const auto& layer) {
+    return type_name(layer.value).find("2d") != std::string_view::npos;
+  });
+  for (const ModelInputOptions& input : options.all_inputs()) {
+    const Shape& shape = input.shape;
+    if (!has_images || shape.rank() != 3 || (shape[0] != 1 && shape[0] != 3) || shape[1] <= 4 || shape[2] <= 4) continue;
+    errors.warn(input.place, input.path,
+                fmt::format("[{0}, {1}, {2}] is taken as height {0}, width {1} and {2} channels; images are stored as "
+                            "[height, width, channels], here [{1}, {2}, {0}]",
+                            shape[0], shape[1], shape[2]));
+  }
+}
+
+double weight_of(const Loss& loss) {
+  return std::visit([](const auto& options) { return options.weight; }, loss);
 }
 
 }  // namespace
 
+bool Model::is_masked() const {
+  return std::ranges::any_of(outputs, [](const OutputTraits& output) { return output.loss_sums > 1; });
+}
+
 std::size_t Model::loss_sums() const {
-  if (training.loss == kNoValue) return 1;
-  return static_cast<std::size_t>(training.graph.spec(training.loss).shape.elements());
+  std::size_t all = 0;
+  for (const OutputTraits& output : outputs) all += output.loss_sums;
+  return all;
 }
 
 std::size_t Model::metric_sums() const {
   std::size_t all = 0;
-  for (const ModelMetric& metric : metrics) all += metric.sums;
+  for (const OutputTraits& output : outputs) {
+    for (const ModelMetric& metric : output.metrics) all += metric.sums;
+  }
   return all;
+}
+
+std::vector<std::string> Model::score_names() const {
+  std::vector<std::string> names;
+  for (const OutputTraits& output : outputs) {
+    if (outputs.size() > 1) names.push_back(output.name + "_loss");
+    for (const ModelMetric& metric : output.metrics) names.push_back(metric.name);
+  }
+  return names;
 }
 
 std::vector<std::string> Model::metric_sum_names() const {
   std::vector<std::string> names;
-  for (const ModelMetric& metric : metrics) {
-    for (std::size_t i = 0; i < metric.sums; ++i) {
-      names.push_back(metric.sums == 1 ? metric.name : fmt::format("{}[{}]", metric.name, i));
+  for (const OutputTraits& output : outputs) {
+    for (const ModelMetric& metric : output.metrics) {
+      for (std::size_t i = 0; i < metric.sums; ++i) {
+        names.push_back(metric.sums == 1 ? metric.name : fmt::format("{}[{}]", metric.name, i));
+      }
     }
   }
   return names;
 }
 
-Model build_model(const ModelOptions& options, const config::Located<Loss>& loss,
-                  const std::vector<config::Located<Metric>>& metrics, Precision precision, config::Errors& errors,
-                  AggregationMethod aggregation, const WeightedLoss& weighted) {
+Model build_model(const ModelOptions& options, const Wiring& wiring, const std::vector<Objective>& objectives,
+                  Precision precision, config::Errors& errors, AggregationMethod aggregation) {
   Model model;
-  name_metrics(metrics, model, errors);
-  const Wiring wiring = wire_layers(options.layers, errors);
+  const Description description{options, wiring, objectives, precision, errors};
+  model.inputs = wiring.inputs;
+  for (std::size_t i = 0; i < objectives.size(); ++i) {
+    model.outputs.push_back({wiring.output_name(i), weight_of(objectives[i].loss.value)});
+    name_metrics(description, i, model.outputs.back());
+  }
+  if (objectives.size() > 1) require_distinct_scores(description, model);
   check_freeze(options, wiring.names, errors);
-  const auto& input_shape = options.input_shape;
-  if (options.layers.empty() || input_shape.value.empty() || errors.concern(input_shape.path)) return model;
+  const bool shapes_known = !errors.concern("model.input_shape") && !errors.concern("model.inputs");
+  if (options.layers.empty() || wiring.inputs.empty() || !shapes_known) return model;
 
-  const Description description{options, wiring, loss, metrics, precision, errors, weighted};
   GraphMaker training(description, Mode::kTraining, model);
-  training.add_layers();
-  if (model.training.output == kNoValue || errors.concern(loss.path)) return model;
-  training.add_loss_and_metrics();
+  const bool is_whole = training.add_layers();
+  if (!is_whole || objectives.size() != wiring.outputs.size() || errors.concern("loss")) return model;
+  training.add_losses_and_metrics();
   if (!errors.empty()) return model;
-  model.largest_label = largest_label(targets_of(loss.value), model.training.graph.spec(model.training.output).shape);
+  for (std::size_t i = 0; i < objectives.size(); ++i) {
+    const ModelOutput& output = model.training.outputs[i];
+    OutputTraits& traits = model.outputs[i];
+    const Graph& graph = model.training.graph;
+    traits.loss_sums = static_cast<std::size_t>(graph.spec(output.loss).shape.elements());
+    traits.largest_label = largest_label(targets_of(objectives[i].loss.value), graph.spec(output.value).shape);
+    traits.range = output_range(graph, output.value);
+    check_loss_fit(graph, output.value, options, wiring, i, objectives[i], errors);
+  }
   warn_of_channels_first(options, errors);
-  model.output_range = output_range(model.training);
-  check_loss_fit(model.training, options, wiring.names, loss, metrics, errors);
   if (!errors.empty()) return model;
   training.fuse_ops();
   training.add_all_gradients(aggregation);
 
   GraphMaker evaluation(description, Mode::kEvaluation, model);
   evaluation.add_layers();
-  evaluation.add_loss_and_metrics();
+  evaluation.add_losses_and_metrics();
   evaluation.fuse_ops();
   return model;
 }

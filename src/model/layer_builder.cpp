@@ -27,8 +27,9 @@ void check_elements(const Shape& shape, std::string_view what) {
 }
 
 void LayerBuilder::begin_layer(const std::string& name, bool trainable, bool inputs_are_guessed,
-                               std::vector<ValueId> masks) {
+                               std::vector<ValueId> masks, const std::string& weights_of) {
   layer_ = name;
+  weights_of_ = weights_of.empty() ? name : weights_of;
   trainable_ = trainable;
   inputs_are_guessed_ = inputs_are_guessed;
   parameters_ = 0;
@@ -44,13 +45,30 @@ ValueId LayerBuilder::plus_along_last(ValueId value, ValueId vector) {
   return apply(ops::Combine(ops::CombineKind::kAdd), {value, apply(ops::Reshape(along_last), {vector})});
 }
 
+ModelInput* LayerBuilder::model_input(ValueId value) {
+  const auto root = [&] {
+    while (graph().value(value).source == Graph::Source::kNode) {
+      const Node& node = graph().node(graph().value(value).producer);
+      const bool changes_nothing = node.op->is_alias() || dynamic_cast<const ops::Cast*>(node.op.get()) != nullptr;
+      if (!changes_nothing) return kNoValue;
+      value = node.inputs[0];
+    }
+    return value;
+  }();
+  const auto found = std::ranges::find(model_graph_.inputs, root, &ModelInput::value);
+  return root == kNoValue || found == model_graph_.inputs.end() ? nullptr : &*found;
+}
+
 void LayerBuilder::mask_zero(ValueId numbers) {
-  model_graph_.pads_with_zero = true;
+  model_input(numbers)->pads_with_zero = true;
   set_output_mask(apply(ops::PaddingMask(), {numbers}));
 }
 
+/// Only a mask of one input's padding: where several are joined, a sequence may have what another lacks.
 void LayerBuilder::note_mean_of_steps() {
-  if (ops::is_of_padding(graph(), mask(0))) model_graph_.averages_steps = true;
+  if (!ops::is_of_padding(graph(), mask(0))) return;
+  std::vector<ValueId> numbers = ops::padded_numbers(graph(), mask(0));
+  if (numbers.size() == 1) model_input(numbers.front())->averages_steps = true;
 }
 
 void LayerBuilder::warn_of_lost_mask(std::string_view why) {
@@ -68,7 +86,9 @@ std::string LayerBuilder::described(ValueId input) const {
   const std::string layer = producer < 0 ? "" : model_graph_.graph.node(producer).layer;
   const std::vector<std::string_view> unknown(shape(input).rank(), "?");
   const std::string text = inputs_are_guessed_ ? fmt::format("[{}]", fmt::join(unknown, ", ")) : shape(input).text();
-  return text + (layer.empty() ? " of the model's input" : fmt::format(" of '{}'", layer));
+  if (!layer.empty()) return fmt::format("{} of '{}'", text, layer);
+  const bool is_only = model_graph_.inputs.size() == 1;
+  return text + (is_only ? " of the model's input" : fmt::format(" of the input '{}'", model_graph_.graph.value(input).name));
 }
 
 std::string LayerBuilder::sequence_remedy(ValueId input) const {
@@ -97,21 +117,15 @@ const Shape& LayerBuilder::sequence(ValueId input) const {
 }
 
 ValueId LayerBuilder::whole_numbers(ValueId input, std::int64_t limit) {
-  ValueId value = input;
-  const auto producer = [&]() -> const Node* {
-    const NodeId id = graph().value(value).producer;
-    return id < 0 ? nullptr : &graph().node(id);
-  };
-  const auto changes_nothing = [](const Op& op) {
-    return op.is_alias() || dynamic_cast<const ops::Cast*>(&op) != nullptr;
-  };
-  while (producer() != nullptr && changes_nothing(*producer()->op)) value = producer()->inputs[0];
-  if (value != model_graph_.features) {
-    throw Error(fmt::format("expected whole numbers from the model's input, found the shape {}", described(input)));
+  ModelInput* const source = model_input(input);
+  if (source == nullptr) {
+    throw Error(fmt::format("expected whole numbers from {}, found the shape {}",
+                            model_graph_.inputs.size() == 1 ? "the model's input" : "an input of the model",
+                            described(input)));
   }
-  auto& below = model_graph_.numbers_below;
-  below = std::min(limit, below.value_or(limit));
-  return shape(value) == shape(input) ? value : apply(ops::Reshape(shape(input)), {value});
+  source->numbers_below = std::min(limit, source->numbers_below.value_or(limit));
+  return shape(source->value) == shape(input) ? source->value
+                                              : apply(ops::Reshape(shape(input)), {source->value});
 }
 
 const Shape& LayerBuilder::features(ValueId input) const {
@@ -144,8 +158,9 @@ WeightConstraint constraint_of(const constraints::MaxNorm& options, std::string_
 ValueId LayerBuilder::weight(std::string_view name, Shape shape, const Initializer& initializer,
                              const std::optional<Regularizer>& regularizer, const std::optional<Constraint>& constraint,
                              const std::function<void(std::span<float>)>& adjust) {
-  const std::string full_name = fmt::format("{}/{}", layer_, name);
+  const std::string full_name = fmt::format("{}/{}", weights_of_, name);
   check_elements(shape, name);
+  if (weights_of_ != layer_) return reused(full_name, shape);
   if (std::holds_alternative<initializers::Orthogonal>(initializer) && shape.rank() < 2) {
     throw Error(
         fmt::format("the initializer orthogonal makes matrices; expected another one for the {}, whose shape "
@@ -196,9 +211,35 @@ ValueId LayerBuilder::add(ModelVariable variable) {
   return id;
 }
 
+ValueId LayerBuilder::reused(const std::string& name, const Shape& needed) {
+  for (std::size_t i = 0; i < model_graph_.variables.size(); ++i) {
+    const VariableSpec& known = variables_[i].spec;
+    if (known.name != name) continue;
+    if (known.shape == needed) return model_graph_.variables[i];
+    throw Error(fmt::format("'{}' has the shape {}, made for the inputs of '{}', but these inputs need {}; give both "
+                            "calls inputs of one shape",
+                            name, known.shape.text(), weights_of_, needed.text()));
+  }
+  throw Error(fmt::format("'{}' has no '{}' to use again", weights_of_, name));
+}
+
 void LayerBuilder::assign(ValueId variable, ValueId value) {
-  const auto found = std::ranges::find(model_graph_.variables, variable);
-  model_graph_.assignments.push_back({static_cast<std::size_t>(found - model_graph_.variables.begin()), value});
+  const auto number = static_cast<std::size_t>(std::ranges::find(model_graph_.variables, variable) -
+                                               model_graph_.variables.begin());
+  auto& all = model_graph_.assignments;
+  const auto before = std::ranges::find(all, number, &Assignment::variable);
+  if (before != all.end()) {
+    before->value = value;
+  } else {
+    all.push_back({number, value});
+  }
+}
+
+ValueId LayerBuilder::assigned(ValueId variable) const {
+  for (const Assignment& assignment : model_graph_.assignments) {
+    if (model_graph_.variables[assignment.variable] == variable) return assignment.value;
+  }
+  return variable;
 }
 
 }  // namespace mirrortrain

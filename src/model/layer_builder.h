@@ -36,9 +36,10 @@ class LayerBuilder {
       : mode_(mode), model_graph_(model_graph), variables_(variables) {}
 
   /// Starts a layer: what is added from now on belongs to it. If the extents of its inputs are only guessed, messages
-  /// omit them. `masks`: the inputs' masks, kNoValue for an input without one.
+  /// omit them. `masks`: the inputs' masks, kNoValue for an input without one. `weights_of`: the earlier layer whose
+  /// variables it has; empty: it has its own.
   void begin_layer(const std::string& name, bool trainable, bool inputs_are_guessed = false,
-                   std::vector<ValueId> masks = {});
+                   std::vector<ValueId> masks = {}, const std::string& weights_of = "");
 
   Mode mode() const { return mode_; }
   bool trainable() const { return trainable_; }
@@ -60,7 +61,7 @@ class LayerBuilder {
   bool has_masks() const;
   /// Sets the mask of the layer's output; by default it has none.
   void set_output_mask(ValueId mask) { output_mask_ = mask; }
-  /// Sets the output's mask from the model's input, the result of whole_numbers(): 0 is padding.
+  /// Sets the output's mask from an input of the model, the result of whole_numbers(): 0 is padding.
   void mask_zero(ValueId numbers);
   /// Notes that the layer averages over the positions that count in its first input's mask.
   void note_mean_of_steps();
@@ -82,8 +83,8 @@ class LayerBuilder {
   /// The shape of a sequence [steps, channels]; throws WrongRank if the input is not one.
   const Shape& sequence(ValueId input) const;
 
-  /// The model's input, in float32 and in the shape of `input`, for a layer that reads whole numbers from 0 to `limit`
-  /// - 1 from it. Throws Error if `input` is anything else.
+  /// An input of the model, in float32 and in the shape of `input`, for a layer that reads whole numbers from 0 to
+  /// `limit` - 1 from it. Throws Error if `input` is anything else.
   ValueId whole_numbers(ValueId input, std::int64_t limit);
 
   /// The shape with its last axis, the features; throws WrongRank where the input has none.
@@ -102,19 +103,27 @@ class LayerBuilder {
   /// The weight of that name of an earlier layer. Throws Error where there is none.
   ValueId weight_of(std::string_view layer, std::string_view name);
 
-  /// Makes each step write `value` to `variable` after all its readers.
+  /// Makes each step write `value` to `variable` after all its readers, in place of what an earlier call of the layer
+  /// assigned.
   void assign(ValueId variable, ValueId value);
+  /// What a step has assigned to the variable so far: its own value if nothing.
+  ValueId assigned(ValueId variable) const;
 
   /// Elements of the variables that the layer has created or found so far.
   std::int64_t parameters() const { return parameters_; }
 
  private:
   ValueId add(ModelVariable variable);
+  /// The variable of the layer that is called once more. Throws Error if it has another shape.
+  ValueId reused(const std::string& name, const Shape& shape);
+  /// The model's input with this value; null if it is none.
+  ModelInput* model_input(ValueId value);
 
   Mode mode_;
   ModelGraph& model_graph_;
   std::vector<ModelVariable>& variables_;
   std::string layer_;
+  std::string weights_of_;  ///< layer_ unless it has another's
   bool trainable_ = true, inputs_are_guessed_ = false;
   std::int64_t parameters_ = 0;
   std::vector<ValueId> masks_;

@@ -17,15 +17,21 @@ enum class Masking : std::uint8_t {
   kOwn,     ///< `build` uses the masks and sets the output's
 };
 
+/// What connects a layer with others.
+struct LayerConnections {
+  config::Located<std::optional<std::string>> name;
+  std::vector<config::Located<std::string>> inputs;  ///< empty: the previous layer
+
+  static config::Section<LayerConnections> section();
+};
+
 /// The options that every layer has. A layer derives from it and ends its section with `.include<LayerCommon>()`.
-struct LayerCommon {
+struct LayerCommon : LayerConnections {
   static constexpr std::size_t kFewestInputs = 1, kMostInputs = 1;
   /// Whether an option determines the output's rank, so that it is unknown if an option was misread.
   static constexpr bool kOptionsSetRank = false;
   static constexpr Masking kMasking = Masking::kEnds;
 
-  config::Located<std::optional<std::string>> name;
-  std::vector<config::Located<std::string>> inputs;  ///< empty: the previous layer
   bool trainable = true;
 
   static config::Section<LayerCommon> section();

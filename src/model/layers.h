@@ -12,6 +12,7 @@
 #include "model/layers/batch_normalization.h"
 #include "model/layers/conv.h"
 #include "model/layers/dense.h"
+#include "model/layers/dot.h"
 #include "model/layers/dropout.h"
 #include "model/layers/embedding.h"
 #include "model/layers/image_size.h"
@@ -21,6 +22,7 @@
 #include "model/layers/prelu.h"
 #include "model/layers/recurrent.h"
 #include "model/layers/reshape.h"
+#include "model/layers/reuse.h"
 #include "model/layers/sequence.h"
 
 namespace mirrortrain {
@@ -35,7 +37,8 @@ using Layer =
                  layers::Upsampling2d, layers::Flatten, layers::Reshape, layers::Permute, layers::Flip,
                  layers::Activation, layers::Softmax, layers::Prelu, layers::Dropout, layers::BatchNormalization,
                  layers::LayerNormalization, layers::GroupNormalization, layers::Add, layers::Subtract,
-                 layers::Multiply, layers::Average, layers::Maximum, layers::Concatenate>;
+                 layers::Multiply, layers::Average, layers::Maximum, layers::Minimum, layers::Concatenate, layers::Dot,
+                 layers::Reuse>;
 
 /// Whether a recurrent layer processes its sequence from the last time step to the first.
 inline bool goes_backwards(const Layer& layer) {

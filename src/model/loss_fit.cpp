@@ -28,11 +28,11 @@ std::string_view activation_of(const Node& node) {
 }
 
 /// Skips nodes that do not change the values' meaning: reshapes, casts, dropout.
-LastActivation last_activation(const ModelGraph& made) {
+LastActivation last_activation(const Graph& made, ValueId output) {
   LastActivation last;
   bool is_found = false;
-  for (NodeId id = made.graph.value(made.output).producer; id >= 0;) {
-    const Node& node = made.graph.node(id);
+  for (NodeId id = made.value(output).producer; id >= 0;) {
+    const Node& node = made.node(id);
     const std::string_view op = node.op->name();
     const bool passes = node.op->is_alias() || op == "cast" || op == "dropout";
     const std::string_view activation = activation_of(node);
@@ -44,22 +44,13 @@ LastActivation last_activation(const ModelGraph& made) {
     }
     if (!passes && (is_found || activation.empty())) break;
     is_found = is_found || !passes;
-    id = made.graph.value(node.inputs[0]).producer;
+    id = made.value(node.inputs[0]).producer;
   }
   return last;
 }
 
 std::string loss_name(const Loss& loss) {
   return std::visit([](const auto& options) { return std::string(options.kName); }, loss);
-}
-
-bool takes_logits(const Loss& loss) {
-  return std::visit(
-      [](const auto& options) {
-        if constexpr (requires { options.from_logits; }) return options.from_logits;
-        return false;
-      },
-      loss);
 }
 
 constexpr double kUnbounded = std::numeric_limits<double>::infinity();
@@ -185,23 +176,24 @@ std::string takes_largest(const Metric& metric, const Loss& loss, const Shape& o
 
 }  // namespace
 
-std::optional<std::pair<double, double>> output_range(const ModelGraph& made) {
-  return range_of(last_activation(made).name);
+std::optional<std::pair<double, double>> output_range(const Graph& made, ValueId output) {
+  return range_of(last_activation(made, output).name);
 }
 
-void check_loss_fit(const ModelGraph& made, const ModelOptions& options, const std::vector<std::string>& names,
-                    const config::Located<Loss>& loss, const std::vector<config::Located<Metric>>& metrics,
-                    config::Errors& errors) {
-  const LastActivation last = last_activation(made);
-  const auto number = static_cast<std::size_t>(std::ranges::find(names, last.layer) - names.begin());
-  const config::Located<Layer>& layer = number < names.size() ? options.layers[number] : options.layers.back();
+void check_loss_fit(const Graph& made, ValueId value, const ModelOptions& options, const Wiring& wiring,
+                    std::size_t output_number, const Objective& objective, config::Errors& errors) {
+  const config::Located<Loss>& loss = objective.loss;
+  const LastActivation last = last_activation(made, value);
+  const auto found = static_cast<std::size_t>(std::ranges::find(wiring.names, last.layer) - wiring.names.begin());
+  const config::Located<Layer>& layer =
+      options.layers[found < wiring.names.size() ? found : wiring.outputs[output_number]];
   const auto warn = [&](const std::string& message) {
     const std::string place = layer.place.text();
     errors.warn(loss.place, loss.path,
                 fmt::format("{} (the layer: {}{})", message, place.empty() ? "" : place + ": ", layer.path));
   };
   const Wanted wanted = wanted_by(loss.value);
-  const Shape& output = made.graph.spec(made.output).shape;
+  const Shape& output = made.spec(value).shape;
   const bool from_logits = takes_logits(loss.value);
 
   const bool one_class = wanted == Wanted::kOneClass && output.back() == 1;
@@ -247,7 +239,7 @@ void check_loss_fit(const ModelGraph& made, const ModelOptions& options, const s
       weights->check(std::max<std::int64_t>(2, output.back()), errors);
     }
   }
-  for (const auto& metric : metrics) {
+  for (const auto& metric : objective.metrics) {
     if (const std::string message = takes_largest(metric.value, loss.value, output); !message.empty()) {
       errors.warn(metric.place, metric.path, message);
     }

@@ -30,6 +30,16 @@ inline const losses::ClassWeight* class_weight_of(const Loss& loss) {
       loss);
 }
 
+/// Whether it takes the output for logits.
+inline bool takes_logits(const Loss& loss) {
+  return std::visit(
+      [](const auto& options) {
+        if constexpr (requires { options.from_logits; }) return options.from_logits;
+        return false;
+      },
+      loss);
+}
+
 inline Targets targets_of(const Loss& loss) {
   return std::visit([](const auto& options) { return options.kTargets; }, loss);
 }

@@ -36,21 +36,40 @@ struct Assignment {
   ValueId value = kNoValue;
 };
 
+/// An input of the model in a graph.
+struct ModelInput {
+  ValueId value = kNoValue;  ///< input of the graph, batched, float32
+  /// If layers use its numbers as table indices: they are whole numbers from 0 to one less than this.
+  std::optional<std::int64_t> numbers_below{};
+  bool pads_with_zero = false;  ///< the number 0 is padding, which a mask excludes
+  bool averages_steps = false;  ///< except padding: sequences of only padding have no mean
+};
+
+/// An output of the model in a graph, with what it is compared with and measured by.
+struct ModelOutput {
+  ValueId value = kNoValue;
+  ValueId mask = kNoValue;       ///< of the output; absent: every position counts
+  ValueId labels = kNoValue;     ///< input of the graph, batched; int32 for class numbers, else float32
+  ValueId weights = kNoValue;    ///< input, batched [], float32: each example's loss weight; absent: all equal
+  ValueId present = kNoValue;    ///< input, batched [], float32: 1 where there is a label, else 0; absent: all have one
+  ValueId loss = kNoValue;       ///< float64 [], the sum over rows; [2] if the output has a mask, see ops::Loss
+  std::vector<ValueId> metrics{};  ///< float64, sums over rows, in the order of OutputTraits::metrics
+
+  /// Calls `visit` with the id of every value.
+  template <class Visit>
+  void for_each_value(const Visit& visit) {
+    for (ValueId* const value : {&this->value, &mask, &labels, &weights, &present, &loss}) visit(*value);
+    for (ValueId& metric : metrics) visit(metric);
+  }
+  friend bool operator==(const ModelOutput&, const ModelOutput&) = default;
+};
+
 /// The model as a graph: for training with gradients and dropout, for evaluation without.
 struct ModelGraph {
   Graph graph;
-  ValueId features = kNoValue;  ///< input, batched, float32
-  /// If layers use the features as table indices: they are whole numbers from 0 to one less than this.
-  std::optional<std::int64_t> numbers_below;
-  bool pads_with_zero = false;  ///< the number 0 is padding, which a mask excludes
-  bool averages_steps = false;  ///< except padding: sequences of only padding have no mean
-  ValueId labels = kNoValue;    ///< input, batched; int32 for the sparse loss, else float32
-  ValueId weights = kNoValue;   ///< input, batched [], float32: each example's loss weight; absent: all equal
-  ValueId output = kNoValue;
-  ValueId mask = kNoValue;         ///< of the output; absent: every position counts
-  ValueId loss = kNoValue;         ///< float64 [], the sum over rows; [2] if the output has a mask, see ops::Loss
-  std::vector<ValueId> metrics;    ///< float64, sums over rows, in the order of Model::metrics
-  std::vector<ValueId> variables;  ///< in the order of Model::variables
+  std::vector<ModelInput> inputs;    ///< in the order of Model::inputs
+  std::vector<ModelOutput> outputs;  ///< in the order of Model::outputs
+  std::vector<ValueId> variables;    ///< in the order of Model::variables
   std::vector<ValueId> gradients;  ///< training only: one per variable, kNoValue for a frozen one
   std::vector<Assignment> assignments;
 };
@@ -69,28 +88,39 @@ struct LayerSummary {
 };
 
 struct ModelMetric {
-  std::string name;      ///< as reported: "accuracy"
+  std::string name;      ///< as reported: "accuracy", of one of several outputs "clicked_accuracy"
   std::size_t sums = 1;  ///< numbers from which its value is computed
   MetricValue value;
 };
 
+/// What is known of an output of the model in both of its graphs.
+struct OutputTraits {
+  std::string name;
+  double loss_weight = 1;     ///< of its loss in the sum that is minimized
+  std::size_t loss_sums = 1;  ///< numbers from which its loss is computed, see ModelOutput::loss
+  std::vector<ModelMetric> metrics{};
+  /// If the loss limits the labels: each is between 0 and this.
+  std::optional<std::int64_t> largest_label{};
+  /// The range of the last activation, if it is bounded.
+  std::optional<std::pair<double, double>> range{};
+};
+
 struct Model {
   std::vector<ModelVariable> variables;
-  std::vector<ModelMetric> metrics;
+  std::vector<std::string> inputs;    ///< their names
+  std::vector<OutputTraits> outputs;
   std::vector<LayerSummary> layers;
-  /// If the loss limits the labels: each is between 0 and this.
-  std::optional<std::int64_t> largest_label;
-  /// The range of the last layer's activation, if it is bounded.
-  std::optional<std::pair<double, double>> output_range;
   ModelGraph training, evaluation;
   std::vector<ShorterGraphs> shorter{};  ///< ascending; empty if all sequences are computed at full length
 
-  /// Whether the output has a mask, so that loss and metrics exclude padding.
-  bool is_masked() const { return loss_sums() > 1; }
-  /// Numbers from which the loss is computed.
+  /// Whether an output has a mask, so that loss and metrics exclude padding.
+  bool is_masked() const;
+  /// Numbers from which the losses of all outputs are computed.
   std::size_t loss_sums() const;
-  /// The same for all metrics together.
+  /// The same for the metrics of all outputs.
   std::size_t metric_sums() const;
+  /// What events report beside the loss, in their order: for each of several outputs OUTPUT_loss, and its metrics.
+  std::vector<std::string> score_names() const;
   /// A name for each: "accuracy", "recall[0]".
   std::vector<std::string> metric_sum_names() const;
 };

@@ -15,11 +15,37 @@ bool matches(const std::string& glob, const std::string& name) { return ::fnmatc
 
 }  // namespace
 
+config::Section<InputOptions> InputOptions::section() {
+  return config::Section<InputOptions>("An input of the model.")
+      .key("shape", &InputOptions::shape, "Shape of one example, without the batch axis; [] for a single number.",
+           config::required, config::at_least(1))
+      .check("shape", [](const InputOptions& options) -> std::string {
+        const Shape shape(options.shape.value);
+        return is_possible(shape) ? "" : shape.text() + " has more elements than any memory can hold";
+      });
+}
+
+std::vector<ModelInputOptions> ModelOptions::all_inputs() const {
+  std::vector<ModelInputOptions> all;
+  for (const auto& [name, input] : inputs.value.entries) {
+    all.push_back({name, Shape(input.shape.value), input.shape.place, input.shape.path});
+  }
+  if (all.empty() && input_shape.value && !input_shape.value->empty()) {
+    all.push_back({"input", Shape(*input_shape.value), input_shape.place, input_shape.path});
+  }
+  return all;
+}
+
 config::Section<ModelOptions> ModelOptions::section() {
   return config::Section<ModelOptions>("The model, from its input to its output.")
       .key("input_shape", &ModelOptions::input_shape,
-           "Shape of one example, without the batch axis; images are [height, width, channels].", config::required,
-           config::non_empty, config::at_least(1))
+           "Shape of one example, without the batch axis; images are [height, width, channels].",
+           config::required_unless("inputs", {}), config::non_empty, config::at_least(1))
+      .key("inputs", &ModelOptions::inputs,
+           "In place of `input_shape`, for a model with several inputs, or one with a name of its own: each input's "
+           "name and shape, as {user: {shape: []}, picture: {shape: [32, 32, 3]}}. Layers name them in their `inputs`.",
+           config::excludes("input_shape"))
+      .key("outputs", &ModelOptions::outputs, "Names of the layers that are the model's outputs; default: the last one.")
       .key("initial_weights", &ModelOptions::initial_weights,
            "A safetensors file with the initial values of all variables, by name, or a file of another program with "
            "its own names; null: the layers' initializers.")
@@ -41,7 +67,7 @@ config::Section<ModelOptions> ModelOptions::section() {
            "`${number}` themselves.",
            config::required, config::non_empty, config::written_out("repeat", "blocks"))
       .check("input_shape", [](const ModelOptions& options) -> std::string {
-        const Shape shape(options.input_shape.value);
+        const Shape shape(options.input_shape.value.value_or(std::vector<std::int64_t>{}));
         return is_possible(shape) ? "" : shape.text() + " has more elements than any memory can hold";
       });
 }

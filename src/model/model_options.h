@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "config/map.h"
 #include "config/section.h"
 #include "model/initial_weights.h"
 #include "model/layer_builder.h"
@@ -12,13 +13,33 @@
 
 namespace mirrortrain {
 
+/// An item of `model.inputs`.
+struct InputOptions {
+  config::Located<std::vector<std::int64_t>> shape;
+
+  static config::Section<InputOptions> section();
+};
+
+/// An input of the model, however it was written.
+struct ModelInputOptions {
+  std::string name;
+  Shape shape;         ///< of one example
+  config::Place place;  ///< of its shape
+  std::string path;
+};
+
 /// The section `model`.
 struct ModelOptions {
-  config::Located<std::vector<std::int64_t>> input_shape;
+  config::Located<std::optional<std::vector<std::int64_t>>> input_shape;  ///< null if there are `inputs`
+  config::Located<config::Map<InputOptions>> inputs;                      ///< empty if there is an input_shape
+  std::vector<config::Located<std::string>> outputs;                      ///< names of layers; empty: the last one
   std::optional<InitialWeights> initial_weights;
   config::Located<std::vector<std::string>> freeze;  ///< globs of layers
   config::Value blocks;                              ///< null after expand_blocks
   std::vector<config::Located<Layer>> layers;
+
+  /// The inputs; the one of input_shape is named "input". Empty if neither was given.
+  std::vector<ModelInputOptions> all_inputs() const;
 
   /// Whether a layer of this name is frozen regardless of its own options.
   bool freezes(const std::string& layer) const;

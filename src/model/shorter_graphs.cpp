@@ -16,16 +16,19 @@ namespace {
 
 /// Every layer that reads the input must mask the padding.
 void require_masked_input(const ModelOptions& options) {
-  const Shape input(options.input_shape.value);
+  const std::vector<ModelInputOptions> inputs = options.all_inputs();
+  if (inputs.size() > 1) throw Error("expected a model with one input, found several; remove data.sequences");
+  const Shape& input = inputs.front().shape;
   if (input.rank() != 1) {
-    throw Error(
-        fmt::format("expected sequences of whole numbers as model.input_shape, [steps], found {}", input.text()));
+    throw Error(fmt::format("expected sequences of whole numbers as {}, [steps], found {}", inputs.front().path,
+                            input.text()));
   }
   config::Errors reported;
-  const Wiring wiring = wire_layers(options.layers, reported);
+  const Wiring wiring = wire_layers(options, reported);
   for (std::size_t i = 0; i < options.layers.size(); ++i) {
-    if (std::ranges::count(wiring.sources[i], Wiring::kModelInput) == 0) continue;
-    const auto* const embedding = std::get_if<layers::Embedding>(&options.layers[i].value);
+    const bool reads_input = std::ranges::any_of(wiring.sources[i], [&](int one) { return wiring.is_input(one); });
+    if (!reads_input || !wiring.used[i]) continue;
+    const auto* const embedding = std::get_if<layers::Embedding>(&options.layers[wiring.weights_of[i]].value);
     if (embedding != nullptr && embedding->mask_zero) continue;
     throw Error(
         fmt::format("'{}' reads the model's input and counts padding like anything else; expected an embedding "
@@ -36,16 +39,20 @@ void require_masked_input(const ModelOptions& options) {
 
 /// Rejects layers whose output depends on the amount of padding although they pass the mask on.
 void require_no_counted_padding(const ModelOptions& options, const Model& whole, const Model& shorter) {
-  for (std::size_t i = 0; i < whole.layers.size(); ++i) {
+  config::Errors reported;
+  const Wiring wiring = wire_layers(options, reported);
+  for (std::size_t i = 0, listed = 0; i < whole.layers.size(); ++i, ++listed) {
+    while (!wiring.used[listed]) ++listed;  // left out of the model
     const LayerSummary& layer = whole.layers[i];
+    const Layer& described = options.layers[wiring.weights_of[listed]].value;
     const bool has_steps = layer.output_shape != shorter.layers[i].output_shape;
-    if (has_steps && goes_backwards(options.layers[i].value)) {
+    if (has_steps && goes_backwards(described)) {
       throw Error(
           fmt::format("with go_backwards and return_sequences '{}' gives the steps of padding first, so the result "
                       "depends on their number; remove one of the two, or data.sequences",
                       layer.name));
     }
-    const auto* const flip = std::get_if<layers::Flip>(&options.layers[i].value);
+    const auto* const flip = std::get_if<layers::Flip>(&described);
     const auto flipped = flip != nullptr ? axis_of_example(flip->axis, layer.output_shape.rank()) : std::nullopt;
     if (flipped && layer.output_shape[*flipped] != shorter.layers[i].output_shape[*flipped]) {
       throw Error(
@@ -53,7 +60,7 @@ void require_no_counted_padding(const ModelOptions& options, const Model& whole,
                       "data.sequences",
                       layer.name));
     }
-    if (has_steps && std::holds_alternative<layers::GroupNormalization>(options.layers[i].value)) {
+    if (has_steps && std::holds_alternative<layers::GroupNormalization>(described)) {
       throw Error(
           fmt::format("'{}' normalizes over all steps, those of padding too, so the result depends on their number; "
                       "use layer_normalization",
@@ -77,24 +84,28 @@ bool same_ids(const ModelGraph& a, const ModelGraph& b) {
   const auto same_assignment = [](const Assignment& one, const Assignment& other) {
     return one.variable == other.variable && one.value == other.value;
   };
-  return a.features == b.features && a.labels == b.labels && a.weights == b.weights && a.output == b.output &&
-         a.mask == b.mask && a.loss == b.loss && a.metrics == b.metrics && a.variables == b.variables &&
-         a.gradients == b.gradients && std::ranges::equal(a.assignments, b.assignments, same_assignment);
+  return std::ranges::equal(a.inputs, b.inputs, {}, &ModelInput::value, &ModelInput::value) &&
+         a.outputs == b.outputs && a.variables == b.variables && a.gradients == b.gradients && std::ranges::equal(a.assignments, b.assignments, same_assignment);
 }
 
 /// Whether a step can use either graph's values in place of the other's.
 bool are_alike(const ModelGraph& a, const ModelGraph& b) {
   if (!same_but_for_shapes(a.graph, b.graph) || !same_ids(a, b)) return false;
   const auto same_spec = [&](ValueId value) { return a.graph.spec(value) == b.graph.spec(value); };
-  return same_spec(a.loss) && std::ranges::all_of(a.metrics, same_spec) &&
+  const auto same_sums = [&](const ModelOutput& output) {
+    return same_spec(output.loss) && std::ranges::all_of(output.metrics, same_spec);
+  };
+  return std::ranges::all_of(a.outputs, same_sums) &&
          std::ranges::all_of(ops::collectives_of(a.graph), same_spec, &ops::Collective::input);
 }
 
-void require_labels(const Model& model, const ModelGraph& shorter, std::int64_t steps, std::int64_t length) {
+void require_labels(const Model& model, std::size_t output, const ModelGraph& shorter, std::int64_t steps,
+                    std::int64_t length) {
   const ModelGraph& whole = model.training;
-  const Shape &all = whole.graph.spec(whole.labels).shape, &cut = shorter.graph.spec(shorter.labels).shape;
+  const Shape &all = whole.graph.spec(whole.outputs[output].labels).shape,
+              &cut = shorter.graph.spec(shorter.outputs[output].labels).shape;
   if (all == cut) return;
-  if (!model.is_masked()) {
+  if (model.outputs[output].loss_sums == 1) {
     throw Error(
         "the loss counts the steps of padding, as the output carries no mask of them; use layers that pass it on");
   }
@@ -110,10 +121,14 @@ void require_labels(const Model& model, const ModelGraph& shorter, std::int64_t 
 void add_shorter_graphs(Model& model, const ModelOptions& options, std::span<const std::int64_t> lengths,
                         const std::function<Model(const ModelOptions&, config::Errors&)>& build) {
   require_masked_input(options);
-  const std::int64_t steps = options.input_shape.value[0];
+  const std::int64_t steps = options.all_inputs().front().shape[0];
   for (const std::int64_t length : lengths) {
     ModelOptions of_length = options;
-    of_length.input_shape.value[0] = length;
+    if (of_length.inputs.value.empty()) {
+      of_length.input_shape.value->front() = length;
+    } else {
+      of_length.inputs.value.entries.front().second.shape.value[0] = length;
+    }
     config::Errors found;
     Model shorter = build(of_length, found);
     if (!found.empty()) {
@@ -122,7 +137,7 @@ void add_shorter_graphs(Model& model, const ModelOptions& options, std::span<con
     }
     require_same_variables(model, shorter, steps, length);
     require_no_counted_padding(options, model, shorter);
-    require_labels(model, shorter.training, steps, length);
+    for (std::size_t i = 0; i < model.outputs.size(); ++i) require_labels(model, i, shorter.training, steps, length);
     if (!are_alike(model.training, shorter.training) || !are_alike(model.evaluation, shorter.evaluation)) {
       throw Error(
           fmt::format("at {} steps the model has other operations than at {}; use another boundary", length, steps));

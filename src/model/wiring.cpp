@@ -1,6 +1,7 @@
 #include "model/wiring.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -11,6 +12,7 @@
 namespace mirrortrain {
 namespace {
 
+/// The model's input where it has one.
 constexpr std::string_view kInputName = "input";
 
 // Beyond ASCII, letters of every script: only controls, spaces and invisible characters are rejected.
@@ -30,8 +32,10 @@ bool is_name(std::string_view name) {
 
 class Wirer {
  public:
-  Wirer(const std::vector<config::Located<Layer>>& layers, config::Errors& errors) : layers_(layers), errors_(errors) {
-    for (const auto& layer : layers) {
+  Wirer(const ModelOptions& options, config::Errors& errors)
+      : options_(options), layers_(options.layers), errors_(errors) {
+    for (const ModelInputOptions& input : options.all_inputs()) wiring_.inputs.push_back(input.name);
+    for (const auto& layer : layers_) {
       wiring_.states.push_back(read_state(layer.path, errors));
       const bool has_options = wiring_.states.back() != ReadState::kNot;
       defaults_known_ = defaults_known_ && (has_options || is_named(layer.value));
@@ -41,25 +45,93 @@ class Wirer {
   }
 
   Wiring run() {
-    std::vector<bool> used(layers_.size(), false);
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       wiring_.sources.push_back(sources_of(i));
-      for (const int source : wiring_.sources.back()) {
-        if (source >= 0) used[static_cast<std::size_t>(source)] = true;
-      }
+      wiring_.weights_of.push_back(weights_of(i));
       // Named last, so that a layer cannot be its own input.
       wiring_.names.push_back(name_of(i));
     }
-    const bool all_known = names_known_ && defaults_known_ && inputs_known_ && !has_wrong_name_;
-    for (std::size_t i = 0; all_known && i + 1 < layers_.size(); ++i) {
-      if (!used[i])
-        error(i, fmt::format("no layer uses the output of '{}'; name it in a layer's `inputs`",
-                             config::shortened(wiring_.names[i])));
-    }
+    find_outputs();
+    find_used();
+    if (names_known_ && defaults_known_ && inputs_known_ && !has_wrong_name_) report_unused();
     return std::move(wiring_);
   }
 
  private:
+  /// The layer's number as a source.
+  int source_of(std::size_t layer) const { return static_cast<int>(wiring_.inputs.size() + layer); }
+
+  void find_outputs() {
+    for (const auto& output : options_.outputs) {
+      const auto found = numbers_.find(output.value);
+      if (found == numbers_.end()) {
+        refuse_output(output);
+      } else if (std::ranges::count(wiring_.outputs, found->second) > 0) {
+        errors_.add(output.place, output.path,
+                    fmt::format("the output '{}' is listed twice", config::shortened(output.value)));
+      } else {
+        wiring_.outputs.push_back(found->second);
+      }
+    }
+    if (options_.outputs.empty() && !layers_.empty()) wiring_.outputs.push_back(layers_.size() - 1);
+  }
+
+  void refuse_output(const config::Located<std::string>& output) {
+    inputs_known_ = false;
+    if (!names_known_ || (!defaults_known_ && is_default_name(output.value))) return;
+    const bool is_input = std::ranges::count(wiring_.inputs, output.value) > 0;
+    errors_.add(output.place, output.path,
+                is_input ? fmt::format("'{}' is an input of the model; an output is the name of a layer", output.value)
+                         : fmt::format("no layer is named '{}'{}", config::shortened(output.value),
+                                       config::suggestion(output.value, layer_names())));
+  }
+
+  void find_used() {
+    wiring_.used.assign(layers_.size(), false);
+    for (const std::size_t output : wiring_.outputs) wiring_.used[output] = true;
+    reads_.assign(wiring_.inputs.size(), false);
+    for (std::size_t i = layers_.size(); i-- > 0;) {
+      if (!wiring_.used[i]) continue;
+      for (const int source : wiring_.sources[i]) {
+        if (wiring_.is_input(source)) reads_[static_cast<std::size_t>(source)] = true;
+        if (source >= 0 && !wiring_.is_input(source)) wiring_.used[wiring_.layer_of(source)] = true;
+      }
+      wiring_.used[wiring_.weights_of[i]] = true;  // it is where their weights are made
+    }
+  }
+
+  void report_unused() {
+    std::vector<bool> is_read(layers_.size(), false);
+    for (const auto& sources : wiring_.sources) {
+      for (const int source : sources) {
+        if (source >= 0 && !wiring_.is_input(source)) is_read[wiring_.layer_of(source)] = true;
+      }
+    }
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      if (wiring_.used[i] || is_read[i]) continue;  // what follows it is named
+      errors_.warn(layers_[i].place, layers_[i].path,
+                   fmt::format("no layer and no output uses the output of '{}', so it is left out of the model; name "
+                               "it in a layer's `inputs` or in model.outputs",
+                               config::shortened(wiring_.names[i])));
+    }
+    const std::vector<ModelInputOptions> inputs = options_.all_inputs();
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (reads_[i]) continue;
+      errors_.add(inputs[i].place, inputs[i].path,
+                  fmt::format("no layer that an output depends on reads the input '{}'; name it in a layer's `inputs`, "
+                              "or leave it out",
+                              inputs[i].name));
+    }
+  }
+
+  std::vector<std::string> layer_names() const {
+    std::vector<std::string> names;
+    for (const auto& [name, number] : numbers_) {
+      if (!name.starts_with(kUnreadName)) names.push_back(name);
+    }
+    return names;
+  }
+
   void error(std::size_t layer, std::string message) {
     errors_.add(layers_[layer].place, layers_[layer].path, std::move(message));
   }
@@ -108,6 +180,9 @@ class Wirer {
                              has_slash ? "; '/' separates a layer's name from its variables' names" : ""));
     }
     if (given == kInputName) return wrong_name(layer, "'input' is the model's input; choose another name");
+    if (given && std::ranges::count(wiring_.inputs, *given) > 0) {
+      return wrong_name(layer, fmt::format("'{}' is an input of the model; choose another name", *given));
+    }
 
     std::string name = given.value_or(type);
     if (!given && counters_[type]++ > 0) name += fmt::format("_{}", counters_[type] - 1);
@@ -126,12 +201,20 @@ class Wirer {
     if (errors_.concern(layers_[layer].path + ".inputs")) return {Wiring::kUnknown};
     std::vector<int> sources;
     for (const auto& input : options.inputs) sources.push_back(source_named(input));
-    if (sources.empty()) sources.push_back(static_cast<int>(layer) - 1);  // of the first layer: kModelInput
+    if (sources.empty() && layer > 0) sources.push_back(source_of(layer - 1));
+    if (sources.empty() && wiring_.inputs.size() == 1) sources.push_back(0);
+    if (sources.empty()) {
+      inputs_known_ = false;
+      if (wiring_.inputs.size() > 1) {
+        error(layer, fmt::format("expected `inputs`, as the model has several: {}", fmt::join(wiring_.inputs, ", ")));
+      }
+      return {Wiring::kUnknown};
+    }
 
-    const auto [fewest, most] =
-        std::visit([](const auto& l) { return std::pair(l.kFewestInputs, l.kMostInputs); }, layers_[layer].value);
+    const auto [fewest, most] = input_counts(layer);
     if (sources.size() < fewest) {
-      error(layer, "expected at least two `inputs`, found one; name earlier layers, or `input`");
+      error(layer, fmt::format("expected at least two `inputs`, found one; name earlier layers, or {}",
+                               wiring_.inputs.size() > 1 ? "inputs of the model" : "`input`"));
       inputs_known_ = false;
       return {Wiring::kUnknown};
     }
@@ -142,27 +225,58 @@ class Wirer {
     return sources;
   }
 
+  /// The fewest and the most inputs of a layer; those of a reuse are the reused layer's.
+  std::pair<std::size_t, std::size_t> input_counts(std::size_t layer) const {
+    const auto* const reuse = std::get_if<layers::Reuse>(&layers_[layer].value);
+    const auto found = reuse != nullptr ? numbers_.find(reuse->layer.value) : numbers_.end();
+    const std::size_t counted = found != numbers_.end() ? wiring_.weights_of[found->second] : layer;
+    return std::visit([](const auto& l) { return std::pair(l.kFewestInputs, l.kMostInputs); }, layers_[counted].value);
+  }
+
   int source_named(const config::Located<std::string>& input) {
-    if (input.value == kInputName) return Wiring::kModelInput;
-    if (const auto found = numbers_.find(input.value); found != numbers_.end()) return static_cast<int>(found->second);
+    const auto of_model = std::ranges::find(wiring_.inputs, input.value);
+    if (of_model != wiring_.inputs.end()) return static_cast<int>(of_model - wiring_.inputs.begin());
+    if (input.value == kInputName && wiring_.inputs.size() == 1) return 0;
+    if (const auto found = numbers_.find(input.value); found != numbers_.end()) return source_of(found->second);
     inputs_known_ = false;
     // It may name a layer that could not be read.
     if (!names_known_ || (!defaults_known_ && is_default_name(input.value))) return Wiring::kUnknown;
-    std::vector<std::string> names{std::string(kInputName)};
-    for (const auto& [name, number] : numbers_) {
-      if (!name.starts_with(kUnreadName)) names.push_back(name);
-    }
+    std::vector<std::string> names = layer_names();
+    names.insert(names.begin(), wiring_.inputs.begin(), wiring_.inputs.end());
+    const std::string hint =
+        input.value == kInputName
+            ? fmt::format("; the model has several inputs: name one of {}", fmt::join(wiring_.inputs, ", "))
+            : config::suggestion(input.value, names);
     errors_.add(input.place, input.path,
-                fmt::format("no earlier layer is named '{}'{}", config::shortened(input.value),
-                            config::suggestion(input.value, names)));
+                fmt::format("no earlier layer{} is named '{}'{}",
+                            wiring_.inputs.size() > 1 ? " and no input of the model" : "",
+                            config::shortened(input.value), hint));
     return Wiring::kUnknown;
   }
 
+  /// The layer whose weights this one has.
+  std::size_t weights_of(std::size_t layer) {
+    const auto* const reuse = std::get_if<layers::Reuse>(&layers_[layer].value);
+    if (reuse == nullptr || wiring_.states[layer] != ReadState::kWhole) return layer;
+    const auto found = numbers_.find(reuse->layer.value);
+    if (found != numbers_.end()) return wiring_.weights_of[found->second];
+    inputs_known_ = false;
+    wiring_.states[layer] = ReadState::kNot;
+    if (!names_known_ || (!defaults_known_ && is_default_name(reuse->layer.value))) return layer;
+    errors_.add(reuse->layer.place, reuse->layer.path,
+                fmt::format("no earlier layer or use of a block is named '{}'{}",
+                            config::shortened(reuse->layer.value),
+                            config::suggestion(reuse->layer.value, layer_names())));
+    return layer;
+  }
+
+  const ModelOptions& options_;
   const std::vector<config::Located<Layer>>& layers_;
   config::Errors& errors_;
   Wiring wiring_;
   std::map<std::string, std::size_t> numbers_;  ///< the layers so far, by name
   std::map<std::string, int> counters_;         ///< unnamed layers so far, by type
+  std::vector<bool> reads_;                     ///< of the model's inputs: whether a used layer reads it
   // An error in a name may be why another one seems missing, or an output unused: one report is enough.
   bool names_known_ = true, defaults_known_ = true, inputs_known_ = true, has_wrong_name_ = false;
 };
@@ -177,8 +291,6 @@ std::string_view type_name(const Layer& layer) {
   return std::visit([](const auto& options) { return options.kName; }, layer);
 }
 
-Wiring wire_layers(const std::vector<config::Located<Layer>>& layers, config::Errors& errors) {
-  return Wirer(layers, errors).run();
-}
+Wiring wire_layers(const ModelOptions& options, config::Errors& errors) { return Wirer(options, errors).run(); }
 
 }  // namespace mirrortrain

@@ -7,6 +7,7 @@
 
 #include "config/errors.h"
 #include "model/layers.h"
+#include "model/model_options.h"
 
 namespace mirrortrain {
 
@@ -23,14 +24,22 @@ inline ReadState read_state(std::string_view path, const config::Errors& errors)
   return errors.concern(path.substr(0, path.rfind(']') + 1)) ? ReadState::kNot : ReadState::kWhole;
 }
 
-/// The layers' names, how much of each could be read, and the sources of each layer's inputs.
+/// How the layers are connected: what each reads, and which ones are the model's outputs.
 struct Wiring {
-  static constexpr int kModelInput = -1;  ///< as a source
-  static constexpr int kUnknown = -2;     ///< as a source: an error that is already reported
+  static constexpr int kUnknown = -1;  ///< as a source: an error that is already reported
 
-  std::vector<std::string> names;
+  std::vector<std::string> inputs;  ///< of the model, by name
+  std::vector<std::string> names;   ///< of the layers
   std::vector<ReadState> states;
-  std::vector<std::vector<int>> sources;  ///< for each layer: numbers of earlier layers, or one of the above
+  /// For each layer: numbers of the model's inputs, or of earlier layers, which are counted after these.
+  std::vector<std::vector<int>> sources;
+  std::vector<std::size_t> weights_of;  ///< for each layer: the one that has its weights, itself unless it is a reuse
+  std::vector<bool> used;               ///< whether an output of the model depends on the layer
+  std::vector<std::size_t> outputs;     ///< numbers of layers; may be empty after an error
+
+  bool is_input(int source) const { return source >= 0 && source < static_cast<int>(inputs.size()); }
+  std::size_t layer_of(int source) const { return static_cast<std::size_t>(source) - inputs.size(); }
+  std::string output_name(std::size_t output) const { return names[outputs[output]]; }
 };
 
 /// A layer's common options.
@@ -39,9 +48,10 @@ const LayerCommon& common_options(const Layer& layer);
 /// "conv2d"
 std::string_view type_name(const Layer& layer);
 
-/// Names unnamed layers as Keras does (their type, then with _1, _2, ...) and resolves `inputs`. Adds an error for each
-/// bad or repeated name, unknown input, number of inputs that the layer does not accept, and unused output; possible
-/// consequences of a layer that could not be read, which is in `errors` already, are not reported.
-Wiring wire_layers(const std::vector<config::Located<Layer>>& layers, config::Errors& errors);
+/// Names unnamed layers as Keras does (their type, then with _1, _2, ...), and resolves `inputs`, `outputs` and the
+/// layers that are reused. Adds an error for each bad or repeated name, unknown input, output or reused layer, number of
+/// inputs that a layer does not accept, and input of the model that nothing reads; a warning for a layer that no output
+/// depends on. Possible consequences of a layer that could not be read, which is in `errors` already, are not reported.
+Wiring wire_layers(const ModelOptions& options, config::Errors& errors);
 
 }  // namespace mirrortrain

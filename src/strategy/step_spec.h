@@ -45,23 +45,31 @@ struct StepSpec {
 /// workers and steps.
 struct StepSums {
   double loss = 0;              ///< including regularization, times the number of examples; see StepsInFlight::take
-  std::vector<double> metrics;  ///< the sums of all metrics, in the order of Model::metrics
+  std::vector<double> losses;   ///< of each output, without its weight and regularization, times the examples
+  std::vector<double> metrics;  ///< the sums of all metrics, in the order of Model::outputs
   std::int64_t examples = 0;
 
   StepSums() = default;
-  explicit StepSums(std::size_t metric_count) : metrics(metric_count, 0.0) {}
+  StepSums(std::size_t outputs, std::size_t metric_count) : losses(outputs, 0.0), metrics(metric_count, 0.0) {}
 
   StepSums& operator+=(const StepSums& other) {
     loss += other.loss;
-    metrics.resize(std::max(metrics.size(), other.metrics.size()));
-    for (std::size_t i = 0; i < other.metrics.size(); ++i) metrics[i] += other.metrics[i];
+    add(losses, other.losses);
+    add(metrics, other.metrics);
     examples += other.examples;
     return *this;
   }
   void clear() {
     loss = 0;
+    losses.assign(losses.size(), 0.0);
     metrics.assign(metrics.size(), 0.0);
     examples = 0;
+  }
+
+ private:
+  static void add(std::vector<double>& to, const std::vector<double>& more) {
+    to.resize(std::max(to.size(), more.size()));
+    for (std::size_t i = 0; i < more.size(); ++i) to[i] += more[i];
   }
 };
 

@@ -25,10 +25,16 @@ struct BatchSizes {
   bool predicts = false;                       ///< whether `predict` is called
 };
 
-/// Shapes of the outputs of `Strategy::predict` for one example.
+/// Shapes that `Strategy::predict` writes of an output for one example.
 struct PredictedShapes {
   Shape output;
-  std::optional<Shape> mask;  ///< absent if the output has none
+  std::optional<Shape> mask;  ///< nothing if the output has none
+};
+
+/// Where `Strategy::predict` writes an output of the model: float32 [rows, ...], in the batch's order.
+struct PredictedOutput {
+  std::span<float> values;
+  std::span<float> mask;  ///< empty if the output has none, or if it is not needed
 };
 
 /// Memory requirements of a run, in bytes.
@@ -77,10 +83,11 @@ class Strategy {
   virtual void evaluate(const StepSpec& step) = 0;
 
   /// Throws Error if the strategy computes no predictions, like `predict`.
-  virtual PredictedShapes predicted_shapes() const { throw Error("this strategy computes no predictions"); }
-  /// Writes the model's output for one batch of a size prepared for evaluation: float32 [rows, ...], in the batch's
-  /// order. `masks`: the output's mask, float32 [rows, ...]; empty if it has none, or if it is not needed.
-  virtual void predict(const StepSpec& /*step*/, std::span<float> /*outputs*/, std::span<float> /*masks*/) {
+  virtual std::vector<PredictedShapes> predicted_shapes() const {
+    throw Error("this strategy computes no predictions");
+  }
+  /// Writes the model's outputs for one batch of a size prepared for evaluation.
+  virtual void predict(const StepSpec& /*step*/, std::span<const PredictedOutput> /*outputs*/) {
     throw Error("this strategy computes no predictions");
   }
 

@@ -43,9 +43,10 @@ Trainer::Trainer(Strategy& strategy, TrainingSteps steps, const Model& model, co
 
 TrainingState Trainer::run(TrainingState state) {
   state_ = std::move(state);
-  const std::size_t metrics = model_.metric_sums();
-  state_.epoch_sums.metrics.resize(metrics);
-  state_.step_sums.metrics.resize(metrics);
+  for (StepSums* const sums : {&state_.epoch_sums, &state_.step_sums}) {
+    sums->losses.resize(model_.outputs.size());
+    sums->metrics.resize(model_.metric_sums());
+  }
   events_.start_at(state_.seconds);
   state_.callbacks.watches.resize(options_.callbacks.watchers().size());
   epoch_ended_ = steps_.seek(state_);

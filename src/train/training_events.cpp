@@ -17,9 +17,15 @@ report::Scores scores_of(const StepSums& sums, const Model& model) {
   report::Scores scores;
   scores.loss = sums.loss / static_cast<double>(examples);
   std::span<const double> left(sums.metrics);
-  for (const ModelMetric& metric : model.metrics) {
-    scores.metrics.emplace_back(metric.name, metric.value(left.first(metric.sums), examples));
-    left = left.subspan(metric.sums);
+  for (std::size_t i = 0; i < model.outputs.size(); ++i) {
+    const OutputTraits& output = model.outputs[i];
+    if (model.outputs.size() > 1) {
+      scores.metrics.emplace_back(output.name + "_loss", sums.losses[i] / static_cast<double>(examples));
+    }
+    for (const ModelMetric& metric : output.metrics) {
+      scores.metrics.emplace_back(metric.name, metric.value(left.first(metric.sums), examples));
+      left = left.subspan(metric.sums);
+    }
   }
   return scores;
 }

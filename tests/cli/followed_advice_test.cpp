@@ -133,7 +133,6 @@ const Row kRows[] = {
      "for STEPS of FEATURES numbers write reshape: {target_shape: [STEPS, 1, FEATURES]}, max_pooling2d",
      "- reshape: {target_shape: [64, 1, 3]}\n    - max_pooling2d: {pool_size: [2, 1]}\n"
      "    - reshape: {target_shape: [-1, 3]}\n    - flatten"},
-    {kFlatten, "- minimum\n    - flatten", "no layer takes the least of its inputs", kFlatten},
     {kFlatten, "- Masking: {mask_value: 0.0}\n    - flatten",
      "unknown layer 'Masking'; padding is what embedding: {mask_zero: true} finds", kFlatten},
     {kFlatten, "- masking\n    - flatten", "sequences of other numbers carry no mask", kFlatten},

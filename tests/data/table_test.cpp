@@ -38,14 +38,14 @@ DataOptions options_of(Csv train) {
 }
 
 std::vector<float> features(const Dataset& dataset) {
-  const auto span = dataset.features().span<float>();
-  const auto width = static_cast<std::size_t>(dataset.features().row_elements());
+  const auto span = dataset.features(0).span<float>();
+  const auto width = static_cast<std::size_t>(dataset.features(0).row_elements());
   const auto first = static_cast<std::size_t>(dataset.first_row()) * width;
   return {span.begin() + static_cast<std::ptrdiff_t>(first),
           span.begin() + static_cast<std::ptrdiff_t>(first + static_cast<std::size_t>(dataset.rows()) * width)};
 }
 std::vector<double> labels(const Dataset& dataset) {
-  const auto span = dataset.labels().span<double>();
+  const auto span = dataset.labels(0).span<double>();
   return {span.begin() + dataset.first_row(), span.begin() + dataset.first_row() + dataset.rows()};
 }
 
@@ -103,12 +103,12 @@ TEST_CASE("words of several label columns are classes of one list, and a row wit
   options.on_bad_example = OnBadExample::kSkip;
   const Splits splits = load_all(options);
   CHECK(splits.adapted.classes == std::vector<std::string>{"ant", "cat", "dog"});
-  CHECK(splits.train.labels().shape == Shape{3, 2});
-  const auto of_train = splits.train.labels().span<double>();
+  CHECK(splits.train.labels(0).shape == Shape{3, 2});
+  const auto of_train = splits.train.labels(0).span<double>();
   CHECK(std::vector<double>(of_train.begin(), of_train.end()) == std::vector<double>{1, 2, 0, 1, 2, 2});
   REQUIRE(splits.test->rows() == 1);
   CHECK(splits.test->left_out()->rows == std::vector<std::int64_t>{0, 2});
-  const auto of_test = splits.test->labels().span<double>();
+  const auto of_test = splits.test->labels(0).span<double>();
   CHECK(std::vector<double>(of_test.begin(), of_test.end()) == std::vector<double>{2, 1});
 }
 
@@ -121,7 +121,7 @@ TEST_CASE("words become one-hot vectors, indices and hashes in their column's pl
   const Splits splits = load_all(options);
   const float ann = 51;  // zlib.crc32(b"Ann") % 100 in Python
   const auto found = features(splits.train);
-  CHECK(splits.train.features().shape == Shape{3, 5});
+  CHECK(splits.train.features(0).shape == Shape{3, 5});
   CHECK(std::vector<float>(found.begin(), found.begin() + 4) == std::vector<float>{1, 0, 1, 1});
   CHECK(std::vector<float>(found.begin() + 5, found.begin() + 9) == std::vector<float>{2, 1, 0, 0});
   CHECK(found[4] == found[14]);
@@ -240,7 +240,7 @@ TEST_CASE("a list of files keeps its order, a glob is sorted, and an error names
   csv.file = std::vector<config::Path>{{tables.path("part-2.csv")}, {tables.path("part-10.csv")}};
   const Dataset listed = load_all(options_of(csv)).train;
   CHECK(features(listed) == std::vector<float>{3, 1, 2});
-  CHECK(listed.labels().row_text(2) == tables.path("part-10.csv") + ":3: row 1 (counting from 0)");
+  CHECK(listed.labels(0).row_text(2) == tables.path("part-10.csv") + ":3: row 1 (counting from 0)");
   tables.write("part-10.csv", "y,x\n1,1\n0,two\n");
   CHECK(
       contains(error_of(options_of(csv)), tables.path("part-10.csv") + ":3: row 1 (counting from 0), column 1 ('x')"));
@@ -252,7 +252,7 @@ TEST_CASE("a list of files keeps its order, a glob is sorted, and an error names
   tables.write("f1.npy", npy("<f4", false, "(2, 2)", bytes_of<float>({3, 4, 5, 6})));
   tables.write("l0.npy", npy("<f8", false, "(3,)", bytes_of<double>({0, 1, 2})));
   npy_files.features = config::Path{tables.path("f?.npy")};
-  npy_files.labels = config::Path{tables.path("l0.npy")};
+  npy_files.labels.one = config::Path{tables.path("l0.npy")};
   DataOptions options;
   options.train.value = npy_files;
   CHECK(features(load_all(options).train) == std::vector<float>{1, 2, 3, 4, 5, 6});
@@ -285,11 +285,11 @@ TEST_CASE("a split that names no weights counts all examples alike, with or with
   for (const char* content : {"x,z,y\n10,30,40\n", "y,x,w,z\n40,10,0,30\n", "x,w,z,y\n10,0,30,40\n"}) {
     options.validation.value = tables.csv("b.csv", content);
     const Splits splits = load_all(options);
-    CHECK(weights_of(splits.train, {}) == std::vector<float>{2, 6});
+    CHECK(weights_of(splits.train, 0, {}) == std::vector<float>{2, 6});
     CHECK(features(*splits.validation) == std::vector<float>{10, 30});
     CHECK(labels(*splits.validation) == std::vector<double>{40});
-    CHECK(splits.validation->weights() == nullptr);
-    CHECK(weights_of(*splits.validation, {}) == ones);
+    CHECK_FALSE(splits.validation->outputs()[0].weights);
+    CHECK(weights_of(*splits.validation, 0, {}) == ones);
   }
   Csv other = tables.csv("b.csv", "x,z,y\n10,30,40\n");
   other.weights = CsvColumn("w");
@@ -325,7 +325,7 @@ TEST_CASE("validation drawn by the seed keeps each row's label and its place in 
   for (std::size_t i = 0; i < x.size(); ++i) CHECK(static_cast<double>(x[i]) * 2 == y[i]);
   CHECK(std::is_sorted(x.begin(), x.end()));
   CHECK(x.front() < 70);  // not the last twenty
-  CHECK(contains(splits.validation->labels().row_text(0), fmt::format(":{}: row {}", x[0] + 2, x[0])));
+  CHECK(contains(splits.validation->labels(0).row_text(0), fmt::format(":{}: row {}", x[0] + 2, x[0])));
   CHECK(features(*load(options, 1, nullptr).validation) != x);
   CHECK(features(load(options, 0, nullptr, Split::kValidation, nullptr)->dataset) == x);
 }

@@ -33,7 +33,7 @@ std::size_t count_ops(const Graph& graph, std::string_view name) {
 TEST_CASE("a variable's gradient has its shape, float32") {
   Regression model;
   const ValueId loss = model.loss_of(model.graph.apply_one(ops::Dense(), {model.x, model.kernel, kNoValue}));
-  const auto gradients = add_gradients(model.graph, loss, {model.kernel});
+  const auto gradients = add_gradients(model.graph, {{loss}}, {model.kernel});
   REQUIRE(gradients.size() == 1);
   CHECK(model.graph.spec(gradients[0]) == ValueSpec{DType::kFloat32, Shape{3, 2}, false});
 }
@@ -41,7 +41,7 @@ TEST_CASE("a variable's gradient has its shape, float32") {
 TEST_CASE("no gradient is computed for the model's input") {
   Regression model;
   const ValueId loss = model.loss_of(model.graph.apply_one(ops::Dense(), {model.x, model.kernel, kNoValue}));
-  add_gradients(model.graph, loss, {model.kernel});
+  add_gradients(model.graph, {{loss}}, {model.kernel});
   CHECK(count_ops(model.graph, "dense_input_gradient") == 0);
 }
 
@@ -54,7 +54,7 @@ TEST_CASE("gradients of a value with several consumers are added in one pass, in
   }
   const ValueId loss = model.loss_of(model.graph.apply_one(ops::AddN(), branches));
   const std::size_t forward_nodes = model.graph.nodes().size();
-  add_gradients(model.graph, loss, {model.kernel});
+  add_gradients(model.graph, {{loss}}, {model.kernel});
 
   for (std::size_t id = forward_nodes; id < model.graph.nodes().size(); ++id) {
     const Node& node = model.graph.nodes()[id];
@@ -82,7 +82,7 @@ std::string backward_of_fan_in(int consumers, AggregationMethod method) {
   }
   const ValueId loss = model.loss_of(model.graph.apply_one(ops::AddN(), branches));
   const std::size_t forward_nodes = model.graph.nodes().size();
-  add_gradients(model.graph, loss, {model.kernel}, method);
+  add_gradients(model.graph, {{loss}}, {model.kernel}, method);
 
   std::string text;
   std::map<ValueId, std::string> names;
@@ -125,7 +125,7 @@ TEST_CASE("a variable's gradient is complete when its first consumer's term is t
     ValueId x = model.graph.apply_one(ops::Dense(), {model.x, early, kNoValue});
     for (int i = 0; i < 3; ++i) x = model.graph.apply_one(ops::Dense(), {x, shared, kNoValue});
     const ValueId loss = model.loss_of(model.graph.apply_one(ops::Dense(), {x, model.kernel, kNoValue}));
-    const auto gradients = add_gradients(model.graph, loss, {early, shared}, method);
+    const auto gradients = add_gradients(model.graph, {{loss}}, {early, shared}, method);
     CHECK(model.graph.value(gradients[1]).producer < model.graph.value(gradients[0]).producer);
   }
 }
@@ -134,7 +134,7 @@ TEST_CASE("a variable that the loss does not depend on has no gradient") {
   Regression model;
   const ValueId other = model.graph.variable({"other/kernel", Shape{1}});
   const ValueId loss = model.loss_of(model.graph.apply_one(ops::Dense(), {model.x, model.kernel, kNoValue}));
-  const auto gradients = add_gradients(model.graph, loss, {other, model.kernel});
+  const auto gradients = add_gradients(model.graph, {{loss}}, {other, model.kernel});
   CHECK(gradients[0] == kNoValue);
   CHECK(gradients[1] != kNoValue);
 }

@@ -91,8 +91,8 @@ TEST_CASE("the maximum of equals is the first, and NaN stays") {
   CHECK(y[0] == 2);
   CHECK(std::isnan(y[1]));
   CHECK(std::isnan(y[2]));
-  CHECK(run_op(ops::MaximumGradient(true), {{spec, dy}, {spec, a}, {spec, b}}, 1)[0][0] == 5);
-  CHECK(run_op(ops::MaximumGradient(false), {{spec, dy}, {spec, a}, {spec, b}}, 1)[0][0] == 0);
+  CHECK(run_op(ops::ChoiceGradient(ops::CombineKind::kMaximum, true), {{spec, dy}, {spec, a}, {spec, b}}, 1)[0][0] == 5);
+  CHECK(run_op(ops::ChoiceGradient(ops::CombineKind::kMaximum, false), {{spec, dy}, {spec, a}, {spec, b}}, 1)[0][0] == 0);
 }
 
 TEST_CASE("sums over axes match a reference in double") {

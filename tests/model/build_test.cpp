@@ -81,16 +81,16 @@ TEST_CASE("both graphs take the same inputs") {
   const Built built = build_from(kConvNet);
   REQUIRE(built.errors == "");
   for (const ModelGraph* made : {&built.model.training, &built.model.evaluation}) {
-    CHECK(made->graph.spec(made->features) == ValueSpec{DType::kFloat32, {8, 8, 1}, true});
-    CHECK(made->graph.spec(made->labels) == ValueSpec{DType::kInt32, {}, true});
-    CHECK(made->graph.spec(made->output) == ValueSpec{DType::kFloat32, {3}, true});
-    CHECK(made->graph.spec(made->loss) == ValueSpec{DType::kFloat64, {}, false});
-    REQUIRE(made->metrics.size() == 1);
-    CHECK(made->graph.spec(made->metrics[0]) == ValueSpec{DType::kFloat64, {}, false});
+    CHECK(made->graph.spec(made->inputs[0].value) == ValueSpec{DType::kFloat32, {8, 8, 1}, true});
+    CHECK(made->graph.spec(made->outputs[0].labels) == ValueSpec{DType::kInt32, {}, true});
+    CHECK(made->graph.spec(made->outputs[0].value) == ValueSpec{DType::kFloat32, {3}, true});
+    CHECK(made->graph.spec(made->outputs[0].loss) == ValueSpec{DType::kFloat64, {}, false});
+    REQUIRE(made->outputs[0].metrics.size() == 1);
+    CHECK(made->graph.spec(made->outputs[0].metrics[0]) == ValueSpec{DType::kFloat64, {}, false});
     CHECK(made->variables.size() == built.model.variables.size());
   }
   CHECK(built.model.metric_sum_names() == std::vector<std::string>{"accuracy"});
-  CHECK(built.model.largest_label == 2);
+  CHECK(built.model.outputs[0].largest_label == 2);
 }
 
 TEST_CASE("the regularizer holds for the kernel alone, and not where it is frozen") {
@@ -130,7 +130,7 @@ TEST_CASE("mixed precision computes in bfloat16 between the input and the loss")
     const bool is_layer = !node.layer.empty() && node.layer != "loss" && node.layer != "accuracy";
     if (is_layer) CHECK(evaluation.graph.spec(node.outputs[0]).dtype == DType::kBfloat16);
   }
-  CHECK(evaluation.graph.spec(evaluation.output).dtype == DType::kFloat32);
+  CHECK(evaluation.graph.spec(evaluation.outputs[0].value).dtype == DType::kFloat32);
 
   const ModelGraph& training = built.model.training;
   for (const ValueId gradient : training.gradients) {
@@ -185,7 +185,7 @@ TEST_CASE("metrics keep their order and names") {
   REQUIRE(built.errors == "");
   CHECK(built.model.metric_sum_names() == std::vector<std::string>{"mean_absolute_error", "mean_squared_error"});
   const ModelGraph& made = built.model.evaluation;
-  const Node& first = made.graph.node(made.graph.value(made.metrics[0]).producer);
+  const Node& first = made.graph.node(made.graph.value(made.outputs[0].metrics[0]).producer);
   CHECK(dynamic_cast<const ops::Metric&>(*first.op).kind == ops::MetricKind::kMeanAbsoluteError);
 }
 

@@ -152,13 +152,18 @@ TEST_CASE("names may have letters of any script") {
   }
 }
 
-TEST_CASE("inputs must be as many as the layer takes, and every output must be used") {
+TEST_CASE("inputs must be as many as the layer takes, and an unused layer is left out with a warning") {
   CHECK(contains(errors_of("    - flatten\n    - add\n"),
                  "a.yaml:5:7: model.layers[1].add: expected at least two `inputs`, found one"));
   CHECK(contains(errors_of("    - flatten: {inputs: [input, input]}\n"),
                  "a.yaml:4:7: model.layers[0].flatten: expected one input, found 2"));
-  CHECK(contains(errors_of("    - flatten\n    - dense: {units: 2}\n    - dense: {units: 2, inputs: [flatten]}\n"),
-                 "a.yaml:5:7: model.layers[1].dense: no layer uses the output of 'dense'"));
+  const Built built = build_layers(
+      "[3]", "    - flatten\n    - dense: {units: 2}\n    - dense: {units: 2, inputs: [flatten]}\n");
+  CHECK(built.errors == "");
+  REQUIRE(built.warnings.size() == 1);
+  CHECK(contains(built.warnings[0],
+                 "a.yaml:5:7: model.layers[1].dense: no layer and no output uses the output of 'dense', so it is left"));
+  CHECK(variable_names(built.model) == std::vector<std::string>{"dense_1/kernel", "dense_1/bias"});
   CHECK(contains(errors_of("    - flatten: {inputs: [flatten]}\n"), "no earlier layer is named 'flatten'"));
 }
 
@@ -255,7 +260,7 @@ TEST_CASE("an embedding reads the model's input alone, in its shape or another")
       "model:\n  input_shape: [2, 3]\n  layers: [flatten, embedding: {input_dim: 4, output_dim: 2}]\n"
       "loss: mean_squared_error\nprecision: mixed_bfloat16\n");
   CHECK(built.errors == "");
-  CHECK(built.model.training.numbers_below == 4);
+  CHECK(built.model.training.inputs[0].numbers_below == 4);
   CHECK(op_names(built.model.evaluation.graph) == "cast reshape reshape embedding cast loss");
 }
 
@@ -306,9 +311,7 @@ TEST_CASE("a metric that is listed again with other options is counted") {
       "model: {input_shape: [4], layers: [dense: {units: 1, activation: sigmoid}]}\n"
       "loss: binary_crossentropy\nmetrics: [auc, recall, {auc: {curve: PR}}, {auc: {num_thresholds: 9}}]\n");
   CHECK(built.errors.empty());
-  std::vector<std::string> names;
-  for (const ModelMetric& metric : built.model.metrics) names.push_back(metric.name);
-  CHECK(names == std::vector<std::string>{"auc", "recall", "auc_1", "auc_2"});
+  CHECK(built.model.score_names() == std::vector<std::string>{"auc", "recall", "auc_1", "auc_2"});
 }
 
 TEST_CASE("beside a wrong key the shapes are checked as far as they are known") {

@@ -7,7 +7,7 @@
 
 #include "config/document.h"
 #include "model/blocks.h"
-#include "model/build_model.h"
+#include "model/build_described.h"
 #include "model/optimizers.h"
 
 namespace mirrortrain {
@@ -15,8 +15,8 @@ namespace mirrortrain {
 /// The sections that describe a model and its training.
 struct Description {
   ModelOptions model;
-  config::Located<Loss> loss;
-  std::vector<config::Located<Metric>> metrics;
+  LossOptions loss{{{losses::MeanSquaredError{}, {}, "loss"}}, {}};
+  MetricOptions metrics;
   Optimizer optimizer;
   Precision precision = Precision::kFloat32;
 
@@ -44,7 +44,7 @@ inline Built build_from(std::string_view text) {
   expand_blocks(document.root, errors);
   Built built{config::read<Description>(document, errors), {}, "", {}};
   const Description& description = built.description;
-  built.model = build_model(description.model, description.loss, description.metrics, description.precision, errors);
+  built.model = build_described(description.model, description.loss, description.metrics, description.precision, errors);
   if (!errors.empty()) built.errors = errors.text();
   built.warnings = errors.warnings();
   return built;

@@ -219,7 +219,7 @@ TEST_CASE("layers have the shapes, variables and parameters of Keras") {
     const Model& model = built.model;
     REQUIRE(model.layers.size() == 1);
     CHECK(model.layers[0].output_shape == row.output);
-    CHECK(model.evaluation.graph.spec(model.evaluation.output).shape == row.output);
+    CHECK(model.evaluation.graph.spec(model.evaluation.outputs[0].value).shape == row.output);
     REQUIRE(model.variables.size() == row.variables.size());
     std::int64_t parameters = 0;
     for (std::size_t i = 0; i < row.variables.size(); ++i) {
@@ -300,8 +300,8 @@ TEST_CASE("branches meet where inputs name them") {
   REQUIRE(built.errors == "");
   const Graph& graph = built.model.evaluation.graph;
   CHECK(op_names(graph) == "dense dense add_n loss");
-  CHECK(graph.node(0).inputs[0] == built.model.evaluation.features);
-  CHECK(graph.node(1).inputs[0] == built.model.evaluation.features);
+  CHECK(graph.node(0).inputs[0] == built.model.evaluation.inputs[0].value);
+  CHECK(graph.node(1).inputs[0] == built.model.evaluation.inputs[0].value);
   CHECK(graph.node(2).inputs == std::vector<ValueId>{graph.node(0).outputs[0], graph.node(1).outputs[0]});
 }
 

@@ -82,7 +82,7 @@ TEST_CASE("a sequence that is reversed has its mask reversed with it") {
   const auto flips = [](const Built& built) {
     const Graph& graph = built.model.evaluation.graph;
     int count = 0;
-    for (ValueId mask = built.model.evaluation.mask; mask != node_of(graph, "padding_mask")->outputs[0]; ++count) {
+    for (ValueId mask = built.model.evaluation.outputs[0].mask; mask != node_of(graph, "padding_mask")->outputs[0]; ++count) {
       REQUIRE(graph.node(graph.value(mask).producer).op->name() == "flip");
       mask = graph.node(graph.value(mask).producer).inputs[0];
     }
@@ -159,7 +159,7 @@ TEST_CASE("a mean over what a mask leaves is made of two sums") {
   const Built built = build_from("model:\n  input_shape: [6]\n  layers:\n" + kWords +
                                  "loss: mean_squared_error\nmetrics: [mean_absolute_error]\n");
   REQUIRE(built.errors == "");
-  const ModelMetric& metric = built.model.metrics.at(0);
+  const ModelMetric& metric = built.model.outputs[0].metrics.at(0);
   CHECK(metric.sums == 2);
   const double sums[] = {3, 4}, none[] = {0, 0};
   CHECK(metric.value(sums, 100) == 0.75);

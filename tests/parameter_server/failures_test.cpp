@@ -186,7 +186,7 @@ TEST_CASE("a report whose numbers cannot be is refused") {
   ChiefConnection worker(*tasks.cluster().chief, "worker 0", tasks.chief().security);
   tasks.chief().task.role().dispatch->dispatcher().wait_for_workers(1);
   auto error = std::async(std::launch::async, [&] { return error_text([&] { tasks.steps(1); }); });
-  worker.report(worker.take().value().number, {StepSums(3), 0});
+  worker.report(worker.take().value().number, {StepSums(0, 3), 0});
   CHECK(contains(error.get(), "a worker reported 3 sums of metrics, expected 0"));
 }
 

@@ -89,7 +89,7 @@ TEST_CASE("nothing that a run's files say becomes HTML") {
   run.history.callbacks.push_back({evil, 1, 1, evil, evil, 0.5, 1, std::nullopt});
   run.facts.emplace_back(evil, evil);
   run.notes.push_back(evil);
-  run.classes = ClassFigures{evil, 1, {{evil, 1, 1, 1, 1}, {evil, 1, 1, 1, 1}}, {{1, 0}, {0, 1}}, 0.5};
+  run.classes = {ClassFigures{evil, 1, {{evil, 1, 1, 1, 1}, {evil, 1, 1, 1, 1}}, {{1, 0}, {0, 1}}, 0.5}};
   run.mistakes.push_back({{std::byte{1}}, evil, evil, 0.5, 1});
   run.layers.push_back({evil, evil, Shape{2}, 3});
   run.configuration = evil;
@@ -201,7 +201,7 @@ TEST_CASE("the figures of classes come from what eval writes, or not at all") {
   sparse["confusions"] = {{0, 0, 1}, {1, 0, 1}, {1, 1, 1}};
   CHECK(class_figures(sparse)->confusion == figures->confusion);
   RunPage run = page_named("a");
-  run.classes = figures;
+  run.classes = {*figures};
   const std::string page = html_page({run});
   CHECK(contains(page, "style=\"--share:0.500\">1</td>"));
   CHECK(contains(page, "Expected calibration error: 0.12500."));
@@ -225,7 +225,7 @@ TEST_CASE("of many classes the most frequent confusions are listed") {
   figures.confusion[7][9] = 41;
   figures.confusion[8][3] = 42;
   RunPage run = page_named("a");
-  run.classes = figures;
+  run.classes = {figures};
   const std::string page = html_page({run});
   CHECK(contains(page, "A matrix of 60 classes is too large to read"));
   const std::size_t first = page.find("<th>c8</th><td>c3</td><td class=\"n\">42</td>");

@@ -36,14 +36,14 @@ Built branched(int branches, const std::string& precision = "float32") {
 ModelGraph training_graph(const Built& built, AggregationMethod method) {
   const Description& d = built.description;
   config::Errors errors;
-  Model model = build_model(d.model, d.loss, d.metrics, d.precision, errors, method);
+  Model model = build_described(d.model, d.loss, d.metrics, d.precision, errors, method);
   REQUIRE(errors.empty());
   return std::move(model.training);
 }
 
 /// The loss first, then the gradients.
 std::vector<ValueId> outputs_of(const ModelGraph& made) {
-  std::vector<ValueId> outputs{made.loss};
+  std::vector<ValueId> outputs{made.outputs[0].loss};
   outputs.insert(outputs.end(), made.gradients.begin(), made.gradients.end());
   return outputs;
 }
@@ -120,8 +120,8 @@ TEST_CASE("every method gives the gradients that finite differences in double gi
 
       std::vector<std::vector<double>> variables;
       for (const ValueId variable : made.variables) variables.push_back(in_double(inputs.floats(variable)));
-      const std::vector<double> features = in_double(inputs.floats(made.features));
-      const std::vector<double> labels = in_double(inputs.floats(made.labels));
+      const std::vector<double> features = in_double(inputs.floats(made.inputs[0].value));
+      const std::vector<double> labels = in_double(inputs.floats(made.outputs[0].labels));
       const auto loss = [&] { return reference_loss(branches, variables, features, labels, kRows); };
       for (std::size_t v = 0; v < variables.size(); ++v) {
         const std::span<const float> found = run.floats(1 + v);

@@ -33,8 +33,8 @@ Model model_of(const std::string& name) {
   config::Document section;
   section.root = document.root.find("model")->value;
   const auto options = config::read<ModelOptions>(section, errors);
-  const config::Located<Loss> loss{losses::SparseCategoricalCrossentropy{}, {}, "loss"};
-  Model model = build_model(options, loss, {}, Precision::kFloat32, errors);
+  const LossOptions loss{{{losses::SparseCategoricalCrossentropy{}, {}, "loss"}}, {}};
+  Model model = build_described(options, loss, {}, Precision::kFloat32, errors);
   REQUIRE_MESSAGE(errors.empty(), errors.text());
   return model;
 }
@@ -81,7 +81,7 @@ std::vector<std::vector<float>> logits_of(const Model& model, double gain, std::
   for (std::size_t i = 0; i < model.variables.size(); ++i) {
     fill_variable(model.variables[i].spec, gain, inputs.floats(made.variables[i]));
   }
-  fill_uniform("images", inputs.floats(made.features));
+  fill_uniform("images", inputs.floats(made.inputs[0].value));
   BoundRun run(made.graph, program, outputs, inputs);
   run.bound->enqueue(run.stream);
   const std::span<const float> all = run.floats(0);

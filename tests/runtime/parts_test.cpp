@@ -28,7 +28,7 @@ struct Training {
                              "    - flatten\n"
                              "    - dense: {units: 3}\n");
   const ModelGraph& made = built.model.training;
-  std::vector<ValueId> outputs{made.loss};
+  std::vector<ValueId> outputs{made.outputs[0].loss};
 
   Training() {
     REQUIRE(built.errors == "");

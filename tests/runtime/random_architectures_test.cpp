@@ -202,7 +202,7 @@ class Network {
   Network(Examples examples, const std::string& layers, unsigned seed)
       : built_(build_layers(input_shape_of(examples), layers)), made_(built_.model.training) {
     REQUIRE_MESSAGE(built_.errors == "", built_.errors);
-    outputs_.push_back(made_.loss);
+    outputs_.push_back(made_.outputs[0].loss);
     for (const ValueId gradient : made_.gradients) {
       if (gradient != kNoValue) outputs_.push_back(gradient);
     }
@@ -214,7 +214,7 @@ class Network {
       for (float& element : inputs_->floats(variable)) element *= 0.7f;
     }
     if (examples != Examples::kTokens) return;
-    for (float& element : inputs_->floats(made_.features)) {
+    for (float& element : inputs_->floats(made_.inputs[0].value)) {
       element = std::floor((element + 1) / 2 * (kTokens - 0.5f));
     }
   }

@@ -12,8 +12,9 @@
 
 #include "config/document.h"
 #include "data/loading/load.h"
+#include "data/one_spec.h"
 #include "kernels/cpu/backend.h"
-#include "model/build_model.h"
+#include "model/build_described.h"
 #include "strategy/mirrored/mirrored_strategy.h"
 #include "strategy/variables/variable_rules.h"
 
@@ -59,8 +60,8 @@ namespace {
 struct Described {
   data::DataOptions data;
   ModelOptions model;
-  config::Located<Loss> loss;
-  std::vector<config::Located<Metric>> metrics;
+  LossOptions loss;
+  MetricOptions metrics;
   static config::Section<Described> section() {
     return config::Section<Described>("A model and its data.")
         .key("data", &Described::data, "Data.")
@@ -114,11 +115,11 @@ TEST_CASE("steps allocate nothing") {
     config::Errors errors;
     config::Document document = config::load_text(kText, "test", {}, errors);
     const auto described = config::read<Described>(document, errors);
-    const Model model = build_model(described.model, described.loss, described.metrics, test.precision, errors,
+    const Model model = build_described(described.model, described.loss, described.metrics, test.precision, errors,
                                     test.gradients.aggregation_method);
     errors.throw_if_any();
     const data::Splits splits = data::load(described.data, 0, nullptr);
-    const data::Feeder feeder(splits.train, {}, {Shape{9, 9, 3}, Shape{}, DType::kInt32, 4, false});
+    const data::Feeder feeder(splits.train, {}, data::OneSpec{Shape{9, 9, 3}, Shape{}, DType::kInt32, 4});
 
     Topology topology;
     topology.lanes = {{{DeviceId::Kind::kCpu, 0}, 1, {}, {0, 1}}, {{DeviceId::Kind::kCpu, 1}, 1, {}, {2}}};

@@ -15,9 +15,9 @@ namespace {
 
 data::Feeder read_examples(const CheckedConfiguration& checked) {
   const data::DataOptions& data = checked.values().data;
-  auto train = data::load(data, checked.values().seed, &checked.input, data::Split::kTrain, nullptr);
+  auto train = data::load(data, checked.values().seed, &checked.examples, data::Split::kTrain, nullptr);
   const auto steps = adapted_preprocessing(checked, train->adapted, &train->dataset);
-  return {train->dataset, steps, checked.input, training_options(checked.values(), train->dataset)};
+  return {train->dataset, steps, checked.examples, training_options(checked, train->dataset)};
 }
 
 }  // namespace

@@ -62,6 +62,8 @@ Array read_idx(const std::string& path) {
   return read_elements(*input, *element, Shape(std::move(dims)));
 }
 
-Examples read(const Idx& source) { return {read_files(source.images, read_idx), read_files(source.labels, read_idx)}; }
+Examples read(const Idx& source) {
+  return examples_of(read_files(source.images, read_idx), read_files(source.labels, read_idx));
+}
 
 }  // namespace mirrortrain::data

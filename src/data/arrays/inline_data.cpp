@@ -57,18 +57,52 @@ Array array_of(const InlineArray& source, DType dtype) {
 
 config::Section<Inline> Inline::section() {
   return config::Section<Inline>("Examples written in the configuration itself, as nested lists.")
-      .key("features", &Inline::features, "The features: one number or nested list per example.", config::required)
-      .key("labels", &Inline::labels, "The labels: one number or nested list per example.", config::required)
+      .key("features", &Inline::features, "The features: one number or nested list per example.",
+           config::required_unless("inputs", {}))
+      .key("inputs", &Inline::inputs, "In place of `features`: those for each input of the model, as {INPUT: [...]}.",
+           config::excludes("features"))
+      .key("labels", &Inline::labels,
+           "The labels: one number or nested list per example; or those for each output of the model, as "
+           "{OUTPUT: [...]}.",
+           config::required)
       .check("labels", [](const Inline& options) -> std::string {
-        const std::int64_t features = options.features.shape[0], labels = options.labels.shape[0];
-        if (features == labels || features == 0 || labels == 0) return "";  // an empty list has its own error
-        return fmt::format("expected one label for each of the {} features, found {}", features, labels);
+        if (options.all_inputs().empty()) return "";
+        const std::int64_t examples = options.all_inputs().front().second->shape[0];
+        for (const auto& [name, labels] : options.all_labels()) {
+          if (labels->shape[0] == examples || examples == 0 || labels->shape[0] == 0) continue;  // has its own error
+          return fmt::format("expected one label{} for each of the {} features, found {}",
+                             name.empty() ? "" : fmt::format(" of '{}'", name), examples, labels->shape[0]);
+        }
+        return "";
+      })
+      .check("inputs", [](const Inline& options) -> std::string {
+        if (options.inputs.empty()) return "";
+        const auto& [first, expected] = options.inputs.entries.front();
+        for (const auto& [name, input] : options.inputs.entries) {
+          if (input.shape[0] == expected.shape[0] || input.shape[0] == 0 || expected.shape[0] == 0) continue;
+          return fmt::format("expected as many examples for '{}' as the {} for '{}', found {}", name, expected.shape[0],
+                             first, input.shape[0]);
+        }
+        return "";
       });
 }
 
+namespace {
+
+Array features_array(const InlineArray& source, const std::string&) {
+  return narrowed(array_of(source, DType::kFloat64));
+}
+
+}  // namespace
+
+std::vector<Features> read_features(const Inline& source) { return read_inputs(source, features_array); }
+
 Examples read(const Inline& source) {
-  return {narrowed(array_of(source.features, DType::kFloat64)),
-          array_of(source.labels, source.labels.whole ? DType::kInt64 : DType::kFloat64)};
+  Examples examples = read_fields(source, [](const InlineArray& array, const std::string&) {
+    return array_of(array, array.whole ? DType::kInt64 : DType::kFloat64);
+  });
+  examples.inputs = read_features(source);
+  return examples;
 }
 
 }  // namespace mirrortrain::data

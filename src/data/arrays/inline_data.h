@@ -6,6 +6,7 @@
 
 #include "config/section.h"
 #include "data/dataset.h"
+#include "data/fields.h"
 
 namespace mirrortrain::data {
 
@@ -19,15 +20,16 @@ struct InlineArray {
 };
 
 /// Examples written in the configuration.
-struct Inline {
+struct Inline : FieldsByName<InlineArray> {
   static constexpr std::string_view kName = "inline";
-  InlineArray features, labels;
   static config::Section<Inline> section();
 };
 
 /// Features are float32 if that represents them all exactly, else float64; labels are int64 if all are integers, else
 /// float64.
 Examples read(const Inline& source);
+/// Only the features.
+std::vector<Features> read_features(const Inline& source);
 
 }  // namespace mirrortrain::data
 

@@ -64,9 +64,15 @@ Array transposed(const Array& from) {
 config::Section<Npy> Npy::section() {
   return config::Section<Npy>("NumPy files of one array each, as numpy.save writes them.")
       .key("features", &Npy::features,
-           "Path of the file with the features, one row per example; or a glob or a list of files.", config::required)
+           "Path of the file with the features, one row per example; or a glob or a list of files.",
+           config::required_unless("inputs", {}))
+      .key("inputs", &Npy::inputs,
+           "In place of `features`: the file, glob or list of files for each input of the model, as {INPUT: FILE}.",
+           config::excludes("features"))
       .key("labels", &Npy::labels,
-           "Path of the file with the labels, one row per example; or a glob or a list of files.", config::required);
+           "Path of the file with the labels, one row per example; or a glob or a list of files; or such a value for each "
+           "output of the model, as {OUTPUT: FILE}.",
+           config::required);
 }
 
 Array read_npy(Input& input) {
@@ -78,9 +84,16 @@ Array read_npy(Input& input) {
   return header.fortran_order ? transposed(array) : std::move(array);
 }
 
-Examples read(const Npy& source) {
-  const auto read = [](const std::string& path) { return read_npy(*open_input(path)); };
-  return {read_files(source.features, read), read_files(source.labels, read)};
+namespace {
+
+Array read_array(const Files& files, const std::string&) {
+  return read_files(files, [](const std::string& path) { return read_npy(*open_input(path)); });
 }
+
+}  // namespace
+
+std::vector<Features> read_features(const Npy& source) { return read_inputs(source, read_array); }
+
+Examples read(const Npy& source) { return read_fields(source, read_array); }
 
 }  // namespace mirrortrain::data

@@ -7,15 +7,15 @@
 #include "config/section.h"
 #include "data/arrays/element.h"
 #include "data/dataset.h"
+#include "data/fields.h"
 #include "data/files/file_list.h"
 #include "data/files/input.h"
 
 namespace mirrortrain::data {
 
 /// NumPy files with one array each (numpy.save).
-struct Npy {
+struct Npy : FieldsByName<Files> {
   static constexpr std::string_view kName = "npy";
-  Files features, labels;
   static config::Section<Npy> section();
 };
 
@@ -35,5 +35,7 @@ NpyHeader parse_npy_header(std::string_view text, const std::string& name);
 Array read_npy(Input& input);
 
 Examples read(const Npy& source);
+/// Reads only the features, for new files without labels.
+std::vector<Features> read_features(const Npy& source);
 
 }  // namespace mirrortrain::data

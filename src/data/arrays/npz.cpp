@@ -51,15 +51,40 @@ Array read_arrays(const Npz& source, const std::string& name, std::string_view k
 config::Section<Npz> Npz::section() {
   return config::Section<Npz>("A NumPy archive of arrays, as numpy.savez and numpy.savez_compressed write it.")
       .key("file", &Npz::file, "Path of the archive; or a glob or a list of archives.", config::required)
-      .key("features", &Npz::features, "Name of the array with the features, one row per example.", config::non_empty)
-      .key("labels", &Npz::labels, "Name of the array with the labels, one row per example.", config::non_empty);
+      .key("features", &Npz::features, "Name of the array with the features, one row per example; null: x.",
+           config::non_empty)
+      .key("inputs", &Npz::inputs,
+           "In place of `features`: the name of the array for each input of the model, as {INPUT: ARRAY}.",
+           config::non_empty, config::excludes("features"))
+      .key("labels", &Npz::labels,
+           "Name of the array with the labels, one row per example; or one for each output of the model, as "
+           "{OUTPUT: ARRAY}.",
+           config::non_empty);
 }
 
-Array read_features(const Npz& source) { return read_arrays(source, source.features, ""); }
+Npz::Npz() { labels.one = "y"; }
+
+namespace {
+
+/// With the array that is taken where none is named.
+FieldsByName<std::string> fields_of(const Npz& source) {
+  FieldsByName<std::string> fields = source;
+  if (fields.inputs.empty() && !fields.features) fields.features = "x";
+  return fields;
+}
+
+}  // namespace
+
+std::vector<Features> read_features(const Npz& source) {
+  return read_inputs(fields_of(source), [&](const std::string& name, const std::string&) {
+    return read_arrays(source, name, "");
+  });
+}
 
 Examples read(const Npz& source) {
-  Array features = read_arrays(source, source.features, "features");
-  return {std::move(features), read_arrays(source, source.labels, "labels")};
+  return read_fields(fields_of(source), [&](const std::string& name, const std::string& key) {
+    return read_arrays(source, name, key);
+  });
 }
 
 }  // namespace mirrortrain::data

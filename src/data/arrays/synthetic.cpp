@@ -1,6 +1,11 @@
 #include "data/arrays/synthetic.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/philox.h"
@@ -8,11 +13,12 @@
 namespace mirrortrain::data {
 namespace {
 
-// Distinguishes the random streams of one seed.
-enum Stream : std::uint32_t { kFeatures, kWeights };
+// Random streams of one seed: those of the inputs' features have even numbers, those of the outputs' weights odd ones.
+std::uint32_t features_stream(std::size_t input) { return static_cast<std::uint32_t>(2 * input); }
+std::uint32_t weights_stream(std::size_t output) { return static_cast<std::uint32_t>(2 * output + 1); }
 
 // Uniform numbers in [0, 1), determined by `row` and `stream`.
-void fill_uniform(const Philox& philox, Stream stream, std::int64_t row, std::span<float> numbers) {
+void fill_uniform(const Philox& philox, std::uint32_t stream, std::int64_t row, std::span<float> numbers) {
   for (std::size_t i = 0; i < numbers.size(); i += 4) {
     const Philox::Words words = philox(static_cast<std::uint32_t>(i / 4), stream, static_cast<std::uint32_t>(row),
                                        static_cast<std::uint32_t>(row >> 32));
@@ -31,9 +37,9 @@ std::size_t looked_at(std::size_t features, std::size_t outputs) {
 // One linear function of the features per output, with weights uniform in [-1, 1) and the features centered on 0.
 class Teacher {
  public:
-  Teacher(const Philox& philox, std::size_t features, std::size_t outputs)
+  Teacher(const Philox& philox, std::uint32_t stream, std::size_t features, std::size_t outputs)
       : inputs_(looked_at(features, outputs)), weights_(outputs * inputs_) {
-    fill_uniform(philox, kWeights, 0, weights_);
+    fill_uniform(philox, stream, 0, weights_);
     for (float& weight : weights_) weight = 2 * weight - 1;
   }
 
@@ -50,52 +56,179 @@ class Teacher {
   std::vector<float> weights_;
 };
 
+// Writes the features of a row for each input; returns what labels are computed from: some of each input's, in [0, 1).
+class Inputs {
+ public:
+  Inputs(const Philox& philox, const Synthetic& source) : philox_(philox), options_(source.all_inputs()) {
+    for (const SyntheticInput& input : options_) {
+      const std::string of = input.name.empty() ? "" : fmt::format(" of '{}'", input.name);
+      arrays_.push_back({input.name,
+                         Array(input.below.value ? DType::kInt32 : DType::kFloat32,
+                               Shape(input.shape.value).with_rows(source.examples), "the synthetic features" + of)});
+      const auto elements = static_cast<std::size_t>(arrays_.back().array.row_elements());
+      numbers_.emplace_back(elements);
+      looked_at_ += options_.size() == 1 ? elements : std::min(elements, kMostOfEach);
+    }
+    known_.reserve(looked_at_);
+  }
+
+  std::size_t looked_at() const { return looked_at_; }
+
+  std::span<const float> make(std::int64_t row) {
+    known_.clear();
+    for (std::size_t i = 0; i < options_.size(); ++i) {
+      std::vector<float>& numbers = numbers_[i];
+      fill_uniform(philox_, features_stream(i), row, numbers);
+      const std::size_t at = static_cast<std::size_t>(row) * numbers.size();
+      if (const auto below = options_[i].below.value) {
+        for (std::size_t j = 0; j < numbers.size(); ++j) {
+          const auto number = static_cast<std::int32_t>(static_cast<double>(numbers[j]) * static_cast<double>(*below));
+          arrays_[i].array.span<std::int32_t>()[at + j] = number;
+          numbers[j] = static_cast<float>(static_cast<double>(number) / static_cast<double>(*below));
+        }
+      } else {
+        std::ranges::copy(numbers, arrays_[i].array.span<float>().begin() + static_cast<std::ptrdiff_t>(at));
+      }
+      const std::size_t taken = options_.size() == 1 ? numbers.size() : std::min(numbers.size(), kMostOfEach);
+      known_.insert(known_.end(), numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(taken));
+    }
+    return known_;
+  }
+
+  std::vector<Features> take() && { return std::move(arrays_); }
+
+ private:
+  static constexpr std::size_t kMostOfEach = 32;  // so that labels depend on every input
+
+  const Philox& philox_;
+  std::vector<SyntheticInput> options_;
+  std::vector<Features> arrays_;
+  std::vector<std::vector<float>> numbers_;
+  std::vector<float> known_;
+  std::size_t looked_at_ = 0;
+};
+
 }  // namespace
+
+config::Section<SyntheticInput> SyntheticInput::section() {
+  return config::Section<SyntheticInput>("Synthetic features of an input.")
+      .key("shape", &SyntheticInput::shape, "Shape of one example; [] for a single number.", config::required,
+           config::between(1, 1 << 30))
+      .key("below", &SyntheticInput::below,
+           "Makes the features whole numbers from 0 to one less than this, as embeddings look up; null: numbers in [0, "
+           "1).",
+           config::between(1, 1 << 24));
+}
+
+namespace {
+
+constexpr const char* kOneOfBoth =
+    R"({"oneOf": [{"required": ["classes"], "properties": {"classes": {"not": {"type": "null"}}}},
+                  {"required": ["label_shape"], "properties": {"label_shape": {"not": {"type": "null"}}}}]})";
+
+std::string one_of_both(const SyntheticLabels& labels) {
+  const bool classes = labels.classes.value.has_value(), shape = labels.label_shape.value.has_value();
+  if (classes && shape) return "expected one of 'classes' and 'label_shape', found both; remove one";
+  if (!classes && !shape) return "expected one of 'classes' and 'label_shape', found neither; add one";
+  return "";
+}
+
+}  // namespace
+
+config::Section<SyntheticLabels> SyntheticLabels::section() {
+  return config::Section<SyntheticLabels>("Synthetic labels of an output.")
+      .key("classes", &SyntheticLabels::classes, "Number of classes, if labels are class numbers.",
+           config::between(1, 1 << 20))
+      .key("label_shape", &SyntheticLabels::label_shape,
+           "Shape of one label, if labels are real numbers; [] for a scalar.", config::between(1, 1 << 30));
+}
 
 config::Section<Synthetic> Synthetic::section() {
   return config::Section<Synthetic>(
              "Synthetic data: features uniform in [0, 1), and labels computed from them, so that they can be learned.")
       .key("examples", &Synthetic::examples, "Number of examples.", config::required, config::between(1, 1 << 30))
-      .key("shape", &Synthetic::shape, "Shape of one example.", config::required, config::non_empty,
-           config::between(1, 1 << 30))
-      .key("classes", &Synthetic::classes, "Number of classes, if labels are class numbers.",
-           config::between(1, 1 << 20))
-      .key("label_shape", &Synthetic::label_shape, "Shape of one label, if labels are real numbers; [] for a scalar.",
-           config::between(1, 1 << 30))
+      .key("shape", &Synthetic::shape, "Shape of one example.", config::required_unless("inputs", {}),
+           config::non_empty, config::between(1, 1 << 30))
+      .key("inputs", &Synthetic::inputs,
+           "In place of `shape`: that of each input of the model, as {INPUT: {shape: [8]}, INPUT: {shape: [], below: "
+           "100}}.",
+           config::excludes("shape"))
+      .include(&Synthetic::only)
+      .key("labels", &Synthetic::labels,
+           "In place of `classes` and `label_shape`: one of them for each output of the model, as {OUTPUT: {classes: "
+           "2}, OUTPUT: {label_shape: [1]}}.")
       .key("seed", &Synthetic::seed, "Random seed of the examples.")
-      .relation(R"({"oneOf": [{"required": ["classes"], "properties": {"classes": {"not": {"type": "null"}}}},
-                              {"required": ["label_shape"], "properties": {"label_shape": {"not": {"type": "null"}}}}]})")
+      .relation(fmt::format(R"({{"anyOf": [{{"required": ["labels"]}}, {}]}})", kOneOfBoth))
       .check("", [](const Synthetic& options) -> std::string {
-        const bool classes = options.classes.value.has_value(), shape = options.label_shape.value.has_value();
-        if (classes && shape) return "expected one of 'classes' and 'label_shape', found both; remove one";
-        if (!classes && !shape) return "expected one of 'classes' and 'label_shape', found neither; add one";
+        if (options.labels.empty()) return one_of_both(options.only);
+        const bool has_only = options.only.classes.value || options.only.label_shape.value;
+        return has_only ? "expected `labels` or one of 'classes' and 'label_shape', found both; remove one" : "";
+      })
+      .check("labels", [](const Synthetic& options) -> std::string {
+        for (const auto& [name, labels] : options.labels.entries) {
+          if (const std::string wrong = one_of_both(labels); !wrong.empty()) return fmt::format("{}: {}", name, wrong);
+        }
         return "";
       });
 }
 
+std::vector<SyntheticInput> Synthetic::all_inputs() const {
+  std::vector<SyntheticInput> all;
+  for (const auto& [name, input] : inputs.entries) all.push_back({name, input.shape, input.below});
+  if (all.empty() && shape.value) all.push_back({"", {*shape.value, shape.place, shape.path}});
+  return all;
+}
+
+std::vector<SyntheticLabels> Synthetic::all_labels() const {
+  if (labels.empty()) return {only};
+  std::vector<SyntheticLabels> all;
+  for (const auto& [name, one] : labels.entries) all.push_back({name, one.classes, one.label_shape});
+  return all;
+}
+
+FieldNames Synthetic::field_names() const {
+  FieldNames names;
+  for (const SyntheticInput& input : all_inputs()) names.inputs.push_back(input.name);
+  for (const SyntheticLabels& label : all_labels()) names.outputs.push_back(label.name);
+  return names;
+}
+
 Examples read(const Synthetic& source) {
   const Philox philox = Philox::with_key(source.seed);
-  const std::int64_t rows = source.examples;
-  Array features(DType::kFloat32, Shape(source.shape.value).with_rows(rows), "the synthetic features");
-  Array labels(source.classes.value ? DType::kInt32 : DType::kFloat32, source.labels().with_rows(rows),
-               "the synthetic labels");
-  const auto elements = static_cast<std::size_t>(features.row_elements());
-  const auto outputs = static_cast<std::size_t>(source.classes.value.value_or(labels.row_elements()));
-  const Teacher teacher(philox, elements, outputs);
-  std::vector<float> values(outputs);
-  for (std::int64_t row = 0; row < rows; ++row) {
+  Inputs inputs(philox, source);
+  struct Output {
+    Labels labels;
+    bool are_classes;
+    Teacher teacher;
+    std::vector<float> values;
+  };
+  std::vector<Output> outputs;
+  for (const SyntheticLabels& options : source.all_labels()) {
+    const std::string of = options.name.empty() ? "" : fmt::format(" of '{}'", options.name);
+    Array array(options.classes.value ? DType::kInt32 : DType::kFloat32, options.shape().with_rows(source.examples),
+                "the synthetic labels" + of);
+    const auto width = static_cast<std::size_t>(options.classes.value.value_or(array.row_elements()));
+    outputs.push_back({{options.name, std::move(array)},
+                       options.classes.value.has_value(),
+                       Teacher(philox, weights_stream(outputs.size()), inputs.looked_at(), width),
+                       std::vector<float>(width)});
+  }
+  for (std::int64_t row = 0; row < source.examples; ++row) {
+    const std::span<const float> features = inputs.make(row);
     const auto at = static_cast<std::size_t>(row);
-    const auto example = features.span<float>().subspan(at * elements, elements);
-    fill_uniform(philox, kFeatures, row, example);
-    for (std::size_t i = 0; i < outputs; ++i) values[i] = teacher(example, i);
-    if (source.classes.value) {
-      const auto largest = std::max_element(values.begin(), values.end());
-      labels.span<std::int32_t>()[at] = static_cast<std::int32_t>(largest - values.begin());
-    } else {
-      std::copy(values.begin(), values.end(), labels.span<float>().begin() + static_cast<std::ptrdiff_t>(at * outputs));
+    for (auto& [labels, are_classes, teacher, values] : outputs) {
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = teacher(features, i);
+      if (are_classes) {
+        const auto largest = std::max_element(values.begin(), values.end());
+        labels.array.span<std::int32_t>()[at] = static_cast<std::int32_t>(largest - values.begin());
+      } else {
+        std::ranges::copy(values, labels.array.span<float>().begin() + static_cast<std::ptrdiff_t>(at * values.size()));
+      }
     }
   }
-  return {std::move(features), std::move(labels)};
+  Examples examples{std::move(inputs).take(), {}};
+  for (Output& output : outputs) examples.outputs.push_back(std::move(output.labels));
+  return examples;
 }
 
 }  // namespace mirrortrain::data

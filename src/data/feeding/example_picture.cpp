@@ -9,9 +9,9 @@ namespace mirrortrain::data {
 namespace {
 
 /// Before any preprocessing.
-std::vector<float> features_of(const Dataset& dataset, std::int64_t row) {
-  std::vector<float> numbers(static_cast<std::size_t>(dataset.features().row_elements()));
-  ExampleMaker(dataset, {}, 0).make({.row = row}, numbers);
+std::vector<float> features_of(const Dataset& dataset, std::size_t input, std::int64_t row) {
+  std::vector<float> numbers(static_cast<std::size_t>(dataset.features(input).row_elements()));
+  ExampleMaker(dataset, input, {}, 0).make({.row = row}, numbers);
   return numbers;
 }
 
@@ -26,17 +26,17 @@ std::pair<float, float> range_of(const std::vector<float>& numbers, bool are_byt
 
 }  // namespace
 
-bool holds_pictures(const Dataset& dataset, const Shape& input) {
-  const Shape row = dataset.features().row_shape();
+bool holds_pictures(const Dataset& dataset, std::size_t input, const Shape& shape) {
+  const Shape row = dataset.features(input).row_shape();
   if (row.rank() == 3) return row[2] == 1 || row[2] == 3;
-  return row.rank() == 2 && (dataset.features().dtype == DType::kUint8 || input.rank() == 3);
+  return row.rank() == 2 && (dataset.features(input).dtype == DType::kUint8 || shape.rank() == 3);
 }
 
-Picture picture_of(const Dataset& dataset, std::int64_t row, std::int64_t most_pixels) {
-  const std::vector<float> numbers = features_of(dataset, row);
-  const Shape shape = dataset.features().row_shape();
+Picture picture_of(const Dataset& dataset, std::size_t input, std::int64_t row, std::int64_t most_pixels) {
+  const std::vector<float> numbers = features_of(dataset, input, row);
+  const Shape shape = dataset.features(input).row_shape();
   const std::int64_t height = shape[0], width = shape[1], channels = shape.rank() == 3 ? shape[2] : 1;
-  const auto [black, white] = range_of(numbers, dataset.features().dtype == DType::kUint8);
+  const auto [black, white] = range_of(numbers, dataset.features(input).dtype == DType::kUint8);
   const float scale = white > black ? 255 / (white - black) : 0;
 
   // Each pixel is the mean of a square of the example's pixels.

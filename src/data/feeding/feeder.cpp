@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/error.h"
 #include "data/wrong_numbers.h"
@@ -15,131 +16,196 @@ void require(const std::string& origin, const std::string& mismatch) {
   if (!mismatch.empty()) throw Error(fmt::format("{}: {}", origin, mismatch));
 }
 
-std::int64_t depth_of(const std::vector<PreprocessingStep>& preprocessing) {
-  const OneHot* const one_hot = find_one_hot(preprocessing);
-  return one_hot == nullptr ? 0 : one_hot->depth.value;
-}
-
-// A view of the same data set, checked to fit. `example`, `label`: shapes as fed.
-const Dataset& fitting(const Dataset& dataset, const Shape& example, const Shape& label, std::size_t channels,
-                       std::int64_t depth, const InputSpec& spec) {
-  const Array &features = dataset.features(), &labels = dataset.labels();
-  const std::string made = example == features.row_shape() ? "" : " after data.preprocessing";
-  require(features.origin + made, features_mismatch(example, spec));
-  require("data.preprocessing", channels_mismatch(channels, spec));
-  require(labels.origin + (label == labels.row_shape() ? "" : " after data.preprocessing"),
-          labels_mismatch(label, depth, spec));
-  if (const auto wrong = find_wrong_label(dataset, depth, spec)) require(labels.row_text(wrong->row), wrong->message);
-  if (dataset.source() != nullptr && spec.numbers_below > 0) {
-    throw Error(
-        fmt::format("{}: pictures are decoded while the run continues, and an embedding needs whole numbers; "
-                    "begin the model with another layer",
-                    features.origin));
-  }
-  if (const auto wrong = find_wrong_feature(dataset, spec)) require(features.row_text(wrong->row), wrong->message);
-  return dataset;
-}
+/// The elements of a row that a tensor of these rows has place for.
+std::int64_t taken_of(const TensorView& to, std::size_t rows) { return to.elements() / static_cast<std::int64_t>(rows); }
 
 }  // namespace
 
-struct Feeder::Parts {
-  std::vector<PreprocessingStep> making, single;
-  std::int64_t one_hot_depth = 0;
-  Shape example;  ///< as fed
-  std::shared_ptr<const LabelPictures> labels;
-
-  Parts(const Dataset& dataset, const std::vector<PreprocessingStep>& preprocessing, const InputSpec& spec,
-        const FeederOptions& options)
-      : single(acting_steps(preprocessing, dataset.features().row_shape(), options.trains)),
-        one_hot_depth(depth_of(preprocessing)),
-        example(shape_after(preprocessing, dataset.features().row_shape())),
-        labels(std::make_shared<LabelPictures>(dataset, single, spec, one_hot_depth, options.seed)) {
-    const auto last = std::find_if(single.rbegin(), single.rend(), is_of_pictures).base();
-    making.assign(single.begin(), last);
-    single.erase(single.begin(), last);
-  }
-};
-
-Feeder::Feeder(const Dataset& dataset, const std::vector<PreprocessingStep>& preprocessing, const InputSpec& spec,
+Feeder::Feeder(const Dataset& dataset, const std::vector<PreprocessingStep>& preprocessing, const ExampleSpec& spec,
                const FeederOptions& options)
-    : Feeder(dataset, Parts(dataset, preprocessing, spec, options), spec, options) {}
+    : dataset_(dataset) {
+  std::vector<std::vector<PreprocessingStep>> acting;
+  for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
+    acting.push_back(acting_steps(steps_of_input(preprocessing, spec.inputs[i].name),
+                                  dataset_.features(i).row_shape(), options.trains));
+    add_input(i, acting.back(), spec.inputs[i], options);
+  }
+  const Wanted wanted = wanted_by(&spec, preprocessing);
+  for (std::size_t i = 0; i < spec.labels.size(); ++i) add_output(i, acting, wanted, options);
+  // Last, as it reads all rows.
+  for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
+    const auto wrong = find_wrong_feature(dataset_, i, spec.inputs[i]);
+    if (wrong) require(dataset_.features(i).row_text(wrong->row), wrong->message);
+  }
+  if (!options.bucket_boundaries.empty()) {
+    buckets_ = LengthBuckets(dataset_, inputs_.front().to_float32, options.bucket_boundaries);
+  }
+  read_ahead(options);
+}
 
-Feeder::Feeder(const Dataset& dataset, const Parts& parts, const InputSpec& spec, const FeederOptions& options)
-    : dataset_(fitting(dataset, parts.example, parts.labels->labels().row_shape(), fold(parts.single).channels(),
-                       parts.one_hot_depth, spec)),
-      affine_(fold(parts.single)),
-      one_hot_depth_(parts.one_hot_depth),
-      maker_(dataset_.source() == nullptr && parts.making.empty()
-                 ? nullptr
-                 : std::make_shared<ExampleMaker>(dataset_, parts.making, options.seed, options.watch)),
-      label_pictures_(parts.labels),
-      to_float32_(features(), affine_, DType::kFloat32),
-      to_bfloat16_(features(), affine_, DType::kBfloat16),
-      labels_(labels(), spec.labels_dtype, one_hot_depth_),
-      weights_(spec.weighted ? weights_of(dataset_, options.classes) : std::vector<float>()) {
-  if (!options.bucket_boundaries.empty()) buckets_ = LengthBuckets(dataset_, to_float32_, options.bucket_boundaries);
-  if (!maker_) return;
-  const auto own = static_cast<std::size_t>(features().row_elements());
-  const auto moved = static_cast<std::size_t>(label_pictures_->empty() ? 0 : labels().row_elements());
+void Feeder::add_input(std::size_t number, const std::vector<PreprocessingStep>& acting, const InputSpec& spec,
+                       const FeederOptions& options) {
+  const Array& read = dataset_.features(number);
+  // Transforms up to the last one of pictures compute examples one by one; those on single numbers after it are folded.
+  const auto last = std::find_if(acting.rbegin(), acting.rend(), is_of_pictures).base();
+  const std::vector<PreprocessingStep> making(acting.begin(), last), single(last, acting.end());
+  const Shape example = shape_after(acting, read.row_shape());
+  Affine affine = fold(single);
+  const std::string made = example == read.row_shape() ? "" : " after data.preprocessing";
+  require(read.origin + made, features_mismatch(example, spec));
+  require("data.preprocessing", channels_mismatch(affine.channels(), spec));
+  if (dataset_.source(number) != nullptr && spec.numbers_below > 0) {
+    throw Error(
+        fmt::format("{}: pictures are decoded while the run continues, and an embedding needs whole numbers; "
+                    "begin the model with another layer",
+                    read.origin));
+  }
+  const bool is_stored = dataset_.source(number) == nullptr && making.empty();
+  auto maker = is_stored ? nullptr
+                         : std::make_shared<const ExampleMaker>(dataset_, number, making, options.seed, options.watch);
+  const Array& from = maker ? maker->features() : read;
+  inputs_.push_back({affine, maker, RowConverter(from, affine, DType::kFloat32),
+                     RowConverter(from, affine, DType::kBfloat16)});
+}
+
+void Feeder::add_output(std::size_t number, const std::vector<std::vector<PreprocessingStep>>& acting,
+                        const Wanted& wanted, const FeederOptions& options) {
+  const Array& read = dataset_.labels(number);
+  const LabelSpec& spec = wanted.spec->labels[number];
+  std::shared_ptr<const LabelPictures> pictures;
+  for (std::size_t input = 0; input < acting.size(); ++input) {
+    auto with_input =
+        std::make_shared<const LabelPictures>(dataset_, input, acting[input], number, wanted, options.seed);
+    if (pictures && !pictures->empty() && !with_input->empty()) {
+      throw Error(fmt::format("{}: the labels are pictures, and the pictures of several inputs are moved, so that it is "
+                              "unknown with which one they go; move those of one input alone",
+                              read.origin));
+    }
+    if (!pictures || !with_input->empty()) pictures = std::move(with_input);
+  }
+  const Shape label = pictures->labels().row_shape();
+  require(read.origin + (label == read.row_shape() ? "" : " after data.preprocessing"),
+          labels_mismatch(label, number, wanted));
+  if (const auto wrong = find_wrong_label(dataset_, number, wanted)) require(read.row_text(wrong->row), wrong->message);
+  const std::int64_t depth = wanted.one_hot_depth(number);
+  LabelConverter converter(pictures->labels(), spec.dtype, depth);
+  const ClassWeights classes = number < options.classes.size() ? options.classes[number] : ClassWeights();
+  outputs_.push_back({depth, std::move(pictures), std::move(converter),
+                      spec.weighted ? weights_of(dataset_, number, classes) : std::vector<float>(),
+                      spec.may_be_missing ? presence_of(dataset_, number) : std::vector<float>()});
+}
+
+void Feeder::read_ahead(const FeederOptions& options) {
+  using Make = std::function<void(const ExampleKey&, std::span<float>)>;
+  std::vector<std::pair<std::size_t, Make>> makes;  // with the numbers that each writes
+  std::size_t elements = 0;
+  const auto add = [&](std::size_t& made_at, const Array& made, Make make) {
+    made_at = elements;
+    makes.emplace_back(static_cast<std::size_t>(made.row_elements()), std::move(make));
+    elements += makes.back().first;
+  };
+  for (Input& input : inputs_) {
+    if (!input.maker) continue;
+    add(input.made_at, input.maker->features(),
+        [maker = input.maker](const ExampleKey& key, std::span<float> to) { maker->make(key, to); });
+  }
+  for (Output& output : outputs_) {
+    if (output.pictures->empty()) continue;
+    add(output.made_at, output.pictures->labels(),
+        [pictures = output.pictures](const ExampleKey& key, std::span<float> to) { pictures->make(key, to); });
+  }
+  if (makes.empty()) return;
   ahead_ = std::make_shared<RowsAhead>(
-      [maker = maker_, pictures = label_pictures_, own, moved](const ExampleKey& key, std::span<float> to) {
-        maker->make(key, to.first(own));
-        if (moved > 0) pictures->make(key, to.subspan(own));
+      [makes](const ExampleKey& key, std::span<float> to) {
+        for (const auto& [count, make] : makes) {
+          make(key, to.first(count));
+          to = to.subspan(count);
+        }
       },
-      own + moved, options.ahead);
+      elements, options.ahead);
+}
+
+const Array& Feeder::features(std::size_t input) const {
+  return inputs_[input].maker ? inputs_[input].maker->features() : dataset_.features(input);
 }
 
 void Feeder::expect(std::span<const std::int64_t> rows, std::int64_t epoch) const {
   if (ahead_) ahead_->expect(rows, epoch);
 }
 
-void Feeder::copy_examples(std::span<const std::int64_t> rows, std::byte* to_features, std::byte* to_labels,
-                           std::int64_t epoch) const {
-  const RowSource from(features()), from_labels(labels());
-  const auto row_in = [&](const RowSource& source, std::int64_t row) {
-    return source.data + static_cast<std::size_t>(dataset_.first_row() + row) * source.bytes;
-  };
-  for (const std::int64_t row : rows) {
-    if (ahead_) {
-      ahead_->take({row, epoch}, [&](std::span<const float> made) {
-        std::memcpy(to_features, made.data(), from.bytes);
-        if (!label_pictures_->empty()) std::memcpy(to_labels, made.data() + from.elements, from_labels.bytes);
-      });
-    } else {
-      std::memcpy(to_features, row_in(from, row), from.bytes);
+void Feeder::copy_examples(std::span<const std::int64_t> rows, std::span<std::byte* const> to_inputs,
+                           std::span<std::byte* const> to_outputs, std::int64_t epoch) const {
+  const auto copy_stored = [&](const Array& array, std::byte* to) {
+    const RowSource from(array);
+    for (const std::int64_t row : rows) {
+      std::memcpy(to, from.data + static_cast<std::size_t>(dataset_.first_row() + row) * from.bytes, from.bytes);
+      to += from.bytes;
     }
-    if (label_pictures_->empty()) std::memcpy(to_labels, row_in(from_labels, row), from_labels.bytes);
-    to_features += from.bytes;
-    to_labels += from_labels.bytes;
+  };
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    if (!inputs_[i].maker) copy_stored(features(i), to_inputs[i]);
+  }
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    if (outputs_[i].pictures->empty()) copy_stored(labels(i), to_outputs[i]);
+  }
+  if (!ahead_) return;
+  for (std::size_t at = 0; at < rows.size(); ++at) {
+    ahead_->take({rows[at], epoch}, [&](std::span<const float> made) {
+      const auto copy_made = [&](const Array& array, std::size_t made_at, std::byte* to) {
+        const std::size_t bytes = RowSource(array).bytes;
+        std::memcpy(to + at * bytes, made.data() + made_at, bytes);
+      };
+      for (std::size_t i = 0; i < inputs_.size(); ++i) {
+        if (inputs_[i].maker) copy_made(features(i), inputs_[i].made_at, to_inputs[i]);
+      }
+      for (std::size_t i = 0; i < outputs_.size(); ++i) {
+        if (!outputs_[i].pictures->empty()) copy_made(labels(i), outputs_[i].made_at, to_outputs[i]);
+      }
+    });
   }
 }
 
-void Feeder::fill(std::span<const std::int64_t> rows, const TensorView& features, const TensorView& labels,
-                  float* weights, std::int64_t epoch) const {
+void Feeder::fill(std::span<const std::int64_t> rows, const BatchBuffers& to, std::int64_t epoch) const {
   if (rows.empty()) return;
-  const RowConverter& converter = features.dtype == DType::kBfloat16 ? to_bfloat16_ : to_float32_;
-  const auto count = static_cast<std::int64_t>(rows.size());
-  if (ahead_) {
-    std::byte *to = features.data, *to_labels = labels.data;
-    for (const std::int64_t row : rows) {
-      ahead_->take({row, epoch}, [&](std::span<const float> made) {
-        converter.convert_row(reinterpret_cast<const std::byte*>(made.data()), to);
-        if (label_pictures_->empty()) return;
-        const auto behind = static_cast<std::size_t>(this->features().row_elements());
-        labels_.convert_row(reinterpret_cast<const std::byte*>(made.data() + behind), to_labels);
-      });
-      to += converter.row_bytes_to();
-      to_labels += labels_.row_bytes_to();
+  const auto converter_of = [&](std::size_t input) -> const RowConverter& {
+    return to.inputs[input].dtype == DType::kBfloat16 ? inputs_[input].to_bfloat16 : inputs_[input].to_float32;
+  };
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    if (inputs_[i].maker) continue;
+    converter_of(i)(dataset_.first_row(), rows, to.inputs[i].data, taken_of(to.inputs[i], rows.size()));
+  }
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    const auto& [labels, weights, present] = to.outputs[i];
+    const Output& output = outputs_[i];
+    if (output.pictures->empty()) {
+      output.converter(dataset_.first_row(), rows, labels.data,
+                       taken_of(labels, rows.size()) / std::max<std::int64_t>(output.one_hot_depth, 1));
     }
-  } else {
-    converter(dataset_.first_row(), rows, features.data, features.elements() / count);
+    for (std::size_t at = 0; weights != nullptr && at < rows.size(); ++at) {
+      weights[at] = output.weights[static_cast<std::size_t>(rows[at])];
+    }
+    for (std::size_t at = 0; present != nullptr && at < rows.size(); ++at) {
+      present[at] = output.present[static_cast<std::size_t>(rows[at])];
+    }
   }
-  if (label_pictures_->empty()) {
-    labels_(dataset_.first_row(), rows, labels.data,
-            labels.elements() / count / std::max<std::int64_t>(one_hot_depth_, 1));
+  if (!ahead_) return;
+  for (std::size_t at = 0; at < rows.size(); ++at) {
+    ahead_->take({rows[at], epoch}, [&](std::span<const float> made) {
+      const auto* const bytes = reinterpret_cast<const std::byte*>(made.data());
+      for (std::size_t i = 0; i < inputs_.size(); ++i) {
+        if (!inputs_[i].maker) continue;
+        const RowConverter& converter = converter_of(i);
+        converter.convert_row(bytes + inputs_[i].made_at * sizeof(float),
+                              to.inputs[i].data + at * converter.row_bytes_to());
+      }
+      for (std::size_t i = 0; i < outputs_.size(); ++i) {
+        if (outputs_[i].pictures->empty()) continue;
+        const LabelConverter& converter = outputs_[i].converter;
+        converter.convert_row(bytes + outputs_[i].made_at * sizeof(float),
+                              to.outputs[i].labels.data + at * converter.row_bytes_to());
+      }
+    });
   }
-  if (weights == nullptr) return;
-  for (const std::int64_t row : rows) *weights++ = weights_[static_cast<std::size_t>(row)];
 }
 
 }  // namespace mirrortrain::data

@@ -9,6 +9,7 @@
 #include "data/dataset.h"
 #include "data/feeding/example_weights.h"
 #include "data/loading/label_pictures.h"
+#include "data/example_spec.h"
 #include "data/loading/model_fit.h"
 #include "data/preprocessing/preprocessing.h"
 #include "data/reading/example_maker.h"
@@ -24,25 +25,37 @@ struct FeederOptions {
   RowsAhead::Options ahead{};
   bool trains = false;                            ///< whether random transforms are applied, in epochs from 1 on
   std::uint64_t seed = 0;                         ///< of the random transforms
-  ClassWeights classes{};                         ///< if the data set has no weights and the spec needs some
+  std::vector<ClassWeights> classes{};            ///< by output; for labels without weights of which the spec needs some
   std::vector<std::int64_t> bucket_boundaries{};  ///< of sequences; none: all are fed in full length
   StallWatch* watch = nullptr;                    ///< notified of reads from disk, if not null; must outlive the feeder
+};
+
+/// Where the labels of an output go.
+struct LabelBuffers {
+  TensorView labels;         ///< [rows, ...] int32 or float32 according to the spec
+  float* weights = nullptr;  ///< [rows]; null if none are read
+  float* present = nullptr;  ///< [rows]: 1 where there is a label, else 0; null if it is not read
+};
+
+/// A replica's input buffers, in the order of the model's inputs and outputs. If they hold fewer elements of a row than
+/// the data set has, these are its first.
+struct BatchBuffers {
+  std::vector<TensorView> inputs;  ///< [rows, ...] float32 or bfloat16
+  std::vector<LabelBuffers> outputs;
 };
 
 /// Writes rows of a data set to a replica's input buffers, converting and preprocessing them.
 class Feeder {
  public:
-  /// Checks the labels once. Throws Error, naming file, row and label, for those that do not fit.
-  Feeder(const Dataset& dataset, const std::vector<PreprocessingStep>& preprocessing, const InputSpec& spec,
+  /// Checks the labels once. Throws Error, naming file, row and label, for those that do not fit. The dataset's inputs
+  /// and outputs are in the order of the spec's.
+  Feeder(const Dataset& dataset, const std::vector<PreprocessingStep>& preprocessing, const ExampleSpec& spec,
          const FeederOptions& options = {});
 
   // `epoch` is 0 outside of training.
 
-  /// Writes the examples `rows` (of the data set) to `features`, [rows, ...] float32 or bfloat16, and to `labels`,
-  /// [rows, ...] int32 or float32 according to the spec, for each row as many elements as they hold; and to `weights`,
-  /// unless null, each example's weight. Does not allocate; thread-safe.
-  void fill(std::span<const std::int64_t> rows, const TensorView& features, const TensorView& labels,
-            float* weights = nullptr, std::int64_t epoch = 0) const;
+  /// Writes the examples `rows` (of the data set). Does not allocate; thread-safe.
+  void fill(std::span<const std::int64_t> rows, const BatchBuffers& to, std::int64_t epoch = 0) const;
 
   /// Announces the next rows to fill, in order, if they are computed one by one, so that they are computed ahead;
   /// otherwise does nothing.
@@ -51,40 +64,57 @@ class Feeder {
   /// Total time that calling threads have waited for rows since the last call; 0 if all are in memory.
   double take_waited_seconds() const { return ahead_ ? ahead_->take_waited_seconds() : 0; }
 
-  /// Features as input of `affine`: the data set's, or computed ones, which are then not in memory.
-  const Array& features() const { return maker_ ? maker_->features() : dataset_.features(); }
-  /// Labels before conversion: the data set's, or transformed pictures, which are not in memory.
-  const Array& labels() const { return label_pictures_->labels(); }
-  const LabelPictures& label_pictures() const { return *label_pictures_; }
-  /// Writes features and labels of `rows`, each contiguously.
-  void copy_examples(std::span<const std::int64_t> rows, std::byte* features, std::byte* labels,
-                     std::int64_t epoch = 0) const;
+  std::size_t inputs() const { return inputs_.size(); }
+  std::size_t outputs() const { return outputs_.size(); }
+  /// An input's features as `affine` takes them: the data set's, or computed ones, which are then not in memory.
+  const Array& features(std::size_t input) const;
+  /// An output's labels before conversion: the data set's, or transformed pictures, which are not in memory.
+  const Array& labels(std::size_t output) const { return outputs_[output].pictures->labels(); }
+  const LabelPictures& label_pictures(std::size_t output) const { return *outputs_[output].pictures; }
+  /// Writes features and labels of `rows` before conversion, each contiguously.
+  void copy_examples(std::span<const std::int64_t> rows, std::span<std::byte* const> inputs,
+                     std::span<std::byte* const> outputs, std::int64_t epoch = 0) const;
 
   const Dataset& dataset() const { return dataset_; }
   /// By the lengths of sequences; a single one if there are no boundaries.
   const LengthBuckets& buckets() const { return buckets_; }
-  /// The weight of each example of the data set if the spec says that examples are weighted; else empty.
-  std::span<const float> weights() const { return weights_; }
+  /// The weight of each example of the data set for an output if the spec says that it is weighted; else empty.
+  std::span<const float> weights(std::size_t output) const { return outputs_[output].weights; }
+  /// 1 for each example of the data set with a label for an output, else 0, if the spec says that it may be missing;
+  /// else empty.
+  std::span<const float> present(std::size_t output) const { return outputs_[output].present; }
   /// The conversions by `fill` of features and labels, for conversion elsewhere; `one_hot_depth` 0 for none.
-  const Affine& affine() const { return affine_; }
-  std::int64_t one_hot_depth() const { return one_hot_depth_; }
+  const Affine& affine(std::size_t input) const { return inputs_[input].affine; }
+  std::int64_t one_hot_depth(std::size_t output) const { return outputs_[output].one_hot_depth; }
   std::int64_t rows() const { return dataset_.rows(); }
 
  private:
-  /// Transforms that compute examples one by one, and those on single numbers after them.
-  struct Parts;
-  Feeder(const Dataset& dataset, const Parts& parts, const InputSpec& spec, const FeederOptions& options);
+  /// What feeds an input of the model.
+  struct Input {
+    Affine affine;
+    std::shared_ptr<const ExampleMaker> maker;  ///< null if the features are in memory
+    RowConverter to_float32, to_bfloat16;
+    std::size_t made_at = 0;  ///< of computed features: where they are in a row read ahead
+  };
+  /// What feeds an output's labels.
+  struct Output {
+    std::int64_t one_hot_depth = 0;
+    std::shared_ptr<const LabelPictures> pictures;
+    LabelConverter converter;
+    std::vector<float> weights, present;
+    std::size_t made_at = 0;
+  };
+  void add_input(std::size_t number, const std::vector<PreprocessingStep>& acting, const InputSpec& spec,
+                 const FeederOptions& options);
+  void add_output(std::size_t number, const std::vector<std::vector<PreprocessingStep>>& acting, const Wanted& wanted,
+                  const FeederOptions& options);
+  void read_ahead(const FeederOptions& options);
 
   Dataset dataset_;
-  Affine affine_;
-  std::int64_t one_hot_depth_;
-  std::shared_ptr<const ExampleMaker> maker_;  ///< null if all features are in memory
-  std::shared_ptr<const LabelPictures> label_pictures_;
-  RowConverter to_float32_, to_bfloat16_;  // features
-  LabelConverter labels_;
-  std::vector<float> weights_;
+  std::vector<Input> inputs_;
+  std::vector<Output> outputs_;
   LengthBuckets buckets_;
-  std::shared_ptr<RowsAhead> ahead_;  ///< of the maker: features, followed by labels if they are transformed
+  std::shared_ptr<RowsAhead> ahead_;  ///< of what is computed: features, followed by labels that are transformed
 };
 
 }  // namespace mirrortrain::data

@@ -17,8 +17,8 @@ std::int64_t class_of(std::span<const T> labels) {
 
 /// Calls body(span of a row's labels, with their type).
 template <class Body>
-auto with_labels(const Dataset& dataset, std::int64_t row, const Body& body) {
-  const Array& array = dataset.labels();
+auto with_labels(const Dataset& dataset, std::size_t output, std::int64_t row, const Body& body) {
+  const Array& array = dataset.labels(output);
   return with_element_type(array.dtype, [&](auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
     const auto elements = static_cast<std::size_t>(array.row_elements());
@@ -39,14 +39,14 @@ std::vector<std::int64_t> classes_of(std::span<const T> labels, std::int64_t ste
 
 }  // namespace
 
-std::int64_t class_of(const Dataset& dataset, std::int64_t row) {
-  return with_labels(dataset, row, [](auto labels) { return class_of(labels); });
+std::int64_t class_of(const Dataset& dataset, std::size_t output, std::int64_t row) {
+  return with_labels(dataset, output, row, [](auto labels) { return class_of(labels); });
 }
 
-std::vector<std::int64_t> classes_of(const Feeder& examples, std::int64_t row, std::int64_t steps) {
-  const LabelPictures& pictures = examples.label_pictures();
+std::vector<std::int64_t> classes_of(const Feeder& examples, std::size_t output, std::int64_t row, std::int64_t steps) {
+  const LabelPictures& pictures = examples.label_pictures(output);
   if (pictures.empty()) {
-    return with_labels(examples.dataset(), row, [&](auto labels) { return classes_of(labels, steps); });
+    return with_labels(examples.dataset(), output, row, [&](auto labels) { return classes_of(labels, steps); });
   }
   std::vector<float> labels(static_cast<std::size_t>(pictures.labels().row_elements()));
   pictures.make({.row = row}, labels);

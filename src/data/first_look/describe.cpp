@@ -21,10 +21,10 @@ constexpr std::size_t kMostClasses = 1000;
 /// The number of classes, if labels are nonnegative integers that are few enough to be classes; else 0.
 std::int64_t classes_of(const Dataset& train) {
   std::set<double> different;
-  return with_element_type(train.labels().dtype, [&](auto* type) -> std::int64_t {
+  return with_element_type(train.labels(0).dtype, [&](auto* type) -> std::int64_t {
     using T = std::remove_pointer_t<decltype(type)>;
-    if (train.labels().row_elements() != 1) return 0;
-    for (const T label : train.labels().template span<T>()) {
+    if (train.labels(0).row_elements() != 1) return 0;
+    for (const T label : train.labels(0).template span<T>()) {
       const auto value = static_cast<double>(label);
       if (value < 0 || value != std::floor(value) || value >= static_cast<double>(kMostClasses)) return 0;
       different.insert(value);
@@ -91,13 +91,13 @@ std::pair<double, double> range_of(const Array& features) {
 
 /// Describes how to scale features to numbers around 1.
 void describe_scale(const Dataset& train, DataLook& look) {
-  if (train.source() != nullptr) {
+  if (train.source(0) != nullptr) {
     look.scale = 1.0 / 255;
     return;
   }
   if (look.features.rank() == 0) return;
-  if (look.has_pictures() || (look.features.rank() > 1 && train.features().dtype == DType::kUint8)) {
-    const auto [least, largest] = range_of(train.features());
+  if (look.has_pictures() || (look.features.rank() > 1 && train.features(0).dtype == DType::kUint8)) {
+    const auto [least, largest] = range_of(train.features(0));
     if (least >= 0 && largest > 2 && largest <= 255) look.scale = 1.0 / 255;
     return;
   }
@@ -106,7 +106,7 @@ void describe_scale(const Dataset& train, DataLook& look) {
 
 /// Whether all labels are one-hot vectors.
 bool has_one_hot_labels(const Dataset& train) {
-  const Array& labels = train.labels();
+  const Array& labels = train.labels(0);
   const auto width = static_cast<std::size_t>(labels.row_elements());
   if (labels.row_shape().rank() != 1 || width < 2) return false;
   return with_element_type(labels.dtype, [&](auto* type) {
@@ -129,17 +129,17 @@ bool has_one_hot_labels(const Dataset& train) {
 void describe(const DataOptions& options, DataLook& look) {
   const Splits splits = load(options, 0, nullptr);
   look.examples = splits.train.rows();
-  look.features = splits.train.features().row_shape();
+  look.features = splits.train.features(0).row_shape();
   look.names = splits.adapted.classes;
   look.classes = look.names.empty() ? classes_of(splits.train) : static_cast<std::int64_t>(look.names.size());
-  look.label = splits.train.labels().row_shape();
+  look.label = splits.train.labels(0).row_shape();
   look.is_one_hot = look.names.empty() && has_one_hot_labels(splits.train);
   if (look.is_one_hot) look.classes = look.label[0];
   if (look.classes > 2 && look.classes == look.examples && !look.is_one_hot) {
     look.remarks.push_back(
         "every example is of another class: is the label a name rather than what is to be predicted?");
   }
-  if (look.classes == 0 && splits.train.labels().row_elements() > 1 && are_yes_or_no(splits.train.labels())) {
+  if (look.classes == 0 && splits.train.labels(0).row_elements() > 1 && are_yes_or_no(splits.train.labels(0))) {
     look.remarks.push_back(
         "the labels are 0 and 1 alone, several for an example: if each is a yes or no, take loss: {type: "
         "binary_crossentropy, from_logits: true} and metrics: [binary_accuracy]");
@@ -154,7 +154,7 @@ void describe(const DataOptions& options, DataLook& look) {
         "they can go through convolutions",
         look.features.text()));
   }
-  if (look.classes == 0 && splits.train.labels().row_elements() == 1) describe_numbers(splits.train.labels(), look);
+  if (look.classes == 0 && splits.train.labels(0).row_elements() == 1) describe_numbers(splits.train.labels(0), look);
 }
 
 std::string yaml_text(const std::string& text) {

@@ -21,14 +21,22 @@
 namespace mirrortrain::data {
 namespace {
 
+Npz arrays_of(const std::string& path, const std::string& features, const std::string& labels) {
+  Npz source;
+  source.file = Files(config::Path{path});
+  source.features = features;
+  source.labels.one = labels;
+  return source;
+}
+
 namespace fs = std::filesystem;
 
 /// A size for all pictures: theirs if all are equal, else a square of about the median height, at most 128.
 std::array<std::int64_t, 2> common_size(const ImageFolder& folder) {
   const FoundPictures found = find_pictures(folder, {});
   std::vector<std::int64_t> heights, widths;
-  for (std::int64_t row = 0; row < found.examples.features.rows(); ++row) {
-    const std::string file = found.examples.source->row_text(row);
+  for (std::int64_t row = 0; row < found.examples.rows(); ++row) {
+    const std::string file = found.examples.inputs.front().source->row_text(row);
     const Bytes bytes = PlainFile(file).read_whole();
     const PictureSize size = picture_size({bytes.data(), bytes.size()}, file);
     heights.push_back(size.height);
@@ -188,7 +196,7 @@ DataLook look_at_npz(const FirstLook& at) {
   DataLook look;
   look.train = text(pair->first, pair->second);
   DataOptions options;
-  options.train.value = Npz{config::Path{path}, pair->first, pair->second};
+  options.train.value = arrays_of(path, pair->first, pair->second);
   describe(options, look);
   /// The pair whose names have another split's instead of "train"; "" if there is none.
   const auto split = [&](std::initializer_list<const char*> split_names) -> std::string {
@@ -200,7 +208,7 @@ DataLook look_at_npz(const FirstLook& at) {
       y.replace(in_y, 5, name);
       if (!has(x) || !has(y)) continue;
       try {
-        options.train.value = Npz{config::Path{path}, x, y};
+        options.train.value = arrays_of(path, x, y);
         load(options, 0, nullptr);
         return text(x, y);
       } catch (const Error&) {  // they are not such a pair

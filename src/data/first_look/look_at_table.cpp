@@ -120,9 +120,9 @@ void remark_on_labels(const TableColumn& labels, const Csv& csv, std::vector<std
 }
 
 /// The options for the features: which columns they are, if not all, and how they are read.
-class Features {
+class FeatureColumns {
  public:
-  Features(const std::vector<TableColumn>& columns, std::size_t label, bool has_header, Csv& csv)
+  FeatureColumns(const std::vector<TableColumn>& columns, std::size_t label, bool has_header, Csv& csv)
       : columns_(columns), has_header_(has_header), csv_(csv), marks_(marks_to_list(columns)) {
     for (std::size_t i = 0; i < columns.size(); ++i) {
       if (i != label) add(i);
@@ -168,7 +168,7 @@ class Features {
  private:
   void add(std::size_t i) {
     const TableColumn& column = columns_[i];
-    const CsvColumn key = Features::column(column, i, has_header_);
+    const CsvColumn key = FeatureColumns::column(column, i, has_header_);
     if (const std::string why = why_left_out(column, columns_.size(), csv_); !why.empty()) {
       left_out_.push_back(fmt::format("{} is left out: {}", text_of(key), why));
       return;
@@ -202,21 +202,21 @@ DataLook look_at_table(const FirstLook& at) {
   csv.file = config::Path{path};
   const auto [columns, has_header] = table_columns(path, csv, look.remarks);
   const std::size_t label = label_column(columns, at.label, path);
-  const CsvColumn label_key = Features::column(columns[label], label, has_header);
+  const CsvColumn label_key = FeatureColumns::column(columns[label], label, has_header);
   if (!at.label) {
     look.remarks.push_back(fmt::format("label: {}{}; --label names another",
                                        label + 1 == columns.size() ? "the last column, " : "column ",
-                                       Features::text_of(label_key)));
+                                       FeatureColumns::text_of(label_key)));
   }
   csv.labels = std::visit([](const auto& key) { return CsvColumns(key); }, label_key);
-  Features features(columns, label, has_header, csv);
+  FeatureColumns features(columns, label, has_header, csv);
   if (features.none()) {
     const std::vector<std::string>& reasons = features.left_out();
     throw UsageError(fmt::format("{}: no column is left for features beside the label {}{}{}", path,
-                                 Features::text_of(label_key), reasons.empty() ? "" : ": ", fmt::join(reasons, "; ")));
+                                 FeatureColumns::text_of(label_key), reasons.empty() ? "" : ": ", fmt::join(reasons, "; ")));
   }
   look.remarks.insert(look.remarks.end(), features.left_out().begin(), features.left_out().end());
-  look.train = fmt::format("{{format: csv, file: {}, labels: {}", at.name(path), Features::text_of(label_key));
+  look.train = fmt::format("{{format: csv, file: {}, labels: {}", at.name(path), FeatureColumns::text_of(label_key));
   if (csv.header) look.train += fmt::format(", header: {}", *csv.header);
   look.train += features.text(look.remarks) + "}";
   look.skips_bad = columns[label].has_missing();

@@ -44,14 +44,15 @@ void add(Moments& all, const Moments& more) {
 /// The training data after the transforms before a normalization, as doubles.
 class TrainingFeatures {
  public:
-  TrainingFeatures(const std::vector<PreprocessingStep>& before, const Dataset& train) : train_(train) {
-    const auto acting = acting_steps(before, train.features().row_shape(), false);
-    if (train.source() == nullptr && std::ranges::none_of(acting, is_of_pictures)) {
+  TrainingFeatures(const std::vector<PreprocessingStep>& before, const Dataset& train, std::size_t input)
+      : train_(train), input_(input) {
+    const auto acting = acting_steps(before, train.features(input).row_shape(), false);
+    if (train.source(input) == nullptr && std::ranges::none_of(acting, is_of_pictures)) {
       affine_ = fold(acting);
-      elements_ = train.features().row_elements();
+      elements_ = train.features(input).row_elements();
       return;
     }
-    maker_ = std::make_unique<ExampleMaker>(train, acting, 0);
+    maker_ = std::make_unique<ExampleMaker>(train, input, acting, 0);
     elements_ = maker_->features().row_elements();
   }
 
@@ -66,9 +67,9 @@ class TrainingFeatures {
       std::ranges::copy(made, to.begin());
       return;
     }
-    with_element_type(train_.features().dtype, [&](auto* type) {
+    with_element_type(train_.features(input_).dtype, [&](auto* type) {
       using T = std::remove_pointer_t<decltype(type)>;
-      const auto all = train_.features().span<T>().subspan(
+      const auto all = train_.features(input_).span<T>().subspan(
           static_cast<std::size_t>(train_.first_row() + row) * to.size(), to.size());
       for (std::size_t i = 0; i < all.size(); ++i) {
         const std::size_t c = i % affine_.channels();
@@ -79,6 +80,7 @@ class TrainingFeatures {
 
  private:
   const Dataset& train_;
+  std::size_t input_;
   Affine affine_;
   std::unique_ptr<ExampleMaker> maker_;  ///< null if the data are in memory and no transform is for pictures
   std::int64_t elements_ = 0;
@@ -183,17 +185,22 @@ std::vector<PreprocessingStep> without_adapting(std::vector<PreprocessingStep> s
 }
 
 std::vector<AdaptedNormalization> adapt(const std::vector<PreprocessingStep>& steps, const Dataset& train,
-                                        std::int64_t channels, int threads) {
+                                        const std::vector<InputSpec>& inputs, int threads) {
   std::vector<AdaptedNormalization> adapted;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (!adapts(steps[i])) continue;
-    const TrainingFeatures examples(
-        with_adapted({steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(i)}, adapted), train);
+    const std::string& name = std::get<Normalization>(steps[i]).input.value.value_or(inputs.front().name);
+    const auto input =
+        static_cast<std::size_t>(std::ranges::find(inputs, name, &InputSpec::name) - inputs.begin());
+    const Shape& shape = inputs[input].shape;
+    const std::int64_t channels = shape.rank() == 0 ? 1 : shape.back();
+    const auto before = with_adapted({steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(i)}, adapted);
+    const TrainingFeatures examples(steps_of_input(before, name), train, input);
     if (examples.elements() == 0 || examples.elements() % channels != 0) {
       throw Error(
           fmt::format("data.preprocessing: normalization: examples of {} numbers do not have {} channels, as "
-                      "the last axis of model.input_shape has",
-                      examples.elements(), channels));
+                      "the last axis of {} has",
+                      examples.elements(), channels, inputs[input].path));
     }
     Moments moments = moments_of(examples, train.rows(), static_cast<std::size_t>(channels), threads);
     for (double& squares : moments.squares) squares /= moments.count;

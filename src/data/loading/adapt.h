@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "data/example_spec.h"
 #include "data/preprocessing/preprocessing.h"
 #include "data/tables/adapted.h"
 
@@ -11,11 +12,11 @@ namespace mirrortrain::data {
 
 // normalization {adapt: true}: mean and variance of the training data after the transforms before it.
 
-/// The mean and the variance of each of `channels`, the innermost axis of the examples, for every transform that needs
-/// them. Random transforms are not applied. The same bits on any number of threads. Throws Error if an example cannot
+/// The mean and the variance of each channel, the innermost axis of an input's examples, for every transform that needs
+/// them, in their order. Random transforms are not applied. The same bits on any number of threads. Throws Error if an example cannot
 /// be read, or if a transform is not applicable to it.
 std::vector<AdaptedNormalization> adapt(const std::vector<PreprocessingStep>& steps, const Dataset& train,
-                                        std::int64_t channels, int threads);
+                                        const std::vector<InputSpec>& inputs, int threads);
 
 /// The number of transforms to adapt.
 std::size_t steps_to_adapt(const std::vector<PreprocessingStep>& steps);

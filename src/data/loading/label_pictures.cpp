@@ -71,13 +71,14 @@ bool are_zeros_and_ones(const Array& labels) {
   });
 }
 
-std::vector<PreprocessingStep> steps_for(const Dataset& dataset, const std::vector<PreprocessingStep>& steps,
-                                         const InputSpec& spec, std::int64_t one_hot_depth) {
-  const Array& labels = dataset.labels();
+std::vector<PreprocessingStep> steps_for(const Dataset& dataset, std::size_t input,
+                                         const std::vector<PreprocessingStep>& steps, std::size_t output,
+                                         const Wanted& wanted) {
+  const Array& labels = dataset.labels(output);
   std::vector<PreprocessingStep> chosen =
-      label_steps(steps, dataset.features().row_shape(), labels.row_shape(), spec, one_hot_depth);
+      label_steps(steps, dataset.features(input).row_shape(), labels.row_shape(), output, wanted);
   if (chosen.empty()) return chosen;
-  if (spec.classes > 0 || one_hot_depth > 0 || are_zeros_and_ones(labels)) {
+  if (wanted.spec->labels[output].classes > 0 || wanted.one_hot_depth(output) > 0 || are_zeros_and_ones(labels)) {
     std::ranges::transform(chosen, chosen.begin(), by_nearest);
   }
   return chosen;
@@ -86,9 +87,9 @@ std::vector<PreprocessingStep> steps_for(const Dataset& dataset, const std::vect
 }  // namespace
 
 std::vector<PreprocessingStep> label_steps(const std::vector<PreprocessingStep>& steps, const Shape& features,
-                                           const Shape& labels, const InputSpec& spec, std::int64_t one_hot_depth) {
+                                           const Shape& labels, std::size_t output, const Wanted& wanted) {
   std::vector<PreprocessingStep> chosen;
-  const bool fits = labels_mismatch(labels, one_hot_depth, spec).empty();
+  const bool fits = labels_mismatch(labels, output, wanted).empty();
   Shape picture = features, label = labels;
   for (const PreprocessingStep& step : steps) {
     const Shape before = std::exchange(picture, shape_after({step}, picture));
@@ -117,20 +118,23 @@ std::vector<PreprocessingStep> label_steps(const std::vector<PreprocessingStep>&
   return chosen;
 }
 
-LabelPictures::LabelPictures(const Dataset& dataset, const std::vector<PreprocessingStep>& steps, const InputSpec& spec,
-                             std::int64_t one_hot_depth, std::uint64_t seed)
-    : LabelPictures(dataset, steps_for(dataset, steps, spec, one_hot_depth), seed) {}
+LabelPictures::LabelPictures(const Dataset& dataset, std::size_t input, const std::vector<PreprocessingStep>& steps,
+                             std::size_t output, const Wanted& wanted, std::uint64_t seed)
+    : LabelPictures(dataset, output, steps_for(dataset, input, steps, output, wanted), seed) {}
 
-LabelPictures::LabelPictures(const Dataset& dataset, const std::vector<PreprocessingStep>& steps, std::uint64_t seed)
+LabelPictures::LabelPictures(const Dataset& dataset, std::size_t output, const std::vector<PreprocessingStep>& steps,
+                             std::uint64_t seed)
     : dataset_(dataset),
-      steps_(steps, dataset_.labels().row_shape(), seed),
-      to_float_(dataset_.labels(), Affine(), DType::kFloat32) {
-  made_.shape = shape_after(steps, dataset_.labels().row_shape()).with_rows(dataset_.labels().rows());
-  made_.origin = dataset_.labels().origin;
+      output_(output),
+      steps_(steps, dataset_.labels(output).row_shape(), seed),
+      to_float_(dataset_.labels(output), Affine(), DType::kFloat32) {
+  const Array& labels = dataset_.labels(output);
+  made_.shape = shape_after(steps, labels.row_shape()).with_rows(labels.rows());
+  made_.origin = labels.origin;
 }
 
 void LabelPictures::make(const ExampleKey& key, std::span<float> to) const {
-  const Array& from = dataset_.labels();
+  const Array& from = dataset_.labels(output_);
   const RowSource rows(from);
   thread_local std::vector<float> read;
   read.resize(static_cast<std::size_t>(rows.elements));

@@ -43,22 +43,20 @@ struct Terms {
   OnBadExample on_bad = OnBadExample::kError;
   int threads = 1;
 
-  Terms(const DataOptions& options, const InputSpec* spec) : on_bad(options.on_bad_example) {
-    const OneHot* const one_hot = find_one_hot(options.preprocessing);
-    wanted = {spec, one_hot == nullptr ? 0 : one_hot->depth.value};
+  Terms(const DataOptions& options, const ExampleSpec* spec)
+      : wanted(wanted_by(spec, options.preprocessing)), on_bad(options.on_bad_example) {
     const auto cores = static_cast<std::int64_t>(std::max(1U, std::thread::hardware_concurrency()));
     threads = static_cast<int>(options.threads.value_or(cores));
   }
   BadExamples gather() const { return BadExamples(on_bad, threads); }
-  /// Whether labels must be numbers, for the loss to compare.
-  bool wants_numbers() const {
-    const InputSpec* const spec = wanted.spec;
-    return spec != nullptr && wanted.one_hot_depth == 0 && spec->classes == 0 && !spec->probabilities && !spec->signs;
+  /// Whether an output's labels must be numbers, for the loss to compare.
+  bool wants_numbers(std::size_t output) const {
+    return wanted.spec != nullptr && wanted.one_hot_depth(output) == 0 && wanted.spec->labels[output].are_numbers();
   }
 };
 
 PictureLabels picture_labels(const std::vector<std::string>* known, const Terms& terms) {
-  return {.classes = known, .are_numbers = terms.wants_numbers()};
+  return {.classes = known, .are_numbers = terms.wants_numbers(0)};
 }
 
 Examples read_table_of(const Csv& source, const Adapted& adapted, BadExamples* bad) {
@@ -74,7 +72,7 @@ Examples read_windows_of(const Text& source, const Adapted& adapted) {
     throw Error(fmt::format(
         "{}: expected the vocabulary of the training data, {} tokens, found {}; give every split "
         "the same vocabulary",
-        source.vocabulary ? source.vocabulary->text : windows.examples.features.origin, adapted.classes.size(),
+        source.vocabulary ? source.vocabulary->text : windows.examples.inputs.front().array.origin, adapted.classes.size(),
         source.vocabulary ? fmt::format("another of {}", windows.tokens.size()) : "bytes"));
   }
   return std::move(windows.examples);
@@ -118,9 +116,10 @@ Dataset part_of(const Dataset& whole, const std::vector<std::int64_t>& rows, boo
 /// Throws Error if there are more classes than the model distinguishes.
 void require_outputs(const std::vector<std::string>& classes, const std::string& origin, const Wanted& wanted) {
   if (wanted.spec == nullptr || classes.empty()) return;
-  const std::int64_t depth = wanted.one_hot_depth;
-  const bool tells_two = depth == 0 && wanted.spec->classes == 0 && wanted.spec->probabilities;
-  const auto most = static_cast<std::size_t>(depth > 0 ? depth : tells_two ? 2 : wanted.spec->classes);
+  const LabelSpec& spec = wanted.spec->labels.front();
+  const std::int64_t depth = wanted.one_hot_depth(0);
+  const bool tells_two = depth == 0 && spec.classes == 0 && spec.probabilities;
+  const auto most = static_cast<std::size_t>(depth > 0 ? depth : tells_two ? 2 : spec.classes);
   if (most == 0 || classes.size() <= most) return;
   const std::string found = fmt::format("{}: the labels have {} classes ({})", origin, classes.size(),
                                         shortened(fmt::format("{}", fmt::join(classes, ", ")), 120));
@@ -162,7 +161,7 @@ void follow(const std::vector<std::int64_t>& before, const std::vector<std::int6
 
 /// Throws Error if labels are words, but the loss compares numbers: words such as 50% would become classes.
 void require_numbers_as_labels(const CsvTable& table, const Csv& source, const Terms& terms) {
-  if (table.label_words.empty() || !terms.wants_numbers()) return;
+  if (table.label_words.empty() || !terms.wants_numbers(0)) return;
   const std::string& word = table.label_words.front();
   const std::string hint = mistaken_number(word, source.decimal.front());
   throw Error(fmt::format(
@@ -174,25 +173,28 @@ Training adapt(const Csv& source, const DataOptions& options, std::uint64_t seed
   BadExamples bad = terms.gather();
   CsvTable table = read_table(source, {nullptr, true, bad.if_skips()});
   if (bad.skips() && table.label_words.empty()) {  // before the parts are split
-    const auto wrong = rows_with_wrong_labels(table.labels, terms.wanted, bad);
+    Labels labels{"", std::move(table.labels)};
+    const auto wrong = rows_with_wrong_labels(labels, 0, terms.wanted, bad);
+    table.labels = std::move(labels.array);
     if (!wrong.empty()) keep_rows(table, rows_but(table.labels.rows(), wrong));
   }
   const std::string origin = table.features.origin;
   if (table.features.rows() == 0 && bad.any()) std::move(bad).left_out(0, origin);
   if (table.features.rows() == 0) throw Error(fmt::format("{}: expected at least one example, found none", origin));
   require_numbers_as_labels(table, source, terms);
-  SplitRows rows = split_rows(
-      {table.features.rows(), origin, false, example_classes(table.labels, 0, table.labels.rows(), terms.wanted)},
-      options, seed);
+  Labels labels{"", std::move(table.labels)};
+  auto classes = example_classes(labels, 0, labels.array.rows(), 0, terms.wanted);
+  table.labels = std::move(labels.array);
+  SplitRows rows = split_rows({table.features.rows(), origin, false, std::move(classes)}, options, seed);
   Adapted adapted{sorted_classes(table), adapted_table(table, source, rows.train)};
   if (!bad.skips()) require_outputs(adapted.classes, origin, terms.wanted);
   const std::vector<std::int64_t> before = table.labels.picked;
   // Words that occur only in the validation part do not count as training data.
   Examples examples = encoded(std::move(table), adapted, bad.if_skips());
   const Dataset whole = usable(std::move(examples), terms.wanted, std::move(bad));
-  follow(before, whole.labels().picked, rows.train);
+  follow(before, whole.labels(0).picked, rows.train);
   const bool has_part = !rows.validation.empty();
-  follow(before, whole.labels().picked, rows.validation);
+  follow(before, whole.labels(0).picked, rows.validation);
   if (rows.train.empty() || (has_part && rows.validation.empty())) {
     throw Error(fmt::format("data.on_bad_example: without the {} examples of {} that cannot be used, {} has none left",
                             whole.left_out()->count(), origin, rows.train.empty() ? "train" : "validation"));
@@ -207,11 +209,11 @@ Training read_training(const DataOptions& options, std::uint64_t seed, const Ter
         BadExamples bad = terms.gather();
         const auto parts_of = [&](Examples examples, std::vector<std::string> classes) {
           constexpr bool kIsSortedByClass = std::is_same_v<Format, ImageFolder>;
-          if (kIsSortedByClass && !bad.skips()) require_outputs(classes, examples.labels.origin, terms.wanted);
+          if (kIsSortedByClass && !bad.skips()) require_outputs(classes, examples.outputs.front().array.origin, terms.wanted);
           const Dataset whole = usable(std::move(examples), terms.wanted, std::move(bad));
-          const std::string& origin = kIsSortedByClass ? whole.labels().origin : whole.features().origin;
+          const std::string& origin = kIsSortedByClass ? whole.labels(0).origin : whole.features(0).origin;
           const SplitRows rows =
-              split_rows({whole.rows(), origin, kIsSortedByClass, example_classes(whole, terms.wanted)}, options, seed);
+              split_rows({whole.rows(), origin, kIsSortedByClass, example_classes(whole, 0, terms.wanted)}, options, seed);
           return make_parts(whole, rows, {std::move(classes), {}});
         };
         if constexpr (std::is_same_v<Format, Csv>) {
@@ -300,7 +302,7 @@ std::string missing_text(const DataOptions& options, Split split) {
                      has_validation ? " or --split validation" : "", has_test ? " or --split test" : "");
 }
 
-Splits load(const DataOptions& options, std::uint64_t seed, const InputSpec* spec) {
+Splits load(const DataOptions& options, std::uint64_t seed, const ExampleSpec* spec) {
   const Terms terms(options, spec);
   const ValidationFraction* const fraction = fraction_of(options);
   std::future<std::optional<Dataset>> test, validation;
@@ -324,7 +326,7 @@ bool is_drawn_from_train(const DataOptions& options, Split split) {
   return split == Split::kValidation && fraction_of(options) != nullptr;
 }
 
-std::optional<LoadedSplit> load(const DataOptions& options, std::uint64_t seed, const InputSpec* spec, Split wanted,
+std::optional<LoadedSplit> load(const DataOptions& options, std::uint64_t seed, const ExampleSpec* spec, Split wanted,
                                 const Adapted* known) {
   const Terms terms(options, spec);
   const bool is_of_train = wanted == Split::kTrain || is_drawn_from_train(options, wanted);

@@ -37,7 +37,7 @@ struct Splits {
 
 /// Reads all splits into memory, concurrently. `seed`: for drawing a part of train. `spec`: the model's requirements,
 /// which define bad examples; null if there is no model. Throws Error for data that are missing or broken.
-Splits load(const DataOptions& options, std::uint64_t seed, const InputSpec* spec);
+Splits load(const DataOptions& options, std::uint64_t seed, const ExampleSpec* spec);
 
 enum class Split { kTrain, kValidation, kTest };
 
@@ -67,7 +67,7 @@ struct LoadedSplit {
 /// Reads one split, for an evaluation; nullopt if the configuration has none. `adapted`: as kept by a run; null if
 /// there is none, so that the training data are read too if other splits depend on them. Throws KeyError for data that
 /// are missing or broken.
-std::optional<LoadedSplit> load(const DataOptions& options, std::uint64_t seed, const InputSpec* spec, Split split,
+std::optional<LoadedSplit> load(const DataOptions& options, std::uint64_t seed, const ExampleSpec* spec, Split split,
                                 const Adapted* adapted);
 
 }  // namespace mirrortrain::data

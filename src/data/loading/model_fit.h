@@ -6,7 +6,7 @@
 
 #include "base/shape.h"
 #include "config/errors.h"
-#include "data/input_spec.h"
+#include "data/example_spec.h"
 #include "data/sources/data_options.h"
 
 namespace mirrortrain::data {
@@ -15,13 +15,13 @@ namespace mirrortrain::data {
 // [28, 28, 1], a scalar label and an output [1].
 std::string features_mismatch(const Shape& example, const InputSpec& spec);
 std::string channels_mismatch(std::size_t channels, const InputSpec& spec);
-std::string labels_mismatch(const Shape& label, std::int64_t one_hot_depth, const InputSpec& spec);
+std::string labels_mismatch(const Shape& label, std::size_t output, const Wanted& wanted);
 
 /// The place of a key such as "data.preprocessing[0].rescaling".
 using PlaceOf = std::function<config::Place(const std::string& path)>;
 
-/// Adds errors for parts of the configuration itself that do not fit the model: preprocessing, inline and synthetic
-/// data.
-void check_fit(const DataOptions& options, const InputSpec& spec, const PlaceOf& place_of, config::Errors& errors);
+/// Adds errors for parts of the configuration itself that do not fit the model: names of inputs and outputs,
+/// preprocessing, inline and synthetic data.
+void check_fit(const DataOptions& options, const ExampleSpec& spec, const PlaceOf& place_of, config::Errors& errors);
 
 }  // namespace mirrortrain::data

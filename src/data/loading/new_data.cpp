@@ -57,17 +57,18 @@ Source with_file(const Source& format, const config::Path& file, const DataOptio
       format);
 }
 
-Array read_features(const Idx& source) { return read_files(source.images, read_idx); }
-Array read_features(const Npy& source) {
-  return read_files(source.features, [](const std::string& path) { return read_npy(*open_input(path)); });
+std::vector<Features> read_features(const Idx& source) {
+  std::vector<Features> features;
+  features.push_back({"", read_files(source.images, read_idx)});
+  return features;
 }
 template <class Format>
-Array read_features(const Format& source) {
-  return read(source).features;
+std::vector<Features> read_features(const Format& source) {
+  return read(source).inputs;
 }
 
-Array zeros(std::int64_t rows, std::int64_t depth, const InputSpec& spec, const std::string& origin) {
-  std::vector<std::int64_t> dims = spec.labels.dims();
+Array zeros(std::int64_t rows, std::int64_t depth, const LabelSpec& spec, const std::string& origin) {
+  std::vector<std::int64_t> dims = spec.shape.dims();
   if (depth > 0 && !dims.empty()) dims.pop_back();
   dims.insert(dims.begin(), rows);
   Array labels(DType::kFloat32, Shape(std::move(dims)), origin);
@@ -77,8 +78,8 @@ Array zeros(std::int64_t rows, std::int64_t depth, const InputSpec& spec, const 
 
 /// If the run was not trained on a table, every column is a feature.
 void require_width(const Array& features, const Adapted& adapted, const InputSpec& spec) {
-  const std::int64_t wanted = spec.features.elements();
-  if (adapted.table || spec.features.rank() > 1 || features.row_elements() == wanted) return;
+  const std::int64_t wanted = spec.shape.elements();
+  if (adapted.table || spec.shape.rank() > 1 || features.row_elements() == wanted) return;
   throw Error(
       fmt::format("{}: expected {} columns, those of the model's input, found {}; the run was not trained on a table, "
                   "so no column is taken for a label: remove what is no feature",
@@ -91,11 +92,11 @@ Examples new_pictures(const ImageFolder& source, bool passes_over_bad) {
   return find_pictures(source, {}, passes_over_bad ? &none : nullptr).examples;
 }
 
-Examples new_table(const Csv& source, const Adapted& adapted, const InputSpec& spec, BadExamples* bad) {
+Examples new_table(const Csv& source, const Adapted& adapted, const ExampleSpec& spec, BadExamples* bad) {
   CsvTable table = read_table(source, {&adapted, false, bad});
   table.labels.shape = {table.labels.rows(), 0};
   Examples examples = encoded(std::move(table), adapted, bad);
-  require_width(examples.features, adapted, spec);
+  if (spec.inputs.size() == 1) require_width(examples.inputs.front().array, adapted, spec.inputs.front());
   return examples;
 }
 
@@ -118,32 +119,35 @@ Source new_source(const std::string& path, const DataOptions& options) {
   return with_file(options.test.value ? *options.test.value : options.train.value, file, options);
 }
 
-Dataset read_new(const Source& source, const Adapted& adapted, std::int64_t depth, const InputSpec& spec,
-                 OnBadExample on_bad, int threads) {
+Dataset read_new(const Source& source, const Adapted& adapted, const Wanted& wanted, OnBadExample on_bad,
+                 int threads) {
   BadExamples bad(on_bad, threads);
   Examples examples = std::visit(
       [&](const auto& held) -> Examples {
         using Format = std::decay_t<decltype(held)>;
         if constexpr (std::is_same_v<Format, Csv>) {
-          return new_table(held, adapted, spec, bad.if_skips());
+          return new_table(held, adapted, *wanted.spec, bad.if_skips());
         } else if constexpr (std::is_same_v<Format, ImageFolder>) {
           return new_pictures(held, bad.skips());
         } else if constexpr (std::is_same_v<Format, TfRecord>) {
           return read_without_labels(held, bad.if_skips());
         } else {
-          Examples read;
-          read.features = read_features(held);
-          return read;
+          return {read_features(held), {}};
         }
       },
       source);
-  const Array& features = examples.features;
-  std::vector<std::int64_t> places = std::move(examples.labels.picked);
+  const Array& features = examples.inputs.front().array;
+  // Where rows were left out, those that are left have their numbers in the labels.
+  std::vector<std::int64_t> places;
+  if (!examples.outputs.empty()) places = std::move(examples.outputs.front().array.picked);
   if (features.rows() == 0 && bad.any()) std::move(bad).left_out(0, features.origin);
-  examples.labels = zeros(features.rows(), depth, spec, features.origin);
-  examples.labels.picked = std::move(places);
-  examples.weights.reset();
-  return usable(std::move(examples), {&spec, depth}, std::move(bad));
+  examples.outputs.clear();
+  for (std::size_t i = 0; i < wanted.spec->labels.size(); ++i) {
+    const LabelSpec& label = wanted.spec->labels[i];
+    examples.outputs.push_back({label.name, zeros(features.rows(), wanted.one_hot_depth(i), label, features.origin)});
+    examples.outputs.back().array.picked = places;
+  }
+  return usable(std::move(examples), wanted, std::move(bad));
 }
 
 namespace {

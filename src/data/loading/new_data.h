@@ -16,8 +16,7 @@ Source new_source(const std::string& path, const DataOptions& options);
 
 /// Reads examples without their labels, which the file may have or not; all labels are 0. Throws Error for data that
 /// are missing or broken; with `on_bad` kSkip, unusable examples are left out.
-Dataset read_new(const Source& source, const Adapted& adapted, std::int64_t one_hot_depth, const InputSpec& spec,
-                 OnBadExample on_bad, int threads);
+Dataset read_new(const Source& source, const Adapted& adapted, const Wanted& wanted, OnBadExample on_bad, int threads);
 
 /// The cells of columns of a table, as written: a list of `columns` for each row, including those that are left out.
 /// `known`: the names of the training data's columns. Throws Error for a column that the table does not have.

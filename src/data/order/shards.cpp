@@ -10,9 +10,12 @@
 namespace mirrortrain::data {
 namespace {
 
-/// The array with the files of its rows, which features computed on demand have, too.
+/// An array with the files of its rows, which features computed on demand do not have.
 const Array& array_of_files(const Dataset& dataset) {
-  return dataset.features().parts.empty() ? dataset.labels() : dataset.features();
+  for (const Features& input : dataset.inputs()) {
+    if (!input.array.parts.empty()) return input.array;
+  }
+  return dataset.labels(0);
 }
 
 int count_files(const Dataset& dataset) { return std::max(1, static_cast<int>(array_of_files(dataset).parts.size())); }

@@ -87,7 +87,7 @@ std::pair<std::int64_t, PictureSize> first_size(const EncodedPictures& pictures,
 
 }  // namespace
 
-Examples decoded_when_asked(std::shared_ptr<const EncodedPictures> pictures, const PictureForm& form,
+Features decoded_when_asked(std::shared_ptr<const EncodedPictures> pictures, const PictureForm& form,
                             const std::string& origin, bool passes_over_bad) {
   const int channels = form.color == PictureColor::kGray ? 1 : 3;
   PictureSize size;
@@ -97,15 +97,13 @@ Examples decoded_when_asked(std::shared_ptr<const EncodedPictures> pictures, con
   } else {
     std::tie(first, size) = first_size(*pictures, passes_over_bad);
   }
-  Examples examples;
-  examples.features.dtype = DType::kFloat32;
-  examples.features.shape = Shape{pictures->rows(), size.height, size.width, channels};
-  examples.features.origin = origin;
-  examples.labels = Array(DType::kFloat64, {pictures->rows()}, origin);
-  std::ranges::fill(examples.labels.span<double>(), 0);
-  examples.source =
+  Features features;
+  features.array.dtype = DType::kFloat32;
+  features.array.shape = Shape{pictures->rows(), size.height, size.width, channels};
+  features.array.origin = origin;
+  features.source =
       std::make_shared<DecodedPictures>(std::move(pictures), size, channels, form.image_size.has_value(), first);
-  return examples;
+  return features;
 }
 
 }  // namespace mirrortrain::data

@@ -39,7 +39,7 @@ struct PictureForm {
 /// Features float32 [rows, height, width, channels], decoded on demand; there must be at least one. The labels are
 /// float64 zeros. Throws Error if the first picture's size, if needed, cannot be read; with `passes_over_bad` that of
 /// the first readable one is used.
-Examples decoded_when_asked(std::shared_ptr<const EncodedPictures> pictures, const PictureForm& form,
+Features decoded_when_asked(std::shared_ptr<const EncodedPictures> pictures, const PictureForm& form,
                             const std::string& origin, bool passes_over_bad = false);
 
 }  // namespace mirrortrain::data

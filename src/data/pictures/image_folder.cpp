@@ -215,9 +215,15 @@ std::vector<std::string> sorted(std::vector<std::string> labels) {
   return labels;
 }
 
-Examples examples_of(const ImageFolder& source, std::vector<std::string> files, bool passes_over_bad) {
-  return decoded_when_asked(std::make_shared<PictureFiles>(std::move(files)), {source.image_size, source.color},
-                            source.directory.text, passes_over_bad);
+Examples unlabelled(const ImageFolder& source, std::vector<std::string> files, bool passes_over_bad) {
+  const auto pictures = std::make_shared<PictureFiles>(std::move(files));
+  Array labels(DType::kFloat64, {pictures->rows()}, source.directory.text);
+  std::ranges::fill(labels.span<double>(), 0);
+  Examples examples;
+  examples.inputs.push_back(
+      decoded_when_asked(pictures, {source.image_size, source.color}, source.directory.text, passes_over_bad));
+  examples.outputs.push_back({"", std::move(labels)});
+  return examples;
 }
 
 /// Excludes the files of classes that the training data do not have.
@@ -266,9 +272,10 @@ FoundPictures find_pictures(const ImageFolder& source, const PictureLabels& want
                                      : files_of_folders(source.directory.text);
   if (known != nullptr && !wanted.are_numbers) require_known(found, *known, bad);
   if (found.files.empty() && bad != nullptr) std::move(*bad).left_out(0, source.directory.text);
-  FoundPictures pictures{examples_of(source, found.files, bad != nullptr), {}};
+  FoundPictures pictures{unlabelled(source, found.files, bad != nullptr), {}};
   if (!wanted.are_numbers) pictures.classes = known != nullptr ? *known : sorted(found.labels);
-  const auto labels = pictures.examples.labels.span<double>();
+  Array& read = pictures.examples.outputs.front().array;
+  const auto labels = read.span<double>();
   for (std::size_t row = 0; row < labels.size(); ++row) {
     if (wanted.are_numbers) {
       labels[row] = number_of(found.labels[row], found.files[row]);
@@ -277,8 +284,8 @@ FoundPictures find_pictures(const ImageFolder& source, const PictureLabels& want
     const auto at = std::ranges::lower_bound(pictures.classes, found.labels[row]);
     labels[row] = static_cast<double>(at - pictures.classes.begin());
   }
-  pictures.examples.labels.picked = std::move(found.rows);
-  pictures.examples.labels.remarks = std::move(found.remarks);
+  read.picked = std::move(found.rows);
+  read.remarks = std::move(found.remarks);
   return pictures;
 }
 
@@ -293,8 +300,8 @@ Examples find_new_pictures(const ImageFolder& source, bool passes_over_bad) {
   if (files.empty()) {
     throw Error(fmt::format("{}: expected PNG or JPEG files, found none", source.directory.text));
   }
-  Examples examples = examples_of(source, std::move(files), passes_over_bad);
-  examples.features.remarks = passed_over.remarks(source.directory.text, "right in this folder");
+  Examples examples = unlabelled(source, std::move(files), passes_over_bad);
+  examples.inputs.front().array.remarks = passed_over.remarks(source.directory.text, "right in this folder");
   return examples;
 }
 

@@ -35,20 +35,23 @@ config::Section<Resizing> Resizing::section() {
       .check("pad_to_aspect_ratio", [](const Resizing& step) -> std::string {
         if (!step.crop_to_aspect_ratio || !step.pad_to_aspect_ratio) return "";
         return "a picture is cropped or padded to the ratio, not both; leave one out";
-      });
+      })
+      .include<OfInput>();
 }
 
 config::Section<CenterCrop> CenterCrop::section() {
   return config::Section<CenterCrop>(
              "Takes the middle of pictures. One that is smaller is cropped to the ratio and resized.")
       .key("height", &CenterCrop::height, "Height in pixels.", config::required, kExtent)
-      .key("width", &CenterCrop::width, "Width in pixels.", config::required, kExtent);
+      .key("width", &CenterCrop::width, "Width in pixels.", config::required, kExtent)
+      .include<OfInput>();
 }
 
 config::Section<RandomFlip> RandomFlip::section() {
   return config::Section<RandomFlip>("Flips every second training picture, drawn at random.")
       .key("mode", &RandomFlip::mode,
-           "Which ends change places: left and right, top and bottom, or both of them at once.");
+           "Which ends change places: left and right, top and bottom, or both of them at once.")
+      .include<OfInput>();
 }
 
 config::Section<RandomCrop> RandomCrop::section() {
@@ -58,7 +61,8 @@ config::Section<RandomCrop> RandomCrop::section() {
       .key("height", &RandomCrop::height, "Height in pixels.", config::required, kExtent)
       .key("width", &RandomCrop::width, "Width in pixels.", config::required, kExtent)
       .key("padding", &RandomCrop::padding, "Pixels of zeros put around training pictures first.",
-           config::between(0, 1 << 15));
+           config::between(0, 1 << 15))
+      .include<OfInput>();
 }
 
 config::Section<Filling> Filling::section() {
@@ -76,7 +80,8 @@ config::Section<RandomTranslation> RandomTranslation::section() {
            "How far down, as a part of the height: [lower, upper], or f for [-f, f].", config::required, kTurn)
       .key("width_factor", &RandomTranslation::width_factor,
            "How far to the right, as a part of the width: [lower, upper], or f for [-f, f].", config::required, kTurn)
-      .include<Filling>();
+      .include<Filling>()
+      .include<OfInput>();
 }
 
 config::Section<RandomRotation> RandomRotation::section() {
@@ -84,7 +89,8 @@ config::Section<RandomRotation> RandomRotation::section() {
       .key("factor", &RandomRotation::factor,
            "How far counterclockwise, as a part of a full turn: [lower, upper], or f for [-f, f].", config::required,
            kTurn)
-      .include<Filling>();
+      .include<Filling>()
+      .include<OfInput>();
 }
 
 config::Section<RandomContrast> RandomContrast::section() {
@@ -97,7 +103,8 @@ config::Section<RandomContrast> RandomContrast::section() {
            "The least and the largest value of the pixels that this step gets; what goes beyond is cut.")
       .check("value_range", [](const RandomContrast& step) -> std::string {
         return step.value_range[0] < step.value_range[1] ? "" : "expected the least value first";
-      });
+      })
+      .include<OfInput>();
 }
 
 }  // namespace mirrortrain::data

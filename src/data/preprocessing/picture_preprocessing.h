@@ -2,6 +2,8 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -27,7 +29,13 @@ struct Bounds {
 /// A single number f means from -f to f.
 Bounds bounds_of(const Factor& factor);
 
-struct Resizing {
+/// What every transform of features has. It derives from it and ends its section with `.include<OfInput>()`.
+struct OfInput {
+  config::Located<std::optional<std::string>> input;  ///< of the model; null: the only one
+  static config::Section<OfInput> section();
+};
+
+struct Resizing : OfInput {
   static constexpr std::string_view kName = "resizing";
   config::Located<std::int64_t> height;
   std::int64_t width = 0;
@@ -38,20 +46,20 @@ struct Resizing {
   static config::Section<Resizing> section();
 };
 
-struct CenterCrop {
+struct CenterCrop : OfInput {
   static constexpr std::string_view kName = "center_crop";
   config::Located<std::int64_t> height;
   std::int64_t width = 0;
   static config::Section<CenterCrop> section();
 };
 
-struct RandomFlip {
+struct RandomFlip : OfInput {
   static constexpr std::string_view kName = "random_flip";
   config::Located<FlipMode> mode{FlipMode::kHorizontalAndVertical, {}, {}};
   static config::Section<RandomFlip> section();
 };
 
-struct RandomCrop {
+struct RandomCrop : OfInput {
   static constexpr std::string_view kName = "random_crop";
   config::Located<std::int64_t> height;
   std::int64_t width = 0, padding = 0;
@@ -66,20 +74,20 @@ struct Filling {
   static config::Section<Filling> section();
 };
 
-struct RandomTranslation : Filling {
+struct RandomTranslation : OfInput, Filling {
   static constexpr std::string_view kName = "random_translation";
   config::Located<Factor> height_factor;
   Factor width_factor;
   static config::Section<RandomTranslation> section();
 };
 
-struct RandomRotation : Filling {
+struct RandomRotation : OfInput, Filling {
   static constexpr std::string_view kName = "random_rotation";
   config::Located<Factor> factor;
   static config::Section<RandomRotation> section();
 };
 
-struct RandomContrast {
+struct RandomContrast : OfInput {
   static constexpr std::string_view kName = "random_contrast";
   config::Located<Factor> factor;
   std::array<double, 2> value_range{0, 255};

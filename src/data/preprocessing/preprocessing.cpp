@@ -60,11 +60,17 @@ void apply(Affine&, const Step&) {}
 
 }  // namespace
 
+config::Section<OfInput> OfInput::section() {
+  return config::Section<OfInput>("What every step for features has.")
+      .key("input", &OfInput::input, "Name of the model's input whose features it changes; needed where it has several.");
+}
+
 config::Section<Rescaling> Rescaling::section() {
   return config::Section<Rescaling>("Multiplies the features by `scale` and adds `offset`.")
       .key("scale", &Rescaling::scale, "Factor to multiply by; 0.00392156862745098 (1/255) maps bytes to [0, 1].",
            config::required)
-      .key("offset", &Rescaling::offset, "Value to add.");
+      .key("offset", &Rescaling::offset, "Value to add.")
+      .include<OfInput>();
 }
 
 config::Section<Normalization> Normalization::section() {
@@ -93,12 +99,15 @@ config::Section<Normalization> Normalization::section() {
         const std::size_t means = listed(step.mean.value).size(), variances = listed(step.variance.value).size();
         if (same_channels(means, variances)) return "";
         return fmt::format("expected one number, or {} as in mean, found {}", means, variances);
-      });
+      })
+      .include<OfInput>();
 }
 
 config::Section<OneHot> OneHot::section() {
   return config::Section<OneHot>("Converts class labels to one-hot vectors.")
-      .key("depth", &OneHot::depth, "Number of classes.", config::required, config::between(1, 1 << 24));
+      .key("depth", &OneHot::depth, "Number of classes.", config::required, config::between(1, 1 << 24))
+      .key("output", &OneHot::output,
+           "Name of the model's output whose labels they are; needed where it has several.");
 }
 
 bool is_of_pictures(const PreprocessingStep& step) {
@@ -120,11 +129,36 @@ Affine fold(std::span<const PreprocessingStep> steps) {
   return affine;
 }
 
-const OneHot* find_one_hot(const std::vector<PreprocessingStep>& steps) {
+std::vector<PreprocessingStep> steps_of_input(const std::vector<PreprocessingStep>& steps, std::string_view input) {
+  std::vector<PreprocessingStep> chosen;
   for (const PreprocessingStep& step : steps) {
-    if (const auto* one_hot = std::get_if<OneHot>(&step)) return one_hot;
+    std::visit(
+        [&](const auto& held) {
+          if constexpr (requires { held.input; }) {
+            if (held.input.value.value_or(std::string(input)) == input) chosen.push_back(step);
+          }
+        },
+        step);
+  }
+  return chosen;
+}
+
+const OneHot* find_one_hot(const std::vector<PreprocessingStep>& steps, std::string_view output) {
+  for (const PreprocessingStep& step : steps) {
+    const auto* const one_hot = std::get_if<OneHot>(&step);
+    if (one_hot != nullptr && one_hot->output.value.value_or(std::string(output)) == output) return one_hot;
   }
   return nullptr;
+}
+
+Wanted wanted_by(const ExampleSpec* spec, const std::vector<PreprocessingStep>& steps) {
+  Wanted wanted{spec};
+  if (spec == nullptr) return wanted;
+  for (const LabelSpec& label : spec->labels) {
+    const OneHot* const one_hot = find_one_hot(steps, label.name);
+    wanted.one_hot_depths.push_back(one_hot == nullptr ? 0 : one_hot->depth.value);
+  }
+  return wanted;
 }
 
 }  // namespace mirrortrain::data

@@ -9,12 +9,13 @@
 #include <vector>
 
 #include "config/section.h"
+#include "data/example_spec.h"
 #include "data/preprocessing/picture_preprocessing.h"
 
 namespace mirrortrain::data {
 
 /// features x scale + offset
-struct Rescaling {
+struct Rescaling : OfInput {
   static constexpr std::string_view kName = "rescaling";
   double scale = 1, offset = 0;
   static config::Section<Rescaling> section();
@@ -24,7 +25,7 @@ struct Rescaling {
 using PerChannel = std::variant<double, std::vector<double>>;
 
 /// (features - mean) / sqrt(variance)
-struct Normalization {
+struct Normalization : OfInput {
   static constexpr std::string_view kName = "normalization";
   bool adapt = false;                                         ///< to the training data; see data/loading/adapt.h
   config::Located<std::optional<PerChannel>> mean, variance;  ///< null if adapted
@@ -35,6 +36,7 @@ struct Normalization {
 struct OneHot {
   static constexpr std::string_view kName = "one_hot";
   config::Located<std::int64_t> depth;
+  config::Located<std::optional<std::string>> output;  ///< of the model; null: the only one
   static config::Section<OneHot> section();
 };
 
@@ -58,8 +60,14 @@ struct Affine {
 /// Throws Error if two transforms have different numbers of channels. None may be for pictures or not yet adapted.
 Affine fold(std::span<const PreprocessingStep> steps);
 
-/// The one_hot transform, or null.
-const OneHot* find_one_hot(const std::vector<PreprocessingStep>& steps);
+/// The transforms of an input's features, in their order.
+std::vector<PreprocessingStep> steps_of_input(const std::vector<PreprocessingStep>& steps, std::string_view input);
+
+/// The one_hot transform of an output's labels, or null.
+const OneHot* find_one_hot(const std::vector<PreprocessingStep>& steps, std::string_view output);
+/// What labels have to be, with the transforms of labels. `spec`: null for no requirements; else it must outlive the
+/// result.
+Wanted wanted_by(const ExampleSpec* spec, const std::vector<PreprocessingStep>& steps);
 
 }  // namespace mirrortrain::data
 

@@ -22,24 +22,24 @@ std::vector<float>& scratch(std::size_t which, std::int64_t elements) {
 
 }  // namespace
 
-ExampleMaker::ExampleMaker(const Dataset& dataset, const std::vector<PreprocessingStep>& steps, std::uint64_t seed,
+ExampleMaker::ExampleMaker(const Dataset& dataset, std::size_t input, const std::vector<PreprocessingStep>& steps, std::uint64_t seed,
                            StallWatch* watch)
     : dataset_(dataset),
-      scale_(dataset_.features(), before_pictures(steps), DType::kFloat32),
-      scales_(dataset_.source() == nullptr || first_of_pictures(steps) != steps.begin()),
+      input_(input),
+      scale_(dataset_.features(input), before_pictures(steps), DType::kFloat32),
+      scales_(dataset_.source(input) == nullptr || first_of_pictures(steps) != steps.begin()),
       watch_(watch),
-      pictures_({first_of_pictures(steps), steps.end()}, dataset_.features().row_shape(), seed) {
-  std::vector<std::int64_t> dims = shape_after(steps, dataset_.features().row_shape()).dims();
-  dims.insert(dims.begin(), dataset_.features().rows());
-  features_.shape = Shape(std::move(dims));
-  features_.origin = dataset_.features().origin;
+      pictures_({first_of_pictures(steps), steps.end()}, dataset_.features(input).row_shape(), seed) {
+  const Array& from = dataset_.features(input);
+  features_.shape = shape_after(steps, from.row_shape()).with_rows(from.rows());
+  features_.origin = from.origin;
 }
 
 void ExampleMaker::make(const ExampleKey& key, std::span<float> to) const {
-  const Array& from = dataset_.features();
+  const Array& from = dataset_.features(input_);
   const std::int64_t elements = from.row_elements(), row = dataset_.first_row() + key.row;
   const float* pixels = nullptr;
-  if (const ExampleSource* const source = dataset_.source()) {
+  if (const ExampleSource* const source = dataset_.source(input_)) {
     const StallWatch::Reading reading(watch_, *source, row);
     if (!scales_ && pictures_.empty()) return source->read(row, to);
     if (const auto window = scales_ ? std::nullopt : pictures_.first_window(key.row, key.epoch)) {

@@ -30,7 +30,7 @@ config::Section<Sequences> Sequences::section() {
 LengthBuckets::LengthBuckets(const Dataset& dataset, const RowConverter& to_float32,
                              std::vector<std::int64_t> boundaries)
     : boundaries_(std::move(boundaries)) {
-  std::vector<float> sequence(static_cast<std::size_t>(dataset.features().row_elements()));
+  std::vector<float> sequence(static_cast<std::size_t>(dataset.features(0).row_elements()));
   std::int64_t begin_with_padding = 0;
   for (std::int64_t row = 0; row < dataset.rows(); ++row) {
     to_float32(dataset.first_row(), {&row, 1}, reinterpret_cast<std::byte*>(sequence.data()));
@@ -44,7 +44,7 @@ LengthBuckets::LengthBuckets(const Dataset& dataset, const RowConverter& to_floa
     throw Error(fmt::format(
         "{}: {} of {} sequences begin with padding, so that none has at most {} steps for data.sequences; pad "
         "them with 0 at the end, or leave data.sequences out",
-        dataset.features().origin, begin_with_padding, dataset.rows(), boundaries_.back()));
+        dataset.features(0).origin, begin_with_padding, dataset.rows(), boundaries_.back()));
   }
 }
 

@@ -260,19 +260,22 @@ class Records {
     for (const std::string& path : expanded(source_.files, remarks_)) read_file(path);
     if (rows_ == 0 && bad_ != nullptr && bad_->any()) std::move(*bad_).left_out(0, parts_.front().origin);
     if (rows_ == 0) throw Error(fmt::format("{}: expected at least one record, found none", parts_.front().origin));
-    Examples examples;
+    Features features;
     if (source_.image) {
-      examples =
+      features =
           decoded_when_asked(pictures_, {source_.image_size, source_.color}, parts_.front().origin, bad_ != nullptr);
     } else {
-      examples.features =
+      features.array =
           columns_.size() == 1 ? array_of(columns_.front(), rows_, parts_) : side_by_side(columns_, rows_, parts_);
-      examples.labels = Array(DType::kFloat32, {rows_}, parts_.front().origin);
-      std::ranges::fill(examples.labels.span<float>(), 0.0F);
     }
-    if (wants_labels_) examples.labels = array_of(labels_, rows_, parts_);
-    if (rows_ < all_) examples.features.picked = examples.labels.picked = picked_;
-    examples.features.remarks = std::move(remarks_);
+    Array labels = wants_labels_ ? array_of(labels_, rows_, parts_)
+                                 : Array(DType::kFloat32, {rows_}, parts_.front().origin);
+    if (!wants_labels_) std::ranges::fill(labels.span<float>(), 0.0F);
+    if (rows_ < all_) features.array.picked = labels.picked = picked_;
+    features.array.remarks = std::move(remarks_);
+    Examples examples;
+    examples.inputs.push_back(std::move(features));
+    examples.outputs.push_back({"", std::move(labels)});
     return examples;
   }
 

@@ -27,6 +27,16 @@ namespace mirrortrain::data {
 /// The source of examples: the list of all data formats.
 using Source = std::variant<Idx, Npy, Npz, Csv, ImageFolder, TfRecord, Text, Inline, Synthetic>;
 
+/// The names that a source gives to its inputs and outputs.
+template <class Format>
+FieldNames field_names(const Format& source) {
+  if constexpr (requires { source.field_names(); }) {
+    return source.field_names();
+  } else {
+    return {{""}, {""}};
+  }
+}
+
 /// A part of train: train keeps the first floor(n (1 - fraction)) examples, in random order or in the files' order.
 struct ValidationFraction {
   double fraction = 0;

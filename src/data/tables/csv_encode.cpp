@@ -255,7 +255,9 @@ Examples encoded(CsvTable table, const Adapted& adapted, BadExamples* bad) {
   const bool is_encoded = is_encoded_already(table, columns);
   if (bad != nullptr && !is_encoded) leave_out_unknown_words(table, columns, *bad);
   Array features = is_encoded ? std::move(table.features) : TableEncoder(table, columns).features();
-  return {narrowed(std::move(features)), std::move(table.labels), std::move(table.weights)};
+  Examples examples = examples_of(narrowed(std::move(features)), std::move(table.labels));
+  examples.outputs.front().weights = std::move(table.weights);
+  return examples;
 }
 
 }  // namespace mirrortrain::data

@@ -51,7 +51,7 @@ class Windows {
     features_.push_back(windows_from<Element>(tokens, 0, rows, source_, path));
     labels_.push_back(windows_from<Element>(tokens, 1, rows, source_, path));
   }
-  Examples take() { return {joined(std::move(features_)), joined(std::move(labels_))}; }
+  Examples take() { return examples_of(joined(std::move(features_)), joined(std::move(labels_))); }
 
  private:
   const Text& source_;
@@ -90,7 +90,7 @@ TokenWindows read_windows(const Text& source) {
   const std::vector<std::string> paths = expanded(source.files, remarks);
   const auto taken = [&] {
     Examples examples = windows.take();
-    examples.features.remarks = std::move(remarks);
+    examples.inputs.front().array.remarks = std::move(remarks);
     return examples;
   };
   if (!source.vocabulary) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "graph/ops/checks.h"
+#include "graph/ops/elementwise.h"
+#include "graph/ops/mask.h"
 
 namespace mirrortrain::ops {
 namespace {
@@ -39,9 +41,10 @@ std::string_view Combine::name() const {
   switch (kind) {
     case CombineKind::kAdd: return "add";
     case CombineKind::kMultiply: return "multiply";
-    case CombineKind::kMaximum: break;
+    case CombineKind::kMaximum: return "maximum";
+    case CombineKind::kMinimum: break;
   }
-  return "maximum";
+  return "minimum";
 }
 
 std::vector<ValueSpec> Combine::infer(std::span<const ValueSpec> inputs) const {
@@ -58,15 +61,15 @@ std::vector<ValueId> Combine::gradient(Graph& graph, const Node& node, std::span
     if (!wanted[i]) continue;
     ValueId term = dy;
     if (kind == CombineKind::kMultiply) term = graph.apply_one(Combine(kind), {dy, node.inputs[1 - i]});
-    if (kind == CombineKind::kMaximum) {
-      term = graph.apply_one(MaximumGradient(i == 0), {dy, node.inputs[0], node.inputs[1]});
+    if (kind == CombineKind::kMaximum || kind == CombineKind::kMinimum) {
+      term = graph.apply_one(ChoiceGradient(kind, i == 0), {dy, node.inputs[0], node.inputs[1]});
     }
     gradients[i] = summed_like(graph, term, node.inputs[i]);
   }
   return gradients;
 }
 
-std::vector<ValueSpec> MaximumGradient::infer(std::span<const ValueSpec> inputs) const {
+std::vector<ValueSpec> ChoiceGradient::infer(std::span<const ValueSpec> inputs) const {
   expect_operands(name(), inputs[1], inputs[2]);
   expect_same(name(), "the output's gradient",
               {inputs[1].dtype, stretched(name(), inputs[1].shape, inputs[2].shape), true}, inputs[0]);
@@ -82,6 +85,17 @@ std::vector<ValueSpec> SumTo::infer(std::span<const ValueSpec> inputs) const {
   }
   expect(fits, name(), fmt::format("a shape that sums to {}", target.text()), x);
   return {{per_row ? x.dtype : DType::kFloat32, target, per_row}};
+}
+
+std::vector<ValueId> SumTo::gradient(Graph& graph, const Node& node, std::span<const ValueId> output_gradients,
+                                     const std::vector<bool>& wanted) const {
+  if (!per_row) return Op::gradient(graph, node, output_gradients, wanted);
+  const ValueId x = node.inputs[0];
+  const ValueSpec spec = graph.spec(x);
+  if (output_gradients[0] == kNoValue || !wanted[0]) return {kNoValue};
+  ValueId ones = graph.apply_one(FullMask(spec.shape), {x});
+  if (graph.spec(ones).dtype != spec.dtype) ones = graph.apply_one(Cast(spec.dtype), {ones});
+  return {graph.apply_one(Combine(CombineKind::kMultiply), {ones, output_gradients[0]})};
 }
 
 std::vector<ValueSpec> Scale::infer(std::span<const ValueSpec> inputs) const {

@@ -4,11 +4,12 @@
 
 namespace mirrortrain::ops {
 
-enum class CombineKind : std::uint8_t { kAdd, kMultiply, kMaximum };
+enum class CombineKind : std::uint8_t { kAdd, kMultiply, kMaximum, kMinimum };
 
 /// An elementwise operation on two tensors, each broadcast along the axes where it has one element and the other more.
 /// Inputs: a batched [...] float32 or bfloat16; b of as many axes per row, batched in a's dtype or unbatched float32.
-/// Output: batched, in a's dtype. Where both are equal, the maximum's gradient goes to a.
+/// Output: batched, in a's dtype. Where both are equal, the gradient of the maximum
+/// or minimum goes to a.
 struct Combine : Op {
   CombineKind kind;
   explicit Combine(CombineKind k) : kind(k) {}
@@ -17,12 +18,13 @@ struct Combine : Op {
   std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
 };
 
-/// Inputs: gradient of Combine's maximum; its a; its b. Output: the gradient where `of_first` says that a (or else b)
-/// is the maximum, 0 elsewhere; spec as the gradient.
-struct MaximumGradient : Op {
+/// Inputs: gradient of Combine's maximum or minimum (`kind`); its a; its b. Output: the gradient where `of_first` says
+/// that a (or else b) is the one chosen, 0 elsewhere; spec as the gradient.
+struct ChoiceGradient : Op {
+  CombineKind kind;
   bool of_first;
-  explicit MaximumGradient(bool first) : of_first(first) {}
-  std::string_view name() const override { return "maximum_gradient"; }
+  ChoiceGradient(CombineKind which, bool first) : kind(which), of_first(first) {}
+  std::string_view name() const override { return "choice_gradient"; }
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
 };
 
@@ -34,6 +36,8 @@ struct SumTo : Op {
   SumTo(Shape shape, bool each_row) : target(std::move(shape)), per_row(each_row) {}
   std::string_view name() const override { return "sum_to"; }
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
+  /// Where per_row.
+  std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
 };
 
 /// factor x; any shape, float32 or bfloat16.

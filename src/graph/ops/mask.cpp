@@ -20,6 +20,20 @@ bool is_of_padding(const Graph& graph, ValueId mask) {
   return std::ranges::all_of(node.inputs, [&](ValueId input) { return is_of_padding(graph, input); });
 }
 
+std::vector<ValueId> padded_numbers(const Graph& graph, ValueId mask) {
+  const NodeId producer = graph.value(mask).producer;
+  if (producer < 0) return {};
+  const Node& node = graph.node(producer);
+  if (dynamic_cast<const PaddingMask*>(node.op.get()) != nullptr) return {node.inputs[0]};
+  std::vector<ValueId> numbers;
+  for (const ValueId input : node.inputs) {
+    for (const ValueId found : padded_numbers(graph, input)) {
+      if (std::ranges::find(numbers, found) == numbers.end()) numbers.push_back(found);
+    }
+  }
+  return numbers;
+}
+
 std::vector<ValueSpec> PaddingMask::infer(std::span<const ValueSpec> inputs) const {
   expect(inputs[0].batched && inputs[0].dtype == DType::kFloat32, name(), "numbers as batched float32", inputs[0]);
   return {inputs[0]};

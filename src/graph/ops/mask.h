@@ -54,6 +54,9 @@ struct Select : Op {
 /// Whether `mask` masks every token of a sequence of zeros, because it is derived from PaddingMasks only.
 bool is_of_padding(const Graph& graph, ValueId mask);
 
+/// The numbers whose PaddingMasks such a mask is derived from, each once.
+std::vector<ValueId> padded_numbers(const Graph& graph, ValueId mask);
+
 /// Throws Error unless `spec` is a mask of `shape`, or absent where it may be.
 void expect_mask(std::string_view op, const Shape& shape, const ValueSpec& spec, bool may_be_absent = false);
 

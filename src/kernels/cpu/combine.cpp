@@ -52,10 +52,10 @@ std::unique_ptr<Kernel> make_combine(const ops::Combine& op, const KernelSpecs& 
   });
 }
 
-std::unique_ptr<Kernel> make_maximum_gradient(const ops::MaximumGradient& op, const KernelSpecs& specs) {
+std::unique_ptr<Kernel> make_choice_gradient(const ops::ChoiceGradient& op, const KernelSpecs& specs) {
   const Walk<3> walk = scalar::combine_walk(specs.outputs[0].shape, specs.inputs[1].shape, specs.inputs[2].shape);
   return for_types(op, specs.inputs[1], specs.inputs[2], [&]<class A, class B>(A, B) {
-    return loop_kernel([walk, of_first = op.of_first, threads = specs.threads](const KernelArgs& args) {
+    return loop_kernel([walk, kind = op.kind, of_first = op.of_first, threads = specs.threads](const KernelArgs& args) {
       const A *dy = input<A>(args, 0), *a = input<A>(args, 1);
       const B* b = input<B>(args, 2);
       A* dx = output<A>(args, 0);
@@ -64,7 +64,7 @@ std::unique_ptr<Kernel> make_maximum_gradient(const ops::MaximumGradient& op, co
         for (std::int64_t i = 0; i < elements; ++i) {
           const auto of_a = static_cast<float>(a[place.at[1] + i * last[1]]);
           const auto of_b = static_cast<float>(b[place.at[2] + i * last[2]]);
-          dx[place.at[0] + i] = scalar::is_maximum(of_first, of_a, of_b) ? dy[place.at[0] + i] : A(0.0f);
+          dx[place.at[0] + i] = scalar::is_chosen(kind, of_first, of_a, of_b) ? dy[place.at[0] + i] : A(0.0f);
         }
       });
     });
@@ -88,7 +88,7 @@ std::unique_ptr<Kernel> make_scale(const ops::Scale& op, const KernelSpecs& spec
 
 void add_combine_kernels(KernelRegistry& registry) {
   registry.add<ops::Combine>(make_combine);
-  registry.add<ops::MaximumGradient>(make_maximum_gradient);
+  registry.add<ops::ChoiceGradient>(make_choice_gradient);
   registry.add<ops::Scale>(make_scale);
 }
 

@@ -16,10 +16,10 @@ __global__ void __launch_bounds__(kBlock) combine(Walk<3> walk, const A* a, cons
 
 template <class A, class B>
 __global__ void __launch_bounds__(kBlock)
-    maximum_gradient(Walk<3> walk, bool of_first, const A* dy, const A* a, const B* b, A* dx) {
+    choice_gradient(Walk<3> walk, ops::CombineKind kind, bool of_first, const A* dy, const A* a, const B* b, A* dx) {
   each_place(walk, [&](const auto& place) {
     const bool passes =
-        scalar::is_maximum(of_first, static_cast<float>(a[place.at[1]]), static_cast<float>(b[place.at[2]]));
+        scalar::is_chosen(kind, of_first, static_cast<float>(a[place.at[1]]), static_cast<float>(b[place.at[2]]));
     dx[place.at[0]] = passes ? dy[place.at[0]] : A(0.0f);
   });
 }
@@ -54,11 +54,11 @@ std::unique_ptr<Kernel> make_combine(const ops::Combine& op, const KernelSpecs& 
   });
 }
 
-std::unique_ptr<Kernel> make_maximum_gradient(const ops::MaximumGradient& op, const KernelSpecs& specs) {
+std::unique_ptr<Kernel> make_choice_gradient(const ops::ChoiceGradient& op, const KernelSpecs& specs) {
   const Walk<3> walk = scalar::combine_walk(specs.outputs[0].shape, specs.inputs[1].shape, specs.inputs[2].shape);
   return for_types(op, specs.inputs[1], specs.inputs[2], [&]<class A, class B>(A, B) {
-    return stream_kernel([walk, of_first = op.of_first](Stream& stream, const KernelArgs& args) {
-      launch(stream, blocks_for(walk.count), kBlock, 0, maximum_gradient<A, B>, walk, of_first, input<A>(args, 0),
+    return stream_kernel([walk, kind = op.kind, of_first = op.of_first](Stream& stream, const KernelArgs& args) {
+      launch(stream, blocks_for(walk.count), kBlock, 0, choice_gradient<A, B>, walk, kind, of_first, input<A>(args, 0),
              input<A>(args, 1), input<B>(args, 2), output<A>(args, 0));
     });
   });
@@ -79,7 +79,7 @@ std::unique_ptr<Kernel> make_scale(const ops::Scale& op, const KernelSpecs& spec
 
 void add_combine_kernels(KernelRegistry& registry) {
   registry.add<ops::Combine>(make_combine);
-  registry.add<ops::MaximumGradient>(make_maximum_gradient);
+  registry.add<ops::ChoiceGradient>(make_choice_gradient);
   registry.add<ops::Scale>(make_scale);
 }
 

@@ -17,6 +17,9 @@ struct Multiply {
 struct Maximum {
   MIRRORTRAIN_HOST_DEVICE float operator()(float a, float b) const { return a >= b || a != a ? a : b; }
 };
+struct Minimum {
+  MIRRORTRAIN_HOST_DEVICE float operator()(float a, float b) const { return a <= b || a != a ? a : b; }
+};
 
 /// The elements of y, a and b, with axes of 1 broadcast.
 inline Walk<3> combine_walk(const Shape& y, const Shape& a, const Shape& b) {
@@ -30,11 +33,14 @@ void with_combine(ops::CombineKind kind, const Function& function) {
     case ops::CombineKind::kAdd: return function(Add{});
     case ops::CombineKind::kMultiply: return function(Multiply{});
     case ops::CombineKind::kMaximum: return function(Maximum{});
+    case ops::CombineKind::kMinimum: return function(Minimum{});
   }
 }
 
-/// Whether the maximum's gradient goes to a (`of_first`), or else to b.
-MIRRORTRAIN_HOST_DEVICE inline bool is_maximum(bool of_first, float a, float b) { return of_first == (a >= b); }
+/// Whether the gradient of the maximum, or of the minimum, goes to a (`of_first`), or else to b.
+MIRRORTRAIN_HOST_DEVICE inline bool is_chosen(ops::CombineKind kind, bool of_first, float a, float b) {
+  return of_first == (kind == ops::CombineKind::kMaximum ? a >= b : a <= b);
+}
 
 /// A sum over some axes: the elements of the output, and for each of them those that are added.
 struct SumWalk {

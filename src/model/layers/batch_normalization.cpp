@@ -33,7 +33,9 @@ ValueId BatchNormalization::build(LayerBuilder& builder, std::span<const ValueId
   const ValueId beta = center ? builder.weight("beta", channels, beta_initializer) : kNoValue;
   const ValueId moving_mean = builder.statistic("moving_mean", channels, moving_mean_initializer);
   const ValueId moving_variance = builder.statistic("moving_variance", channels, moving_variance_initializer);
-  const std::vector<ValueId> arguments{sources[0], gamma, beta, moving_mean, moving_variance};
+  // Called once more in a step, the layer goes on from what the call before assigned.
+  const std::vector<ValueId> arguments{sources[0], gamma, beta, builder.assigned(moving_mean),
+                                       builder.assigned(moving_variance)};
   const auto epsilon_as_float = static_cast<float>(epsilon);
   builder.set_output_mask(builder.mask(0));
 
@@ -45,7 +47,7 @@ ValueId BatchNormalization::build(LayerBuilder& builder, std::span<const ValueId
     const ValueId own = builder.apply(ops::BatchNormSums(), {sources[0], builder.mask(0)});
     const ValueId sums = synchronized ? graph.apply_one(ops::AllReduce(ops::Axis::kData), {own}) : own;
     const std::vector<ValueId> moved =
-        graph.apply(ops::MovingStatistics(static_cast<float>(momentum)), {sums, moving_mean, moving_variance});
+        graph.apply(ops::MovingStatistics(static_cast<float>(momentum)), {sums, arguments[3], arguments[4]});
     builder.assign(moving_mean, moved[0]);
     builder.assign(moving_variance, moved[1]);
     return builder.apply(ops::BatchNormBySums(epsilon_as_float, {}, synchronized),

@@ -122,6 +122,19 @@ ValueId sum(LayerBuilder& builder, const std::vector<ValueId>& values) {
   return one_shape ? builder.apply(ops::AddN{}, values) : combine_all(builder, CombineKind::kAdd, values);
 }
 
+/// The maximum or minimum of the inputs, each where it counts.
+ValueId choose(LayerBuilder& builder, CombineKind kind, std::span<const ValueId> sources) {
+  merge_masks(builder, sources);
+  std::vector<ValueId> masks = masks_of(builder, sources.size());
+  // Where no input counts, Keras uses the first.
+  if (builder.output_mask() != kNoValue) {
+    masks[0] = masks[0] == builder.output_mask() ? kNoValue : first_or_none(builder);
+  }
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const float never = kind == CombineKind::kMaximum ? -kInfinity : kInfinity;
+  return combine_all(builder, kind, alike(builder, with_masked_as(builder, sources, masks, never)));
+}
+
 }  // namespace
 
 config::Section<Add> Add::section() {
@@ -171,15 +184,15 @@ config::Section<Maximum> Maximum::section() {
 }
 
 ValueId Maximum::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
-  merge_masks(builder, sources);
-  std::vector<ValueId> masks = masks_of(builder, sources.size());
-  // Where no input counts, Keras uses the first.
-  if (builder.output_mask() != kNoValue) {
-    masks[0] = masks[0] == builder.output_mask() ? kNoValue : first_or_none(builder);
-  }
-  constexpr float kLeast = -std::numeric_limits<float>::infinity();
-  const std::vector<ValueId> candidates = with_masked_as(builder, sources, masks, kLeast);
-  return combine_all(builder, CombineKind::kMaximum, alike(builder, candidates));
+  return choose(builder, CombineKind::kMaximum, sources);
+}
+
+config::Section<Minimum> Minimum::section() {
+  return config::Section<Minimum>("The minimum of its inputs, element by element.").include<LayerCommon>();
+}
+
+ValueId Minimum::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  return choose(builder, CombineKind::kMinimum, sources);
 }
 
 config::Section<Concatenate> Concatenate::section() {

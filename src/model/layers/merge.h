@@ -54,6 +54,14 @@ struct Maximum : Merge {
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
 };
 
+/// The smallest of its inputs.
+struct Minimum : Merge {
+  static constexpr std::string_view kName = "minimum";
+
+  static config::Section<Minimum> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
 /// Concatenates its inputs along an axis.
 struct Concatenate : Merge {
   static constexpr std::string_view kName = "concatenate";

@@ -4,12 +4,13 @@
 
 #include "config/section.h"
 #include "graph/ops/loss.h"
+#include "model/losses/loss_common.h"
 #include "model/losses/targets.h"
 
 // Losses that compare distributions, counts, directions or sides.
 namespace mirrortrain::losses {
 
-struct KlDivergence {
+struct KlDivergence : LossCommon {
   static constexpr std::string_view kName = "kl_divergence";
   static constexpr Targets kTargets = Targets::kProbabilities;
 
@@ -18,7 +19,7 @@ struct KlDivergence {
   static config::Section<KlDivergence> section();
 };
 
-struct Poisson {
+struct Poisson : LossCommon {
   static constexpr std::string_view kName = "poisson";
   static constexpr Targets kTargets = Targets::kNumbers;
 
@@ -27,7 +28,7 @@ struct Poisson {
   static config::Section<Poisson> section();
 };
 
-struct Hinge {
+struct Hinge : LossCommon {
   static constexpr std::string_view kName = "hinge";
   static constexpr Targets kTargets = Targets::kSigns;
 
@@ -36,7 +37,7 @@ struct Hinge {
   static config::Section<Hinge> section();
 };
 
-struct CosineSimilarity {
+struct CosineSimilarity : LossCommon {
   static constexpr std::string_view kName = "cosine_similarity";
   static constexpr Targets kTargets = Targets::kNumbers;
 

@@ -9,7 +9,8 @@ config::Section<BinaryCrossentropy> BinaryCrossentropy::section() {
       .key("label_smoothing", &BinaryCrossentropy::label_smoothing,
            "Label smoothing: 0 leaves the labels as they are, 1 makes all classes equally likely.",
            config::between(0, 1))
-      .include(&BinaryCrossentropy::class_weight);
+      .include(&BinaryCrossentropy::class_weight)
+      .include<LossCommon>();
 }
 
 config::Section<BinaryFocalCrossentropy> BinaryFocalCrossentropy::section() {
@@ -30,7 +31,8 @@ config::Section<BinaryFocalCrossentropy> BinaryFocalCrossentropy::section() {
         return focal.alpha == Self{}.alpha || focal.apply_class_balancing
                    ? ""
                    : "has no effect without `apply_class_balancing: true`";
-      });
+      })
+      .include<LossCommon>();
 }
 
 config::Section<CategoricalCrossentropy> CategoricalCrossentropy::section() {
@@ -40,7 +42,8 @@ config::Section<CategoricalCrossentropy> CategoricalCrossentropy::section() {
       .key("label_smoothing", &CategoricalCrossentropy::label_smoothing,
            "Label smoothing: 0 leaves the labels as they are, 1 makes all classes equally likely.",
            config::between(0, 1))
-      .include(&CategoricalCrossentropy::class_weight);
+      .include(&CategoricalCrossentropy::class_weight)
+      .include<LossCommon>();
 }
 
 config::Section<SparseCategoricalCrossentropy> SparseCategoricalCrossentropy::section() {
@@ -48,7 +51,8 @@ config::Section<SparseCategoricalCrossentropy> SparseCategoricalCrossentropy::se
              "Crossentropy between classes and labels that are class numbers.")
       .key("from_logits", &SparseCategoricalCrossentropy::from_logits,
            "Whether the model's output is logits rather than probabilities.")
-      .include(&SparseCategoricalCrossentropy::class_weight);
+      .include(&SparseCategoricalCrossentropy::class_weight)
+      .include<LossCommon>();
 }
 
 }  // namespace mirrortrain::losses

@@ -5,11 +5,12 @@
 #include "config/section.h"
 #include "graph/ops/loss.h"
 #include "model/losses/class_weight.h"
+#include "model/losses/loss_common.h"
 #include "model/losses/targets.h"
 
 namespace mirrortrain::losses {
 
-struct BinaryCrossentropy {
+struct BinaryCrossentropy : LossCommon {
   static constexpr std::string_view kName = "binary_crossentropy";
   static constexpr Targets kTargets = Targets::kProbabilities;
   bool from_logits = false;
@@ -23,7 +24,7 @@ struct BinaryCrossentropy {
   static config::Section<BinaryCrossentropy> section();
 };
 
-struct BinaryFocalCrossentropy {
+struct BinaryFocalCrossentropy : LossCommon {
   static constexpr std::string_view kName = "binary_focal_crossentropy";
   static constexpr Targets kTargets = Targets::kProbabilities;
   bool apply_class_balancing = false;
@@ -43,7 +44,7 @@ struct BinaryFocalCrossentropy {
   static config::Section<BinaryFocalCrossentropy> section();
 };
 
-struct CategoricalCrossentropy {
+struct CategoricalCrossentropy : LossCommon {
   static constexpr std::string_view kName = "categorical_crossentropy";
   static constexpr Targets kTargets = Targets::kProbabilities;
   bool from_logits = false;
@@ -57,7 +58,7 @@ struct CategoricalCrossentropy {
   static config::Section<CategoricalCrossentropy> section();
 };
 
-struct SparseCategoricalCrossentropy {
+struct SparseCategoricalCrossentropy : LossCommon {
   static constexpr std::string_view kName = "sparse_categorical_crossentropy";
   static constexpr Targets kTargets = Targets::kClassNumbers;
   bool from_logits = false;

@@ -4,11 +4,12 @@
 
 #include "config/section.h"
 #include "graph/ops/loss.h"
+#include "model/losses/loss_common.h"
 #include "model/losses/targets.h"
 
 namespace mirrortrain::losses {
 
-struct MeanSquaredError {
+struct MeanSquaredError : LossCommon {
   static constexpr std::string_view kName = "mean_squared_error";
   static constexpr Targets kTargets = Targets::kNumbers;
 
@@ -17,7 +18,7 @@ struct MeanSquaredError {
   static config::Section<MeanSquaredError> section();
 };
 
-struct MeanAbsoluteError {
+struct MeanAbsoluteError : LossCommon {
   static constexpr std::string_view kName = "mean_absolute_error";
   static constexpr Targets kTargets = Targets::kNumbers;
 
@@ -26,7 +27,7 @@ struct MeanAbsoluteError {
   static config::Section<MeanAbsoluteError> section();
 };
 
-struct Huber {
+struct Huber : LossCommon {
   static constexpr std::string_view kName = "huber";
   static constexpr Targets kTargets = Targets::kNumbers;
   double delta = 1;
@@ -40,7 +41,7 @@ struct Huber {
   static config::Section<Huber> section();
 };
 
-struct LogCosh {
+struct LogCosh : LossCommon {
   static constexpr std::string_view kName = "log_cosh";
   static constexpr Targets kTargets = Targets::kNumbers;
 

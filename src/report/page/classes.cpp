@@ -124,9 +124,25 @@ std::optional<ClassFigures> class_figures(const Json& evaluation) {
   return figures;
 }
 
-Markup classes_section(const RunPage& run) {
-  if (!run.classes) return absent("Classes", run.why_no_classes);
-  const ClassFigures& figures = *run.classes;
+std::vector<ClassFigures> figures_of_outputs(const Json& evaluation) {
+  std::vector<ClassFigures> all;
+  if (auto figures = class_figures(evaluation)) all.push_back(*std::move(figures));
+  const Json& outputs = structure_in(evaluation, "outputs");
+  if (!outputs.is_object()) return all;
+  for (const auto& [name, output] : outputs.items()) {
+    auto figures = class_figures(output);
+    if (!figures) continue;
+    figures->output = name;
+    figures->split = text_in(evaluation, "split");
+    figures->step = integer_in(evaluation, "step");
+    all.push_back(*std::move(figures));
+  }
+  return all;
+}
+
+namespace {
+
+Markup classes_of_output(const ClassFigures& figures) {
   const std::string step = figures.step > 0 ? " after step " + with_thousands(figures.step) : "";
   Markup html = markup("<p>Of the {} data, with the weights{}.", figures.split, step);
   if (figures.calibration_error) {
@@ -136,7 +152,16 @@ Markup classes_section(const RunPage& run) {
   html += class_table(figures);
   html += {"<h3>Confusion matrix</h3>\n"};
   html += figures.classes.size() <= kMostClassesOfMatrix ? matrix(figures) : confusions(figures);
-  return section("Classes", html);
+  return section(figures.output.empty() ? "Classes" : "Classes of " + figures.output, html);
+}
+
+}  // namespace
+
+Markup classes_section(const RunPage& run) {
+  if (run.classes.empty()) return absent("Classes", run.why_no_classes);
+  Markup html;
+  for (const ClassFigures& figures : run.classes) html += classes_of_output(figures);
+  return html;
 }
 
 }  // namespace mirrortrain::report

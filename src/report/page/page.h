@@ -28,10 +28,13 @@ struct ClassFigures {
   std::vector<Class> classes;
   std::vector<std::vector<std::int64_t>> confusion;  ///< examples [class][class predicted]
   std::optional<double> calibration_error;
+  std::string output{};  ///< of one of several outputs of the model: its name
 };
 
 /// The figures in the output of `eval --json`; nullopt if it has none or they are incomplete.
 std::optional<ClassFigures> class_figures(const nlohmann::ordered_json& evaluation);
+/// The same for every output of the model that has any.
+std::vector<ClassFigures> figures_of_outputs(const nlohmann::ordered_json& evaluation);
 
 /// A misclassified image.
 struct Mistake {
@@ -48,7 +51,7 @@ struct RunPage {
   RunHistory history;
   std::vector<std::pair<std::string, std::string>> facts;  ///< {"status", "done"}, ... in the page's order
   std::vector<std::string> notes;                          ///< shown to the reader first
-  std::optional<ClassFigures> classes;
+  std::vector<ClassFigures> classes;  ///< of each output that predicts classes
   std::string why_no_classes;
   std::vector<Mistake> mistakes;
   std::string why_no_mistakes;

@@ -18,7 +18,7 @@ constexpr std::size_t kStepsAhead = 64;
 /// The lane's row counts in global batches of these sizes.
 RowCounts row_counts(const Lane& lane, const BatchSizes& sizes, int replicas) {
   RowCounts rows;
-  rows.keeps_output = sizes.predicts;
+  rows.keeps_outputs = sizes.predicts;
   for (const Replica& replica : lane.replicas()) {
     for (const std::int64_t size : sizes.train) rows.train.insert(rows_of_replica(size, replica.index, replicas).count);
     for (const std::int64_t size : sizes.evaluate) {
@@ -40,7 +40,7 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
     : topology_(std::move(topology)),
       model_(model),
       parts_(std::move(parts)),
-      in_flight_(model.loss_sums(), model.metric_sums(), topology_.on_gpus() || topology_.ranks() > 1 ? kStepsAhead : 1,
+      in_flight_(model, topology_.on_gpus() || topology_.ranks() > 1 ? kStepsAhead : 1,
                  topology_.replicas) {
   const ReductionChoice choice = choose_reduction(parts_.options, topology_, parts_.gradients.aggregation_method,
                                                   reduced_gradient_bytes(model, parts_.policies), parts_.why_no_nccl);

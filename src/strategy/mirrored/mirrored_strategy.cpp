@@ -76,14 +76,17 @@ void MirroredStrategy::run_evaluation(const StepSpec& step, const StepKey& key) 
   run_lanes([this](int lane) { steps_of_lane(lane).evaluation().run(step_.start, step_.key); });
 }
 
-PredictedShapes MirroredStrategy::predicted_shapes() const {
+std::vector<PredictedShapes> MirroredStrategy::predicted_shapes() const {
   const ModelGraph& graph = model_.evaluation;
-  PredictedShapes shapes{graph.graph.spec(graph.output).shape, std::nullopt};
-  if (graph.mask != kNoValue) shapes.mask = graph.graph.spec(graph.mask).shape;
-  return shapes;
+  std::vector<PredictedShapes> all;
+  for (const ModelOutput& output : graph.outputs) {
+    PredictedShapes& shapes = all.emplace_back(graph.graph.spec(output.value).shape, std::nullopt);
+    if (output.mask != kNoValue) shapes.mask = graph.graph.spec(output.mask).shape;
+  }
+  return all;
 }
 
-void MirroredStrategy::predict(const StepSpec& step, std::span<float> outputs, std::span<float> masks) {
+void MirroredStrategy::predict(const StepSpec& step, std::span<const PredictedOutput> outputs) {
   StepKey whole = step.key();
   whole.length = 0;  // outputs have all time steps
   run_evaluation(step, whole);
@@ -96,8 +99,10 @@ void MirroredStrategy::predict(const StepSpec& step, std::span<float> outputs, s
           all.subspan(static_cast<std::size_t>(rows.first) * row, static_cast<std::size_t>(rows.count) * row);
       to_lane->stream().copy(reinterpret_cast<std::byte*>(own.data()), from, own.size_bytes());
     };
-    read(lane->output(*replica), outputs);
-    if (!masks.empty()) read(lane->mask(*replica), masks);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      read(lane->output(*replica, i), outputs[i].values);
+      if (!outputs[i].mask.empty()) read(lane->mask(*replica, i), outputs[i].mask);
+    }
     lane->stream().synchronize();
   }
   take_sums();

@@ -56,8 +56,8 @@ class MirroredStrategy : public Strategy {
   void prepare(const BatchSizes& sizes) override;
   void train(const StepSpec& step) override;
   void evaluate(const StepSpec& step) override;
-  PredictedShapes predicted_shapes() const override;
-  void predict(const StepSpec& step, std::span<float> outputs, std::span<float> masks) override;
+  std::vector<PredictedShapes> predicted_shapes() const override;
+  void predict(const StepSpec& step, std::span<const PredictedOutput> outputs) override;
   std::span<const StepSums> take_sums() override;
   bool must_take_sums() const override {
     return in_flight_.is_full() || (parts_.skips_non_finite && in_flight_.size() > 0);

@@ -100,6 +100,7 @@ void ChiefConnection::report(std::int64_t number, const StepResult& result) {
   auto& message = *report.mutable_result();
   message.set_order(number);
   message.set_loss(result.sums.loss);
+  message.mutable_losses()->Assign(result.sums.losses.begin(), result.sums.losses.end());
   message.mutable_metrics()->Assign(result.sums.metrics.begin(), result.sums.metrics.end());
   message.set_examples(result.sums.examples);
   if (result.staleness) message.set_staleness(*result.staleness);

@@ -34,6 +34,7 @@ parameter_server::Order order_of(const DispatchedStep& step) {
 StepResult result_of(const parameter_server::Report::Result& message) {
   StepResult result;
   result.sums.loss = message.loss();
+  result.sums.losses.assign(message.losses().begin(), message.losses().end());
   result.sums.metrics.assign(message.metrics().begin(), message.metrics().end());
   result.sums.examples = message.examples();
   if (message.has_staleness()) result.staleness = message.staleness();

@@ -60,7 +60,7 @@ class ParameterServerStrategy : public Strategy {
   std::vector<const data::Feeder*> examples_;
   std::vector<float> message_;
   std::atomic<std::int64_t> generation_ = 0;  ///< number of writes
-  const std::size_t metric_sums_;
+  const std::size_t outputs_, metric_sums_;
   std::int64_t updates_ = 0;   ///< number of updates given to workers
   std::int64_t snapshot_ = 0;  ///< number of changes of the variables
   bool is_training_ = false;   ///< steps that change the variables are open
@@ -81,6 +81,7 @@ ParameterServerStrategy::ParameterServerStrategy(const Model& model, ParameterSe
       exchange_(parts_.placement, store_),
       servers_(parts_.placement, parts_.servers, parts_.security, parts_.timeout_seconds),
       message_(static_cast<std::size_t>(parts_.placement.elements(Content::kState))),
+      outputs_(model.outputs.size()),
       metric_sums_(model.metric_sums()) {
   dispatch_.set_server_check([this](int server) { return servers_.check(server, generation_); });
 }
@@ -131,6 +132,11 @@ void ParameterServerStrategy::require(const StepResult& result) const {
   if (staleness < 0 || staleness > updates_) {
     throw Error(
         fmt::format("a worker reported a staleness of {}, expected 0 to {}, the updates so far", staleness, updates_));
+  }
+  if (result.sums.losses.size() != outputs_) {
+    throw Error(fmt::format("a worker reported the losses of {} outputs, expected {}; all tasks need the same "
+                            "configuration",
+                            result.sums.losses.size(), outputs_));
   }
 }
 

@@ -17,14 +17,6 @@ std::size_t row_bytes(const data::Array& array) {
   return static_cast<std::size_t>(array.row_elements()) * size_of(array.dtype);
 }
 
-/// Offset of the labels, after `rows` rows of features, and of the weights, after the labels.
-std::size_t labels_offset(const data::Array& features, std::size_t rows) {
-  return whole_lines(rows * row_bytes(features));
-}
-std::size_t weights_offset(const data::Feeder& examples, std::size_t rows) {
-  return labels_offset(examples.features(), rows) + whole_lines(rows * row_bytes(examples.labels()));
-}
-
 void upload(Stream& stream, const Buffer& to, const void* from) {
   stream.copy(to.data(), static_cast<const std::byte*>(from), to.bytes());
   stream.synchronize();
@@ -40,47 +32,94 @@ DeviceExamples::DeviceExamples(Device& device, const RowKernels& kernels, data::
   }
 }
 
-void DeviceExamples::add(const data::Feeder& examples, std::int64_t most_rows) {
-  const auto [place, is_new] = sources_.try_emplace(&examples);
-  if (!is_new) return;
-  Source& source = place->second;
-  const data::Array &features = examples.features(), &labels = examples.labels();
+template <class Visit>
+void DeviceExamples::Source::for_each_place(const Visit& visit) {
+  for (Input& input : inputs) visit(input.features);
+  for (Output& output : outputs) {
+    for (Place* const place : {&output.labels, &output.weights, &output.present}) {
+      if (place->row_bytes > 0) visit(*place);
+    }
+  }
+}
 
-  const data::Affine& affine = examples.affine();
+DeviceExamples::Source DeviceExamples::source_of(const data::Feeder& examples) {
+  Source source;
+  for (std::size_t i = 0; i < examples.inputs(); ++i) {
+    source.inputs.emplace_back().features.row_bytes = row_bytes(examples.features(i));
+  }
+  for (std::size_t i = 0; i < examples.outputs(); ++i) {
+    Output& output = source.outputs.emplace_back();
+    output.labels.row_bytes = row_bytes(examples.labels(i));
+    if (!examples.weights(i).empty()) output.weights.row_bytes = sizeof(float);
+    if (!examples.present(i).empty()) output.present.row_bytes = sizeof(float);
+  }
+  return source;
+}
+
+void DeviceExamples::upload_affine(const data::Affine& affine, Input& input) {
   const std::size_t channels = affine.channels();
   std::vector<double> vectors = affine.shift;
   vectors.insert(vectors.end(), affine.scale.begin(), affine.scale.end());
   vectors.insert(vectors.end(), affine.offset.begin(), affine.offset.end());
-  source.affine = device_.allocate(vectors.size() * sizeof(double));
-  upload(*copies_, source.affine, vectors.data());
-  const auto* const on_device = source.affine.as<double>();
+  input.affine = device_.allocate(vectors.size() * sizeof(double));
+  upload(*copies_, input.affine, vectors.data());
+  const auto* const on_device = input.affine.as<double>();
   const auto all_are = [](const std::vector<double>& values, double value) {
     return std::all_of(values.begin(), values.end(), [&](double one) { return one == value; });
   };
-  source.conversion = {on_device,
-                       on_device + channels,
-                       on_device + 2 * channels,
-                       static_cast<std::int64_t>(channels),
-                       all_are(affine.shift, 0) && all_are(affine.scale, 1) && all_are(affine.offset, 0),
-                       affine.needs_double()};
+  input.conversion = {on_device,
+                      on_device + channels,
+                      on_device + 2 * channels,
+                      static_cast<std::int64_t>(channels),
+                      all_are(affine.shift, 0) && all_are(affine.scale, 1) && all_are(affine.offset, 0),
+                      affine.needs_double()};
+}
+
+void DeviceExamples::make_resident(const data::Feeder& examples, Source& source) {
+  const auto upload_numbers = [&](std::span<const float> numbers, Buffer& to, Place& place) {
+    if (numbers.empty()) return;
+    to = device_.allocate(numbers.size_bytes());
+    upload(*copies_, to, numbers.data());
+    place.resident = to.data();
+  };
+  for (std::size_t i = 0; i < source.inputs.size(); ++i) {
+    source.inputs[i].features.resident = resident(examples.features(i));
+  }
+  for (std::size_t i = 0; i < source.outputs.size(); ++i) {
+    Output& output = source.outputs[i];
+    output.labels.resident = resident(examples.labels(i));
+    upload_numbers(examples.weights(i), output.weights_on_device, output.weights);
+    upload_numbers(examples.present(i), output.present_on_device, output.present);
+  }
+  source.is_resident = true;
+}
+
+std::size_t DeviceExamples::lay_out(Source& source, std::size_t rows) {
+  std::size_t bytes = 0;
+  source.for_each_place([&](Place& place) {
+    place.staged_at = bytes;
+    bytes += whole_lines(rows * place.row_bytes);
+  });
+  return bytes;
+}
+
+void DeviceExamples::add(const data::Feeder& examples, std::int64_t most_rows) {
+  const auto [place, is_new] = sources_.try_emplace(&examples);
+  if (!is_new) return;
+  Source& source = place->second = source_of(examples);
+  for (std::size_t i = 0; i < source.inputs.size(); ++i) upload_affine(examples.affine(i), source.inputs[i]);
 
   const bool in_memory = !examples.reads_ahead();
   if (in_memory && (cache_ == data::Cache::kDevice || (cache_ == data::Cache::kAuto && fits(examples.dataset())))) {
     try {
-      source.features = resident(features);
-      source.labels = resident(labels);
-      if (!examples.weights().empty()) {
-        source.weights = device_.allocate(examples.weights().size_bytes());
-        upload(*copies_, source.weights, examples.weights().data());
-      }
+      make_resident(examples, source);
     } catch (const Error& error) {
-      throw Error(
-          fmt::format("data.cache: {} in the GPU's memory: {}; use `cache: host`", features.origin, error.what()));
+      throw Error(fmt::format("data.cache: {} in the GPU's memory: {}; use `cache: host`", examples.features(0).origin,
+                              error.what()));
     }
     return;
   }
-  const auto rows = static_cast<std::size_t>(most_rows);
-  const std::size_t bytes = weights_offset(examples, rows) + rows * sizeof(float);
+  const std::size_t bytes = lay_out(source, static_cast<std::size_t>(most_rows));
   if (bytes <= staging_bytes_) return;
   staging_bytes_ = bytes;
   for (Staging& staging : stagings_) {
@@ -92,8 +131,15 @@ void DeviceExamples::add(const data::Feeder& examples, std::int64_t most_rows) {
 /// Half of the free memory is left to the model, which allocates its memory later.
 bool DeviceExamples::fits(const data::Dataset& dataset) const {
   std::size_t bytes = 0;
-  for (const data::Array* array : {&dataset.features(), &dataset.labels()}) {
-    if (!arrays_.contains(array->bytes.data())) bytes += array->bytes.size();
+  const auto add = [&](const data::Array& array) {
+    if (!arrays_.contains(array.bytes.data())) bytes += array.bytes.size();
+  };
+  for (const data::Features& input : dataset.inputs()) add(input.array);
+  for (const data::Labels& output : dataset.outputs()) {
+    add(output.array);
+    // A weight, and whether there is a label, are one float32 each on the device.
+    if (output.weights) bytes += static_cast<std::size_t>(output.weights->rows()) * sizeof(float);
+    if (output.present) bytes += static_cast<std::size_t>(output.present->rows()) * sizeof(float);
   }
   return bytes <= device_.memory().free / 2;
 }
@@ -116,14 +162,22 @@ void DeviceExamples::begin(Stream& stream, const data::Feeder& examples, std::sp
   staging_ = (staging_ + 1) % stagings_.size();
   Staging& staging = stagings_[staging_];
   staging.copied->synchronize();  // by the last step that used it
-  staged_labels_ = labels_offset(examples.features(), rows.size());
-  staged_weights_ = weights_offset(examples, rows.size());
-  examples.copy_examples(rows, staging.host.data(), staging.host.data() + staged_labels_, epoch);
-  std::size_t bytes = staged_labels_ + rows.size() * row_bytes(examples.labels());
-  if (const std::span<const float> weights = examples.weights(); !weights.empty()) {
-    auto* const staged = reinterpret_cast<float*>(staging.host.data() + staged_weights_);
-    std::ranges::transform(rows, staged, [&](std::int64_t row) { return weights[static_cast<std::size_t>(row)]; });
-    bytes = staged_weights_ + rows.size() * sizeof(float);
+  Source& source = sources_.at(&examples);
+  const std::size_t bytes = lay_out(source, rows.size());
+  std::byte* const host = staging.host.data();
+  staged_inputs_.clear();
+  staged_outputs_.clear();
+  for (const Input& input : source.inputs) staged_inputs_.push_back(host + input.features.staged_at);
+  for (const Output& output : source.outputs) staged_outputs_.push_back(host + output.labels.staged_at);
+  examples.copy_examples(rows, staged_inputs_, staged_outputs_, epoch);
+  const auto stage_numbers = [&](std::span<const float> numbers, const Place& place) {
+    if (numbers.empty()) return;
+    auto* const staged = reinterpret_cast<float*>(host + place.staged_at);
+    std::ranges::transform(rows, staged, [&](std::int64_t row) { return numbers[static_cast<std::size_t>(row)]; });
+  };
+  for (std::size_t i = 0; i < source.outputs.size(); ++i) {
+    stage_numbers(examples.weights(i), source.outputs[i].weights);
+    stage_numbers(examples.present(i), source.outputs[i].present);
   }
   std::iota(rows.begin(), rows.end(), std::int64_t{0});
   copies_->wait(*staging.consumed);
@@ -132,36 +186,53 @@ void DeviceExamples::begin(Stream& stream, const data::Feeder& examples, std::sp
   stream.wait(*staging.copied);
 }
 
+/// An input and an output are gathered by one launch as long as there are both.
 void DeviceExamples::gather(Stream& stream, const data::Feeder& examples, const std::int64_t* choice,
-                            std::int64_t count, const ExampleInputs& to) {
+                            std::int64_t count, const data::BatchBuffers& to) {
   const Source& source = sources_.at(&examples);
-  const data::Array &from = examples.features(), &classes = examples.labels();
-  const std::byte* const staged = stagings_[staging_].device.data();
-  DeviceBatch batch;
-  batch.rows = {choice, count, 0};
-  batch.features = {source.features != nullptr ? source.features : staged, from.dtype, from.row_elements(),
-                    to.features.elements() / count};
-  batch.affine = source.conversion;
-  batch.features_dtype = to.features.dtype;
-  batch.features_to = to.features.data;
-  batch.labels = {source.labels != nullptr ? source.labels : staged + staged_labels_, classes.dtype,
-                  classes.row_elements(),
-                  to.labels.elements() / count / std::max<std::int64_t>(examples.one_hot_depth(), 1)};
-  batch.labels_dtype = to.labels.dtype;
-  batch.one_hot_depth = examples.one_hot_depth();
-  batch.labels_to = to.labels.data;
-  batch.copies = std::exchange(brought_along_, {});
-  kernels_.gather(stream, batch);
-  if (to.weights == nullptr) return;
-
-  // A resident data set's rows are counted from the whole array's first; weights are only the data set's own.
-  const bool is_resident = source.features != nullptr;
-  DeviceBatch weights;
-  weights.rows = {choice, count, is_resident ? -examples.dataset().first_row() : 0};
-  weights.features = {is_resident ? source.weights.data() : staged + staged_weights_, DType::kFloat32, 1, 1};
-  weights.affine.identity = true;
-  weights.features_to = reinterpret_cast<std::byte*>(to.weights);
-  kernels_.gather(stream, weights);
+  const auto data_of = [&](const Place& place) {
+    return source.is_resident ? place.resident : stagings_[staging_].device.data() + place.staged_at;
+  };
+  for (std::size_t i = 0; i < std::max(source.inputs.size(), source.outputs.size()); ++i) {
+    DeviceBatch batch;
+    batch.rows = {choice, count, 0};
+    if (i < source.inputs.size()) {
+      const data::Array& from = examples.features(i);
+      const TensorView& inputs = to.inputs[i];
+      batch.features = {data_of(source.inputs[i].features), from.dtype, from.row_elements(),
+                        inputs.elements() / count};
+      batch.affine = source.inputs[i].conversion;
+      batch.features_dtype = inputs.dtype;
+      batch.features_to = inputs.data;
+    }
+    if (i < source.outputs.size()) {
+      const data::Array& from = examples.labels(i);
+      const TensorView& labels = to.outputs[i].labels;
+      const std::int64_t depth = examples.one_hot_depth(i);
+      batch.labels = {data_of(source.outputs[i].labels), from.dtype, from.row_elements(),
+                      labels.elements() / count / std::max<std::int64_t>(depth, 1)};
+      batch.labels_dtype = labels.dtype;
+      batch.one_hot_depth = depth;
+      batch.labels_to = labels.data;
+    }
+    batch.copies = std::exchange(brought_along_, {});
+    kernels_.gather(stream, batch);
+  }
+  // A resident data set's rows are counted from the whole array's first; these numbers are only the data set's own.
+  const RowChoice rows{choice, count, source.is_resident ? -examples.dataset().first_row() : 0};
+  const auto gather_numbers = [&](const Place& place, float* numbers) {
+    if (numbers == nullptr) return;
+    DeviceBatch batch;
+    batch.rows = rows;
+    batch.features = {data_of(place), DType::kFloat32, 1, 1};
+    batch.affine.identity = true;
+    batch.features_to = reinterpret_cast<std::byte*>(numbers);
+    kernels_.gather(stream, batch);
+  };
+  for (std::size_t i = 0; i < source.outputs.size(); ++i) {
+    gather_numbers(source.outputs[i].weights, to.outputs[i].weights);
+    gather_numbers(source.outputs[i].present, to.outputs[i].present);
+  }
 }
 
 void DeviceExamples::end(Stream& stream) {
@@ -171,7 +242,12 @@ void DeviceExamples::end(Stream& stream) {
 std::size_t DeviceExamples::bytes() const {
   std::size_t total = stagings_.size() * staging_bytes_;
   for (const auto& [data, buffer] : arrays_) total += buffer.bytes();
-  for (const auto& [examples, source] : sources_) total += source.affine.bytes() + source.weights.bytes();
+  for (const auto& [examples, source] : sources_) {
+    for (const Input& input : source.inputs) total += input.affine.bytes();
+    for (const Output& output : source.outputs) {
+      total += output.weights_on_device.bytes() + output.present_on_device.bytes();
+    }
+  }
   return total;
 }
 

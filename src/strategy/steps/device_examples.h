@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "data/feeding/feeder.h"
 #include "data/sources/data_options.h"
@@ -12,12 +13,6 @@
 #include "kernels/row_kernels.h"
 
 namespace mirrortrain {
-
-/// A replica's inputs. If they hold fewer elements of a row than the data set has, these are its first.
-struct ExampleInputs {
-  TensorView features, labels;
-  float* weights = nullptr;  ///< null if none are read
-};
 
 /// The examples of a device with its own memory: data sets reside in its memory, or the host gathers a step's rows and
 /// copies them, some steps ahead. In both cases they keep their file's type: the device converts them.
@@ -37,30 +32,53 @@ class DeviceExamples {
   /// Writes `count` preprocessed examples to a replica's inputs. `choice`: the device's copy of a part of the rows that
   /// `begin` returned.
   void gather(Stream& stream, const data::Feeder& examples, const std::int64_t* choice, std::int64_t count,
-              const ExampleInputs& to);
+              const data::BatchBuffers& to);
   /// Fuses these copies into the next `gather`.
   void bring_along(const std::array<SmallCopy, 2>& copies) { brought_along_ = copies; }
   void end(Stream& stream);
 
   /// Whether a data set's rows reside in the device's memory.
-  bool on_device(const data::Feeder& examples) const { return sources_.at(&examples).features != nullptr; }
+  bool on_device(const data::Feeder& examples) const { return sources_.at(&examples).is_resident; }
   bool all_on_device() const { return staging_bytes_ == 0; }
   std::size_t bytes() const;
 
  private:
-  struct Source {
-    const std::byte *features = nullptr, *labels = nullptr;  ///< on the device; null if the host copies rows
-    Buffer affine;                                           ///< shift, scale and offset of each channel
-    Buffer weights;                                          ///< of the examples, if they reside on the device
+  /// Where one array of a data set is.
+  struct Place {
+    std::size_t row_bytes = 0;
+    const std::byte* resident = nullptr;  ///< on the device; null if the host copies rows
+    std::size_t staged_at = 0;            ///< the offset of the step's rows in the staging memory
+  };
+  struct Input {
+    Place features;
+    Buffer affine;  ///< shift, scale and offset of each channel
     DeviceAffine conversion;
+  };
+  struct Output {
+    Place labels, weights, present;           ///< the last two without rows if the data set has none
+    Buffer weights_on_device, present_on_device;  ///< if they reside there
+  };
+  struct Source {
+    bool is_resident = false;
+    std::vector<Input> inputs;
+    std::vector<Output> outputs;
+
+    /// Calls visit(Place) for all that have rows.
+    template <class Visit>
+    void for_each_place(const Visit& visit);
   };
   /// Rows of a step in flight.
   struct Staging {
     Buffer host, device;
     std::unique_ptr<Event> copied, consumed;
   };
+  static Source source_of(const data::Feeder& examples);
+  void upload_affine(const data::Affine& affine, Input& input);
+  void make_resident(const data::Feeder& examples, Source& source);
   const std::byte* resident(const data::Array& array);
   bool fits(const data::Dataset& dataset) const;
+  /// The bytes of `rows` staged rows, whose places are set.
+  static std::size_t lay_out(Source& source, std::size_t rows);
 
   Device& device_;
   const RowKernels& kernels_;
@@ -68,8 +86,8 @@ class DeviceExamples {
   std::map<const std::byte*, Buffer> arrays_;  ///< by their address on the host: data sets may share arrays
   std::map<const data::Feeder*, Source> sources_;
   std::array<Staging, 3> stagings_;
-  std::size_t staging_bytes_ = 0, staging_ = 0;         ///< capacity; index of the one in use
-  std::size_t staged_labels_ = 0, staged_weights_ = 0;  ///< their offsets
+  std::size_t staging_bytes_ = 0, staging_ = 0;  ///< capacity; index of the one in use
+  std::vector<std::byte*> staged_inputs_, staged_outputs_;  ///< of the step being staged
   std::array<SmallCopy, 2> brought_along_;
   std::unique_ptr<Stream> copies_;  ///< last, so that it is destroyed first
 };

@@ -1,6 +1,7 @@
 #include "strategy/steps/lane.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace mirrortrain {
 
@@ -26,8 +27,14 @@ Lane::Lane(const LanePlace& place, const DomainPlace& domain, const Model& model
 std::size_t Lane::step_bytes() const {
   const ModelGraph& graph = model_.training;
   if (model_.layers.empty()) return 0;
-  const std::size_t inputs = graph.graph.spec(graph.features).bytes_at(programs_.most_rows()) +
-                             graph.graph.spec(graph.labels).bytes_at(programs_.most_rows());
+  const auto bytes_of = [&](ValueId value) {
+    return value == kNoValue ? 0 : graph.graph.spec(value).bytes_at(programs_.most_rows());
+  };
+  std::size_t inputs = 0;
+  for (const ModelInput& input : graph.inputs) inputs += bytes_of(input.value);
+  for (const ModelOutput& output : graph.outputs) {
+    inputs += bytes_of(output.labels) + bytes_of(output.weights) + bytes_of(output.present);
+  }
   return arenas() * programs_.arena_bytes() + replicas_.size() * inputs;
 }
 
@@ -58,17 +65,26 @@ void Lane::bind(MemoryDomain& domain, const DomainReduction& reduction, std::siz
 }
 
 void Lane::allocate(Replica& replica) {
-  const ModelGraph& graph = model_.training;
+  const ModelGraph &graph = model_.training, &evaluation = model_.evaluation;
   const std::int64_t rows = programs_.most_rows();
-  replica.features = device_->allocate(graph.graph.spec(graph.features).bytes_at(rows));
-  replica.labels = device_->allocate(graph.graph.spec(graph.labels).bytes_at(rows));
-  const bool weighted = graph.weights != kNoValue || model_.evaluation.weights != kNoValue;
-  if (weighted) replica.weights = device_->allocate(static_cast<std::size_t>(rows) * sizeof(float));
-  if (programs_.keeps_output()) {
-    const Graph& evaluation = model_.evaluation.graph;
-    replica.output = device_->allocate(evaluation.spec(programs_.output()).bytes_at(rows));
-    const ValueId mask = model_.evaluation.mask;
-    if (mask != kNoValue) replica.mask = device_->allocate(evaluation.spec(mask).bytes_at(rows));
+  const auto numbers = static_cast<std::size_t>(rows) * sizeof(float);
+  for (const ModelInput& input : graph.inputs) {
+    replica.inputs.push_back(device_->allocate(graph.graph.spec(input.value).bytes_at(rows)));
+  }
+  for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+    const ModelOutput &trained = graph.outputs[i], &evaluated = evaluation.outputs[i];
+    OutputBuffers& buffers = replica.outputs.emplace_back();
+    buffers.labels = device_->allocate(graph.graph.spec(trained.labels).bytes_at(rows));
+    const bool weighted = trained.weights != kNoValue || evaluated.weights != kNoValue;
+    if (weighted) buffers.weights = device_->allocate(numbers);
+    if (trained.present != kNoValue) buffers.present = device_->allocate(numbers);
+    if (!programs_.keeps_outputs()) continue;
+    if (programs_.first_of_output(i) == i) {
+      buffers.values = device_->allocate(evaluation.graph.spec(programs_.output(i)).bytes_at(rows));
+    }
+    if (evaluated.mask != kNoValue) {
+      buffers.mask = device_->allocate(evaluation.graph.spec(evaluated.mask).bytes_at(rows));
+    }
   }
   for (const ProductGradient& product : products_) {
     for (const ValueId operand : {product.x, product.dy}) {
@@ -95,17 +111,25 @@ Bindings Lane::bindings_of(const Replica& replica, StepKind kind, const Variable
   bindings.values.resize(graph.graph.values().size());
   const auto bind = [&](ValueId id, void* data) { bindings.values[index(id)] = static_cast<std::byte*>(data); };
 
-  bind(graph.features, replica.features.data());
-  bind(graph.labels, replica.labels.data());
-  if (graph.weights != kNoValue) bind(graph.weights, replica.weights.data());
-  double* const sums = buffers_->sums(replica.in_lane);
-  bind(graph.loss, sums);
-  if (!train && programs_.keeps_output() && programs_.computes_output()) {
-    bind(programs_.output(), replica.output.data());
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i) bind(graph.inputs[i].value, replica.inputs[i].data());
+  double* loss = buffers_->sums(replica.in_lane);
+  double* metric = loss + model_.loss_sums();
+  for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+    const ModelOutput& output = graph.outputs[i];
+    const OutputBuffers& buffers = replica.outputs[i];
+    bind(output.labels, buffers.labels.data());
+    if (output.weights != kNoValue) bind(output.weights, buffers.weights.data());
+    if (output.present != kNoValue) bind(output.present, buffers.present.data());
+    bind(output.loss, std::exchange(loss, loss + model_.outputs[i].loss_sums));
+    for (std::size_t j = 0; j < output.metrics.size(); ++j) {
+      bind(output.metrics[j], std::exchange(metric, metric + model_.outputs[i].metrics[j].sums));
+    }
+    if (train || !programs_.keeps_outputs()) continue;
+    if (buffers.values.data() != nullptr && programs_.computes_output(i)) {
+      bind(programs_.output(i), buffers.values.data());
+    }
+    if (output.mask != kNoValue) bind(output.mask, buffers.mask.data());
   }
-  if (!train && programs_.keeps_output() && graph.mask != kNoValue) bind(graph.mask, replica.mask.data());
-  double* next = sums + model_.loss_sums();
-  for (std::size_t i = 0; i < graph.metrics.size(); next += model_.metrics[i++].sums) bind(graph.metrics[i], next);
   for (std::size_t i = 0; i < graph.variables.size(); ++i) {
     bind(graph.variables[i], canonical(replica, kind, variables, i).data);
     if (train && graph.gradients[i] != kNoValue) bind(graph.gradients[i], variables.gradient(i, replica.in_domain));
@@ -150,37 +174,53 @@ std::vector<std::byte*> Lane::derived_copies(const Replica& replica, StepKind ki
 
 void Lane::bind_programs(Replica& replica, StepKind kind, MemoryDomain& domain, const DomainReduction& reduction) {
   const ModelGraph& graph = programs_.graph_of(kind);
-  const DType features_dtype = programs_.features_dtype(kind);
   Bindings bound = bindings_of(replica, kind, domain.variables, reduction);
   if (kind == StepKind::kTrain && programs_.without_rows())
     replica.without_rows.emplace(*programs_.without_rows(), bound);
   for (const auto& [size, program] : programs_.of(kind)) {
     const Graph& sized = programs_.graph_of(kind, size.length).graph;
-    const ValueSpec &features = sized.spec(graph.features), &labels = sized.spec(graph.labels);
+    data::BatchBuffers batch;
+    for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+      batch.inputs.push_back({programs_.input_dtype(kind, i), sized.spec(graph.inputs[i].value).shape_at(size.rows),
+                              replica.inputs[i].data()});
+    }
+    for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+      const ModelOutput& output = graph.outputs[i];
+      const ValueSpec& labels = sized.spec(output.labels);
+      const OutputBuffers& buffers = replica.outputs[i];
+      batch.outputs.push_back({{labels.dtype, labels.shape_at(size.rows), buffers.labels.data()},
+                               output.weights != kNoValue ? buffers.weights.as<float>() : nullptr,
+                               output.present != kNoValue ? buffers.present.as<float>() : nullptr});
+    }
     bound.derived = derived_copies(replica, kind, program, domain);
-    replica.programs(kind).emplace(
-        size, ReplicaProgram{{features_dtype, features.shape_at(size.rows), replica.features.data()},
-                             {labels.dtype, labels.shape_at(size.rows), replica.labels.data()},
-                             graph.weights != kNoValue ? replica.weights.as<float>() : nullptr,
-                             BoundProgram(program, bound)});
+    replica.programs(kind).emplace(size, ReplicaProgram{std::move(batch), BoundProgram(program, bound)});
   }
 }
 
-const std::byte* Lane::output(const Replica& replica) const {
-  return programs_.computes_output() ? replica.output.data() : replica.features.data();
+const Buffer& Lane::input_buffer(const Replica& replica, const ModelGraph& graph, ValueId value) const {
+  const auto found = std::ranges::find(graph.inputs, value, &ModelInput::value);
+  return replica.inputs[static_cast<std::size_t>(found - graph.inputs.begin())];
+}
+
+const std::byte* Lane::output(const Replica& replica, std::size_t number) const {
+  if (programs_.computes_output(number)) return replica.outputs[programs_.first_of_output(number)].values.data();
+  return input_buffer(replica, model_.evaluation, programs_.output(number)).data();
 }
 
 const std::byte* Lane::operand(const Replica& replica, ValueId value) const {
   const auto own = replica.operands.find(value);
-  return own != replica.operands.end() ? own->second.data() : replica.features.data();
+  return own != replica.operands.end() ? own->second.data() : input_buffer(replica, model_.training, value).data();
 }
 
 std::size_t Lane::bytes() const {
   std::size_t total = arena_.bytes() + norms_.bytes() + blocks_done_.bytes() + (buffers_ ? buffers_->bytes() : 0);
   for (const Buffer& sum : totals_) total += sum.bytes();
   for (const Replica& replica : replicas_) {
-    total += replica.features.bytes() + replica.labels.bytes() + replica.weights.bytes() + replica.output.bytes() +
-             replica.mask.bytes();
+    for (const Buffer& input : replica.inputs) total += input.bytes();
+    for (const OutputBuffers& output : replica.outputs) {
+      total += output.labels.bytes() + output.weights.bytes() + output.present.bytes() + output.values.bytes() +
+               output.mask.bytes();
+    }
     for (const auto& [value, buffer] : replica.operands) total += buffer.bytes();
   }
   return total;

@@ -21,9 +21,14 @@ namespace mirrortrain {
 
 /// A program bound to a replica, with its inputs.
 struct ReplicaProgram {
-  TensorView features, labels;
-  float* weights = nullptr;  ///< null if the program reads none
+  data::BatchBuffers batch;
   BoundProgram program;
+};
+
+/// A replica's buffers for an output of the model, each sized for the largest part of a batch; empty if unused.
+struct OutputBuffers {
+  Buffer labels, weights, present;
+  Buffer values, mask;  ///< the output itself and its mask, if they are kept
 };
 
 /// A replica's own memory and its programs, bound to it.
@@ -31,8 +36,8 @@ struct Replica {
   int index = 0;                       ///< in the run
   int in_lane = 0;                     ///< among the lane's replicas
   int in_domain = 0;                   ///< among those that compute on the same memory
-  Buffer features, labels, weights;    ///< sized for the largest part of a batch
-  Buffer output, mask;                 ///< the same for the model's output and its mask, if they are kept
+  std::vector<Buffer> inputs;          ///< of the model, sized for the largest part of a batch
+  std::vector<OutputBuffers> outputs;  ///< of the model
   std::map<ValueId, Buffer> operands;  ///< of gradients computed by the update: values of the training graph
   std::map<ProgramSize, ReplicaProgram> train, evaluate;
   std::optional<BoundProgram> without_rows;  ///< values that a training step assigns without examples
@@ -92,16 +97,18 @@ class Lane {
   /// Where a replica's programs write a product gradient's operand: its input buffer or a separate one.
   const std::byte* operand(const Replica& replica, ValueId value) const;
 
-  /// Where an evaluation writes the model's output: float32 [rows, ...]. Only for lanes that keep it.
-  const std::byte* output(const Replica& replica) const;
+  /// Where an evaluation writes an output of the model: float32 [rows, ...]. Only for lanes that keep them.
+  const std::byte* output(const Replica& replica, std::size_t number) const;
   /// The same for the output's mask, if it has one.
-  const std::byte* mask(const Replica& replica) const { return replica.mask.data(); }
+  const std::byte* mask(const Replica& replica, std::size_t number) const { return replica.outputs[number].mask.data(); }
 
   /// Bytes of the arena and of the replicas' own buffers.
   std::size_t bytes() const;
 
  private:
   void allocate(Replica& replica);
+  /// The buffer of the model's input that is this value of a graph.
+  const Buffer& input_buffer(const Replica& replica, const ModelGraph& graph, ValueId value) const;
   /// Replicas that wait for each other inside their programs cannot share an arena.
   std::size_t arenas() const { return ops::collectives_of(model_.training.graph).empty() ? 1 : replicas_.size(); }
   static TensorView canonical(const Replica& replica, StepKind kind, const VariableStore& variables,

@@ -21,12 +21,15 @@ const ModelGraph& LanePrograms::graph_of(StepKind kind, std::int64_t length) con
 std::vector<ValueId> LanePrograms::outputs_of(StepKind kind) const {
   const bool train = kind == StepKind::kTrain;
   const ModelGraph& graph = graph_of(kind);
-  std::vector<ValueId> outputs{graph.loss};
-  outputs.insert(outputs.end(), graph.metrics.begin(), graph.metrics.end());
-  if (!train && keeps_output_ && computes_output()) {
-    outputs.push_back(output());
+  std::vector<ValueId> outputs;
+  for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+    const ModelOutput& own = graph.outputs[i];
+    outputs.push_back(own.loss);
+    outputs.insert(outputs.end(), own.metrics.begin(), own.metrics.end());
+    if (train || !keeps_outputs_) continue;
+    if (computes_output(i) && first_of_output(i) == i) outputs.push_back(output(i));
+    if (own.mask != kNoValue) outputs.push_back(own.mask);
   }
-  if (!train && keeps_output_ && graph.mask != kNoValue) outputs.push_back(graph.mask);
   std::vector<ValueId> gradients = graph.gradients;
   for (std::size_t i = 0; train && i < products_.size(); ++i) {
     gradients[products_[i].variable] = kNoValue;
@@ -54,23 +57,31 @@ std::vector<ValueId> LanePrograms::outputs_without_rows() const {
   return outputs;
 }
 
-ValueId LanePrograms::output() const {
+ValueId LanePrograms::output(std::size_t number) const {
   const Graph& graph = model_.evaluation.graph;
-  ValueId value = model_.evaluation.output;
+  ValueId value = model_.evaluation.outputs[number].value;
   while (graph.value(value).source == Graph::Source::kNode && graph.node(graph.value(value).producer).op->is_alias()) {
     value = graph.node(graph.value(value).producer).inputs[0];
   }
   return value;
 }
 
+std::size_t LanePrograms::first_of_output(std::size_t number) const {
+  std::size_t first = 0;
+  while (output(first) != output(number)) ++first;
+  return first;
+}
+
 void LanePrograms::build(const RowCounts& rows, Device& device) {
-  keeps_output_ = rows.keeps_output;
+  keeps_outputs_ = rows.keeps_outputs;
   if (model_.layers.empty()) return;
   registry_ = backend_.make_registry(device);
   for (const StepKind kind : {StepKind::kTrain, StepKind::kEvaluate}) {
     const std::set<std::int64_t>& counts = kind == StepKind::kTrain ? rows.train : rows.evaluate;
     const Graph merged = backend_.merged(graph_of(kind).graph, outputs_of(kind));
-    features_dtype_[static_cast<std::size_t>(kind)] = merged.spec(graph_of(kind).features).dtype;
+    for (const ModelInput& input : graph_of(kind).inputs) {
+      input_dtypes_[static_cast<std::size_t>(kind)].push_back(merged.spec(input.value).dtype);
+    }
     build_for(counts, kind, 0, merged, device.threads());
     for (const auto& [length, training, evaluation] : model_.shorter) {
       const Graph shorter = backend_.merged(graph_of(kind, length).graph, outputs_of(kind));

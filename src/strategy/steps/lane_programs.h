@@ -22,7 +22,7 @@ enum class StepKind : std::uint8_t { kTrain, kEvaluate };
 /// The row counts of a lane's replicas.
 struct RowCounts {
   std::set<std::int64_t> train, evaluate;
-  bool keeps_output = false;  ///< of evaluation
+  bool keeps_outputs = false;  ///< of evaluation
 };
 
 /// The size of a replica's part of a batch in a program.
@@ -48,8 +48,10 @@ class LanePrograms {
   /// Training's assignments in a replica without examples; may be none.
   const std::optional<Program>& without_rows() const { return without_rows_; }
   const ModelGraph& graph_of(StepKind kind, std::int64_t length = 0) const;
-  /// The programs' type of the features.
-  DType features_dtype(StepKind kind) const { return features_dtype_[static_cast<std::size_t>(kind)]; }
+  /// The programs' type of an input of the model.
+  DType input_dtype(StepKind kind, std::size_t input) const {
+    return input_dtypes_[static_cast<std::size_t>(kind)][input];
+  }
 
   /// The maximum number of rows of a replica, in any step.
   std::int64_t most_rows() const;
@@ -58,11 +60,15 @@ class LanePrograms {
   /// Number of kernels in a replica's training step.
   std::size_t kernels() const { return train_.empty() ? 0 : train_.begin()->second.steps(); }
 
-  /// The evaluation's value that holds the elements of the model's output.
-  ValueId output() const;
-  bool keeps_output() const { return keeps_output_; }
-  /// Whether an op computes the output; otherwise it is the features.
-  bool computes_output() const { return model_.evaluation.graph.value(output()).source == Graph::Source::kNode; }
+  /// The evaluation's value that holds the elements of an output of the model.
+  ValueId output(std::size_t number) const;
+  /// The first output that is held by the same value.
+  std::size_t first_of_output(std::size_t number) const;
+  bool keeps_outputs() const { return keeps_outputs_; }
+  /// Whether an op computes the output; otherwise it is an input of the model.
+  bool computes_output(std::size_t number) const {
+    return model_.evaluation.graph.value(output(number)).source == Graph::Source::kNode;
+  }
 
   /// The number of kernels of a training program after which a variable's gradient is complete; nothing if no replica
   /// of the lane has examples, or if the variable has no gradient.
@@ -84,8 +90,8 @@ class LanePrograms {
   std::shared_ptr<const KernelRegistry> registry_;
   BySize train_, evaluate_;
   std::optional<Program> without_rows_;
-  bool keeps_output_ = false;
-  std::array<DType, 2> features_dtype_{};  ///< by StepKind
+  bool keeps_outputs_ = false;
+  std::array<std::vector<DType>, 2> input_dtypes_{};  ///< by StepKind
 };
 
 }  // namespace mirrortrain

@@ -50,8 +50,7 @@ void LaneSteps::gather_on_device() const {
     if (replica.program == nullptr) continue;
     const std::int64_t own = rows_of(replica).count;
     const ReplicaProgram& bound = *replica.program;
-    lane_.examples()->gather(lane_.stream(), *run_.step.spec.data_set, choice, own,
-                             {bound.features, bound.labels, bound.weights});
+    lane_.examples()->gather(lane_.stream(), *run_.step.spec.data_set, choice, own, bound.batch);
     choice += own;
   }
   lane_.examples()->end(lane_.stream());
@@ -63,7 +62,7 @@ void LaneSteps::gather_rows(const Replica& replica) const {
   const StepSpec& spec = run_.step.spec;
   const ReplicaProgram& bound = *replica.program;
   const auto first = static_cast<std::size_t>(rows.first), count = static_cast<std::size_t>(rows.count);
-  spec.data_set->fill(spec.rows.subspan(first, count), bound.features, bound.labels, bound.weights, spec.epoch);
+  spec.data_set->fill(spec.rows.subspan(first, count), bound.batch, spec.epoch);
 }
 
 }  // namespace mirrortrain

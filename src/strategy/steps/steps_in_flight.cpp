@@ -7,8 +7,11 @@
 
 namespace mirrortrain {
 
-StepsInFlight::StepsInFlight(std::size_t loss, std::size_t metrics, std::size_t capacity, int replicas)
-    : loss_(loss), sums_(capacity, StepSums(metrics)) {
+StepsInFlight::StepsInFlight(const Model& model, std::size_t capacity, int replicas)
+    : model_(model),
+      loss_sums_(model.loss_sums()),
+      sums_(capacity, StepSums(model.outputs.size(), model.metric_sums())) {
+  rest_.counted.resize(model.outputs.size());
   numbers_.reserve(capacity * static_cast<std::size_t>(replicas) * values());
   steps_.reserve(capacity);
 }
@@ -33,16 +36,12 @@ std::span<const StepSums> StepsInFlight::take(std::span<const LaneReplica> repli
     StepSums& sums = sums_[slot];
     sums.clear();
     sums.examples = steps_[slot].examples;
-    Rest rest;
+    rest_.regularization = 0;
+    std::ranges::fill(rest_.counted, 0.0);
     for (std::size_t worker = 0; worker < ranks; ++worker) {
-      const auto own = numbers.subspan(worker * of_worker + slot * of_slot, of_slot);
-      add(own, sums, rest);
+      add(numbers.subspan(worker * of_worker + slot * of_slot, of_slot), sums);
     }
-    // The mean over the unmasked items of the global batch counts for each of its examples, as in Keras.
-    const auto examples = static_cast<double>(sums.examples);
-    if (loss_ > 1) sums.loss = rest.counted > 0 ? sums.loss / rest.counted * examples : 0;
-    sums.loss += rest.regularization * examples;
-    if (sums.examples == 0) sums.clear();
+    finish(sums);
   }
   const std::span<const StepSums> taken(sums_.data(), size());
   steps_.clear();
@@ -60,13 +59,28 @@ void StepsInFlight::read(std::size_t slot, std::span<const LaneReplica> replicas
 }
 
 /// Adds a worker's replicas in their order.
-void StepsInFlight::add(std::span<const double> numbers, StepSums& sums, Rest& rest) const {
+void StepsInFlight::add(std::span<const double> numbers, StepSums& sums) {
   for (; !numbers.empty(); numbers = numbers.subspan(values())) {
-    rest.regularization += numbers[0];
-    sums.loss += numbers[1];
-    if (loss_ > 1) rest.counted += numbers[2];
-    for (std::size_t i = 0; i < sums.metrics.size(); ++i) sums.metrics[i] += numbers[1 + loss_ + i];
+    rest_.regularization += numbers[0];
+    auto loss = numbers.begin() + 1;
+    for (std::size_t i = 0; i < sums.losses.size(); loss += static_cast<std::ptrdiff_t>(model_.outputs[i++].loss_sums)) {
+      sums.losses[i] += *loss;
+      if (model_.outputs[i].loss_sums > 1) rest_.counted[i] += loss[1];
+    }
+    for (std::size_t i = 0; i < sums.metrics.size(); ++i) sums.metrics[i] += numbers[1 + loss_sums_ + i];
   }
+}
+
+void StepsInFlight::finish(StepSums& sums) const {
+  const auto examples = static_cast<double>(sums.examples);
+  for (std::size_t i = 0; i < sums.losses.size(); ++i) {
+    // The mean over the unmasked items of the global batch counts for each of its examples, as in Keras.
+    double& loss = sums.losses[i];
+    if (model_.outputs[i].loss_sums > 1) loss = rest_.counted[i] > 0 ? loss / rest_.counted[i] * examples : 0;
+    sums.loss += model_.outputs[i].loss_weight * loss;
+  }
+  sums.loss += rest_.regularization * examples;
+  if (sums.examples == 0) sums.clear();
 }
 
 }  // namespace mirrortrain

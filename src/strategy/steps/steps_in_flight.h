@@ -14,9 +14,8 @@ namespace mirrortrain {
 /// The steps whose sums have not been taken. Each has a slot, to which the lanes write their replicas' results.
 class StepsInFlight {
  public:
-  /// `loss`, `metrics`: how many numbers they are computed from in a replica's step (Model::loss_sums, metric_sums);
-  /// `capacity`: how many steps may wait to be taken; `replicas`: of the run.
-  StepsInFlight(std::size_t loss, std::size_t metrics, std::size_t capacity, int replicas);
+  /// `capacity`: how many steps may wait to be taken; `replicas`: of the run. The model must outlive it.
+  StepsInFlight(const Model& model, std::size_t capacity, int replicas);
 
   std::size_t capacity() const { return sums_.size(); }
   std::size_t size() const { return steps_.size(); }
@@ -42,14 +41,18 @@ class StepsInFlight {
   /// Values of a step's replicas in addition to the sums of loss and metrics.
   struct Rest {
     double regularization = 0;
-    double counted = 0;  ///< the unmasked amount, in examples, by which the loss is divided
+    std::vector<double> counted{};  ///< of outputs with a mask: the unmasked amount, in examples, that divides the loss
   };
-  /// Number of values of a replica in a step: the regularization, then those for loss and metrics.
-  std::size_t values() const { return 1 + loss_ + sums_[0].metrics.size(); }
+  /// Number of values of a replica in a step: the regularization, then those for the losses and metrics.
+  std::size_t values() const { return 1 + loss_sums_ + sums_[0].metrics.size(); }
   void read(std::size_t slot, std::span<const LaneReplica> replicas, std::span<double> numbers) const;
-  void add(std::span<const double> numbers, StepSums& sums, Rest& rest) const;
+  void add(std::span<const double> numbers, StepSums& sums);
+  /// Makes losses of the sums of all replicas.
+  void finish(StepSums& sums) const;
 
-  std::size_t loss_;
+  const Model& model_;
+  std::size_t loss_sums_;
+  Rest rest_;  ///< of the step that is being added up
   std::vector<Step> steps_;
   std::vector<StepSums> sums_;   ///< by slot
   std::vector<double> numbers_;  ///< by worker, slot and replica of the worker

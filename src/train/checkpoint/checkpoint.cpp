@@ -125,8 +125,10 @@ std::optional<TrainingState> Checkpoints::restore(bool finite_alone) {
   const Workers workers = strategy_.workers();
   if (workers.agree(state.has_value()) == 0) return std::nullopt;
   if (!state) state.emplace();
-  state->epoch_sums.metrics.resize(names_.metrics.size());
-  state->step_sums.metrics.resize(names_.metrics.size());
+  for (StepSums* const sums : {&state->epoch_sums, &state->step_sums}) {
+    sums->losses.resize(names_.outputs);
+    sums->metrics.resize(names_.metrics.size());
+  }
   state->callbacks.watches.resize(names_.callbacks.size());
   take_from_chief(workers, *state);
   strategy_.take_variables_from_chief();

@@ -17,6 +17,7 @@ struct CheckpointNames {
   std::vector<std::string> slots;      ///< of the update rule, one per slot of the store
   std::vector<std::string> metrics;    ///< Model::metric_sum_names
   std::vector<std::string> callbacks;  ///< Callbacks::names
+  std::size_t outputs = 1;             ///< how many the model has
 };
 
 /// The names in training.safetensors of a weight's optimizer slot, of its accumulated gradients and of a `state`

@@ -45,16 +45,30 @@ Integer integer_from(const Json& json) {
   throw Error(fmt::format("state.json: expected an integer, found {}", json.dump()));
 }
 
+Json to_json(const std::vector<double>& numbers) {
+  Json list = Json::array();
+  for (const double number : numbers) list.push_back(to_json(number));
+  return list;
+}
+
+std::vector<double> numbers_from(const Json& list) {
+  std::vector<double> numbers;
+  for (const Json& number : list) numbers.push_back(number_from(number));
+  return numbers;
+}
+
 Json to_json(const StepSums& sums) {
-  Json metrics = Json::array();
-  for (const double metric : sums.metrics) metrics.push_back(to_json(metric));
-  return {{"loss", to_json(sums.loss)}, {"metrics", std::move(metrics)}, {"examples", sums.examples}};
+  return {{"loss", to_json(sums.loss)},
+          {"losses", to_json(sums.losses)},
+          {"metrics", to_json(sums.metrics)},
+          {"examples", sums.examples}};
 }
 
 StepSums sums_from(const Json& json) {
   StepSums sums;
   sums.loss = number_from(json.at("loss"));
-  for (const Json& metric : json.at("metrics")) sums.metrics.push_back(number_from(metric));
+  sums.losses = numbers_from(json.at("losses"));
+  sums.metrics = numbers_from(json.at("metrics"));
   sums.examples = integer_from<std::int64_t>(json.at("examples"));
   return sums;
 }

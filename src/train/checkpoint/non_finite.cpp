@@ -35,26 +35,30 @@ std::string reason_of_nan(const VariableStore& variables) {
 
 std::string largest_input_text(const data::Dataset& dataset, std::span<const std::int64_t> rows,
                                std::string_view what) {
-  if (dataset.source() != nullptr) return "";
-  const data::Array& features = dataset.features();
-  return data::with_element_type(features.dtype, [&](auto* type) -> std::string {
-    using Element = std::remove_pointer_t<decltype(type)>;
-    const auto* const elements = reinterpret_cast<const Element*>(features.bytes.data());
-    const std::int64_t count = features.row_elements();
-    double largest = -1;
-    std::int64_t largest_row = 0;
-    for (const std::int64_t row : rows) {
-      const std::int64_t in_file = dataset.first_row() + row;
-      for (std::int64_t i = in_file * count; i < (in_file + 1) * count; ++i) {
-        const double size = std::abs(static_cast<double>(elements[i]));
-        if (size > largest) {
-          largest = size;
-          largest_row = in_file;
+  double largest = -1;
+  std::string place;
+  for (const data::Features& input : dataset.inputs()) {
+    if (input.source) continue;
+    const data::Array& features = input.array;
+    data::with_element_type(features.dtype, [&](auto* type) {
+      using Element = std::remove_pointer_t<decltype(type)>;
+      const auto* const elements = reinterpret_cast<const Element*>(features.bytes.data());
+      const std::int64_t count = features.row_elements();
+      std::int64_t largest_row = -1;
+      for (const std::int64_t row : rows) {
+        const std::int64_t in_file = dataset.first_row() + row;
+        for (std::int64_t i = in_file * count; i < (in_file + 1) * count; ++i) {
+          const double size = std::abs(static_cast<double>(elements[i]));
+          if (size > largest) {
+            largest = size;
+            largest_row = in_file;
+          }
         }
       }
-    }
-    return fmt::format("the largest input of {} is {:g}, in {}", what, largest, features.row_text(largest_row));
-  });
+      if (largest_row >= 0) place = features.row_text(largest_row);
+    });
+  }
+  return place.empty() ? "" : fmt::format("the largest input of {} is {:g}, in {}", what, largest, place);
 }
 
 }  // namespace mirrortrain

@@ -20,6 +20,7 @@ void take_from_chief(const Workers& workers, TrainingState& state) {
   for_each_sums(state, [&](const char* name, StepSums& sums) {
     take(name, sums.loss);
     take(name, sums.examples);
+    workers.take_from_chief(std::as_writable_bytes(std::span(sums.losses)));
     workers.take_from_chief(std::as_writable_bytes(std::span(sums.metrics)));
   });
   take_from_chief(workers, state.callbacks);

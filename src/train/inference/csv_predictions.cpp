@@ -38,53 +38,60 @@ std::vector<std::string> step_suffixes(const Shape& steps) {
   return suffixes;
 }
 
-class CsvPredictions : public PredictionWriter {
- public:
-  CsvPredictions(const PredictionOutput& output, const OutputMeaning& meaning)
-      : sink_(output.file), meaning_(meaning), probabilities_(output.probabilities) {
-    sink_.write("index" + (meaning.tells_classes() ? columns_of_classes() : columns_of_numbers()) +
-                texts(output.extra_columns) + "\n");
-  }
+/// With preceding commas.
+std::string texts(std::span<const std::string> extra) {
+  std::string cells;
+  for (const std::string& text : extra) cells += "," + csv_cell(text);
+  return cells;
+}
 
-  void write(std::int64_t index, const ExampleOutput& output, const std::string&,
-             std::span<const std::string> extra) override {
-    sink_.write(std::to_string(index) + (meaning_.tells_classes() ? classes(output) : numbers(output.values)) +
-                texts(extra) + "\n");
+/// The columns of an output: `prediction`, `name`, `probability_0`, `output_0`; of one of several outputs `NAME`,
+/// `NAME_name`, `NAME_probability_0`, `NAME_0`.
+class OutputColumns {
+ public:
+  OutputColumns(const OutputMeaning& meaning, bool probabilities)
+      : meaning_(meaning),
+        probabilities_(probabilities),
+        prediction_(meaning.name.empty() ? "prediction" : meaning.name),
+        name_(meaning.name.empty() ? "name" : meaning.name + "_name"),
+        probability_(meaning.name.empty() ? "probability" : meaning.name + "_probability"),
+        number_(meaning.name.empty() ? "output" : meaning.name) {}
+
+  // With preceding commas.
+  std::string names() const { return meaning_.tells_classes() ? names_of_classes() : names_of_numbers(); }
+  std::string cells(const ExampleOutput& output) const {
+    return meaning_.tells_classes() ? classes(output) : numbers(output.values);
   }
-  void finish() override { sink_.finish(); }
 
  private:
-  /// With preceding commas.
-  static std::string texts(std::span<const std::string> extra) {
-    std::string cells;
-    for (const std::string& text : extra) cells += "," + csv_cell(text);
-    return cells;
-  }
   /// The classes whose probabilities also get a column by name, in addition to the one by number.
   std::span<const std::string> named_classes() const {
     const bool are_all = std::ssize(meaning_.classes) == meaning_.number_of_classes();
     return probabilities_ && are_all ? std::span<const std::string>(meaning_.classes) : std::span<const std::string>();
   }
-  bool lists_outputs() const { return probabilities_ || meaning_.elements() != 1; }
+  /// A single number is the prediction; it is listed as an output, too, where probabilities are wanted.
+  bool lists_outputs() const {
+    return meaning_.elements() != 1 || (probabilities_ && meaning_.name.empty());
+  }
 
-  std::string columns_of_numbers() const {
-    std::string columns = meaning_.elements() == 1 ? ",prediction" : "";
-    for (std::int64_t i = 0; i < meaning_.elements() && lists_outputs(); ++i) columns += fmt::format(",output_{}", i);
+  std::string names_of_numbers() const {
+    std::string columns = meaning_.elements() == 1 ? "," + prediction_ : "";
+    for (std::int64_t i = 0; i < meaning_.elements() && lists_outputs(); ++i) columns += fmt::format(",{}_{}", number_, i);
     return columns;
   }
   std::string numbers(std::span<const float> output) const {
     return (output.size() == 1 ? csv_cells(output) : "") + (lists_outputs() ? csv_cells(output) : "");
   }
 
-  std::string columns_of_classes() const {
+  std::string names_of_classes() const {
     std::string columns, names, probabilities;
     for (const std::string& step : step_suffixes(meaning_.steps())) {
       std::string by_name;
-      columns += ",prediction" + step;
-      if (!meaning_.classes.empty()) names += ",name" + step;
+      columns += "," + prediction_ + step;
+      if (!meaning_.classes.empty()) names += "," + name_ + step;
       for (std::int64_t i = 0; i < meaning_.number_of_classes() && probabilities_; ++i)
-        probabilities += fmt::format(",probability{}_{}", step, i);
-      for (const std::string& name : named_classes()) by_name += "," + csv_cell("probability" + step + "_" + name);
+        probabilities += fmt::format(",{}{}_{}", probability_, step, i);
+      for (const std::string& name : named_classes()) by_name += "," + csv_cell(probability_ + step + "_" + name);
       probabilities += by_name;
     }
     return columns + names + probabilities;
@@ -106,15 +113,39 @@ class CsvPredictions : public PredictionWriter {
     return cells + names + probabilities;
   }
 
-  PredictionSink sink_;
   const OutputMeaning& meaning_;
   bool probabilities_;
+  std::string prediction_, name_, probability_, number_;
+};
+
+class CsvPredictions : public PredictionWriter {
+ public:
+  CsvPredictions(const PredictionOutput& output, const Meanings& meanings) : sink_(output.file) {
+    std::string header = "index";
+    for (const OutputMeaning& meaning : meanings) {
+      columns_.emplace_back(meaning, output.probabilities);
+      header += columns_.back().names();
+    }
+    sink_.write(header + texts(output.extra_columns) + "\n");
+  }
+
+  void write(std::int64_t index, std::span<const ExampleOutput> outputs, const std::string&,
+             std::span<const std::string> extra) override {
+    std::string line = std::to_string(index);
+    for (std::size_t i = 0; i < outputs.size(); ++i) line += columns_[i].cells(outputs[i]);
+    sink_.write(line + texts(extra) + "\n");
+  }
+  void finish() override { sink_.finish(); }
+
+ private:
+  PredictionSink sink_;
+  std::vector<OutputColumns> columns_;
 };
 
 }  // namespace
 
-std::unique_ptr<PredictionWriter> csv_predictions(const PredictionOutput& output, const OutputMeaning& meaning) {
-  return std::make_unique<CsvPredictions>(output, meaning);
+std::unique_ptr<PredictionWriter> csv_predictions(const PredictionOutput& output, const Meanings& meanings) {
+  return std::make_unique<CsvPredictions>(output, meanings);
 }
 
 }  // namespace mirrortrain

@@ -25,20 +25,36 @@ ExtraColumns numbered(ExtraColumns extra, const data::Dataset& examples) {
   return extra;
 }
 
-/// The labels of a split with one label per example: the names of classes, if they have names.
+/// The labels of a split for each output with one label per example: the names of classes, if they have names; empty
+/// where one is missing.
 ExtraColumns labels_of_split(const data::Dataset& examples, const data::Adapted* adapted) {
-  if (examples.labels().row_elements() != 1) return {};
-  ExtraColumns extra{{"label"}, {}};
+  ExtraColumns extra;
+  extra.rows.resize(static_cast<std::size_t>(examples.rows()));
   const std::int64_t first = examples.first_row();
-  data::with_element_type(examples.labels().dtype, [&](auto* type) {
-    using T = std::remove_pointer_t<decltype(type)>;
-    for (std::int64_t row = first; row < first + examples.rows(); ++row) {
-      const auto label = static_cast<double>(examples.labels().span<T>()[static_cast<std::size_t>(row)]);
-      const bool has_name = adapted != nullptr && label >= 0 && label < static_cast<double>(adapted->classes.size());
-      extra.rows.push_back({has_name ? adapted->classes[static_cast<std::size_t>(label)] : fmt::format("{}", label)});
-    }
-  });
+  const bool is_only = examples.outputs().size() == 1;
+  for (const data::Labels& output : examples.outputs()) {
+    if (output.array.row_elements() != 1) continue;
+    extra.names.push_back(is_only ? "label" : output.name + "_label");
+    data::with_element_type(output.array.dtype, [&](auto* type) {
+      using T = std::remove_pointer_t<decltype(type)>;
+      for (std::int64_t row = first; row < first + examples.rows(); ++row) {
+        const auto label = static_cast<double>(output.array.span<T>()[static_cast<std::size_t>(row)]);
+        const bool has_name = adapted != nullptr && label >= 0 && label < static_cast<double>(adapted->classes.size());
+        extra.rows[static_cast<std::size_t>(row - first)].push_back(
+            !output.is_present(row) ? ""
+            : has_name              ? adapted->classes[static_cast<std::size_t>(label)]
+                                    : fmt::format("{}", label));
+      }
+    });
+  }
+  if (extra.names.empty()) return {};
   return numbered(std::move(extra), examples);
+}
+
+/// The first input of pictures in files, null if there is none.
+const data::ExampleSource* pictures_of(const data::Dataset& examples) {
+  const auto found = std::ranges::find_if(examples.inputs(), [](const auto& input) { return input.source != nullptr; });
+  return found == examples.inputs().end() ? nullptr : found->source.get();
 }
 
 /// The label of a picture that lies in a folder of its class's name, or of its number; null where that is none.
@@ -57,7 +73,7 @@ ExtraColumns columns_of_pictures(const WantedColumns& wanted, const data::Datase
   if (wanted.keep.empty() && !wanted.labels) return {};
   std::vector<std::string> files, labels;
   for (std::int64_t row = 0; row < examples.rows(); ++row) {
-    files.push_back(examples.source()->row_text(examples.first_row() + row));
+    files.push_back(pictures_of(examples)->row_text(examples.first_row() + row));
     if (const auto label = label_of_folder(files.back(), adapted)) labels.push_back(*label);
   }
   const bool has_labels = wanted.labels && labels.size() == files.size();
@@ -98,7 +114,7 @@ ExtraColumns extra_columns(const WantedColumns& wanted, const data::DataOptions&
   const auto* const table = std::get_if<data::Csv>(&source);
   require_distinct(wanted.keep);
   if (table == nullptr) {
-    const bool are_pictures = examples.source() != nullptr;
+    const bool are_pictures = pictures_of(examples) != nullptr;
     if (!are_pictures || std::ranges::any_of(wanted.keep, [](const auto& one) { return one != "file"; })) {
       refuse_keep(are_pictures ? "pictures have no other column" : "--data is none of both");
     }

@@ -27,17 +27,20 @@ std::int64_t window_of(const CheckedConfiguration& checked, const OutputMeaning&
         "{}; generate takes runs that were trained on data of format text, predict all others",
         name, classes, unit, found));
   };
-  const Loss& loss = checked.values().loss->value;
+  if (checked.objectives.size() != 1 || checked.examples.inputs.size() != 1) {
+    refuse("one of several inputs or outputs");
+  }
+  const Loss& loss = checked.objectives.front().loss.value;
   if (!std::holds_alternative<losses::SparseCategoricalCrossentropy>(loss) &&
       !std::holds_alternative<losses::CategoricalCrossentropy>(loss)) {
     refuse("a loss that is no crossentropy of classes");
   }
   if (meaning.shape.rank() != 2 || meaning.shape[1] < classes)
     refuse(fmt::format("the output {} of an example", meaning.shape.text()));
-  const data::InputSpec& input = checked.input;
+  const data::InputSpec& input = checked.examples.inputs.front();
   const std::int64_t window = meaning.shape[0];
-  if (!data::same_but_ones(Shape{window}, input.features))
-    refuse(fmt::format("the input {} with the output {}", input.features.text(), meaning.shape.text()));
+  if (!data::same_but_ones(Shape{window}, input.shape))
+    refuse(fmt::format("the input {} with the output {}", input.shape.text(), meaning.shape.text()));
   if (input.numbers_below != 0 && input.numbers_below < classes)
     refuse(fmt::format("an embedding of {} rows", input.numbers_below));
   return window;
@@ -58,7 +61,7 @@ data::Dataset one_window(std::int64_t window) {
     std::ranges::fill(array.span<std::int32_t>(), 0);
     return array;
   };
-  return data::Dataset({zeros(), zeros()});
+  return data::Dataset(data::examples_of(zeros(), zeros()));
 }
 
 /// The window changes with each token, which a device with the data set in its memory would not notice.
@@ -103,7 +106,7 @@ TextGenerator::TextGenerator(CheckedConfiguration checked, data::Adapted adapted
       name_(std::move(name)),
       vocabulary_(vocabulary_of(checked_, adapted)),
       classes_(vocabulary_ ? vocabulary_->size() : kByteValues),
-      meaning_(output_meaning(checked_, {})),
+      meaning_(output_meanings(checked_, nullptr).front()),
       window_(window_of(checked_, meaning_, classes_, unit(), name_)),
       run_(run_to_predict(checked_, one_window(window_), std::move(adapted), {.rows = 1, .one_replica = true})),
       outputs_(static_cast<std::size_t>(meaning_.elements())) {}
@@ -127,12 +130,13 @@ std::string TextGenerator::text_of(std::int32_t token) const {
 }
 
 std::span<const float> TextGenerator::outputs_of(std::span<const std::int32_t> window) {
-  std::ranges::copy(window, run_.test->dataset().features().span<std::int32_t>().begin());
+  std::ranges::copy(window, run_.test->dataset().features(0).span<std::int32_t>().begin());
   const std::array<std::int64_t, 1> row{0};
   StepSpec step;
   step.data_set = run_.test.get();
   step.rows = row;
-  run_.strategy->predict(step, outputs_, {});
+  const std::array<PredictedOutput, 1> to{{{outputs_, {}}}};
+  run_.strategy->predict(step, to);
   return outputs_;
 }
 

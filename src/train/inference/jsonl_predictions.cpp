@@ -11,35 +11,60 @@
 namespace mirrortrain {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
+/// Lists nested by the axes of time steps, with null for padding; one value if there are no time steps.
+template <class Value>
+Json by_step(const OutputMeaning& meaning, const ExampleOutput& output, const Value& value) {
+  std::vector<Json> values;
+  for (std::int64_t step = 0; step < meaning.predictions(); ++step)
+    values.push_back(output.counts(step) ? Json(value(meaning.of_step(output.values, step))) : Json());
+  const Shape steps = meaning.steps();
+  for (std::size_t axis = steps.rank(); axis-- > 0;) {
+    std::vector<Json> lists(values.size() / static_cast<std::size_t>(steps[axis]), Json::array());
+    for (std::size_t i = 0; i < values.size(); ++i)
+      lists[i / static_cast<std::size_t>(steps[axis])].push_back(std::move(values[i]));
+    values = std::move(lists);
+  }
+  return std::move(values[0]);
+}
+
+/// Adds an output's keys: `prediction`, `name`, `probabilities`; of one of several outputs `NAME`, `NAME_name`,
+/// `NAME_probabilities`.
+void add_output(const OutputMeaning& meaning, const ExampleOutput& output, bool probabilities, Json& line) {
+  const std::string key = meaning.name.empty() ? "prediction" : meaning.name;
+  const std::string prefix = meaning.name.empty() ? "" : meaning.name + "_";
+  if (!meaning.tells_classes()) {
+    line[key] = output.values.size() == 1 ? Json(output.values[0])
+                                          : Json(std::vector<float>(output.values.begin(), output.values.end()));
+    return;
+  }
+  line[key] = by_step(meaning, output, [&](const auto& prediction) {
+    return has_nan(prediction) ? Json() : Json(meaning.class_of(prediction));
+  });
+  if (!meaning.classes.empty()) {
+    line[prefix + "name"] = by_step(meaning, output, [&](const auto& prediction) {
+      return has_nan(prediction) ? Json() : Json(meaning.name_of(meaning.class_of(prediction)));
+    });
+  }
+  if (probabilities) {
+    line[prefix + "probabilities"] =
+        by_step(meaning, output, [&](const auto& prediction) { return meaning.class_probabilities(prediction); });
+  }
+}
+
 class JsonlPredictions : public PredictionWriter {
  public:
-  JsonlPredictions(const PredictionOutput& output, const OutputMeaning& meaning)
+  JsonlPredictions(const PredictionOutput& output, const Meanings& meanings)
       : sink_(output.file),
-        meaning_(meaning),
+        meanings_(meanings),
         probabilities_(output.probabilities),
         extra_columns_(output.extra_columns) {}
 
-  void write(std::int64_t index, const ExampleOutput& output, const std::string& file,
+  void write(std::int64_t index, std::span<const ExampleOutput> outputs, const std::string& file,
              std::span<const std::string> extra) override {
     Json line = {{"index", index}};
-    if (meaning_.tells_classes()) {
-      line["prediction"] = by_step(output, [&](const auto& prediction) {
-        return has_nan(prediction) ? Json() : Json(meaning_.class_of(prediction));
-      });
-      if (!meaning_.classes.empty()) {
-        line["name"] = by_step(output, [&](const auto& prediction) {
-          return has_nan(prediction) ? Json() : Json(meaning_.name_of(meaning_.class_of(prediction)));
-        });
-      }
-      if (probabilities_) {
-        line["probabilities"] =
-            by_step(output, [&](const auto& prediction) { return meaning_.class_probabilities(prediction); });
-      }
-    } else if (output.values.size() == 1) {
-      line["prediction"] = output.values[0];
-    } else {
-      line["prediction"] = std::vector<float>(output.values.begin(), output.values.end());
-    }
+    for (std::size_t i = 0; i < outputs.size(); ++i) add_output(meanings_[i], outputs[i], probabilities_, line);
     if (!file.empty()) line["file"] = file;
     for (std::size_t i = 0; i < extra.size(); ++i) {
       if (line.contains(extra_columns_[i]) && line[extra_columns_[i]] != extra[i]) {
@@ -55,34 +80,16 @@ class JsonlPredictions : public PredictionWriter {
   void finish() override { sink_.finish(); }
 
  private:
-  using Json = nlohmann::ordered_json;
-
-  /// Lists nested by the axes of time steps, with null for padding; one value if there are no time steps.
-  template <class Value>
-  Json by_step(const ExampleOutput& output, const Value& value) const {
-    std::vector<Json> values;
-    for (std::int64_t step = 0; step < meaning_.predictions(); ++step)
-      values.push_back(output.counts(step) ? Json(value(meaning_.of_step(output.values, step))) : Json());
-    const Shape steps = meaning_.steps();
-    for (std::size_t axis = steps.rank(); axis-- > 0;) {
-      std::vector<Json> lists(values.size() / static_cast<std::size_t>(steps[axis]), Json::array());
-      for (std::size_t i = 0; i < values.size(); ++i)
-        lists[i / static_cast<std::size_t>(steps[axis])].push_back(std::move(values[i]));
-      values = std::move(lists);
-    }
-    return std::move(values[0]);
-  }
-
   PredictionSink sink_;
-  const OutputMeaning& meaning_;
+  const Meanings& meanings_;
   bool probabilities_;
   std::vector<std::string> extra_columns_;
 };
 
 }  // namespace
 
-std::unique_ptr<PredictionWriter> jsonl_predictions(const PredictionOutput& output, const OutputMeaning& meaning) {
-  return std::make_unique<JsonlPredictions>(output, meaning);
+std::unique_ptr<PredictionWriter> jsonl_predictions(const PredictionOutput& output, const Meanings& meanings) {
+  return std::make_unique<JsonlPredictions>(output, meanings);
 }
 
 }  // namespace mirrortrain

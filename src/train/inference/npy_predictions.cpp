@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "train/inference/prediction_writers.h"
 
 namespace mirrortrain {
@@ -21,9 +22,11 @@ class NpyPredictions : public PredictionWriter {
     sink_.write(header);
   }
 
-  void write(std::int64_t, const ExampleOutput& output, const std::string&, std::span<const std::string>) override {
-    if (!probabilities_) return write(output.values);
-    write(meaning_.probabilities(output.values));
+  void write(std::int64_t, std::span<const ExampleOutput> outputs, const std::string&,
+             std::span<const std::string>) override {
+    const std::span<const float> values = outputs.front().values;
+    if (!probabilities_) return write(values);
+    write(meaning_.probabilities(values));
   }
   void finish() override { sink_.finish(); }
 
@@ -38,8 +41,13 @@ class NpyPredictions : public PredictionWriter {
 
 }  // namespace
 
-std::unique_ptr<PredictionWriter> npy_predictions(const PredictionOutput& output, const OutputMeaning& meaning) {
-  return std::make_unique<NpyPredictions>(output, meaning);
+std::unique_ptr<PredictionWriter> npy_predictions(const PredictionOutput& output, const Meanings& meanings) {
+  if (meanings.size() > 1) {
+    throw UsageError(fmt::format("--output {}: an .npy file holds one array, and the model has {} outputs; write .csv "
+                                 "or .jsonl",
+                                 output.file ? output.file->string() : "", meanings.size()));
+  }
+  return std::make_unique<NpyPredictions>(output, meanings.front());
 }
 
 }  // namespace mirrortrain

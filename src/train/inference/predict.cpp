@@ -34,7 +34,7 @@ Run run_to_predict(const CheckedConfiguration& checked, const data::Dataset& dat
   feeding.watch = run.watch.get();
   feeding.bucket_boundaries.clear();  // outputs have all time steps
   run.test = data::at_its_place(predicting.key, [&] {
-    return std::make_unique<data::Feeder>(dataset, adapted_preprocessing(checked, run.adapted), checked.input, feeding);
+    return std::make_unique<data::Feeder>(dataset, adapted_preprocessing(checked, run.adapted), checked.examples, feeding);
   });
   run.strategy = make_strategy(
       checked, {.trains = false, .strategy = strategy_to_predict(checked.values().strategy, predicting.one_replica)},
@@ -49,15 +49,25 @@ Run run_to_predict(const CheckedConfiguration& checked, const data::Dataset& dat
 
 /// Kernels may add in another order for another number of rows: so every replica always gets the same number, with the
 /// last batch padded with row 0.
-void predict_all(const Run& run, const std::function<void(std::int64_t row, const ExampleOutput& output)>& take) {
-  const PredictedShapes shapes = run.strategy->predicted_shapes();
-  const auto elements = static_cast<std::size_t>(shapes.output.elements());
-  const auto steps = static_cast<std::size_t>(shapes.mask ? shapes.mask->elements() : 0);
+void predict_all(const Run& run,
+                 const std::function<void(std::int64_t row, std::span<const ExampleOutput> outputs)>& take) {
   const data::Feeder& examples = *run.test;
   const std::int64_t batch = kPredictedRows * run.strategy->num_replicas_in_sync();
-  std::vector<std::int64_t> rows(static_cast<std::size_t>(batch));
-  std::vector<std::int64_t> ahead;
-  std::vector<float> outputs(rows.size() * elements), masks(rows.size() * steps);
+  struct OfBatch {
+    std::size_t elements, steps;  ///< of an example: of the output, and of its mask
+    std::vector<float> values, mask;
+  };
+  std::vector<OfBatch> outputs;
+  for (const PredictedShapes& shapes : run.strategy->predicted_shapes()) {
+    const auto elements = static_cast<std::size_t>(shapes.output.elements());
+    const auto steps = static_cast<std::size_t>(shapes.mask ? shapes.mask->elements() : 0);
+    const auto rows = static_cast<std::size_t>(batch);
+    outputs.push_back({elements, steps, std::vector<float>(rows * elements), std::vector<float>(rows * steps)});
+  }
+  std::vector<PredictedOutput> written;
+  for (OfBatch& output : outputs) written.push_back({output.values, output.mask});
+  std::vector<ExampleOutput> of_example(outputs.size());
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(batch)), ahead;
   for (std::int64_t first = 0; first < examples.rows(); first += batch) {
     const std::int64_t count = std::min(batch, examples.rows() - first);
     for (std::int64_t i = 0; i < batch; ++i) rows[static_cast<std::size_t>(i)] = i < count ? first + i : 0;
@@ -68,11 +78,15 @@ void predict_all(const Run& run, const std::function<void(std::int64_t row, cons
     StepSpec step;
     step.data_set = &examples;
     step.rows = rows;
-    run.strategy->predict(step, outputs, masks);
+    run.strategy->predict(step, written);
     for (std::int64_t i = 0; i < count; ++i) {
       const auto row = static_cast<std::size_t>(i);
-      take(first + i,
-           {std::span(outputs).subspan(row * elements, elements), std::span(masks).subspan(row * steps, steps)});
+      for (std::size_t j = 0; j < outputs.size(); ++j) {
+        const OfBatch& output = outputs[j];
+        of_example[j] = {std::span(output.values).subspan(row * output.elements, output.elements),
+                         std::span(output.mask).subspan(row * output.steps, output.steps)};
+      }
+      take(first + i, of_example);
     }
   }
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 
 #include "train/inference/prediction.h"
 #include "train/session/run.h"
@@ -23,8 +24,8 @@ struct PredictOptions {
 Run run_to_predict(const CheckedConfiguration& checked, const data::Dataset& dataset, data::Adapted adapted,
                    const PredictOptions& predicting = {});
 
-/// Calls `take` with the output of the run's model for every example, in order. Memory does not grow with the number of
+/// Calls `take` with the outputs of the run's model for every example, in order. Memory does not grow with the number of
 /// examples. The same bits on any number of replicas.
-void predict_all(const Run& run, const std::function<void(std::int64_t row, const ExampleOutput& output)>& take);
+void predict_all(const Run& run, const std::function<void(std::int64_t row, std::span<const ExampleOutput> outputs)>& take);
 
 }  // namespace mirrortrain

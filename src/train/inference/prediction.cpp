@@ -10,18 +10,6 @@
 namespace mirrortrain {
 namespace {
 
-bool takes_logits(const Loss& loss) {
-  return std::visit(
-      [](const auto& options) {
-        if constexpr (requires { options.from_logits; }) {
-          return options.from_logits;
-        } else {
-          return false;
-        }
-      },
-      loss);
-}
-
 void softmax(std::span<float> logits) {
   const double largest = static_cast<double>(*std::max_element(logits.begin(), logits.end()));
   const auto power = [largest](float logit) { return std::exp(static_cast<double>(logit) - largest); };
@@ -32,14 +20,11 @@ void softmax(std::span<float> logits) {
 
 float sigmoid(float logit) { return static_cast<float>(1 / (1 + std::exp(-static_cast<double>(logit)))); }
 
-}  // namespace
-
-OutputMeaning output_meaning(const CheckedConfiguration& checked, std::vector<std::string> classes) {
-  const Loss& loss = checked.values().loss->value;
+OutputMeaning meaning_of(const Objective& objective, const Shape& shape) {
+  const Loss& loss = objective.loss.value;
   OutputMeaning meaning;
-  meaning.shape = checked.model->evaluation.graph.spec(checked.model->evaluation.output).shape;
+  meaning.shape = shape;
   meaning.is_logits = takes_logits(loss);
-  meaning.classes = std::move(classes);
   const Targets targets = targets_of(loss);
   const bool is_binary = std::holds_alternative<losses::BinaryCrossentropy>(loss) ||
                          std::holds_alternative<losses::BinaryFocalCrossentropy>(loss);
@@ -48,12 +33,26 @@ OutputMeaning output_meaning(const CheckedConfiguration& checked, std::vector<st
   if (meaning.shape.back() == 1) {
     // At each of many time steps, it may be the brightness of a pixel or the loudness of a sound, as in an autoencoder.
     const bool wants_classes =
-        std::ranges::any_of(checked.values().metrics, [](const auto& metric) { return is_of_classes(metric.value); });
+        std::ranges::any_of(objective.metrics, [](const auto& metric) { return is_of_classes(metric.value); });
     if (!meaning.is_by_step() || wants_classes) meaning.kind = OutputMeaning::Kind::kYesOrNo;
   } else if (!is_binary) {
     meaning.kind = OutputMeaning::Kind::kClasses;
   }
   return meaning;
+}
+
+}  // namespace
+
+std::vector<OutputMeaning> output_meanings(const CheckedConfiguration& checked, const data::Adapted* adapted) {
+  std::vector<OutputMeaning> meanings;
+  for (std::size_t i = 0; i < checked.objectives.size(); ++i) {
+    const Objective& objective = checked.objectives[i];
+    const ModelGraph& graph = checked.model->evaluation;
+    OutputMeaning& meaning = meanings.emplace_back(meaning_of(objective, graph.graph.spec(graph.outputs[i].value).shape));
+    if (checked.objectives.size() > 1) meaning.name = checked.model->outputs[i].name;
+    if (adapted != nullptr) meaning.classes = adapted->classes;
+  }
+  return meanings;
 }
 
 bool has_nan(std::span<const float> prediction) {

@@ -9,11 +9,12 @@
 #include <vector>
 
 #include "base/shape.h"
+#include "data/tables/adapted.h"
 #include "train/session/check_configuration.h"
 
 namespace mirrortrain {
 
-/// The meaning of the model's output for an example. The axes before the last are time steps: if there are any, each
+/// The meaning of one of the model's outputs for an example. The axes before the last are time steps: if there are any, each
 /// has its own prediction, otherwise the example has one.
 struct OutputMeaning {
   enum class Kind : std::uint8_t {
@@ -26,6 +27,7 @@ struct OutputMeaning {
   Shape shape;                       ///< of one example's output
   std::vector<std::string> classes;  ///< their names; empty if they have none
   double threshold = 0.5;            ///< for kYesOrNo: a probability above it is class 1
+  std::string name{};                ///< of one of several outputs; empty for the only one
 
   std::int64_t elements() const { return shape.elements(); }
   bool tells_classes() const { return kind != Kind::kNumbers; }
@@ -52,9 +54,10 @@ struct OutputMeaning {
   std::vector<float> probabilities(std::span<const float> output) const;
 };
 
-OutputMeaning output_meaning(const CheckedConfiguration& checked, std::vector<std::string> classes);
+/// The meanings of the model's outputs. `adapted`: has the names of classes; null if there are none.
+std::vector<OutputMeaning> output_meanings(const CheckedConfiguration& checked, const data::Adapted* adapted);
 
-/// The model's output for an example.
+/// One of the model's outputs for an example.
 struct ExampleOutput {
   std::span<const float> values{};
   std::span<const float> mask{};  ///< 0 for each time step that is padding; empty if the output has no mask
@@ -73,9 +76,9 @@ enum class PredictionFormat : std::uint8_t { kCsv, kNpy, kJsonl };
 class PredictionWriter {
  public:
   virtual ~PredictionWriter() = default;
-  /// `file`: the example's file, if each has its own, else empty. `extra`: the cells of
-  /// PredictionOutput::extra_columns.
-  virtual void write(std::int64_t index, const ExampleOutput& output, const std::string& file,
+  /// `outputs`: of the model, in their order. `file`: the example's file, if each has its own, else empty. `extra`: the
+  /// cells of PredictionOutput::extra_columns.
+  virtual void write(std::int64_t index, std::span<const ExampleOutput> outputs, const std::string& file,
                      std::span<const std::string> extra) = 0;
   virtual void finish() = 0;
 };
@@ -87,7 +90,8 @@ struct PredictionOutput {
   std::vector<std::string> extra_columns{};  ///< from the data, after the other columns; not in npy
   std::int64_t rows = 0;
 };
-/// `meaning` must outlive the writer.
-std::unique_ptr<PredictionWriter> make_prediction_writer(const PredictionOutput& output, const OutputMeaning& meaning);
+/// `meanings`, of the model's outputs, must outlive the writer.
+std::unique_ptr<PredictionWriter> make_prediction_writer(const PredictionOutput& output,
+                                                         const std::vector<OutputMeaning>& meanings);
 
 }  // namespace mirrortrain

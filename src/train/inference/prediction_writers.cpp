@@ -43,13 +43,13 @@ void PredictionSink::flush() {
   block_.clear();
 }
 
-std::unique_ptr<PredictionWriter> make_prediction_writer(const PredictionOutput& output, const OutputMeaning& meaning) {
+std::unique_ptr<PredictionWriter> make_prediction_writer(const PredictionOutput& output, const Meanings& meanings) {
   switch (output.format) {
-    case PredictionFormat::kJsonl: return jsonl_predictions(output, meaning);
-    case PredictionFormat::kNpy: return npy_predictions(output, meaning);
+    case PredictionFormat::kJsonl: return jsonl_predictions(output, meanings);
+    case PredictionFormat::kNpy: return npy_predictions(output, meanings);
     case PredictionFormat::kCsv: break;
   }
-  return csv_predictions(output, meaning);
+  return csv_predictions(output, meanings);
 }
 
 }  // namespace mirrortrain

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/files.h"
 #include "train/inference/prediction.h"
@@ -30,8 +31,10 @@ class PredictionSink {
 };
 
 // The implementations of make_prediction_writer.
-std::unique_ptr<PredictionWriter> csv_predictions(const PredictionOutput& output, const OutputMeaning& meaning);
-std::unique_ptr<PredictionWriter> jsonl_predictions(const PredictionOutput& output, const OutputMeaning& meaning);
-std::unique_ptr<PredictionWriter> npy_predictions(const PredictionOutput& output, const OutputMeaning& meaning);
+using Meanings = std::vector<OutputMeaning>;
+std::unique_ptr<PredictionWriter> csv_predictions(const PredictionOutput& output, const Meanings& meanings);
+std::unique_ptr<PredictionWriter> jsonl_predictions(const PredictionOutput& output, const Meanings& meanings);
+/// Throws UsageError for a model of several outputs.
+std::unique_ptr<PredictionWriter> npy_predictions(const PredictionOutput& output, const Meanings& meanings);
 
 }  // namespace mirrortrain

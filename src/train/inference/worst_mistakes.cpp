@@ -29,10 +29,10 @@ std::string WorstMistakes::label_of(std::int64_t number) const {
   return name.empty() ? std::to_string(number) : name;
 }
 
-std::vector<report::Mistake> WorstMistakes::pictures(const data::Dataset& dataset) const {
+std::vector<report::Mistake> WorstMistakes::pictures(const data::Dataset& dataset, std::size_t input) const {
   std::vector<report::Mistake> mistakes;
   for (const Wrong& wrong : worst_) {
-    mistakes.push_back({data::encode_png(data::picture_of(dataset, wrong.row, kMostPixels)), label_of(wrong.truth),
+    mistakes.push_back({data::encode_png(data::picture_of(dataset, input, wrong.row, kMostPixels)), label_of(wrong.truth),
                         label_of(wrong.predicted), wrong.probability, wrong.row});
   }
   return mistakes;

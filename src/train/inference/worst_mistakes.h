@@ -26,7 +26,7 @@ class WorstMistakes {
 
   /// The mistakes in order of decreasing probability, with their images, from the data set of these rows. Throws Error
   /// if one cannot be read.
-  std::vector<report::Mistake> pictures(const data::Dataset& dataset) const;
+  std::vector<report::Mistake> pictures(const data::Dataset& dataset, std::size_t input) const;
 
  private:
   struct Wrong {

@@ -116,8 +116,10 @@ void read_curves(const RunFolder& folder, report::RunPage& page) {
 /// The page's note instead of the classes: that `report` adds them, or why it does not. Empty if there are none.
 std::string without_classes(const RunFolder& folder, const CheckedConfiguration& checked) {
   if (!checked.has_model()) return "";
-  const OutputMeaning meaning = output_meaning(checked, {});
-  if (!meaning.tells_classes()) return "";
+  const std::vector<OutputMeaning> meanings = output_meanings(checked, nullptr);
+  const auto found = std::ranges::find_if(meanings, &OutputMeaning::tells_classes);
+  if (found == meanings.end()) return "";
+  const OutputMeaning& meaning = *found;
   if (const std::string why = why_not_counted(meaning); !why.empty()) return fmt::format("Left out: {}.", why);
   return fmt::format("`mirrortrain report {}` adds how well each class is predicted{}.",
                      launch::quoted(folder.path.string()),
@@ -131,7 +133,7 @@ report::RunPage run_page(const RunFolder& folder, const std::string& name) {
   page.name = name;
   read_curves(folder, page);
   add_facts(folder, page);
-  page.classes = report::class_figures(object_in(folder.evaluation()));
+  page.classes = report::figures_of_outputs(object_in(folder.evaluation()));
   try {
     page.configuration = read_text_file(folder.config());
   } catch (const Error& error) {
@@ -153,7 +155,7 @@ void write_run_report(const RunFolder& folder, const CheckedConfiguration& check
   }
   report::RunPage page = run_page(folder, name_of(folder));
   add_layers(checked, page);
-  if (!page.classes) page.why_no_classes = without_classes(folder, checked);
+  if (page.classes.empty()) page.why_no_classes = without_classes(folder, checked);
   write_file(folder.report(), report::html_page({page}));
 }
 

@@ -20,7 +20,7 @@ void check_watched(const WatchedMetric& watched, const Configuration& values, co
   const auto refuse = [&](std::string message) { errors.add(metric.place, metric.path, std::move(message)); };
   if (!values.model) return refuse("without a model there is no loss and no metric to watch; remove this");
   std::vector<std::string> known = {"loss"};
-  for (const ModelMetric& one : model.metrics) known.push_back(one.name);
+  for (std::string& name : model.score_names()) known.push_back(std::move(name));
   if (std::ranges::find(known, metric.value) == known.end()) {
     constexpr std::string_view kValidation = "val_";  // Keras's
     const std::string plain = metric.value.substr(metric.value.starts_with(kValidation) ? kValidation.size() : 0);

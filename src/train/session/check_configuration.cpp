@@ -16,37 +16,49 @@
 namespace mirrortrain {
 namespace {
 
-data::InputSpec input_spec(const Model& model, const Loss& loss) {
+data::ExampleSpec example_spec(const Model& model, const ModelOptions& options,
+                               const std::vector<Objective>& objectives) {
   const ModelGraph& graph = model.training;
-  const ValueSpec& labels = graph.graph.spec(graph.labels);
-  data::InputSpec spec{graph.graph.spec(graph.features).shape, labels.shape, labels.dtype, 0, false};
-  spec.weighted = graph.weights != kNoValue || model.evaluation.weights != kNoValue;
-  spec.numbers_below = graph.numbers_below.value_or(0);
-  spec.pads_with_zero = graph.pads_with_zero;
-  spec.averages_steps = graph.averages_steps;
-  if (labels.dtype == DType::kInt32) {
-    spec.classes = model.largest_label.value_or(-1) + 1;
-  } else {
-    spec.signs = targets_of(loss) == Targets::kSigns;
-    spec.probabilities = !spec.signs && model.largest_label.has_value();
+  data::ExampleSpec spec;
+  const std::vector<ModelInputOptions> inputs = options.all_inputs();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const ModelInput& input = graph.inputs[i];
+    spec.inputs.push_back({inputs[i].name, inputs[i].shape, inputs[i].path, input.numbers_below.value_or(0),
+                           input.pads_with_zero, input.averages_steps});
+  }
+  for (std::size_t i = 0; i < model.outputs.size(); ++i) {
+    const ModelOutput &trained = graph.outputs[i], &evaluated = model.evaluation.outputs[i];
+    const ValueSpec& labels = graph.graph.spec(trained.labels);
+    const auto& largest = model.outputs[i].largest_label;
+    data::LabelSpec label{model.outputs[i].name, labels.shape, labels.dtype};
+    label.weighted = trained.weights != kNoValue || evaluated.weights != kNoValue;
+    label.may_be_missing = trained.present != kNoValue;
+    if (labels.dtype == DType::kInt32) {
+      label.classes = largest.value_or(-1) + 1;
+    } else {
+      label.signs = targets_of(objectives[i].loss.value) == Targets::kSigns;
+      label.probabilities = !label.signs && largest.has_value();
+    }
+    spec.labels.push_back(std::move(label));
   }
   return spec;
 }
 
-/// Whether a split has weights for its examples.
+/// Whether a split has weights for the examples' loss of an output.
 template <class Split>
-bool has_weights(const Split& split) {
+bool has_weights(const Split& split, const std::string& /*output*/) {
   const auto* const table = std::get_if<data::Csv>(&split);
   return table != nullptr && table->weights.has_value();
 }
 
 /// Weights in the data apply to every split that has them, class weights only to training.
-WeightedLoss weighted_loss(const Configuration& values, config::Errors& errors) {
+LabelTraits label_traits(const Configuration& values, const std::string& output, const Loss& loss,
+                         config::Errors& errors) {
   const data::DataOptions& data = values.data;
-  const bool of_train = has_weights(data.train.value);
-  const bool of_others = (data.validation.value && has_weights(*data.validation.value)) ||
-                         (data.test.value && has_weights(*data.test.value));
-  const losses::ClassWeight* const classes = class_weight_of(values.loss->value);
+  const bool of_train = has_weights(data.train.value, output);
+  const bool of_others = (data.validation.value && has_weights(*data.validation.value, output)) ||
+                         (data.test.value && has_weights(*data.test.value, output));
+  const losses::ClassWeight* const classes = class_weight_of(loss);
   const bool of_classes = classes != nullptr && !classes->empty();
   if (of_classes && of_train) {
     errors.add(classes->weights.place, classes->weights.path,
@@ -68,12 +80,14 @@ void warn_of_nothing_to_train(const Configuration& values, const Model& model, c
               "no layer has weights to train, so training changes nothing; add one, or set trainable: true");
 }
 
-void warn_of_dropped_outputs(const Configuration& values, config::Errors& errors) {
-  const config::Located<Layer>& last = values.model->layers.back();
-  if (!std::holds_alternative<layers::Dropout>(last.value)) return;
-  errors.warn(last.place, last.path,
-              "sets outputs of the model to 0 in training, whatever the loss expects; place it before the last layer "
-              "that has weights");
+void warn_of_dropped_outputs(const Configuration& values, const Wiring& wiring, config::Errors& errors) {
+  for (const std::size_t output : wiring.outputs) {
+    const config::Located<Layer>& last = values.model->layers[output];
+    if (!std::holds_alternative<layers::Dropout>(last.value)) continue;
+    errors.warn(last.place, last.path,
+                "sets outputs of the model to 0 in training, whatever the loss expects; place it before the last layer "
+                "that has weights");
+  }
 }
 
 using BuildModel = std::function<Model(const ModelOptions&, config::Errors&)>;
@@ -83,12 +97,13 @@ void add_lengths(const Configuration& values, Model& model, const BuildModel& bu
   const auto& [sequences, place, path] = values.data.sequences;
   if (!sequences) return;
   const std::vector<std::int64_t>& lengths = sequences->bucket_boundaries.value;
-  if (lengths.back() >= values.model->input_shape.value[0]) {
+  const ModelInputOptions input = values.model->all_inputs().front();
+  const bool has_steps = model.inputs.size() == 1 && input.shape.rank() > 0;  // else add_shorter_graphs says what is wrong
+  if (has_steps && lengths.back() >= input.shape[0]) {
     errors.add(
         sequences->bucket_boundaries.place, sequences->bucket_boundaries.path,
-        fmt::format("expected numbers of steps below {}, the steps of model.input_shape, which the last bucket has; "
-                    "found {}",
-                    values.model->input_shape.value[0], lengths.back()));
+        fmt::format("expected numbers of steps below {}, the steps of {}, which the last bucket has; found {}",
+                    input.shape[0], input.path, lengths.back()));
     return;
   }
   try {
@@ -101,8 +116,8 @@ void add_lengths(const Configuration& values, Model& model, const BuildModel& bu
 /// Builds the model and makes all checks of the file that need it.
 void check_model(CheckedConfiguration& checked, bool readable, config::Errors& errors) {
   const Configuration& values = checked.values();
-  const bool described =
-      values.model && values.loss && !values.model->layers.empty() && !values.model->input_shape.value.empty();
+  const bool described = values.model && values.loss && values.loss->is_given() && !values.model->layers.empty() &&
+                         !values.model->all_inputs().empty();
   if (!described) {
     if (!values.model) check_callbacks(values, *checked.model, errors);
     if (!values.model && values.data.sequences.value) {
@@ -112,10 +127,15 @@ void check_model(CheckedConfiguration& checked, bool readable, config::Errors& e
     return;
   }
   const std::size_t errors_before = errors.count();
-  const WeightedLoss weighted = weighted_loss(values, errors);
+  const Wiring wiring = wire_layers(*values.model, errors);
+  checked.objectives = objectives_of(wiring, *values.loss, values.metrics, errors);
+  for (std::size_t i = 0; i < checked.objectives.size(); ++i) {
+    Objective& objective = checked.objectives[i];
+    objective.labels = label_traits(values, wiring.output_name(i), objective.loss.value, errors);
+  }
   const BuildModel build = [&](const ModelOptions& options, config::Errors& found) {
-    return build_model(options, *values.loss, values.metrics, values.training.precision, found,
-                       values.gradients.aggregation_method, weighted);
+    return build_model(options, wiring, checked.objectives, values.training.precision, found,
+                       values.gradients.aggregation_method);
   };
   *checked.model = build(*values.model, errors);
   if (errors.count() != errors_before || errors.concern("model")) return;
@@ -131,13 +151,13 @@ void check_model(CheckedConfiguration& checked, bool readable, config::Errors& e
   }
   warn_of_idle_rules(*checked.model, values.variables, errors);
   warn_of_nothing_to_train(values, *checked.model, errors);
-  warn_of_dropped_outputs(values, errors);
+  warn_of_dropped_outputs(values, wiring, errors);
   warn_of_options(checked, errors);
   if (!readable || !errors.empty()) return;
-  checked.input = input_spec(*checked.model, values.loss->value);
+  checked.examples = example_spec(*checked.model, *values.model, checked.objectives);
   add_lengths(values, *checked.model, build, errors);
   data::check_fit(
-      values.data, checked.input, [&](const std::string& path) { return checked.place_of(path); }, errors);
+      values.data, checked.examples, [&](const std::string& path) { return checked.place_of(path); }, errors);
 }
 
 /// Checkpoints store `state` variables as state/NAME, in addition to the model's variables.
@@ -155,6 +175,14 @@ void check_stored_names(const CheckedConfiguration& checked, config::Errors& err
 config::Place CheckedConfiguration::place_of(const std::string& key) const {
   const auto found = read.document.origins.find(key);
   return found == read.document.origins.end() ? config::Place{} : found->second;
+}
+
+std::string CheckedConfiguration::of_input(std::size_t input) const {
+  return examples.inputs.size() > 1 ? fmt::format(" of '{}'", examples.inputs[input].name) : "";
+}
+
+std::string CheckedConfiguration::of_output(std::size_t output) const {
+  return examples.labels.size() > 1 ? fmt::format(" of '{}'", examples.labels[output].name) : "";
 }
 
 std::vector<VariablePolicy> CheckedConfiguration::policies() const {

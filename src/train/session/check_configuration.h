@@ -21,14 +21,21 @@ struct CheckedConfiguration {
   ReadConfiguration read;
   std::unique_ptr<Model> model;             ///< without layers if there is only `state`
   std::vector<ResolvedVariable> variables;  ///< the policies of the model's variables
-  data::InputSpec input;
+  std::vector<Objective> objectives;        ///< of the model's outputs
+  data::ExampleSpec examples;               ///< what the model requires of them
   std::vector<std::string> warnings;   ///< about probably unintended options that the file shows, with places
   std::optional<ClusterSpec> cluster;  ///< for a strategy of several machines, if a cluster is given
 
   bool has_model() const { return !model->layers.empty(); }
 
   /// The required form of examples; null if there is no model.
-  const data::InputSpec* wanted_input() const { return has_model() ? &input : nullptr; }
+  const data::ExampleSpec* wanted_examples() const { return has_model() ? &examples : nullptr; }
+  /// The same, with the preprocessing of labels.
+  data::Wanted wanted() const { return data::wanted_by(wanted_examples(), values().data.preprocessing); }
+
+  /// For messages: " of 'rating'" for one of several inputs or outputs, else "".
+  std::string of_input(std::size_t input) const;
+  std::string of_output(std::size_t output) const;
 
   const Configuration& values() const { return read.values; }
   /// The place of a key of the resolved configuration; no place for a default.

@@ -80,7 +80,7 @@ std::optional<data::Dataset> read_split(const CheckedConfiguration& checked, dat
                                         config::Errors& errors) {
   if (errors.concern(path)) return std::nullopt;
   try {
-    auto loaded = data::load(checked.values().data, checked.values().seed, checked.wanted_input(), split,
+    auto loaded = data::load(checked.values().data, checked.values().seed, checked.wanted_examples(), split,
                              split != data::Split::kTrain && adapted ? &*adapted : nullptr);
     std::optional<data::Dataset> dataset;
     if (loaded) dataset = std::move(loaded->dataset);
@@ -91,7 +91,7 @@ std::optional<data::Dataset> read_split(const CheckedConfiguration& checked, dat
       errors.warn(place, path, left_out_text(*dataset->left_out(), LeftOutList::kFirst));
     }
     if (dataset && checked.has_model()) {
-      const data::Feeder looked_at(*dataset, data::without_adapting(checked.values().data.preprocessing), checked.input,
+      const data::Feeder looked_at(*dataset, data::without_adapting(checked.values().data.preprocessing), checked.examples,
                                    {.bucket_boundaries = bucket_boundaries(checked.values().data)});
     }
     return dataset;
@@ -110,7 +110,8 @@ std::optional<std::int64_t> rows_of_train(const data::DataOptions& data) {
   if (const auto* const synthetic = std::get_if<data::Synthetic>(&data.train.value)) {
     rows = synthetic->examples;
   } else if (const auto* const listed = std::get_if<data::Inline>(&data.train.value)) {
-    rows = listed->features.shape.rank() > 0 ? listed->features.shape[0] : 0;
+    const auto inputs = listed->all_inputs();
+    rows = inputs.empty() ? 0 : inputs.front().second->shape[0];
   }
   if (rows == 0) return std::nullopt;
   if (!data.validation.value) return rows;

@@ -12,10 +12,10 @@
 namespace mirrortrain {
 namespace {
 
-std::optional<data::ClassCounts> counts_of(const CheckedConfiguration& checked, const data::Dataset* split) {
+std::optional<data::ClassCounts> counts_of(const CheckedConfiguration& checked, const data::Dataset* split,
+                                           std::size_t output) {
   if (split == nullptr || !checked.has_model()) return std::nullopt;
-  const data::OneHot* const one_hot = data::find_one_hot(checked.values().data.preprocessing);
-  const auto classes = data::example_classes(*split, {&checked.input, one_hot == nullptr ? 0 : one_hot->depth.value});
+  const auto classes = data::example_classes(*split, output, checked.wanted());
   return classes ? std::optional(data::count_classes(*classes)) : std::nullopt;
 }
 
@@ -63,9 +63,9 @@ void warn_of_split(const LocatedSource& source, const char* name, const data::Cl
 }
 
 /// Warns of labels such as 1 to 3, or 10, 20 and 30, with an output for each number from 0 to the largest.
-void warn_of_idle_outputs(const CheckedConfiguration& checked, const data::ClassCounts& counts,
+void warn_of_idle_outputs(const CheckedConfiguration& checked, std::size_t output, const data::ClassCounts& counts,
                           config::Errors& errors) {
-  const std::int64_t outputs = checked.input.classes;
+  const std::int64_t outputs = checked.examples.labels[output].classes;
   const auto used = static_cast<std::int64_t>(counts.size());
   if (outputs == 0 || used == outputs || used < 2 || (counts.begin()->first == 0 && 2 * used >= outputs)) return;
   std::vector<std::string> numbers;
@@ -78,39 +78,56 @@ void warn_of_idle_outputs(const CheckedConfiguration& checked, const data::Class
                   report::first_of(numbers, kNamedClasses), outputs - used, outputs, used - 1));
 }
 
-}  // namespace
-
-std::string class_counts_note(const CheckedConfiguration& checked, const SplitsToCheck& splits) {
-  const auto of_train = counts_of(checked, splits.train);
+/// The classes of an output's labels in each split; "" if its labels are no classes.
+std::string counts_text(const CheckedConfiguration& checked, const SplitsToCheck& splits, std::size_t output) {
+  const auto of_train = counts_of(checked, splits.train, output);
   if (!of_train) return "";
   const std::vector<std::string> names = names_of(splits);
-  std::string text = "classes: train " + data::class_counts_text(*of_train, names);
-  if (const auto counts = counts_of(checked, splits.validation))
+  std::string text = fmt::format("classes{}: train {}", checked.of_output(output),
+                                 data::class_counts_text(*of_train, names));
+  if (const auto counts = counts_of(checked, splits.validation, output))
     text += "; validation " + data::class_counts_text(*counts, names);
-  if (const auto counts = counts_of(checked, splits.test)) text += "; test " + data::class_counts_text(*counts, names);
-  const losses::ClassWeight* const weights = class_weight_of(checked.values().loss->value);
+  if (const auto counts = counts_of(checked, splits.test, output))
+    text += "; test " + data::class_counts_text(*counts, names);
+  const losses::ClassWeight* const weights = class_weight_of(checked.objectives[output].loss.value);
   if (weights == nullptr || !weights->is_balanced()) return text;
   std::string listed;
-  for (const auto& [number, weight] : data::balanced_weights(*splits.train)) {
+  for (const auto& [number, weight] : data::balanced_weights(*splits.train, output)) {
     listed += fmt::format("{}{}: {:.4g}", listed.empty() ? "" : ", ", data::class_text(number, names), weight);
   }
   return fmt::format("{}\nclass_weight: balanced: {}", text, listed);
 }
 
-void warn_of_rare_classes(const CheckedConfiguration& checked, const SplitsToCheck& splits, config::Errors& errors) {
-  const auto of_train = counts_of(checked, splits.train);
+void warn_of_rare_classes(const CheckedConfiguration& checked, const SplitsToCheck& splits, std::size_t output,
+                          config::Errors& errors) {
+  const auto of_train = counts_of(checked, splits.train, output);
   if (!of_train) return;
   const data::DataOptions& data = checked.values().data;
-  if (names_of(splits).empty()) warn_of_idle_outputs(checked, *of_train, errors);
+  if (names_of(splits).empty()) warn_of_idle_outputs(checked, output, *of_train, errors);
   const bool is_part =
       data.validation.value && std::holds_alternative<data::ValidationFraction>(*data.validation.value);
   const std::vector<std::string> names = names_of(splits);
-  if (const auto counts = counts_of(checked, splits.validation)) {
+  if (const auto counts = counts_of(checked, splits.validation, output)) {
     warn_of_split(data.validation, "validation", *of_train, *counts, is_part, names, errors);
   }
-  if (const auto counts = counts_of(checked, splits.test)) {
+  if (const auto counts = counts_of(checked, splits.test, output)) {
     warn_of_split(data.test, "test", *of_train, *counts, false, names, errors);
   }
+}
+
+}  // namespace
+
+std::string class_counts_note(const CheckedConfiguration& checked, const SplitsToCheck& splits) {
+  std::string note;
+  for (std::size_t i = 0; i < checked.objectives.size(); ++i) {
+    const std::string text = counts_text(checked, splits, i);
+    if (!text.empty()) note += (note.empty() ? "" : "\n") + text;
+  }
+  return note;
+}
+
+void warn_of_rare_classes(const CheckedConfiguration& checked, const SplitsToCheck& splits, config::Errors& errors) {
+  for (std::size_t i = 0; i < checked.objectives.size(); ++i) warn_of_rare_classes(checked, splits, i, errors);
 }
 
 }  // namespace mirrortrain

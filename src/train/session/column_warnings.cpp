@@ -26,18 +26,19 @@ constexpr std::int64_t kFewestRows = 10;
 /// Columns listed in a warning.
 constexpr std::size_t kNamedColumns = 3;
 
-/// The training data's features as numbers, row by row, before preprocessing.
+/// The training data's features for an input as numbers, row by row, before preprocessing.
 class Columns {
  public:
-  Columns(const data::Dataset& train, const data::AdaptedTable* table) : table_(table) {
+  Columns(const data::Dataset& train, std::size_t input, const data::AdaptedTable* table) : table_(table) {
     rows_ = std::min(train.rows(), kMostRows);
-    const auto width = static_cast<std::size_t>(train.features().row_elements());
+    const data::Array& features = train.features(input);
+    const auto width = static_cast<std::size_t>(features.row_elements());
     columns_.resize(width);
     for (auto& column : columns_) column.reserve(static_cast<std::size_t>(rows_));
-    data::with_element_type(train.features().dtype, [&](auto* type) {
+    data::with_element_type(features.dtype, [&](auto* type) {
       using T = std::remove_pointer_t<decltype(type)>;
-      const auto all = train.features().span<T>().subspan(static_cast<std::size_t>(train.first_row()) * width,
-                                                          static_cast<std::size_t>(rows_) * width);
+      const auto all = features.span<T>().subspan(static_cast<std::size_t>(train.first_row()) * width,
+                                                  static_cast<std::size_t>(rows_) * width);
       for (std::size_t i = 0; i < all.size(); ++i) columns_[i % width].push_back(static_cast<double>(all[i]));
     });
   }
@@ -291,23 +292,24 @@ bool is_linear(const std::vector<double>& x, const std::vector<double>& y) {
   return xx > 0 && yy > 0 && xy * xy / (xx * yy) > 1 - 1e-9;
 }
 
-std::vector<double> numbers_of(const data::Dataset& train, std::int64_t rows) {
-  return data::with_element_type(train.labels().dtype, [&](auto* type) {
+std::vector<double> numbers_of(const data::Dataset& train, std::size_t output, std::int64_t rows) {
+  const data::Array& labels = train.labels(output);
+  return data::with_element_type(labels.dtype, [&](auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
     const auto all =
-        train.labels().span<T>().subspan(static_cast<std::size_t>(train.first_row()), static_cast<std::size_t>(rows));
+        labels.span<T>().subspan(static_cast<std::size_t>(train.first_row()), static_cast<std::size_t>(rows));
     return std::vector<double>(all.begin(), all.end());
   });
 }
 
-void warn_of_answers(const CheckedConfiguration& checked, const data::Dataset& train, const Columns& columns,
-                     config::Errors& errors) {
-  if (columns.rows() < 2 * kFewestRows || columns.count() < 2 || train.labels().row_elements() != 1) return;
+void warn_of_answers(const CheckedConfiguration& checked, const data::Dataset& train, std::size_t output,
+                     const Columns& columns, config::Errors& errors) {
+  if (columns.rows() < 2 * kFewestRows || columns.count() < 2 || train.labels(output).row_elements() != 1) return;
+  if (train.outputs()[output].present) return;  // the numbers of a missing label say nothing
   const auto& source = checked.values().data.train;
-  const data::OneHot* const one_hot = data::find_one_hot(checked.values().data.preprocessing);
-  const auto classes = data::example_classes(train.labels(), train.first_row(), columns.rows(),
-                                             {&checked.input, one_hot == nullptr ? 0 : one_hot->depth.value});
-  const std::vector<double> numbers = numbers_of(train, columns.rows());
+  const auto classes = data::example_classes(train.outputs()[output], train.first_row(), columns.rows(), output,
+                                             checked.wanted());
+  const std::vector<double> numbers = numbers_of(train, output, columns.rows());
   std::vector<std::string> answers;
   for (std::size_t i = 0; i < columns.count(); ++i) {
     const bool says_it = classes ? are_one_to_one(columns.values(i), *classes) : is_linear(columns.values(i), numbers);
@@ -316,19 +318,17 @@ void warn_of_answers(const CheckedConfiguration& checked, const data::Dataset& t
   answers.erase(std::unique(answers.begin(), answers.end()), answers.end());
   if (answers.empty()) return;
   errors.warn(source.place, source.path,
-              fmt::format("{} {} the label in other words: each of its values goes with one label; if it is not known "
+              fmt::format("{} {} the label{} in other words: each of its values goes with one label; if it is not known "
                           "before the label is, list the other columns in 'features'",
-                          report::first_of(answers, kNamedColumns), answers.size() == 1 ? "is" : "are each"));
+                          report::first_of(answers, kNamedColumns), answers.size() == 1 ? "is" : "are each", checked.of_output(output)));
 }
 
-}  // namespace
-
-void warn_of_columns(const CheckedConfiguration& checked, const SplitsToCheck& splits, config::Errors& errors) {
+void warn_of_columns_of(const CheckedConfiguration& checked, const SplitsToCheck& splits, std::size_t input,
+                        config::Errors& errors) {
   const data::Dataset& train = *splits.train;
-  const bool is_table = splits.adapted != nullptr && splits.adapted->table;
-  if (splits.adapted != nullptr) warn_of_spellings(*splits.adapted, checked.values().data.train, errors);
-  if (train.source() != nullptr || train.features().row_shape().rank() > 1) return;
-  const Columns columns(train, is_table ? &*splits.adapted->table : nullptr);
+  if (train.source(input) != nullptr || train.features(input).row_shape().rank() > 1) return;
+  const bool is_table = splits.adapted != nullptr && splits.adapted->table && train.inputs().size() == 1;
+  const Columns columns(train, input, is_table ? &*splits.adapted->table : nullptr);
   const Configuration& values = checked.values();
   if (is_table) {
     warn_of_rows(columns, *splits.adapted->table, values.data.train, errors);
@@ -337,7 +337,17 @@ void warn_of_columns(const CheckedConfiguration& checked, const SplitsToCheck& s
   warn_of_constants(columns, values, errors);
   if (has_adapted_normalization(values)) warn_of_outliers(columns, values.data.train, errors);
   warn_of_lost_differences(columns, values, errors);
-  if (is_table) warn_of_answers(checked, train, columns, errors);
+  for (std::size_t i = 0; is_table && i < train.outputs().size(); ++i) {
+    warn_of_answers(checked, train, i, columns, errors);
+  }
+}
+
+}  // namespace
+
+void warn_of_columns(const CheckedConfiguration& checked, const SplitsToCheck& splits, config::Errors& errors) {
+  const data::Dataset& train = *splits.train;
+  if (splits.adapted != nullptr) warn_of_spellings(*splits.adapted, checked.values().data.train, errors);
+  for (std::size_t i = 0; i < train.inputs().size(); ++i) warn_of_columns_of(checked, splits, i, errors);
 }
 
 }  // namespace mirrortrain

@@ -11,7 +11,7 @@
 #include "config/document.h"
 #include "data/sources/data_options.h"
 #include "model/losses.h"
-#include "model/metrics.h"
+#include "model/objective.h"
 #include "model/model_options.h"
 #include "model/optimizers.h"
 #include "model/precision.h"
@@ -81,8 +81,8 @@ struct Configuration {
   data::DataOptions data;
   // All absent if there is only `state`.
   std::optional<ModelOptions> model;
-  std::optional<config::Located<Loss>> loss;
-  std::vector<config::Located<Metric>> metrics;
+  std::optional<LossOptions> loss;
+  MetricOptions metrics;
   std::optional<Optimizer> optimizer;
   StrategyOptions strategy;
   VariableRules variables;

@@ -19,16 +19,18 @@
 namespace mirrortrain {
 namespace {
 
-/// The distinct labels of a split whose labels are single numbers; limited in number.
-std::set<double> different_labels(const data::Dataset& split) {
+/// The distinct labels of a split whose labels for the output are single numbers; limited in number.
+std::set<double> different_labels(const data::Dataset& split, std::size_t output) {
   std::set<double> different;
-  const data::Array& labels = split.labels();
+  const data::Labels& own = split.outputs()[output];
+  const data::Array& labels = own.array;
   data::with_element_type(labels.dtype, [&](auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
     const auto all =
         labels.span<T>().subspan(static_cast<std::size_t>(split.first_row()), static_cast<std::size_t>(split.rows()));
-    for (const T label : all) {
-      if (different.size() <= 1000) different.insert(static_cast<double>(label));
+    for (std::size_t row = 0; row < all.size(); ++row) {
+      if (!own.is_present(split.first_row() + static_cast<std::int64_t>(row))) continue;
+      if (different.size() <= 1000) different.insert(static_cast<double>(all[row]));
     }
   });
   return different;
@@ -47,12 +49,13 @@ std::string label_text(double label, const std::vector<std::string>& classes) {
 
 /// A split of one class says nothing about the others; the training data have several.
 template <class LocatedSource>
-void warn_of_one_class(const LocatedSource& source, const data::Dataset* split, const std::string& name,
+void warn_of_one_class(const LocatedSource& source, const data::Dataset* split, std::size_t output,
+                       const std::string& name,
                        const std::vector<std::string>& classes, config::Errors& errors) {
   const std::int64_t enough = part_of_train(source.value) != nullptr ? 10 : 2;  // a small part may have one by chance
   if (split == nullptr || split->rows() < enough) return;
-  const std::set<double> labels = different_labels(*split);
-  if (labels.size() > 1) return;
+  const std::set<double> labels = different_labels(*split, output);
+  if (labels.size() != 1) return;
   const auto* const part = part_of_train(source.value);
   errors.warn(
       source.place, source.path,
@@ -64,10 +67,11 @@ void warn_of_one_class(const LocatedSource& source, const data::Dataset* split, 
 }
 
 std::set<std::string> files_of(const data::Dataset& dataset) {
-  const data::Array& features = dataset.features();
-  if (features.parts.empty()) return {features.origin};
   std::set<std::string> files;
-  for (const data::Array::Part& part : features.parts) files.insert(part.origin);
+  for (const data::Features& input : dataset.inputs()) {
+    if (input.array.parts.empty()) files.insert(input.array.origin);
+    for (const data::Array::Part& part : input.array.parts) files.insert(part.origin);
+  }
   return files;
 }
 
@@ -86,31 +90,45 @@ void warn_of_shared_files(const LocatedSource& source, const data::Dataset& trai
 }
 
 void warn_of_padding_alone(const CheckedConfiguration& checked, const data::Dataset& train, config::Errors& errors) {
-  if (!checked.input.pads_with_zero || train.source() != nullptr || !data::is_all_zero(train)) return;
   const auto& source = checked.values().data.train;
-  errors.warn(source.place, source.path,
-              "every number is 0, which mask_zero takes for padding, so there is nothing to learn from; check how the "
-              "words were numbered");
+  for (std::size_t i = 0; i < checked.examples.inputs.size(); ++i) {
+    const bool pads = checked.examples.inputs[i].pads_with_zero && train.source(i) == nullptr;
+    if (!pads || !data::is_all_zero(train, i)) continue;
+    errors.warn(source.place, source.path,
+                fmt::format("every number{} is 0, which mask_zero takes for padding, so there is nothing to learn from; "
+                            "check how the words were numbered",
+                            checked.of_input(i)));
+  }
 }
 
-void warn_of_range(const CheckedConfiguration& checked, const data::Dataset& train, config::Errors& errors) {
-  const auto& loss = *checked.values().loss;
-  const auto& range = checked.model->output_range;
-  const bool is_softmax = checked.model->layers.back().type == "softmax";
+/// The layer of the model that is an output.
+const LayerSummary& layer_of_output(const CheckedConfiguration& checked, std::size_t output) {
+  return *std::ranges::find(checked.model->layers, checked.model->outputs[output].name, &LayerSummary::name);
+}
+
+void warn_of_range(const CheckedConfiguration& checked, const data::Dataset& train, std::size_t output,
+                   config::Errors& errors) {
+  const auto& loss = checked.objectives[output].loss;
+  const auto& range = checked.model->outputs[output].range;
+  const bool is_softmax = layer_of_output(checked, output).type == "softmax";
   if (!range || is_softmax || targets_of(loss.value) != Targets::kNumbers) return;
   if (std::holds_alternative<losses::CosineSimilarity>(loss.value)) return;  // compares directions
-  if (data::find_one_hot(checked.values().data.preprocessing) != nullptr) return;
+  if (checked.wanted().one_hot_depth(output) > 0) return;
   double least = std::numeric_limits<double>::infinity(), most = -least;
-  const data::Array& labels = train.labels();
+  const data::Labels& own = train.outputs()[output];
+  const data::Array& labels = own.array;
   const auto width = static_cast<std::size_t>(labels.row_elements());
   data::with_element_type(labels.dtype, [&](auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
-    for (const T label : labels.span<T>().subspan(static_cast<std::size_t>(train.first_row()) * width,
-                                                  static_cast<std::size_t>(train.rows()) * width)) {
-      least = std::min(least, static_cast<double>(label));
-      most = std::max(most, static_cast<double>(label));
+    for (std::int64_t row = train.first_row(); row < train.first_row() + train.rows(); ++row) {
+      if (!own.is_present(row)) continue;
+      for (const T label : labels.span<T>().subspan(static_cast<std::size_t>(row) * width, width)) {
+        least = std::min(least, static_cast<double>(label));
+        most = std::max(most, static_cast<double>(label));
+      }
     }
   });
+  if (least > most) return;  // no labels
   if (least >= range->first && most <= range->second) return;
   errors.warn(
       loss.place, loss.path,
@@ -121,9 +139,9 @@ void warn_of_range(const CheckedConfiguration& checked, const data::Dataset& tra
                                             : fmt::format("{:g} to {:g}", range->first, range->second)));
 }
 
-/// Whether the last layer is a fixed one that scales outputs to the labels' range, as `init` writes it.
-bool has_fixed_end(const Model& model) {
-  const std::string& last = model.layers.back().name;
+/// Whether the output is a fixed layer that scales to the labels' range, as `init` writes it.
+bool has_fixed_end(const Model& model, std::size_t output) {
+  const std::string& last = model.outputs[output].name;
   const auto own = [&](const ModelVariable& one) { return one.spec.name.starts_with(last + "/"); };
   return std::ranges::any_of(model.variables, own) &&
          std::ranges::none_of(model.variables,
@@ -131,12 +149,13 @@ bool has_fixed_end(const Model& model) {
 }
 
 /// A network's initial outputs are around 0, and a step changes them by about the learning rate.
-void warn_of_large_labels(const CheckedConfiguration& checked, double least, double most, config::Errors& errors) {
+void warn_of_large_labels(const CheckedConfiguration& checked, std::size_t output, double least, double most,
+                          config::Errors& errors) {
   constexpr double kLarge = 1000;
-  const auto& loss = *checked.values().loss;
+  const auto& loss = checked.objectives[output].loss;
   const double largest = std::max(std::abs(least), std::abs(most));
   if (largest <= kLarge || targets_of(loss.value) != Targets::kNumbers ||
-      std::holds_alternative<losses::Poisson>(loss.value) || has_fixed_end(*checked.model)) {
+      std::holds_alternative<losses::Poisson>(loss.value) || has_fixed_end(*checked.model, output)) {
     return;
   }
   errors.warn(
@@ -146,30 +165,37 @@ void warn_of_large_labels(const CheckedConfiguration& checked, double least, dou
                   least, most, std::pow(10.0, std::floor(std::log10(largest)))));
 }
 
-void warn_of_labels(const CheckedConfiguration& checked, const SplitsToCheck& splits, config::Errors& errors) {
+void warn_of_labels(const CheckedConfiguration& checked, const SplitsToCheck& splits, std::size_t output,
+                    config::Errors& errors) {
   const data::Dataset& train = *splits.train;
-  warn_of_range(checked, train, errors);
+  warn_of_range(checked, train, output, errors);
   const data::DataOptions& data = checked.values().data;
-  if (train.labels().row_elements() != 1) return;
-  const std::set<double> different = different_labels(train);
+  if (train.labels(output).row_elements() != 1) return;
+  const std::set<double> different = different_labels(train, output);
   const auto& source = data.train;
+  if (different.empty()) {
+    errors.warn(source.place, source.path,
+                fmt::format("no example has a label{}, so that nothing is learned from it; check the data",
+                            checked.of_output(output)));
+    return;
+  }
   if (different.size() == 1 && train.rows() > 1) {
     errors.warn(
         source.place, source.path,
-        fmt::format("every label is {:g}: there is nothing to distinguish; check the labels, and whether the data "
+        fmt::format("every label{} is {:g}: there is nothing to distinguish; check the labels, and whether the data "
                     "are sorted by class",
-                    *different.begin()));
+                    checked.of_output(output), *different.begin()));
   } else {
     const std::vector<std::string> classes =
         splits.adapted != nullptr ? splits.adapted->classes : std::vector<std::string>();
-    warn_of_one_class(data.validation, splits.validation, "validation", classes, errors);
-    warn_of_one_class(data.test, splits.test, "test", classes, errors);
+    warn_of_one_class(data.validation, splits.validation, output, "validation", classes, errors);
+    warn_of_one_class(data.test, splits.test, output, "test", classes, errors);
   }
-  if (data::find_one_hot(data.preprocessing) != nullptr) return;
-  warn_of_large_labels(checked, *different.begin(), *different.rbegin(), errors);
+  if (checked.wanted().one_hot_depth(output) > 0) return;
+  warn_of_large_labels(checked, output, *different.begin(), *different.rbegin(), errors);
   const bool counts_from_0 =
       *different.begin() == 0 && *different.rbegin() == static_cast<double>(different.size() - 1);
-  const auto& loss = *checked.values().loss;
+  const auto& loss = checked.objectives[output].loss;
   const bool whole = std::ranges::all_of(different, [](double label) { return label == std::floor(label); });
   const bool counts = std::holds_alternative<losses::Poisson>(loss.value);
   if (targets_of(loss.value) == Targets::kNumbers && !counts && whole && counts_from_0 && different.size() > 2 &&
@@ -223,7 +249,7 @@ void warn_of_data(const CheckedConfiguration& checked, const SplitsToCheck& spli
     warn_of_shared_files(values.data.test, train, splits.test, errors);
     if (!is_part) warn_of_shared_files(values.data.validation, train, splits.validation, errors);
   }
-  warn_of_labels(checked, splits, errors);
+  for (std::size_t i = 0; i < checked.objectives.size(); ++i) warn_of_labels(checked, splits, i, errors);
   warn_of_rare_classes(checked, splits, errors);
 }
 

@@ -61,9 +61,14 @@ void warn_of_seen_future(const config::Located<Layer>& layer, const Shape& outpu
 void warn_of_layers(const CheckedConfiguration& checked, config::Errors& errors) {
   const Configuration& values = checked.values();
   const bool predicts_text = std::holds_alternative<data::Text>(values.data.train.value);
+  config::Errors reported;  // errors of the wiring, not used here
+  const Wiring wiring = wire_layers(*values.model, reported);
+  auto built = checked.model->layers.begin();  // without those that are left out
   for (std::size_t i = 0; i < values.model->layers.size(); ++i) {
+    if (!wiring.used[i]) continue;
     const config::Located<Layer>& layer = values.model->layers[i];
-    if (predicts_text) warn_of_seen_future(layer, checked.model->layers[i].output_shape, errors);
+    const Shape& output_shape = (built++)->output_shape;
+    if (predicts_text) warn_of_seen_future(layer, output_shape, errors);
     const auto* const embedding = std::get_if<layers::Embedding>(&layer.value);
     if (embedding != nullptr && embedding->mask_zero && has_vocabulary(values.data)) {
       errors.warn(layer.place, layer.path,
@@ -128,17 +133,17 @@ bool joins_steps(const Options& options) {
 void warn_of_directions(const CheckedConfiguration& checked, config::Errors& errors) {
   const auto& listed = checked.values().model->layers;
   config::Errors reported;  // errors of the wiring, not used here
-  const Wiring wiring = wire_layers(listed, reported);
+  const Wiring wiring = wire_layers(*checked.values().model, reported);
   std::vector<Direction> directions;
   for (std::size_t i = 0; i < listed.size(); ++i) {
     std::vector<Direction> inputs;
     for (const int source : wiring.sources[i]) {
-      inputs.push_back(source == Wiring::kModelInput ? Direction::kForward
-                       : source < 0                  ? Direction::kUnknown
-                                                     : directions[static_cast<std::size_t>(source)]);
+      inputs.push_back(source == Wiring::kUnknown ? Direction::kUnknown
+                       : wiring.is_input(source)  ? Direction::kForward
+                                                  : directions[wiring.layer_of(source)]);
     }
-    directions.push_back(
-        std::visit([&](const auto& options) { return direction_of(options, inputs); }, listed[i].value));
+    const Layer& built = listed[wiring.weights_of[i]].value;
+    directions.push_back(std::visit([&](const auto& options) { return direction_of(options, inputs); }, built));
     const bool joins = std::visit([](const auto& options) { return joins_steps(options); }, listed[i].value);
     const auto backward = std::ranges::find(inputs, Direction::kBackward);
     if (!joins || backward == inputs.end() || std::ranges::count(inputs, Direction::kForward) == 0) continue;
@@ -147,8 +152,8 @@ void warn_of_directions(const CheckedConfiguration& checked, config::Errors& err
         i + 1 < listed.size() && (std::holds_alternative<layers::Flatten>(listed[i + 1].value) ||
                                   std::holds_alternative<layers::GlobalAveragePooling1d>(listed[i + 1].value));
     if (ends_steps) continue;
-    const auto source =
-        static_cast<std::size_t>(wiring.sources[i][static_cast<std::size_t>(backward - inputs.begin())]);
+    const std::size_t source =
+        wiring.layer_of(wiring.sources[i][static_cast<std::size_t>(backward - inputs.begin())]);
     errors.warn(listed[i].place, listed[i].path,
                 fmt::format("joins steps of different places: '{}' gives its last step first, as go_backwards does, "
                             "and another input its first; put a flip behind it and name that in `inputs`",

@@ -30,9 +30,9 @@ std::unique_ptr<data::Feeder> feeder_for(const CheckedConfiguration& checked,
                                          bool trains = false) {
   if (!dataset) return nullptr;
   data::FeederOptions options =
-      trains ? training_options(checked.values(), *dataset) : feeder_options(checked.values());
+      trains ? training_options(checked, *dataset) : feeder_options(checked.values());
   options.watch = run.watch.get();
-  return std::make_unique<data::Feeder>(*dataset, preprocessing, checked.input, options);
+  return std::make_unique<data::Feeder>(*dataset, preprocessing, checked.examples, options);
 }
 
 /// Reads only one split. Throws UsageError if the configuration does not have it.
@@ -40,7 +40,7 @@ std::unique_ptr<data::Feeder> load_feeder(const CheckedConfiguration& checked, c
                                           Run& run) {
   require_data_files(checked, {split});
   if (auto loaded =
-          data::load(checked.values().data, checked.values().seed, checked.wanted_input(), split, parts.adapted)) {
+          data::load(checked.values().data, checked.values().seed, checked.wanted_examples(), split, parts.adapted)) {
     run.adapted = std::move(loaded->adapted);
     const bool is_train = split == data::Split::kTrain;
     const auto steps = adapted_preprocessing(checked, run.adapted, is_train ? &loaded->dataset : nullptr);
@@ -60,7 +60,7 @@ void load_feeders(const CheckedConfiguration& checked, const RunParts& parts, Ru
     wanted.insert(wanted.end(), parts.evaluates.begin(), parts.evaluates.end());
     require_data_files(checked, wanted);
     const data::DataOptions& data = checked.values().data;
-    data::Splits splits = data::load(data, checked.values().seed, checked.wanted_input());
+    data::Splits splits = data::load(data, checked.values().seed, checked.wanted_examples());
     run.adapted = std::move(splits.adapted);
     const auto steps = adapted_preprocessing(checked, run.adapted, &splits.train);
     const auto feeder = [&](const auto& source, const std::optional<data::Dataset>& dataset, bool trains) {
@@ -98,7 +98,7 @@ std::string lengths_note(data::Order order, const data::Feeder& train) {
   for (bool more = true; more;) {
     const data::Order::Batch batch = order.next();
     const std::int64_t length = train.buckets().length_of(batch.rows);
-    ++batches[length > 0 ? length : train.features().row_elements()];
+    ++batches[length > 0 ? length : train.features(0).row_elements()];
     more = !batch.ends_epoch;
   }
   std::string text;
@@ -146,17 +146,15 @@ std::vector<data::PreprocessingStep> adapted_preprocessing(const CheckedConfigur
                                                            const data::Dataset* train) {
   const data::DataOptions& data = checked.values().data;
   if (adapted.normalizations.empty() && data::steps_to_adapt(data.preprocessing) > 0) {
-    const Shape& input = checked.input.features;
-    const std::int64_t channels = input.rank() == 0 ? 1 : input.back();
     const int threads = feeder_options(checked.values()).ahead.threads;
     const auto adapt_to = [&](const data::Dataset& all) {
-      adapted.normalizations = data::adapt(data.preprocessing, all, channels, threads);
+      adapted.normalizations = data::adapt(data.preprocessing, all, checked.examples.inputs, threads);
       if (adapted.table) data::spare_absent_words(*adapted.table, adapted.normalizations);
     };
     if (train != nullptr) {
       adapt_to(*train);
     } else {
-      adapt_to(data::load(data, checked.values().seed, &checked.input, data::Split::kTrain, nullptr)->dataset);
+      adapt_to(data::load(data, checked.values().seed, &checked.examples, data::Split::kTrain, nullptr)->dataset);
     }
   }
   return data::with_adapted(data.preprocessing, adapted.normalizations);
@@ -170,12 +168,15 @@ data::FeederOptions feeder_options(const Configuration& values) {
   return options;
 }
 
-data::FeederOptions training_options(const Configuration& values, const data::Dataset& train) {
-  data::FeederOptions options = feeder_options(values);
+data::FeederOptions training_options(const CheckedConfiguration& checked, const data::Dataset& train) {
+  data::FeederOptions options = feeder_options(checked.values());
   options.trains = true;
-  const losses::ClassWeight* const classes = values.loss ? class_weight_of(values.loss->value) : nullptr;
-  if (classes != nullptr)
-    options.classes = classes->is_balanced() ? data::balanced_weights(train) : classes->by_class();
+  for (std::size_t i = 0; i < checked.objectives.size(); ++i) {
+    const losses::ClassWeight* const classes = class_weight_of(checked.objectives[i].loss.value);
+    options.classes.push_back(classes == nullptr         ? data::ClassWeights()
+                              : classes->is_balanced() ? data::balanced_weights(train, i)
+                                                         : classes->by_class());
+  }
   return options;
 }
 

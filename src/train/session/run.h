@@ -89,7 +89,7 @@ std::vector<data::PreprocessingStep> adapted_preprocessing(const CheckedConfigur
 /// How a split's examples are made.
 data::FeederOptions feeder_options(const Configuration& values);
 /// The same for training on this data; only there, random transforms and class weights apply.
-data::FeederOptions training_options(const Configuration& values, const data::Dataset& train);
+data::FeederOptions training_options(const CheckedConfiguration& checked, const data::Dataset& train);
 
 /// For training.stall_timeout_seconds; null if that is no limit. An empty `on_stall` ends the process with the error.
 std::unique_ptr<data::StallWatch> make_stall_watch(const Configuration& values,

@@ -35,11 +35,11 @@ struct Column {
   }
 };
 
-std::vector<Column> columns_of(const data::Dataset& dataset) {
-  const data::Array& features = dataset.features();
+std::vector<Column> columns_of(const data::Dataset& dataset, std::size_t input) {
+  const data::Array& features = dataset.features(input);
   const auto width = static_cast<std::size_t>(features.row_elements());
   std::vector<Column> columns(width);
-  if (const data::ExampleSource* const files = dataset.source()) {
+  if (const data::ExampleSource* const files = dataset.source(input)) {
     const std::int64_t rows = std::min(dataset.rows(), kRowsOfFiles);
     std::vector<float> row(width);
     for (std::int64_t i = 0; i < rows; ++i) {
@@ -57,20 +57,31 @@ std::vector<Column> columns_of(const data::Dataset& dataset) {
   return columns;
 }
 
-/// Whether anything between file and first layer normalizes features, whatever their scale.
-bool is_normalized(const CheckedConfiguration& checked) {
-  for (const data::PreprocessingStep& step : checked.values().data.preprocessing) {
-    if (std::holds_alternative<data::Normalization>(step)) return true;
-  }
-  const std::string& first = checked.model->layers.front().type;
-  return first.ends_with("normalization") || first == "embedding";
+std::vector<data::PreprocessingStep> steps_of(const CheckedConfiguration& checked, std::size_t input) {
+  return data::steps_of_input(checked.values().data.preprocessing, checked.examples.inputs[input].name);
 }
 
-/// All rescaling transforms as one: scale and offset. For images, those before and after other transforms are combined
-/// alike.
-std::optional<data::Rescaling> rescaling_of(const CheckedConfiguration& checked) {
+/// Whether anything between file and the layers that read the input normalizes features, whatever their scale.
+bool is_normalized(const CheckedConfiguration& checked, std::size_t input) {
+  for (const data::PreprocessingStep& step : steps_of(checked, input)) {
+    if (std::holds_alternative<data::Normalization>(step)) return true;
+  }
+  if (checked.examples.inputs[input].numbers_below > 0) return true;
+  const ModelOptions& options = *checked.values().model;
+  config::Errors reported;
+  const Wiring wiring = wire_layers(options, reported);
+  for (std::size_t i = 0; i < options.layers.size(); ++i) {
+    const bool reads = wiring.used[i] && std::ranges::count(wiring.sources[i], static_cast<int>(input)) > 0;
+    if (reads && type_name(options.layers[i].value).ends_with("normalization")) return true;
+  }
+  return false;
+}
+
+/// All rescaling transforms of an input as one: scale and offset. For images, those before and after other transforms
+/// are combined alike.
+std::optional<data::Rescaling> rescaling_of(const CheckedConfiguration& checked, std::size_t input) {
   std::optional<data::Rescaling> all;
-  for (const data::PreprocessingStep& step : checked.values().data.preprocessing) {
+  for (const data::PreprocessingStep& step : steps_of(checked, input)) {
     const auto* const one = std::get_if<data::Rescaling>(&step);
     if (one == nullptr) continue;
     if (!all) all.emplace();
@@ -87,21 +98,21 @@ double largest_of(const std::vector<Column>& columns) {
   return largest;
 }
 
-std::string rescaled_twice(const CheckedConfiguration& checked, double largest) {
-  const std::optional<data::Rescaling> rescaling = rescaling_of(checked);
+std::string rescaled_twice(const CheckedConfiguration& checked, std::size_t input, double largest) {
+  const std::optional<data::Rescaling> rescaling = rescaling_of(checked, input);
   if (!rescaling || rescaling->scale >= 0.1 || rescaling->offset != 0 || largest == 0 || largest > 1) return "";
   return fmt::format(
-      "features reach {:g} in the file and only {:g} after rescaling; remove rescaling from data.preprocessing",
-      largest, largest * rescaling->scale);
+      "features{} reach {:g} in the file and only {:g} after rescaling; remove rescaling from data.preprocessing",
+      checked.of_input(input), largest, largest * rescaling->scale);
 }
 
 /// Warns of the training data's scale. `columns`: theirs.
-void warn_of_scale(const CheckedConfiguration& checked, const data::Dataset& train, const std::vector<Column>& columns,
-                   config::Errors& errors) {
-  if (is_normalized(checked)) return;
+void warn_of_scale(const CheckedConfiguration& checked, const data::Dataset& train, std::size_t input,
+                   const std::vector<Column>& columns, config::Errors& errors) {
+  if (is_normalized(checked, input)) return;
   constexpr double kLarge = 100, kApart = 100;
   double least = std::numeric_limits<double>::infinity(), most = 0, largest = 0, lowest = 0;
-  const std::optional<data::Rescaling> rescaling = rescaling_of(checked);
+  const std::optional<data::Rescaling> rescaling = rescaling_of(checked, input);
   const double scale = rescaling ? rescaling->scale : 1, offset = rescaling ? rescaling->offset : 0;
   for (const Column& column : columns) {
     const double deviation = column.deviation() * std::abs(scale);
@@ -112,69 +123,80 @@ void warn_of_scale(const CheckedConfiguration& checked, const data::Dataset& tra
     if (deviation > 0) least = std::min(least, deviation);
   }
   const auto& source = checked.values().data.train;
+  const std::string of = checked.of_input(input);
   const bool are_equal = std::ranges::all_of(columns, [](const Column& column) { return column.least == column.most; });
   if (are_equal && columns.front().rows > 1) {
     errors.warn(source.place, source.path,
-                "the features of all examples are equal: there is nothing to learn from; check how they were written");
+                fmt::format("the features{} of all examples are equal: there is nothing to learn from; check how they "
+                            "were written",
+                            of));
     return;
   }
-  if (const std::string twice = rescaled_twice(checked, largest_of(columns)); !twice.empty()) {
+  if (const std::string twice = rescaled_twice(checked, input, largest_of(columns)); !twice.empty()) {
     errors.warn(source.place, source.path, twice);
     return;
   }
   // For bytes a scale is enough; other numbers may have a mean far from 0 compared to their deviation.
-  const bool images = train.features().row_shape().rank() >= 2 && (rescaling || (lowest >= 0 && largest <= 255));
+  const bool images = train.features(input).row_shape().rank() >= 2 && (rescaling || (lowest >= 0 && largest <= 255));
   if (images && largest > kLarge) {
     errors.warn(source.place, source.path,
                 rescaling
-                    ? fmt::format("features reach {:g} after rescaling; networks train best with features around 1: "
+                    ? fmt::format("features{} reach {:g} after rescaling; networks train best with features around 1: "
                                   "use a smaller scale in data.preprocessing",
-                                  largest)
-                    : fmt::format("features reach {:g}; networks train best with features around 1: add "
+                                  of, largest)
+                    : fmt::format("features{} reach {:g}; networks train best with features around 1: add "
                                   "rescaling: {{scale: {:g}}} to data.preprocessing",
-                                  largest, 1 / largest));
+                                  of, largest, 1 / largest));
   } else if (!images && most > kApart * least) {
     errors.warn(source.place, source.path,
-                fmt::format("features differ in scale: standard deviations are {:.3g} to {:.3g}; the largest will "
+                fmt::format("features{} differ in scale: standard deviations are {:.3g} to {:.3g}; the largest will "
                             "dominate: add normalization: {{adapt: true}} to data.preprocessing",
-                            least, most));
+                            of, least, most));
   } else if (!images && largest > kLarge) {
     errors.warn(source.place, source.path,
-                fmt::format("features reach {:g}; networks train best with features around 1: add normalization: "
+                fmt::format("features{} reach {:g}; networks train best with features around 1: add normalization: "
                             "{{adapt: true}} to data.preprocessing",
-                            largest));
+                            of, largest));
   }
 }
 
-/// Warns, for example, of bytes for training and numbers from 0 to 1 for a test, or vice versa.
+/// Warns, for example, of bytes for training and numbers from 0 to 1 for a test, or vice versa. `of`: whose they are.
 template <class LocatedSource>
-void warn_of_other_scale(const LocatedSource& source, double of_train, const data::Dataset* split,
-                         config::Errors& errors) {
+void warn_of_other_scale(const LocatedSource& source, const std::string& of, std::size_t input, double of_train,
+                         const data::Dataset* split, config::Errors& errors) {
   constexpr double kApart = 50;
   if (split == nullptr) return;
-  const double of_split = largest_of(columns_of(*split));
+  const double of_split = largest_of(columns_of(*split, input));
   if (of_train < kApart * of_split && of_split < kApart * of_train) return;
   if (of_train == 0 || of_split == 0) return;
   errors.warn(source.place, source.path,
-              fmt::format("features reach {:g}, and those of the training data {:g}; write both on one scale", of_split,
-                          of_train));
+              fmt::format("features{} reach {:g}, and those of the training data {:g}; write both on one scale", of,
+                          of_split, of_train));
 }
 
 }  // namespace
 
 std::string rescaled_twice(const CheckedConfiguration& checked, const data::Dataset& examples) {
-  return rescaled_twice(checked, largest_of(columns_of(examples)));
+  for (std::size_t i = 0; i < checked.examples.inputs.size(); ++i) {
+    const std::string twice = rescaled_twice(checked, i, largest_of(columns_of(examples, i)));
+    if (!twice.empty()) return twice;
+  }
+  return "";
 }
 
 void warn_of_scales(const CheckedConfiguration& checked, const SplitsToCheck& splits, config::Errors& errors) {
-  const std::vector<Column> columns = columns_of(*splits.train);  // of pictures, once: reading them takes time
-  warn_of_scale(checked, *splits.train, columns, errors);
   const data::DataOptions& data = checked.values().data;
-  const double of_train = largest_of(columns);
-  warn_of_other_scale(data.test, of_train, splits.test, errors);
   const bool is_part =
       data.validation.value && std::holds_alternative<data::ValidationFraction>(*data.validation.value);
-  if (!is_part) warn_of_other_scale(data.validation, of_train, splits.validation, errors);
+  for (std::size_t i = 0; i < checked.examples.inputs.size(); ++i) {
+    // Once: reading pictures takes time.
+    const std::vector<Column> columns = columns_of(*splits.train, i);
+    warn_of_scale(checked, *splits.train, i, columns, errors);
+    const double of_train = largest_of(columns);
+    const std::string of = checked.of_input(i);
+    warn_of_other_scale(data.test, of, i, of_train, splits.test, errors);
+    if (!is_part) warn_of_other_scale(data.validation, of, i, of_train, splits.validation, errors);
+  }
 }
 
 }  // namespace mirrortrain

@@ -11,7 +11,11 @@ const std::string kFeatures = npy("<f4", false, "(3, 2)", bytes_of<float>({1, 2,
 const std::string kLabels = npy("|u1", false, "(3,)", std::string("\0\1\2", 3));
 
 Npz source(std::string path, std::string features = "x", std::string labels = "y") {
-  return {config::Path{std::move(path)}, std::move(features), std::move(labels)};
+  Npz npz;
+  npz.file = config::Path{std::move(path)};
+  npz.features = std::move(features);
+  npz.labels.one = std::move(labels);
+  return npz;
 }
 
 TEST_CASE("npz arrays are found by name, stored, deflated and in zip64 form") {
@@ -21,10 +25,10 @@ TEST_CASE("npz arrays are found by name, stored, deflated and in zip64 form") {
       const std::string file =
           zip({{"other.npy", "junk"}, {"y.npy", kLabels, deflated, zip64}, {"x.npy", kFeatures, deflated, zip64}});
       const Examples examples = read(source(folder.write("a.npz", file)));
-      CHECK(examples.features.shape == Shape{3, 2});
-      CHECK(examples.features.span<float>()[5] == 6.0f);
-      CHECK(examples.labels.span<std::uint8_t>()[2] == 2);
-      CHECK(examples.labels.origin == folder.path("a.npz") + ": y");
+      CHECK(examples.inputs[0].array.shape == Shape{3, 2});
+      CHECK(examples.inputs[0].array.span<float>()[5] == 6.0f);
+      CHECK(examples.outputs[0].array.span<std::uint8_t>()[2] == 2);
+      CHECK(examples.outputs[0].array.origin == folder.path("a.npz") + ": y");
     }
   }
 }
@@ -43,7 +47,7 @@ TEST_CASE("a comment after the archive is passed over") {
   const TemporaryFolder folder;
   std::string file = zip({{"x.npy", kFeatures}, {"y.npy", kLabels}});
   file[file.size() - 2] = 5;
-  CHECK(read(source(folder.write("a.npz", file + "hello"))).labels.rows() == 3);
+  CHECK(read(source(folder.write("a.npz", file + "hello"))).outputs[0].array.rows() == 3);
 }
 
 TEST_CASE("broken archives are refused") {

@@ -19,13 +19,13 @@ Synthetic source(std::int64_t examples, std::vector<std::int64_t> shape) {
 
 TEST_CASE("synthetic class labels fall in every class and follow from the features") {
   Synthetic options = source(2000, {4, 2});
-  options.classes.value = 3;
+  options.only.classes.value = 3;
   const Examples examples = read(options);
-  CHECK(examples.features.shape == Shape{2000, 4, 2});
-  CHECK(examples.labels.shape == Shape{2000});
-  const auto labels = examples.labels.span<std::int32_t>();
+  CHECK(examples.inputs[0].array.shape == Shape{2000, 4, 2});
+  CHECK(examples.outputs[0].array.shape == Shape{2000});
+  const auto labels = examples.outputs[0].array.span<std::int32_t>();
   for (int label = 0; label < 3; ++label) CHECK(std::count(labels.begin(), labels.end(), label) > 200);
-  const auto features = examples.features.span<float>();
+  const auto features = examples.inputs[0].array.span<float>();
   CHECK(std::all_of(features.begin(), features.end(), [](float x) { return x >= 0 && x < 1; }));
 
   // Examples whose features are close have the same label: the nearest neighbour guesses well.
@@ -45,21 +45,21 @@ TEST_CASE("synthetic class labels fall in every class and follow from the featur
 
 TEST_CASE("synthetic examples depend on the seed alone") {
   Synthetic options = source(10, {5});
-  options.label_shape.value = {2, 3};
+  options.only.label_shape.value = {2, 3};
   const Examples a = read(options), b = read(options);
-  CHECK(a.labels.shape == Shape{10, 2, 3});
-  CHECK(std::ranges::equal(a.features.span<float>(), b.features.span<float>()));
-  CHECK(std::ranges::equal(a.labels.span<float>(), b.labels.span<float>()));
+  CHECK(a.outputs[0].array.shape == Shape{10, 2, 3});
+  CHECK(std::ranges::equal(a.inputs[0].array.span<float>(), b.inputs[0].array.span<float>()));
+  CHECK(std::ranges::equal(a.outputs[0].array.span<float>(), b.outputs[0].array.span<float>()));
   options.seed = 1;
-  CHECK_FALSE(std::ranges::equal(a.features.span<float>(), read(options).features.span<float>()));
+  CHECK_FALSE(std::ranges::equal(a.inputs[0].array.span<float>(), read(options).inputs[0].array.span<float>()));
   options.seed = 0;
   options.examples = 5;  // fewer examples are the first ones
-  CHECK(std::ranges::equal(a.features.span<float>().first(25), read(options).features.span<float>()));
+  CHECK(std::ranges::equal(a.inputs[0].array.span<float>().first(25), read(options).inputs[0].array.span<float>()));
 }
 
 TEST_CASE("synthetic data larger than memory is refused") {
   Synthetic options = source(1 << 30, {1 << 20});
-  options.classes.value = 2;
+  options.only.classes.value = 2;
   CHECK(contains(error_text([&] { read(options); }), "not enough memory"));
 }
 

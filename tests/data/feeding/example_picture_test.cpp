@@ -12,9 +12,9 @@ namespace {
 
 template <class T>
 Dataset dataset_of(DType dtype, const Shape& shape, const std::vector<T>& elements) {
-  Examples examples{Array(dtype, shape, "x"), Array(DType::kInt32, Shape{shape[0]}, "y")};
-  std::ranges::copy(elements, examples.features.template span<T>().begin());
-  std::ranges::fill(examples.labels.span<std::int32_t>(), 0);
+  Examples examples = examples_of(Array(dtype, shape, "x"), Array(DType::kInt32, Shape{shape[0]}, "y"));
+  std::ranges::copy(elements, examples.inputs[0].array.template span<T>().begin());
+  std::ranges::fill(examples.outputs[0].array.span<std::int32_t>(), 0);
   return Dataset(std::move(examples));
 }
 
@@ -34,11 +34,11 @@ TEST_CASE("examples are pictures where their shape says so") {
   const auto pictures = [](DType dtype, const Shape& row, const Shape& input) {
     std::vector<std::int64_t> dims = row.dims();
     dims.insert(dims.begin(), 1);
-    Examples examples{Array(dtype, Shape(dims), "x"), Array(DType::kInt32, Shape{1}, "y")};
-    std::ranges::fill_n(examples.features.bytes.data(), static_cast<std::ptrdiff_t>(examples.features.bytes.size()),
+    Examples examples = examples_of(Array(dtype, Shape(dims), "x"), Array(DType::kInt32, Shape{1}, "y"));
+    std::ranges::fill_n(examples.inputs[0].array.bytes.data(), static_cast<std::ptrdiff_t>(examples.inputs[0].array.bytes.size()),
                         std::byte{0});
-    std::ranges::fill(examples.labels.span<std::int32_t>(), 0);
-    return holds_pictures(Dataset(std::move(examples)), input);
+    std::ranges::fill(examples.outputs[0].array.span<std::int32_t>(), 0);
+    return holds_pictures(Dataset(std::move(examples)), 0, input);
   };
   CHECK(pictures(DType::kFloat32, Shape{4, 5, 3}, Shape{4, 5, 3}));
   CHECK(pictures(DType::kFloat32, Shape{4, 5, 1}, Shape{4, 5, 1}));
@@ -52,17 +52,17 @@ TEST_CASE("examples are pictures where their shape says so") {
 TEST_CASE("bytes are shown as they are, other numbers by what they range over") {
   using Pixels = std::vector<std::uint8_t>;
   const Dataset bytes = dataset_of<std::uint8_t>(DType::kUint8, Shape{2, 1, 2, 1}, {1, 2, 0, 1});
-  CHECK(picture_of(bytes, 0, 128).pixels == Pixels{1, 2});
-  CHECK(picture_of(bytes.view(1, 1), 0, 128).pixels == Pixels{0, 1});
+  CHECK(picture_of(bytes, 0, 0, 128).pixels == Pixels{1, 2});
+  CHECK(picture_of(bytes.view(1, 1), 0, 0, 128).pixels == Pixels{0, 1});
   const Dataset numbers = dataset_of<float>(DType::kFloat32, Shape{3, 2, 2},
                                             {0, 0.5f, 1, 0.2f,  //
                                              0, 51, 255, 102,   //
                                              -1, 1, 0, -1});
-  CHECK(picture_of(numbers, 0, 128).pixels == Pixels{0, 128, 255, 51});
-  CHECK(picture_of(numbers, 1, 128).pixels == Pixels{0, 51, 255, 102});
-  CHECK(picture_of(numbers, 2, 128).pixels == Pixels{0, 255, 128, 0});
+  CHECK(picture_of(numbers, 0, 0, 128).pixels == Pixels{0, 128, 255, 51});
+  CHECK(picture_of(numbers, 0, 1, 128).pixels == Pixels{0, 51, 255, 102});
+  CHECK(picture_of(numbers, 0, 2, 128).pixels == Pixels{0, 255, 128, 0});
   const Dataset flat = dataset_of<float>(DType::kFloat32, Shape{1, 1, 2}, {-3, -3});
-  CHECK(picture_of(flat, 0, 128).pixels == Pixels{0, 0});
+  CHECK(picture_of(flat, 0, 0, 128).pixels == Pixels{0, 0});
 }
 
 TEST_CASE("a large picture is reduced by a whole factor, each channel for itself") {
@@ -73,7 +73,7 @@ TEST_CASE("a large picture is reduced by a whole factor, each channel for itself
       for (const int level : {10 * y + x, 100, 200 - x}) pixels.push_back(static_cast<std::uint8_t>(level));
     }
   }
-  const Picture small = picture_of(dataset_of<std::uint8_t>(DType::kUint8, Shape{1, 3, 5, 3}, pixels), 0, 3);
+  const Picture small = picture_of(dataset_of<std::uint8_t>(DType::kUint8, Shape{1, 3, 5, 3}, pixels), 0, 0, 3);
   CHECK(small.height == 2);
   CHECK(small.width == 3);
   REQUIRE(small.pixels.size() == 18);

@@ -10,6 +10,7 @@
 
 #include "data/feeding/feeder.h"
 #include "data/files.h"
+#include "data/one_spec.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -27,7 +28,7 @@ Dataset dataset_of(Shape shape, const std::vector<T>& elements) {
   Array features(kDTypeOf<T>, shape, "x"), labels(DType::kUint8, {shape[0]}, "y");
   std::ranges::copy(elements, features.span<T>().begin());
   std::ranges::fill(labels.span<std::uint8_t>(), std::uint8_t{0});
-  return Dataset({std::move(features), std::move(labels)});
+  return Dataset(examples_of(std::move(features), std::move(labels)));
 }
 
 TEST_CASE("mean, variance and normalized features are those of Keras's Normalization.adapt") {
@@ -36,19 +37,18 @@ TEST_CASE("mean, variance and normalized features are those of Keras's Normaliza
     const Shape shape(one["shape"].get<std::vector<std::int64_t>>());
     const Dataset dataset = dataset_of(shape, one["examples"].get<std::vector<float>>());
     const std::vector<PreprocessingStep> steps{adapting()};
-    const auto adapted = adapt(steps, dataset, shape.back(), 2);
+    const auto adapted = adapt(steps, dataset, {{"input", dataset.features(0).row_shape()}}, 2);
     REQUIRE(adapted.size() == 1);
     for (std::size_t c = 0; c < adapted[0].mean.size(); ++c) {
       CHECK(adapted[0].mean[c] == doctest::Approx(one["mean"][c].get<double>()).epsilon(1e-5));
       CHECK(adapted[0].variance[c] == doctest::Approx(one["variance"][c].get<double>()).epsilon(1e-5));
     }
-    const InputSpec spec{.features = dataset.features().row_shape(), .labels = {1}};
+    const OneSpec spec{.features = dataset.features(0).row_shape(), .labels = {1}};
     const Feeder feeder(dataset, with_adapted(steps, adapted), spec);
     std::vector<std::int64_t> rows;
     for (std::int64_t row = 0; row < dataset.rows(); ++row) rows.push_back(row);
     std::vector<float> x(one["examples"].size()), y(rows.size());
-    feeder.fill(rows, {DType::kFloat32, shape, reinterpret_cast<std::byte*>(x.data())},
-                {DType::kFloat32, {shape[0], 1}, reinterpret_cast<std::byte*>(y.data())});
+    feeder.fill(rows, one_batch({DType::kFloat32, shape, reinterpret_cast<std::byte*>(x.data())}, {DType::kFloat32, {shape[0], 1}, reinterpret_cast<std::byte*>(y.data())}));
     for (std::size_t i = 0; i < x.size(); ++i) CHECK(std::abs(x[i] - one["normalized"][i].get<float>()) < 1e-5f);
   }
 }
@@ -57,7 +57,8 @@ TEST_CASE("the bits do not depend on the threads, and a large mean does not cost
   std::vector<double> elements;
   for (int i = 0; i < 3000; ++i) elements.insert(elements.end(), {1.7e9 + i % 2, std::sin(i)});
   const Dataset dataset = dataset_of<double>({3000, 2}, elements);
-  const auto one = adapt({adapting()}, dataset, 2, 1), many = adapt({adapting()}, dataset, 2, 7);
+  const std::vector<InputSpec> inputs{{"input", {2}}};
+  const auto one = adapt({adapting()}, dataset, inputs, 1), many = adapt({adapting()}, dataset, inputs, 7);
   CHECK(one[0].mean == many[0].mean);
   CHECK(one[0].variance == many[0].variance);
   CHECK(one[0].mean[0] == doctest::Approx(1.7e9 + 0.5).epsilon(1e-15));
@@ -72,9 +73,9 @@ TEST_CASE("each step adapts to what the steps before it make, and those that dra
   middle.height.value = middle.width = 2;
   RandomContrast contrast;
   contrast.factor.value = 1.0;
-  const std::vector<PreprocessingStep> steps{Rescaling{0.5, 1}, contrast, middle, adapting(), adapting()};
+  const std::vector<PreprocessingStep> steps{Rescaling{{}, 0.5, 1}, contrast, middle, adapting(), adapting()};
   CHECK(steps_to_adapt(steps) == 2);
-  const auto adapted = adapt(steps, dataset, 2, 3);
+  const auto adapted = adapt(steps, dataset, {{"input", {2, 2, 2}}}, 3);
   REQUIRE(adapted.size() == 2);
   double sum = 0, squares = 0;
   for (int picture = 0; picture < 10; ++picture) {

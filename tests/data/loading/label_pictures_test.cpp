@@ -8,6 +8,7 @@
 
 #include "data/feeding/feeder.h"
 #include "data/key_error.h"
+#include "data/one_spec.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -16,18 +17,17 @@ constexpr std::int64_t kExamples = 3;
 
 /// Pictures whose pixels are all different, as features and, divided by `divisor`, as labels.
 Examples pictures(const Shape& features, const Shape& labels, int divisor = 1) {
-  Examples examples;
-  examples.features = Array(DType::kFloat32, features.with_rows(kExamples), "x");
-  const auto pixels = examples.features.span<float>();
+  Examples examples = examples_of(Array(DType::kFloat32, features.with_rows(kExamples), "x"),
+                                  Array(DType::kInt32, labels.with_rows(kExamples), "y"));
+  const auto pixels = examples.inputs[0].array.span<float>();
   std::iota(pixels.begin(), pixels.end(), 0.0f);
-  examples.labels = Array(DType::kInt32, labels.with_rows(kExamples), "y");
   std::int32_t at = 0;
-  for (std::int32_t& label : examples.labels.span<std::int32_t>()) label = at++ / divisor;
+  for (std::int32_t& label : examples.outputs[0].array.span<std::int32_t>()) label = at++ / divisor;
   return examples;
 }
 
-InputSpec numbers(const Shape& features, const Shape& labels) { return {.features = features, .labels = labels}; }
-InputSpec classes(const Shape& features, const Shape& labels) {
+OneSpec numbers(const Shape& features, const Shape& labels) { return {.features = features, .labels = labels}; }
+OneSpec classes(const Shape& features, const Shape& labels) {
   return {.features = features, .labels = labels, .labels_dtype = DType::kInt32, .classes = 1000};
 }
 
@@ -69,7 +69,7 @@ TEST_CASE("labels that are the features' own pictures stay equal to them, whatev
                                                 translate(0.2, -0.4),    rotate(0.25), sized<Resizing>(4, 4)};
   std::vector<PreprocessingStep> without_contrast = steps;
   without_contrast.erase(without_contrast.begin() + 2);
-  const InputSpec spec = numbers({4, 4, 1}, {4, 4, 1});
+  const OneSpec spec = numbers({4, 4, 1}, {4, 4, 1});
   for (const bool contrast : {false, true}) {
     const Feeder feeder(Dataset(pictures(shape, shape)), contrast ? steps : without_contrast, spec,
                         {.trains = true, .seed = 7});
@@ -77,13 +77,13 @@ TEST_CASE("labels that are the features' own pictures stay equal to them, whatev
     for (std::int64_t epoch = 1; epoch < 6; ++epoch) {
       const std::vector<std::int64_t> rows{2, 0, 1};
       std::vector<float> x(3 * 16), y(3 * 16);
-      feeder.fill(rows, {DType::kFloat32, {3, 4, 4, 1}, reinterpret_cast<std::byte*>(x.data())},
-                  {DType::kFloat32, {3, 4, 4, 1}, reinterpret_cast<std::byte*>(y.data())}, nullptr, epoch);
+      feeder.fill(rows, one_batch({DType::kFloat32, {3, 4, 4, 1}, reinterpret_cast<std::byte*>(x.data())}, {DType::kFloat32, {3, 4, 4, 1}, reinterpret_cast<std::byte*>(y.data())}, nullptr), epoch);
       if (!contrast) CHECK(x == y);
       anything_moved = anything_moved || y[0] != 72;
       std::vector<float> staged_x(3 * 16), staged_y(3 * 16);  // as for a GPU
-      feeder.copy_examples(rows, reinterpret_cast<std::byte*>(staged_x.data()),
-                           reinterpret_cast<std::byte*>(staged_y.data()), epoch);
+      std::byte* const inputs[] = {reinterpret_cast<std::byte*>(staged_x.data())};
+      std::byte* const outputs[] = {reinterpret_cast<std::byte*>(staged_y.data())};
+      feeder.copy_examples(rows, inputs, outputs, epoch);
       CHECK(staged_x == x);
       CHECK(staged_y == y);
     }
@@ -98,8 +98,7 @@ TEST_CASE("classes are those of the nearest pixel, and 0 where a picture is fill
   const std::vector<std::int64_t> rows{2, 1};
   std::vector<float> x(128);
   std::vector<std::int32_t> y(128);
-  feeder.fill(rows, {DType::kFloat32, {2, 8, 8, 1}, reinterpret_cast<std::byte*>(x.data())},
-              {DType::kInt32, {2, 8, 8}, reinterpret_cast<std::byte*>(y.data())}, nullptr, 1);
+  feeder.fill(rows, one_batch({DType::kFloat32, {2, 8, 8, 1}, reinterpret_cast<std::byte*>(x.data())}, {DType::kInt32, {2, 8, 8}, reinterpret_cast<std::byte*>(y.data())}, nullptr), 1);
   const auto count = [&](std::size_t row, std::int32_t label) {
     return std::count(y.begin() + static_cast<std::ptrdiff_t>(row) * 64,
                       y.begin() + static_cast<std::ptrdiff_t>(row + 1) * 64, label);
@@ -115,16 +114,16 @@ TEST_CASE("outside of training labels get the size of their features alone") {
                       classes({2, 2, 3}, {2, 2}), {.trains = false});
   std::vector<float> x(12);
   std::vector<std::int32_t> y(4);
-  feeder.fill(std::vector<std::int64_t>{1}, {DType::kFloat32, {1, 2, 2, 3}, reinterpret_cast<std::byte*>(x.data())},
-              {DType::kInt32, {1, 2, 2}, reinterpret_cast<std::byte*>(y.data())});
+  feeder.fill(std::vector<std::int64_t>{1}, one_batch({DType::kFloat32, {1, 2, 2, 3}, reinterpret_cast<std::byte*>(x.data())}, {DType::kInt32, {1, 2, 2}, reinterpret_cast<std::byte*>(y.data())}));
   CHECK(y == std::vector<std::int32_t>{50, 51, 56, 57});
-  CHECK(feeder.labels().row_shape() == Shape{2, 2, 1});
+  CHECK(feeder.labels(0).row_shape() == Shape{2, 2, 1});
 }
 
 TEST_CASE("which steps labels go through follows from their shape and the model's output") {
   const auto steps_of = [](const std::vector<PreprocessingStep>& steps, const Shape& features, const Shape& labels,
                            const Shape& output) {
-    return names(label_steps(steps, features, labels, numbers({}, output), 0));
+    const ExampleSpec spec = numbers({}, output);
+    return names(label_steps(steps, features, labels, 0, wanted_by(&spec, {})));
   };
   using Names = std::vector<std::string>;
   // No pictures.
@@ -146,8 +145,9 @@ TEST_CASE("which steps labels go through follows from their shape and the model'
 
 TEST_CASE("a step that would move pictures away from their labels is refused") {
   const auto refused = [](const PreprocessingStep& step, const Shape& labels, const Shape& output) {
+    const ExampleSpec spec = numbers({}, output);
     try {
-      label_steps({step}, {28, 28, 1}, labels, numbers({}, output), 0);
+      label_steps({step}, {28, 28, 1}, labels, 0, wanted_by(&spec, {}));
       return std::string();
     } catch (const KeyError& error) {
       return error.message();

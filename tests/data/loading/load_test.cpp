@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "data/files.h"
+#include "data/one_spec.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -19,7 +20,7 @@ Synthetic synthetic(std::int64_t examples) {
   Synthetic source;
   source.examples = examples;
   source.shape.value = {2};
-  source.classes.value = 2;
+  source.only.classes.value = 2;
   return source;
 }
 
@@ -32,9 +33,9 @@ TEST_CASE("the data that comes with the sources is whole") {
   CHECK(splits.train.rows() == 1800);
   CHECK(splits.validation->rows() == 200);
   CHECK(splits.test->rows() == 500);
-  CHECK(splits.train.features().shape == Shape{2000, 28, 28});
-  CHECK(splits.train.features().dtype == DType::kUint8);
-  CHECK(splits.train.labels().span<std::uint8_t>()[0] == 9);  // an ankle boot
+  CHECK(splits.train.features(0).shape == Shape{2000, 28, 28});
+  CHECK(splits.train.features(0).dtype == DType::kUint8);
+  CHECK(splits.train.labels(0).span<std::uint8_t>()[0] == 9);  // an ankle boot
 }
 
 TEST_CASE("a validation fraction is the tail of train and shares its memory") {
@@ -46,7 +47,7 @@ TEST_CASE("a validation fraction is the tail of train and shares its memory") {
   CHECK(splits.train.first_row() == 0);
   CHECK(splits.validation->rows() == 4);
   CHECK(splits.validation->first_row() == 7);
-  CHECK(splits.validation->features().bytes.data() == splits.train.features().bytes.data());
+  CHECK(splits.validation->features(0).bytes.data() == splits.train.features(0).bytes.data());
   CHECK_FALSE(splits.test.has_value());
 }
 
@@ -105,7 +106,8 @@ TEST_CASE("every split of text needs the vocabulary of the training data, which 
 TEST_CASE("a broken split is an error whichever it is") {
   for (const Split split : {Split::kTrain, Split::kValidation, Split::kTest}) {
     DataOptions options;
-    const Npz absent{config::Path{"/absent.npz"}};
+    Npz absent;
+    absent.file = config::Path{"/absent.npz"};
     options.train.value = synthetic(10);
     if (split == Split::kTrain) options.train.value = absent;
     if (split == Split::kValidation) options.validation.value = absent;
@@ -123,28 +125,29 @@ TEST_CASE(
   const std::vector<float> x{0, 1, nan, 3, 4, 5, 6, 7, 8, std::numeric_limits<float>::infinity()};
   const std::vector<std::int32_t> y{0, 1, 0, 2, -1, 1, 0, 1, 0, 1};
   DataOptions options;
-  options.train.value = Npy{config::Path{folder.write("x.npy", npy("<f4", false, "(10, 1)", bytes_of(x)))},
-                            config::Path{folder.write("y.npy", npy("<i4", false, "(10,)", bytes_of(y)))}};
+  Npy files;
+  files.features = config::Path{folder.write("x.npy", npy("<f4", false, "(10, 1)", bytes_of(x)))};
+  files.labels.one = config::Path{folder.write("y.npy", npy("<i4", false, "(10,)", bytes_of(y)))};
+  options.train.value = files;
   options.validation.value = ValidationFraction{0.5};
-  InputSpec spec;
-  spec.classes = 2;
+  const ExampleSpec spec = OneSpec{.classes = 2};
   CHECK(contains(error_text([&] { load(options, 0, &spec); }), "x.npy: row 2 (counting from 0): found nan"));
   options.on_bad_example = OnBadExample::kSkip;
   const Splits splits = load(options, 0, &spec);
   CHECK(splits.train.rows() == 3);  // rows 0, 1, 5 of the file
   CHECK(splits.validation->rows() == 3);
-  const auto features = splits.train.features().span<float>();
+  const auto features = splits.train.features(0).span<float>();
   CHECK(std::vector<float>(features.begin(), features.end()) == std::vector<float>{0, 1, 5, 6, 7, 8});
   REQUIRE(splits.train.left_out() != nullptr);
   CHECK(splits.validation->left_out() == splits.train.left_out());
   CHECK(splits.train.left_out()->rows == std::vector<std::int64_t>{2, 3, 4, 9});
   CHECK(contains(splits.train.left_out()->reasons[1], "y.npy: row 3 (counting from 0): label 2 is not one of the 2"));
-  CHECK(contains(splits.train.features().row_text(2), "row 5 (counting from 0)"));
+  CHECK(contains(splits.train.features(0).row_text(2), "row 5 (counting from 0)"));
 
   options.validation.value = ValidationFraction{.fraction = 0.5, .shuffle = true};
   const Splits drawn = load(options, 0, &spec);
-  const float first = drawn.validation->features().span<float>()[0];
-  CHECK(contains(drawn.validation->features().row_text(0), fmt::format("row {} (counting from 0)", first)));
+  const float first = drawn.validation->features(0).span<float>()[0];
+  CHECK(contains(drawn.validation->features(0).row_text(0), fmt::format("row {} (counting from 0)", first)));
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ Dataset three_files() {
     std::fill_n(features.back().span<float>().begin(), rows, 0.0f);
     std::fill_n(labels.back().span<std::int32_t>().begin(), rows, 0);
   }
-  return Dataset({joined(std::move(features)), joined(std::move(labels))});
+  return Dataset(examples_of(joined(std::move(features)), joined(std::move(labels))));
 }
 
 TEST_CASE("files are dealt to the workers in order, also of a part of their rows") {

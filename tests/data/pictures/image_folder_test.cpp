@@ -11,6 +11,7 @@
 #include "data/files.h"
 #include "data/fingerprint.h"
 #include "data/loading/load.h"
+#include "data/one_spec.h"
 #include "data/pictures/picture.h"
 #include "data/pictures/picture_steps.h"
 #include "data/reading/example_maker.h"
@@ -45,8 +46,8 @@ class Folders {
 };
 
 std::vector<float> pixels(const Dataset& dataset, std::int64_t row) {
-  std::vector<float> elements(static_cast<std::size_t>(dataset.features().row_elements()));
-  dataset.source()->read(dataset.first_row() + row, elements);
+  std::vector<float> elements(static_cast<std::size_t>(dataset.features(0).row_elements()));
+  dataset.source(0)->read(dataset.first_row() + row, elements);
   return elements;
 }
 
@@ -69,31 +70,30 @@ TEST_CASE("a picture folder's classes and files are in bytewise order, and decod
   CHECK(found.classes == std::vector<std::string>{"a", "b"});
   const Dataset dataset(find_pictures(folders.source("set"), {}).examples);
   CHECK(dataset.rows() == 3);
-  CHECK(dataset.features().shape == Shape{3, 13, 18, 3});
-  const auto labels = dataset.labels().span<double>();
+  CHECK(dataset.features(0).shape == Shape{3, 13, 18, 3});
+  const auto labels = dataset.labels(0).span<double>();
   CHECK(std::vector<double>(labels.begin(), labels.end()) == std::vector<double>{0, 1, 1});
-  CHECK(dataset.source()->row_text(1) == folders.path("set/b/10.png"));
+  CHECK(dataset.source(0)->row_text(1) == folders.path("set/b/10.png"));
   const Picture rgb = decode_picture(read_file(kPictures / "rgb.png"), 3, "rgb.png");
   CHECK(pixels(dataset, 2) == std::vector<float>(rgb.pixels.begin(), rgb.pixels.end()));
 
   ImageFolder gray = folders.source("set");
   gray.color = PictureColor::kGray;
   gray.image_size = {4, 6};
-  CHECK(find_pictures(gray, {}).examples.features.shape == Shape{3, 4, 6, 1});
+  CHECK(find_pictures(gray, {}).examples.inputs[0].array.shape == Shape{3, 4, 6, 1});
 }
 
 TEST_CASE("the feeder brings pictures as it brings rows in memory, expected or not, converted") {
   const TwoClasses folders;
   const Dataset dataset(find_pictures(folders.source("set"), {}).examples);
-  const InputSpec spec{{13, 18, 3}, {}, DType::kInt32, 2, false};
-  const Feeder feeder(dataset, {Rescaling{0.5, 1}}, spec, {.ahead = {1 << 20, 2}});
+  const OneSpec spec{{13, 18, 3}, {}, DType::kInt32, 2, false};
+  const Feeder feeder(dataset, {Rescaling{{}, 0.5, 1}}, spec, {.ahead = {1 << 20, 2}});
   CHECK(feeder.reads_ahead());
   const std::vector<std::int64_t> rows{2, 0};
   feeder.expect(rows);
   std::vector<float> features(2 * 13 * 18 * 3);
   std::vector<std::int32_t> labels(2);
-  feeder.fill(rows, {DType::kFloat32, {2, 13, 18, 3}, reinterpret_cast<std::byte*>(features.data())},
-              {DType::kInt32, {2}, reinterpret_cast<std::byte*>(labels.data())});
+  feeder.fill(rows, one_batch({DType::kFloat32, {2, 13, 18, 3}, reinterpret_cast<std::byte*>(features.data())}, {DType::kInt32, {2}, reinterpret_cast<std::byte*>(labels.data())}));
   CHECK(labels == std::vector<std::int32_t>{1, 0});
   const auto last = pixels(dataset, 2), first = pixels(dataset, 0);
   for (std::size_t i = 0; i < last.size(); ++i) {
@@ -113,7 +113,7 @@ TEST_CASE("validation of pictures is drawn by the seed, since files are sorted b
   const Splits splits = load(options, 5, {});
   CHECK(splits.train.rows() == 14);
   CHECK(splits.validation->rows() == 6);
-  const auto labels = splits.validation->labels().span<double>();
+  const auto labels = splits.validation->labels(0).span<double>();
   CHECK(std::count(labels.begin(), labels.end(), 0) > 0);
   CHECK(splits.adapted.classes == std::vector<std::string>{"a", "b"});
   const Picture gray = decode_picture(read_file(kPictures / "gray.png"), 3, "gray.png");
@@ -150,7 +150,7 @@ TEST_CASE("a table of names and labels takes the place of classes' folders") {
   source.labels = config::Path{folders.write("labels.csv", "file,kind\nmore/two.jpg,zebra\none.png,ape\n")};
   const FoundPictures found = find_pictures(source, {});
   CHECK(found.classes == std::vector<std::string>{"ape", "zebra"});
-  CHECK(found.examples.labels.span<double>()[0] == 1);
+  CHECK(found.examples.outputs[0].array.span<double>()[0] == 1);
   source.labels = config::Path{folders.write("labels.csv", "file,kind\nnone.png,ape\n")};
   CHECK(contains(error_text([&] { find_pictures(source, {}); }), "labels.csv:2: there is no picture"));
 }
@@ -172,7 +172,7 @@ TEST_CASE("a table of names without a header keeps its first picture, whatever t
     ImageFolder source = folders.source("set");
     source.labels = config::Path{folders.write("labels.csv", table)};
     const FoundPictures found = find_pictures(source, {});
-    CHECK(found.examples.labels.rows() == 3);
+    CHECK(found.examples.outputs[0].array.rows() == 3);
     CHECK(found.classes == classes);
   }
 }
@@ -211,7 +211,7 @@ TEST_CASE("a crop that is drawn first reads its part of a picture alone, and giv
       source.image_size = {4, 6};  // of some of them
     }
     Examples examples = find_new_pictures(source);
-    std::ranges::fill(examples.labels.span<double>(), 0);
+    std::ranges::fill(examples.outputs[0].array.span<double>(), 0);
     const Dataset dataset(std::move(examples));
     RandomCrop crop;
     crop.height.value = 3;
@@ -219,13 +219,13 @@ TEST_CASE("a crop that is drawn first reads its part of a picture alone, and giv
     for (const std::int64_t padding : {0, 2}) {
       crop.padding = padding;
       const std::vector<PreprocessingStep> steps{crop, RandomFlip{}};
-      const Shape shape = dataset.features().row_shape();
-      const ExampleMaker maker(dataset, steps, 3);
+      const Shape shape = dataset.features(0).row_shape();
+      const ExampleMaker maker(dataset, 0, steps, 3);
       const PictureSteps whole(steps, shape, 3);
       std::vector<float> pixels(static_cast<std::size_t>(shape.elements())), expected(3 * 5 * 3), made(3 * 5 * 3);
       for (std::int64_t row = 0; row < dataset.rows(); ++row) {
         for (std::int64_t epoch = 1; epoch < 6; ++epoch) {
-          dataset.source()->read(row, pixels);
+          dataset.source(0)->read(row, pixels);
           whole.apply(row, epoch, pixels.data(), expected.data());
           maker.make({row, epoch}, made);
           CHECK(made == expected);
@@ -244,8 +244,8 @@ TEST_CASE("labels of pictures are numbers where the loss compares numbers") {
   labels("40.25");
   const FoundPictures found = find_pictures(source, {.are_numbers = true});
   CHECK(found.classes.empty());
-  CHECK(found.examples.labels.span<double>()[0] == 25.5);
-  CHECK(found.examples.labels.span<double>()[1] == 40.25);
+  CHECK(found.examples.outputs[0].array.span<double>()[0] == 25.5);
+  CHECK(found.examples.outputs[0].array.span<double>()[1] == 40.25);
   CHECK(find_pictures(source, {}).classes == std::vector<std::string>{"25.5", "40.25"});
   labels("old");
   const std::string error = error_text([&] { find_pictures(source, {.are_numbers = true}); });

@@ -25,14 +25,14 @@ double apply(const Affine& affine, double x, std::size_t channel = 0) {
 TEST_CASE("no preprocessing leaves features as they are") { CHECK(apply(folded({}), 3.5) == 3.5); }
 
 TEST_CASE("steps are applied in their order") {
-  const Affine affine = folded({Rescaling{2, 1}, normalization(3.0, 4.0), Rescaling{10, 5}});
+  const Affine affine = folded({Rescaling{{}, 2, 1}, normalization(3.0, 4.0), Rescaling{{}, 10, 5}});
   CHECK(apply(affine, 7) == doctest::Approx(((7 * 2 + 1) - 3) / 2.0 * 10 + 5));
-  const Affine other = folded({normalization(3.0, 4.0), Rescaling{2, 1}});
+  const Affine other = folded({normalization(3.0, 4.0), Rescaling{{}, 2, 1}});
   CHECK(apply(other, 7) == doctest::Approx((7 - 3) / 2.0 * 2 + 1));
 }
 
 TEST_CASE("normalization takes numbers per channel, and one number for all") {
-  const Affine affine = folded({Rescaling{0.5, 0}, normalization(std::vector<double>{1, 2, 3}, 4.0)});
+  const Affine affine = folded({Rescaling{{}, 0.5, 0}, normalization(std::vector<double>{1, 2, 3}, 4.0)});
   REQUIRE(affine.channels() == 3);
   CHECK(apply(affine, 8, 0) == doctest::Approx((4 - 1) / 2.0));
   CHECK(apply(affine, 8, 2) == doctest::Approx((4 - 3) / 2.0));
@@ -46,7 +46,7 @@ TEST_CASE("a mean much larger than the deviation is subtracted first") {
 
 TEST_CASE("a variance of zero and a scale of zero give finite numbers") {
   CHECK(std::isfinite(apply(folded({normalization(1.0, 0.0)}), 1)));
-  CHECK(apply(folded({Rescaling{0, 5}, normalization(3.0, 4.0)}), 123) == doctest::Approx(1));
+  CHECK(apply(folded({Rescaling{{}, 0, 5}, normalization(3.0, 4.0)}), 123) == doctest::Approx(1));
 }
 
 TEST_CASE("steps with different numbers of channels are refused") {

@@ -7,6 +7,7 @@
 #include <future>
 
 #include "data/feeding/feeder.h"
+#include "data/one_spec.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -35,11 +36,13 @@ Dataset pictures(const std::shared_future<void>& opens) {
   features.origin = "pictures";
   Array labels(DType::kInt32, {4}, "labels");
   std::ranges::fill(labels.span<std::int32_t>(), 0);
-  return Dataset({std::move(features), std::move(labels), {}, std::make_shared<HangingDisk>(opens)});
+  Examples examples = examples_of(std::move(features), std::move(labels));
+  examples.inputs.front().source = std::make_shared<HangingDisk>(opens);
+  return Dataset(std::move(examples));
 }
 
 void fill(const Dataset& dataset, StallWatch* watch, const std::vector<std::int64_t>& rows) {
-  const InputSpec spec{.features = {2, 2, 1}, .labels = {}, .labels_dtype = DType::kInt32, .classes = 1};
+  const OneSpec spec{.features = {2, 2, 1}, .labels = {}, .labels_dtype = DType::kInt32, .classes = 1};
   FeederOptions options;
   options.watch = watch;
   const std::vector<PreprocessingStep> none;
@@ -47,8 +50,7 @@ void fill(const Dataset& dataset, StallWatch* watch, const std::vector<std::int6
   const auto count = static_cast<std::int64_t>(rows.size());
   std::vector<float> x(rows.size() * 4);
   std::vector<std::int32_t> y(rows.size());
-  feeder.fill(rows, {DType::kFloat32, {count, 2, 2, 1}, reinterpret_cast<std::byte*>(x.data())},
-              {DType::kInt32, {count}, reinterpret_cast<std::byte*>(y.data())});
+  feeder.fill(rows, one_batch({DType::kFloat32, {count, 2, 2, 1}, reinterpret_cast<std::byte*>(x.data())}, {DType::kInt32, {count}, reinterpret_cast<std::byte*>(y.data())}));
 }
 
 TEST_CASE("a file that is not read in time is named, from another thread than the one that waits") {

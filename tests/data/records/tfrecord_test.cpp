@@ -35,24 +35,25 @@ std::vector<double> numbers(const Array& array) {
 
 TEST_CASE("features of bytes, floats and integers are read, file after file, gzip or not") {
   const Examples raw = read(records({{"raw", {{2, 3}, {}}}}));
-  CHECK(raw.features.shape == Shape{5, 2, 3});
-  CHECK(raw.features.dtype == DType::kUint8);
-  CHECK(raw.features.span<std::uint8_t>()[4 * 6 + 5] == 9);
-  CHECK(raw.labels.shape == Shape{5});
-  CHECK(numbers<std::int64_t>(raw.labels) == std::vector<double>{0, 1, 2, 0, 1});
-  CHECK(raw.features.row_text(3) == kFolder + "/b.tfrecord.gz: row 0 (counting from 0)");
+  CHECK(raw.inputs[0].array.shape == Shape{5, 2, 3});
+  CHECK(raw.inputs[0].array.dtype == DType::kUint8);
+  CHECK(raw.inputs[0].array.span<std::uint8_t>()[4 * 6 + 5] == 9);
+  CHECK(raw.outputs[0].array.shape == Shape{5});
+  CHECK(numbers<std::int64_t>(raw.outputs[0].array) == std::vector<double>{0, 1, 2, 0, 1});
+  CHECK(raw.inputs[0].array.row_text(3) == kFolder + "/b.tfrecord.gz: row 0 (counting from 0)");
 
   const std::vector<double> halves{0, 0, 0, 1, -1, 0.5, 2, -2, 1, 3, -3, 1.5, 4, -4, 2};
-  CHECK(numbers<float>(read(records({{"floats", {{3}, {}}}})).features) == halves);
-  CHECK(numbers<float>(read(records({{"raw32", {{3}, DType::kFloat32}}})).features) == halves);
+  CHECK(numbers<float>(read(records({{"floats", {{3}, {}}}})).inputs[0].array) == halves);
+  CHECK(numbers<float>(read(records({{"raw32", {{3}, DType::kFloat32}}})).inputs[0].array) == halves);
   const Examples integers = read(with_labels(records({{"integers", {{2}, {}}}}), "floats"));
-  CHECK(numbers<std::int64_t>(integers.features) == std::vector<double>{0, 0, 1, -1, 2, -2, 3, -3, 4, -4});
-  CHECK(numbers<float>(integers.labels) == halves);
-  CHECK(integers.labels.shape == Shape{5, 3});
+  CHECK(numbers<std::int64_t>(integers.inputs[0].array) == std::vector<double>{0, 0, 1, -1, 2, -2, 3, -3, 4, -4});
+  CHECK(numbers<float>(integers.outputs[0].array) == halves);
+  CHECK(integers.outputs[0].array.shape == Shape{5, 3});
 }
 
 TEST_CASE("several features are put side by side as they are listed") {
-  const Array features = read(records({{"integers", {{2}, {}}}, {"floats", {{3}, {}}}}, "a.tfrecord")).features;
+  const Examples examples = read(records({{"integers", {{2}, {}}}, {"floats", {{3}, {}}}}, "a.tfrecord"));
+  const Array& features = examples.inputs[0].array;
   CHECK(features.shape == Shape{3, 5});
   CHECK(numbers<float>(features) == std::vector<double>{0, 0, 0, 0, 0, 1, -1, 1, -1, 0.5, 2, -2, 2, -2, 1});
 }
@@ -62,22 +63,22 @@ TEST_CASE("encoded pictures are decoded when they are asked for, from plain and 
   source.image = "picture";
   source.color = PictureColor::kGray;
   const Examples examples = read(source);
-  CHECK(examples.features.shape == Shape{5, 2, 3, 1});
-  REQUIRE(examples.source != nullptr);
+  CHECK(examples.inputs[0].array.shape == Shape{5, 2, 3, 1});
+  REQUIRE(examples.inputs[0].source != nullptr);
   for (std::int64_t row = 0; row < 5; ++row) {
     std::vector<float> pixels(6);
-    examples.source->read(row, pixels);
+    examples.inputs[0].source->read(row, pixels);
     CHECK(pixels == std::vector<float>(6, static_cast<float>(40 * row)));
   }
-  CHECK(examples.source->row_text(3) == kFolder + "/b.tfrecord.gz: record 0 (counting from 0)");
+  CHECK(examples.inputs[0].source->row_text(3) == kFolder + "/b.tfrecord.gz: record 0 (counting from 0)");
   source.image_size = {4, 4};
-  CHECK(read(source).features.shape == Shape{5, 4, 4, 1});
+  CHECK(read(source).inputs[0].array.shape == Shape{5, 4, 4, 1});
 }
 
 TEST_CASE("new data need no labels") {
   const Examples examples = read_without_labels(with_labels(records({{"floats", {{3}, {}}}}), "none"));
-  CHECK(examples.features.shape == Shape{5, 3});
-  CHECK(examples.labels.rows() == 5);
+  CHECK(examples.inputs[0].array.shape == Shape{5, 3});
+  CHECK(examples.outputs[0].array.rows() == 5);
 }
 
 TEST_CASE("what a record lacks or has otherwise is told with file, record and remedy") {
@@ -155,10 +156,10 @@ TEST_CASE("bad records are left out where they are gathered, and the others are 
   CHECK(contains(error_text([&] { read(source); }), "a: record 0 (counting from 0) has 3 bytes' numbers"));
   BadExamples bad(OnBadExample::kSkip);
   const Examples examples = read(source, &bad);
-  CHECK(numbers<std::uint8_t>(examples.features) == std::vector<double>{'a', 'b', 'e', 'f', 'g', 'h'});
-  CHECK(numbers<std::int64_t>(examples.labels) == std::vector<double>{2, 3, 4});
-  CHECK(examples.features.row_text(1) == first + ": row 4 (counting from 0)");
-  CHECK(examples.features.row_text(2) == second + ": row 1 (counting from 0)");
+  CHECK(numbers<std::uint8_t>(examples.inputs[0].array) == std::vector<double>{'a', 'b', 'e', 'f', 'g', 'h'});
+  CHECK(numbers<std::int64_t>(examples.outputs[0].array) == std::vector<double>{2, 3, 4});
+  CHECK(examples.inputs[0].array.row_text(1) == first + ": row 4 (counting from 0)");
+  CHECK(examples.inputs[0].array.row_text(2) == second + ": row 1 (counting from 0)");
   const LeftOut left = std::move(bad).left_out(3, "records");
   CHECK(left.rows == std::vector<std::int64_t>{0, 2, 3, 5});
   CHECK(left.examples == 7);

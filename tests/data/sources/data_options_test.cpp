@@ -5,6 +5,7 @@
 #include "config/document.h"
 #include "data/files.h"
 #include "data/loading/model_fit.h"
+#include "data/one_spec.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -31,7 +32,7 @@ struct Configuration {
 std::string errors_of(const std::string& text) { return Configuration(text).text(); }
 
 // What `check_fit` adds to an otherwise right configuration.
-std::string mismatch_of(const std::string& text, const InputSpec& spec) {
+std::string mismatch_of(const std::string& text, const OneSpec& spec) {
   Configuration configuration(text);
   CHECK(configuration.text() == "");
   check_fit(
@@ -62,7 +63,7 @@ TEST_CASE("every data format is read from the configuration") {
   CHECK(std::get<std::vector<CsvColumn>>(csv.labels) ==
         std::vector<CsvColumn>{std::string("species"), std::int64_t{3}});
   CHECK(options.preprocessing.size() == 3);
-  CHECK(find_one_hot(options.preprocessing)->depth.value == 10);
+  CHECK(find_one_hot(options.preprocessing, "")->depth.value == 10);
 
   const Configuration others(
       "  train: {format: npz, file: /a.npz, features: images}\n"
@@ -70,8 +71,8 @@ TEST_CASE("every data format is read from the configuration") {
       "  test: {format: csv, file: /b.csv, labels: 3}\n");
   CHECK(others.text() == "");
   CHECK(std::get<Npz>(others.options.train.value).features == "images");
-  CHECK(std::get<Npz>(others.options.train.value).labels == "y");
-  CHECK(std::get<config::Path>(std::get<Npy>(*others.options.validation.value).labels).text == "/y.npy");
+  CHECK(std::get<Npz>(others.options.train.value).labels.one == "y");
+  CHECK(std::get<config::Path>(*std::get<Npy>(*others.options.validation.value).labels.one).text == "/y.npy");
   CHECK(std::get<std::int64_t>(std::get<Csv>(*others.options.test.value).labels) == 3);
 }
 
@@ -81,14 +82,14 @@ TEST_CASE("inline data becomes arrays: features float32, whole labels int64, oth
       "  test: {format: inline, features: [1, 2], labels: [[1], [0.5]]}\n");
   CHECK(configuration.text() == "");
   const Examples train = read(std::get<Inline>(configuration.options.train.value));
-  CHECK(train.features.shape == Shape{2, 2});
-  CHECK(train.features.span<float>()[1] == 2.5f);
-  CHECK(train.labels.span<std::int64_t>()[0] == 1);
-  CHECK(train.labels.origin == "data.train.labels");
+  CHECK(train.inputs[0].array.shape == Shape{2, 2});
+  CHECK(train.inputs[0].array.span<float>()[1] == 2.5f);
+  CHECK(train.outputs[0].array.span<std::int64_t>()[0] == 1);
+  CHECK(train.outputs[0].array.origin == "data.train.labels");
   const Examples test = read(std::get<Inline>(*configuration.options.test.value));
-  CHECK(test.features.shape == Shape{2});
-  CHECK(test.labels.shape == Shape{2, 1});
-  CHECK(test.labels.span<double>()[1] == 0.5);
+  CHECK(test.inputs[0].array.shape == Shape{2});
+  CHECK(test.outputs[0].array.shape == Shape{2, 1});
+  CHECK(test.outputs[0].array.span<double>()[1] == 0.5);
 }
 
 TEST_CASE("inline data of uneven shape or without numbers is a configuration error at its place") {
@@ -146,8 +147,8 @@ TEST_CASE("what is wrong in the section data is told by its key") {
 }
 
 TEST_CASE("what the configuration alone shows not to fit the model is told at its place") {
-  const InputSpec classes{.features = {3}, .labels = {}, .labels_dtype = DType::kInt32, .classes = 2};
-  const InputSpec vectors{.features = {3}, .labels = {2}};
+  const OneSpec classes{.features = {3}, .labels = {}, .labels_dtype = DType::kInt32, .classes = 2};
+  const OneSpec vectors{.features = {3}, .labels = {2}};
   CHECK(mismatch_of(kTrain, classes) == "");
   CHECK(mismatch_of(kTrain + "  preprocessing: [{one_hot: {depth: 2}}]\n", vectors) == "");
   CHECK(contains(mismatch_of(kTrain + "  preprocessing: [{one_hot: {depth: 3}}]\n", vectors),
@@ -166,11 +167,11 @@ TEST_CASE("what the configuration alone shows not to fit the model is told at it
 }
 
 TEST_CASE("inline data that does not fit the model is told at its row") {
-  const auto mismatch = [](const std::string& labels, const InputSpec& spec) {
+  const auto mismatch = [](const std::string& labels, const OneSpec& spec) {
     return mismatch_of("  train:\n    format: inline\n    features: [[1, 2], [3, 4]]\n    labels: " + labels + "\n",
                        spec);
   };
-  const InputSpec classes{.features = {2}, .labels = {}, .labels_dtype = DType::kInt32, .classes = 2};
+  const OneSpec classes{.features = {2}, .labels = {}, .labels_dtype = DType::kInt32, .classes = 2};
   CHECK(mismatch("[0, 1]", classes) == "");
   CHECK(contains(mismatch("[0, 2]", classes),
                  "a.yaml:6:17: data.train.labels[1]: label 2 is not one of the 2 classes 0 to 1"));
@@ -194,7 +195,7 @@ TEST_CASE("the resolved section reads back as the same") {
   Root again = config::read<Root>(document, errors);
   CHECK(errors.empty());
   CHECK(config::show(again, document) == shown);
-  CHECK(read(std::get<Inline>(again.data.train.value)).features.span<float>()[1] == 2.5f);
+  CHECK(read(std::get<Inline>(again.data.train.value)).inputs[0].array.span<float>()[1] == 2.5f);
 }
 
 TEST_CASE("steps on pictures are read with Keras's names, and what is wrong in them is told by its key") {
@@ -233,7 +234,7 @@ TEST_CASE("steps on pictures are read with Keras's names, and what is wrong in t
 
 TEST_CASE("shapes go through the steps on pictures, and what does not fit is told at the step") {
   const std::string pictures = "  train: {format: synthetic, examples: 10, shape: [8, 9, 3], classes: 2}\n";
-  const InputSpec spec{.features = {4, 5, 3}, .labels = {}, .labels_dtype = DType::kInt32, .classes = 2};
+  const OneSpec spec{.features = {4, 5, 3}, .labels = {}, .labels_dtype = DType::kInt32, .classes = 2};
   CHECK(mismatch_of(pictures + "  preprocessing:\n    - resizing: {height: 4, width: 5}\n    - random_flip\n", spec) ==
         "");
   CHECK(contains(

@@ -38,15 +38,15 @@ class Reader {
 };
 
 std::vector<float> features(const Examples& examples) {
-  return with_element_type(examples.features.dtype, [&](auto* type) {
-    const auto span = examples.features.span<std::remove_pointer_t<decltype(type)>>();
+  return with_element_type(examples.inputs[0].array.dtype, [&](auto* type) {
+    const auto span = examples.inputs[0].array.span<std::remove_pointer_t<decltype(type)>>();
     std::vector<float> floats;
     for (const auto value : span) floats.push_back(static_cast<float>(value));
     return floats;
   });
 }
 std::vector<double> labels(const Examples& examples) {
-  const auto span = examples.labels.span<double>();
+  const auto span = examples.outputs[0].array.span<double>();
   return {span.begin(), span.end()};
 }
 
@@ -55,8 +55,8 @@ const std::string kName = "species";
 TEST_CASE("csv columns that are no label are the features, in file order") {
   const Reader read;
   const Examples examples = read("width,species,height\n1,0,2.5\n-3e2,1,.5\n", kName);
-  CHECK(examples.features.shape == Shape{2, 2});
-  CHECK(examples.labels.shape == Shape{2});
+  CHECK(examples.inputs[0].array.shape == Shape{2, 2});
+  CHECK(examples.outputs[0].array.shape == Shape{2});
   CHECK(features(examples) == std::vector<float>{1, 2.5f, -300, 0.5f});
   CHECK(labels(examples) == std::vector<double>{0, 1});
 }
@@ -64,7 +64,7 @@ TEST_CASE("csv columns that are no label are the features, in file order") {
 TEST_CASE("csv labels may be several columns, by name and by number, in the order asked for") {
   const Reader read;
   const Examples examples = read("a,b,c\n1,2,3\n4,5,6\n", std::vector<CsvColumn>{std::string("c"), std::int64_t{0}});
-  CHECK(examples.labels.shape == Shape{2, 2});
+  CHECK(examples.outputs[0].array.shape == Shape{2, 2});
   CHECK(labels(examples) == std::vector<double>{3, 1, 6, 4});
   CHECK(features(examples) == std::vector<float>{2, 5});
 }
@@ -81,9 +81,9 @@ TEST_CASE("csv is read with quotes, CRLF, spaces, blank lines, a byte order mark
 
 TEST_CASE("a first line without any number is a header unless said otherwise") {
   const Reader read;
-  CHECK(read("a,b\n1,2\n", std::int64_t{1}).features.rows() == 1);
-  CHECK(read("1,2\n3,4\n", std::int64_t{1}).features.rows() == 2);
-  CHECK(read("0,1\n3,4\n", std::int64_t{1}, true).features.rows() == 1);
+  CHECK(read("a,b\n1,2\n", std::int64_t{1}).inputs[0].array.rows() == 1);
+  CHECK(read("1,2\n3,4\n", std::int64_t{1}).inputs[0].array.rows() == 2);
+  CHECK(read("0,1\n3,4\n", std::int64_t{1}, true).inputs[0].array.rows() == 1);
   CHECK(labels(read("0,1\n3,4\n", std::string("1"))) == std::vector<double>{4});
   CHECK(contains(read.error("a,1\n3,4\n", std::int64_t{1}), "header: true"));
   CHECK(contains(read.error("a,b\n3,4\n", std::int64_t{1}, false), ":1: row 0 (counting from 0), column 0"));
@@ -93,11 +93,11 @@ TEST_CASE("csv numbers keep their precision, and are float32 where that holds al
   const Reader read;
   const Examples examples =
       read("0.1,16777217,123456789,1e-60,-0,1E+3,3.4028234e38,1e-400,0\n", std::int64_t{8}, false);
-  REQUIRE(examples.features.dtype == DType::kFloat64);
-  CHECK(std::ranges::equal(examples.features.span<double>(),
+  REQUIRE(examples.inputs[0].array.dtype == DType::kFloat64);
+  CHECK(std::ranges::equal(examples.inputs[0].array.span<double>(),
                            std::vector<double>{0.1, 16777217, 123456789, 1e-60, -0.0, 1000, 3.4028234e38, 0}));
   CHECK(features(examples)[0] == 0.1f);
-  CHECK(read("0.5,3,-7,0\n", std::int64_t{3}, false).features.dtype == DType::kFloat32);
+  CHECK(read("0.5,3,-7,0\n", std::int64_t{3}, false).inputs[0].array.dtype == DType::kFloat32);
 }
 
 TEST_CASE("wrong csv cells are refused with line, row and column") {
@@ -153,8 +153,8 @@ TEST_CASE("a short file with many columns and lines claims little memory") {
 
 TEST_CASE("a wrong label is told with its line where rows are lines") {
   const Reader read;
-  CHECK(read("x,y\n1,2\n3,4\n", std::int64_t{1}).labels.row_text(1) == read.path() + ":3: row 1 (counting from 0)");
-  CHECK(read("x,y\n1,2\n\n3,4\n", std::int64_t{1}).labels.row_text(1) == read.path() + ": row 1 (counting from 0)");
+  CHECK(read("x,y\n1,2\n3,4\n", std::int64_t{1}).outputs[0].array.row_text(1) == read.path() + ":3: row 1 (counting from 0)");
+  CHECK(read("x,y\n1,2\n\n3,4\n", std::int64_t{1}).outputs[0].array.row_text(1) == read.path() + ": row 1 (counting from 0)");
 }
 
 TEST_CASE("decimal commas are told as what they are, among features and labels") {

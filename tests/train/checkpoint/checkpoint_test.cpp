@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 StepSums sums_of(double loss, double metric) {
-  StepSums sums(1);
+  StepSums sums(1, 1);
   sums.loss = loss;
   sums.metrics[0] = metric;
   sums.examples = 40;

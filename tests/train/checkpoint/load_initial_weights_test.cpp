@@ -26,19 +26,19 @@ double largest_error(const std::string& golden) {
   const auto outputs = expected["outputs"].get<std::vector<std::vector<double>>>();
   const CheckedConfiguration checked = check_configuration(kGoldens + golden + "/config.yaml", {}, no_environment);
   const auto rows = static_cast<std::int64_t>(inputs.size());
-  data::Array features(DType::kFloat32, checked.input.features.with_rows(rows), "inputs");
-  data::Array labels(DType::kInt32, checked.input.labels.with_rows(rows), "labels");
+  data::Array features(DType::kFloat32, checked.examples.inputs[0].shape.with_rows(rows), "inputs");
+  data::Array labels(DType::kInt32, checked.examples.labels[0].shape.with_rows(rows), "labels");
   std::ranges::fill(labels.span<std::int32_t>(), 0);
   auto to = features.span<float>().begin();
   for (const auto& row : inputs) to = std::ranges::copy(row, to).out;
-  const Run run = run_to_predict(checked, data::Dataset({std::move(features), std::move(labels)}), {});
+  const Run run = run_to_predict(checked, data::Dataset(data::examples_of(std::move(features), std::move(labels))), {});
   set_first_values(checked, run.strategy->variables());
   run.strategy->variables_changed();
   double error = 0;
-  predict_all(run, [&](std::int64_t row, const ExampleOutput& found) {
+  predict_all(run, [&](std::int64_t row, std::span<const ExampleOutput> found) {
     const std::vector<double>& expected_of_row = outputs[static_cast<std::size_t>(row)];
     for (std::size_t i = 0; i < expected_of_row.size(); ++i) {
-      error = std::max(error, std::abs(static_cast<double>(found.values[i]) - expected_of_row[i]));
+      error = std::max(error, std::abs(static_cast<double>(found[0].values[i]) - expected_of_row[i]));
     }
   });
   return error;

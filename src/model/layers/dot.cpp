@@ -1,0 +1,70 @@
+#include "model/layers/dot.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "base/error.h"
+#include "graph/ops/arrange.h"
+#include "graph/ops/combine.h"
+#include "graph/ops/elementwise.h"
+#include "model/axes.h"
+
+namespace mirrortrain::layers {
+namespace {
+
+/// An input with the axis of the products last, and its other axes.
+struct Operand {
+  ValueId value = kNoValue;
+  std::vector<std::int64_t> others;
+  std::int64_t length = 0;
+
+  Operand(LayerBuilder& builder, ValueId input, std::int64_t axis) : value(input) {
+    const Shape shape = builder.shape(input);
+    const auto of_example = axis_of_example(axis, shape.rank());
+    if (!of_example) {
+      throw WrongRank(fmt::format("expected an axis from 1 to {0}, or from -{0} to -1, of the shape {1}, found {2}",
+                                  shape.rank(), builder.described(input), axis));
+    }
+    length = shape[*of_example];
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < shape.rank(); ++i) {
+      if (i == *of_example) continue;
+      order.push_back(i);
+      others.push_back(shape[i]);
+    }
+    order.push_back(*of_example);
+    if (*of_example + 1 != shape.rank()) value = builder.apply(ops::Transpose(order), {value});
+  }
+  std::int64_t rows() const { return Shape(others).elements(); }
+};
+
+}  // namespace
+
+config::Section<Dot> Dot::section() {
+  return config::Section<Dot>("The dot products of two inputs along an axis of each.")
+      .key("axes", &Dot::axes,
+           "The axis of both inputs, or one of each, along which products are added; 0 is the batch, -1 the last axis.",
+           config::required, config::scalar_fills)
+      .include<LayerCommon>();
+}
+
+ValueId Dot::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  const Operand a(builder, sources[0], axes[0]), b(builder, sources[1], axes[1]);
+  if (a.length != b.length) {
+    throw Error(fmt::format("expected axes of one length, found {} of {} and {} of {}", a.length,
+                            builder.described(sources[0]), b.length, builder.described(sources[1])));
+  }
+  const ValueId products = builder.apply(
+      ops::Combine(ops::CombineKind::kMultiply),
+      {builder.apply(ops::Reshape(Shape{a.rows(), 1, a.length}), {a.value}),
+       builder.apply(ops::Reshape(Shape{1, b.rows(), b.length}), {b.value})});
+  constexpr bool kPerRow = true;
+  const ValueId sums = builder.apply(ops::SumTo(Shape{a.rows(), b.rows(), 1}, kPerRow), {products});
+  std::vector<std::int64_t> shape = a.others;
+  shape.insert(shape.end(), b.others.begin(), b.others.end());
+  if (shape.empty()) shape.push_back(1);
+  return builder.apply(ops::Reshape(Shape(shape)), {sums});
+}
+
+}  // namespace mirrortrain::layers

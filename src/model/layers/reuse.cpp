@@ -1,0 +1,18 @@
+#include "model/layers/reuse.h"
+
+#include <stdexcept>
+
+namespace mirrortrain::layers {
+
+config::Section<Reuse> Reuse::section() {
+  return config::Section<Reuse>(
+             "Calls an earlier layer, or a use of a block, once more, with the same weights, on other inputs.")
+      .key("layer", &Reuse::layer, "Name of the layer, or of the use of a block.", config::required, config::non_empty)
+      .include<LayerConnections>();
+}
+
+ValueId Reuse::build(LayerBuilder&, std::span<const ValueId>) const {
+  throw std::logic_error("a reuse is built as the layer that it names");
+}
+
+}  // namespace mirrortrain::layers

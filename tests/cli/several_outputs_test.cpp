@@ -1,0 +1,182 @@
+// Configurations with several inputs and outputs: what a user reads of them, and what mistakes are answered.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "cli/program.h"
+#include "error_text.h"
+
+namespace mirrortrain::testing {
+namespace {
+
+const std::string kConfig = R"(data:
+  global_batch_size: 16
+  train:
+    format: synthetic
+    examples: 80
+    inputs: {user: {shape: [], below: 10}, context: {shape: [4]}}
+    labels: {rating: {label_shape: [1]}, clicked: {classes: 2}}
+  validation: {fraction: 0.25}
+model:
+  inputs: {user: {shape: []}, context: {shape: [4]}}
+  layers:
+    - embedding: {input_dim: 10, output_dim: 4, inputs: [user], name: users}
+    - dense: {units: 4, activation: relu, inputs: [context], name: tower}
+    - concatenate: {inputs: [users, tower], name: all}
+    - dense: {units: 1, inputs: [all], name: rating}
+    - dense: {units: 1, inputs: [all], name: clicked}
+  outputs: [rating, clicked]
+loss:
+  rating: mean_squared_error
+  clicked: {type: binary_crossentropy, from_logits: true, weight: 0.2}
+metrics: {rating: [mean_absolute_error], clicked: [accuracy, auc]}
+optimizer: {type: adam, learning_rate: 0.01}
+training: {epochs: 2}
+callbacks:
+  - early_stopping: {metric: clicked_auc, mode: max, patience: 5}
+)";
+
+std::string with(const std::string& from, const std::string& to) {
+  std::string text = kConfig;
+  const std::size_t at = text.find(from);
+  REQUIRE_MESSAGE(at != std::string::npos, from);
+  return text.replace(at, from.size(), to);
+}
+
+TEST_CASE("events, evaluations and predictions name the outputs") {
+  const TemporaryFolder folder;
+  write_file(folder / "a.yaml", kConfig);
+  REQUIRE(run_program(folder, "fit a.yaml --run-dir run").exit_code == 0);
+  const auto events = events_of(folder / "run/metrics.jsonl");
+  const auto epoch = std::ranges::find_if(events, [](const auto& event) { return event.at("event") == "epoch"; });
+  REQUIRE(epoch != events.end());
+  for (const auto& metrics : {epoch->at("metrics"), epoch->at("validation").at("metrics")}) {
+    CHECK(metrics.size() == 5);
+    for (const char* name : {"rating_loss", "rating_mean_absolute_error", "clicked_loss", "clicked_accuracy",
+                             "clicked_auc"}) {
+      CHECK_MESSAGE(metrics.contains(name), name);
+    }
+  }
+  // What was resolved is a configuration.
+  CHECK(run_program(folder, "config check run/config.yaml").exit_code == 0);
+
+  const auto evaluated = nlohmann::json::parse(run_program(folder, "eval run --split validation --json -").out);
+  CHECK(evaluated.at("outputs").size() == 1);
+  CHECK(evaluated.at("outputs").at("clicked").at("confusion_matrix").size() == 2);
+  CHECK(evaluated.at("metrics").at("rating_loss").get<double>() +
+            0.2 * evaluated.at("metrics").at("clicked_loss").get<double>() ==
+        doctest::Approx(evaluated.at("loss").get<double>()));
+
+  const std::string csv = run_program(folder, "predict run --split validation").out;
+  CHECK(csv.starts_with("index,rating,clicked\n0,"));
+  REQUIRE(run_program(folder, "predict run --split validation --probabilities -o p.jsonl").exit_code == 0);
+  const auto line = events_of(folder / "p.jsonl").front();
+  CHECK(line.at("rating").is_number());
+  CHECK(line.at("clicked_probabilities").size() == 2);
+  const Outcome npy = run_program(folder, "predict run --split validation -o p.npy");
+  CHECK(npy.exit_code == 2);
+  CHECK(contains(npy.err, "the model has 2 outputs"));
+
+  REQUIRE(run_program(folder, "report run").exit_code == 0);
+  CHECK(contains(read_text_file(folder / "run/report.html"), "Classes of clicked"));
+  CHECK(run_program(folder, "verify a.yaml").exit_code == 0);
+}
+
+TEST_CASE("a run of several outputs that was stopped goes on to the same bits") {
+  const TemporaryFolder folder;
+  write_file(folder / "a.yaml", kConfig);
+  REQUIRE(run_program(folder, "fit a.yaml --run-dir whole --set training.epochs=4").exit_code == 0);
+  REQUIRE(run_program(folder, "fit a.yaml --run-dir cut --set training.epochs=4 --set training.steps=5").exit_code == 0);
+  REQUIRE(run_program(folder, "fit a.yaml --run-dir cut --resume --set training.epochs=4 --set training.steps=null")
+              .exit_code == 0);
+  CHECK(read_text_file(folder / "cut/model.safetensors") == read_text_file(folder / "whole/model.safetensors"));
+  const auto last_epoch = [&](const char* run) {
+    const auto events = events_of(folder / run / "metrics.jsonl");
+    return std::find_if(events.rbegin(), events.rend(), [](const auto& one) { return one.at("event") == "epoch"; })
+        ->at("metrics");
+  };
+  CHECK(last_epoch("cut") == last_epoch("whole"));
+}
+
+TEST_CASE("mistakes with several inputs and outputs are answered at their place") {
+  struct Row {
+    std::string from, to, answer;
+  };
+  const Row rows[] = {
+      {"inputs: [user], name", "inputs: [usr], name",
+       "a.yaml:12:58: model.layers[0].embedding.inputs[0]: no earlier layer and no input of the model is named 'usr'; "
+       "did you mean 'user'?"},
+      {"inputs: [context], name: tower", "inputs: [input], name: tower", "the model has several inputs: name one of "},
+      {"outputs: [rating, clicked]", "outputs: [rating, cliked]",
+       "model.outputs[1]: no layer is named 'cliked'; did you mean 'clicked'?"},
+      {"outputs: [rating, clicked]", "outputs: [rating, rating]", "the output 'rating' is listed twice"},
+      {"outputs: [rating, clicked]", "outputs: [rating, user]", "'user' is an input of the model"},
+      {"  rating: mean_squared_error\n", "", "the output 'rating' has no loss; give it one, or leave it out of "},
+      {"  rating: mean_squared_error\n", "  ratings: mean_squared_error\n",
+       "loss.ratings: no output of the model is named 'ratings'; did you mean 'rating'?"},
+      {"metrics: {rating: [mean_absolute_error], clicked: [accuracy, auc]}", "metrics: [accuracy]",
+       "expected metrics by output, as the model has several"},
+      {"metrics: {rating:", "metrics: {raing:", "metrics.raing: no output of the model is named 'raing'"},
+      {"context: {shape: [4]}}\n  layers", "context: {shape: [4]}, other: {shape: [2]}}\n  layers",
+       "model.inputs.other.shape: no layer that an output depends on reads the input 'other'"},
+      {"context: {shape: [4]}}\n    labels", "kontext: {shape: [4]}}\n    labels",
+       "data.train.inputs.kontext: the model has no input 'kontext'; did you mean 'context'?"},
+      {"user: {shape: [], below: 10}, context: {shape: [4]}}\n    labels", "user: {shape: [], below: 10}}\n    labels",
+       "data.train.inputs: the model's input 'context' is missing"},
+      {"labels: {rating: {label_shape: [1]}, clicked: {classes: 2}}", "label_shape: [1]",
+       "expected labels by name, as the model has several outputs: labels: {rating: ..., clicked: ...}"},
+      {"clicked: {classes: 2}}", "clicked: {label_shape: [3]}}",
+       "one label has the shape [3], but the output 'clicked' and its loss take [1]"},
+      {"context: {shape: [4]}}\n    labels", "context: {shape: [5]}}\n    labels",
+       "one example has the shape [5], but model.inputs.context.shape is [4]"},
+      {"below: 10", "below: 11", "numbers below 11, but the model's embedding looks up those below 10"},
+      {"  validation: {fraction: 0.25}\n",
+       "  validation: {fraction: 0.25}\n  preprocessing: [normalization: {adapt: true}]\n",
+       "the model has several inputs: add input: with one of user, context"},
+      {"  validation: {fraction: 0.25}\n",
+       "  validation: {fraction: 0.25}\n  preprocessing: [rescaling: {scale: 2, input: contxt}]\n",
+       "the model has no input 'contxt'; did you mean 'context'?"},
+      {"  validation: {fraction: 0.25}\n",
+       "  validation: {fraction: 0.25}\n  preprocessing: [rescaling: {scale: 2, input: user}]\n",
+       "rescaling changes the numbers that the model's embedding looks up"},
+      {"name: tower}", "name: user}", "'user' is an input of the model; choose another name"},
+      {"inputs: [all], name: clicked}", "inputs: [all], name: clicked}\n    - reuse: {layer: towr, inputs: [context]}",
+       "no earlier layer or use of a block is named 'towr'; did you mean 'tower'?"},
+      {"    - concatenate:", "    - reuse: {layer: tower, inputs: [users]}\n    - concatenate:",
+       "no layer and no output uses the output of 'reuse'"},
+      {"inputs: [users, tower], name: all}",
+       "inputs: [users, tower, again], name: all}\n    - reuse: {layer: all, inputs: [users, tower], name: again}",
+       "no earlier layer and no input of the model is named 'again'"},
+      {"model:\n  inputs:", "model:\n  input_shape: [4]\n  inputs:", "input_shape and inputs exclude each other"},
+      {"metric: clicked_auc", "metric: auc", "expected loss or one of the run's metrics (loss, rating_loss, "},
+  };
+  const TemporaryFolder folder;
+  for (const Row& row : rows) {
+    write_file(folder / "a.yaml", with(row.from, row.to));
+    const Outcome outcome = run_program(folder, "config check a.yaml");
+    CAPTURE(row.to);
+    const std::string text = outcome.out + outcome.err;
+    CHECK_MESSAGE(contains(text, row.answer), text);
+  }
+}
+
+TEST_CASE("a layer that is reused on another shape is refused with both shapes") {
+  const TemporaryFolder folder;
+  write_file(folder / "a.yaml", with("    - concatenate: {inputs: [users, tower], name: all}",
+                                     "    - reuse: {layer: tower, inputs: [tower, users], name: two}\n"
+                                     "    - concatenate: {inputs: [users, tower], name: all}"));
+  CHECK(contains(run_program(folder, "config check a.yaml").err, "expected one input, found 2"));
+  write_file(folder / "a.yaml", with("context: {shape: [4]}}\n  layers:", "context: {shape: [5]}}\n  layers:"));
+  std::string text = read_text_file(folder / "a.yaml");
+  text.replace(text.find("    - concatenate: {inputs: [users, tower]"), 42,
+               "    - reuse: {layer: tower, inputs: [tower], name: b}\n    - concatenate: {inputs: [users, b]");
+  write_file(folder / "a.yaml", text);
+  const Outcome outcome = run_program(folder, "config check a.yaml");
+  CHECK(outcome.exit_code == 2);
+  CHECK_MESSAGE(contains(outcome.err, "'tower/kernel' has the shape [5, 4], made for the inputs of 'tower', but these "
+                                      "inputs need [4, 4]"),
+                outcome.err);
+}
+
+}  // namespace
+}  // namespace mirrortrain::testing
