@@ -279,8 +279,12 @@ std::string one_for_each(const Choice& choice, const Node& node) {
 
 bool maps_names(const Choice& choice, const Value& mapping) {
   const auto& entries = mapping.entries();
+  if (names_of(choice).empty()) {  // forms alone: a mapping is one of them if it has a key of theirs
+    return std::ranges::none_of(entries, [&](const Value::Entry& entry) { return is_option(choice, entry.key); });
+  }
   const auto is_of_one = [&](const Value::Entry& entry) {
-    const bool is_tag = is_type_key(choice, entry.key) || !suggestion(entry.key, {choice.tag}).empty();
+    const bool is_like_tag = is_type_key(choice, entry.key) || !suggestion(entry.key, {choice.tag}).empty();
+    const bool is_tag = is_like_tag && !entry.value.is_mapping();  // {kind: {type: ...}} names an output 'kind'
     return entry.key == choice.tag || is_tag || find_named(choice, entry.key) != nullptr ||
            is_option(choice, entry.key);
   };

@@ -8,23 +8,37 @@
 
 namespace mirrortrain::data {
 
-/// An error at a key that shows only once the data are read: in the data themselves, a fraction that leaves nothing, a
-/// transform that is not applicable to them.
-class KeyError : public Error {
+/// Where an error is: at a key of the configuration.
+class AtKey {
  public:
-  KeyError(config::Place place, std::string path, std::string message)
-      : Error((place.given() ? place.text() + ": " : "") + path + ": " + message),
-        place_(std::move(place)),
-        path_(std::move(path)),
-        message_(std::move(message)) {}
+  AtKey(config::Place place, std::string path, std::string message)
+      : place_(std::move(place)), path_(std::move(path)), message_(std::move(message)) {}
   const config::Place& place() const { return place_; }
   const std::string& path() const { return path_; }
   /// Without the place and the key.
   const std::string& message() const { return message_; }
 
+ protected:
+  std::string text() const { return (place_.given() ? place_.text() + ": " : "") + path_ + ": " + message_; }
+
  private:
   config::Place place_;
   std::string path_, message_;
+};
+
+/// An error at a key that shows only once the data are read: in the data themselves, a fraction that leaves nothing, a
+/// transform that is not applicable to them.
+class KeyError : public AtKey, public Error {
+ public:
+  KeyError(config::Place place, std::string path, std::string message)
+      : AtKey(std::move(place), std::move(path), std::move(message)), Error(text()) {}
+};
+
+/// The same where the configuration is wrong: it names what the data do not have.
+class WrongKey : public AtKey, public UsageError {
+ public:
+  WrongKey(config::Place place, std::string path, std::string message)
+      : AtKey(std::move(place), std::move(path), std::move(message)), UsageError(text()) {}
 };
 
 }  // namespace mirrortrain::data

@@ -23,7 +23,7 @@ class Tables {
   Csv csv(std::string_view name, std::string_view content) {
     Csv csv;
     csv.file = config::Path{write(name, content)};
-    csv.labels = std::string("y");
+    csv.labels = labels_in(std::string("y"));
     return csv;
   }
 
@@ -59,7 +59,7 @@ TEST_CASE("words as labels are classes sorted by code point, and count for every
   DataOptions options = options_of(tables.csv("a.csv", "x,y\n1,dog\n2,Zebra\n3,ärger\n4,cat\n5,dog\n"));
   options.test.value = tables.csv("b.csv", "x,y\n1,cat\n2,dog\n");
   const Splits splits = load_all(options);
-  CHECK(splits.adapted.classes == std::vector<std::string>{"Zebra", "cat", "dog", "ärger"});
+  CHECK(splits.adapted.classes_of("") == std::vector<std::string>{"Zebra", "cat", "dog", "ärger"});
   CHECK(labels(splits.train) == std::vector<double>{2, 0, 3, 1, 2});
   CHECK(labels(*splits.test) == std::vector<double>{1, 2});
 }
@@ -67,7 +67,7 @@ TEST_CASE("words as labels are classes sorted by code point, and count for every
 TEST_CASE("labels that only begin like numbers are words") {
   Tables tables;
   const Splits splits = load_all(options_of(tables.csv("a.csv", "x,y\n1,3D\n2,2nd part\n")));
-  CHECK(splits.adapted.classes == std::vector<std::string>{"2nd part", "3D"});
+  CHECK(splits.adapted.classes_of("") == std::vector<std::string>{"2nd part", "3D"});
 }
 
 TEST_CASE("a word that is no class, and words beside numbers, are refused with file, line and remedy") {
@@ -93,7 +93,7 @@ TEST_CASE("a word that is no class, and words beside numbers, are refused with f
 TEST_CASE("words of several label columns are classes of one list, and a row with two that are none is left out once") {
   Tables tables;
   Csv csv = tables.csv("a.csv", "x,y,z\n1,dog,cat\n2,cat,ant\n3,dog,dog\n");
-  csv.labels = std::vector<CsvColumn>{std::string("z"), std::string("y")};
+  csv.labels = labels_in(std::vector<CsvColumn>{std::string("z"), std::string("y")});
   DataOptions options = options_of(csv);
   csv.file = config::Path{tables.write("b.csv", "x,y,z\n1,cow,owl\n2,cat,dog\n3,dog,owl\n")};
   options.test.value = csv;
@@ -102,7 +102,7 @@ TEST_CASE("words of several label columns are classes of one list, and a row wit
                  "data (ant, cat, dog); correct it"));
   options.on_bad_example = OnBadExample::kSkip;
   const Splits splits = load_all(options);
-  CHECK(splits.adapted.classes == std::vector<std::string>{"ant", "cat", "dog"});
+  CHECK(splits.adapted.classes_of("") == std::vector<std::string>{"ant", "cat", "dog"});
   CHECK(splits.train.labels(0).shape == Shape{3, 2});
   const auto of_train = splits.train.labels(0).span<double>();
   CHECK(std::vector<double>(of_train.begin(), of_train.end()) == std::vector<double>{1, 2, 0, 1, 2, 2});
@@ -197,7 +197,7 @@ TEST_CASE("other splits are matched by the names of columns: another order is re
   options.test.value = tables.csv("b.csv", "a,b,c,y\n1,2,3,0\n");
   CHECK(contains(error_of(options), "the training data has no column 'c'"));
   Csv unnamed = tables.csv("b.csv", "1,2,3,4\n");
-  unnamed.labels = std::int64_t{3};
+  unnamed.labels = labels_in(std::int64_t{3});
   options.test.value = unnamed;
   CHECK(contains(error_of(options), "expected 3 columns as in the training data, found 4"));
 }
@@ -224,7 +224,7 @@ TEST_CASE("semicolons, tabs, quoted line ends and a byte order mark are read") {
                          "a|y\r\n1|\"two\r\nlines\"\r\n2|\"two\r\nlines\"\r\n");
   pipes.delimiter = "|";
   const Splits splits = load_all(options_of(pipes));
-  CHECK(splits.adapted.classes == std::vector<std::string>{"two\r\nlines"});
+  CHECK(splits.adapted.classes_of("") == std::vector<std::string>{"two\r\nlines"});
   Csv tab = tables.csv("b.tsv", "a\tb\ty\n\t2\t0\n");
   tab.missing = MissingIsConstant{4};
   CHECK(features(load_all(options_of(tab)).train) == std::vector<float>{4, 2});
@@ -269,7 +269,7 @@ TEST_CASE("a table's fingerprint is that of its rows, whatever else its file hol
   CHECK(of("x,y\n1,2\n3,4\n") != of("x,y\n1,2\n3,5\n"));
   const auto weighted = [&](std::string_view content) {
     Csv csv = tables.csv("a.csv", content);
-    csv.weights = CsvColumn("w");
+    csv.weights = weights_in(CsvColumn("w"));
     return fingerprint(load_all(options_of(csv)).train);
   };
   CHECK(weighted("x,w,y\n1,2,3\n") == weighted("x,y,w\n1,3,2\n"));
@@ -279,7 +279,7 @@ TEST_CASE("a table's fingerprint is that of its rows, whatever else its file hol
 TEST_CASE("a split that names no weights counts all examples alike, with or without such a column in its file") {
   Tables tables;
   Csv weighted = tables.csv("a.csv", "x,w,z,y\n1,2,3,4\n5,6,7,8\n");
-  weighted.weights = CsvColumn("w");
+  weighted.weights = weights_in(CsvColumn("w"));
   DataOptions options = options_of(weighted);
   const std::vector<float> ones(1, 1.0f);
   for (const char* content : {"x,z,y\n10,30,40\n", "y,x,w,z\n40,10,0,30\n", "x,w,z,y\n10,0,30,40\n"}) {
@@ -292,18 +292,18 @@ TEST_CASE("a split that names no weights counts all examples alike, with or with
     CHECK(weights_of(*splits.validation, 0, {}) == ones);
   }
   Csv other = tables.csv("b.csv", "x,z,y\n10,30,40\n");
-  other.weights = CsvColumn("w");
+  other.weights = weights_in(CsvColumn("w"));
   options.validation.value = other;
   CHECK(contains(error_of(options),
                  "there is no column 'w' in the header for 'weights'; the columns are x, z, y; "
                  "without 'weights' every example counts 1"));
 
   weighted = tables.csv("a.csv", "1,2,3,4\n5,6,7,8\n");  // by number
-  weighted.weights = CsvColumn(1);
-  weighted.labels = CsvColumns(std::int64_t{3});
+  weighted.weights = weights_in(CsvColumn(1));
+  weighted.labels = labels_in(CsvColumns(std::int64_t{3}));
   options = options_of(weighted);
   other = tables.csv("b.csv", "10,30,40\n");
-  other.labels = CsvColumns(std::int64_t{2});
+  other.labels = labels_in(CsvColumns(std::int64_t{2}));
   options.validation.value = other;
   CHECK(features(*load_all(options).validation) == std::vector<float>{10, 30});
   CHECK(labels(*load_all(options).validation) == std::vector<double>{40});

@@ -130,7 +130,7 @@ void describe(const DataOptions& options, DataLook& look) {
   const Splits splits = load(options, 0, nullptr);
   look.examples = splits.train.rows();
   look.features = splits.train.features(0).row_shape();
-  look.names = splits.adapted.classes;
+  look.names = splits.adapted.classes_of("");
   look.classes = look.names.empty() ? classes_of(splits.train) : static_cast<std::int64_t>(look.names.size());
   look.label = splits.train.labels(0).row_shape();
   look.is_one_hot = look.names.empty() && has_one_hot_labels(splits.train);

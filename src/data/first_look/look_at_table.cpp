@@ -208,7 +208,7 @@ DataLook look_at_table(const FirstLook& at) {
                                        label + 1 == columns.size() ? "the last column, " : "column ",
                                        FeatureColumns::text_of(label_key)));
   }
-  csv.labels = std::visit([](const auto& key) { return CsvColumns(key); }, label_key);
+  csv.labels = labels_in(std::visit([](const auto& key) { return CsvColumns(key); }, label_key));
   FeatureColumns features(columns, label, has_header, csv);
   if (features.none()) {
     const std::vector<std::string>& reasons = features.left_out();

@@ -20,6 +20,12 @@ bool adapts(const PreprocessingStep& step) {
   return normalization != nullptr && normalization->adapt;
 }
 
+/// The name of the input that a normalization is for.
+const std::string& input_of(const Normalization& normalization, const std::vector<InputSpec>& inputs) {
+  const std::optional<std::string>& name = normalization.input.value;
+  return name ? *name : inputs.front().name;
+}
+
 /// Moments of some rows: the count of numbers, their mean, and the sum of their squared distances from it, per channel.
 struct Moments {
   double count = 0;
@@ -166,15 +172,22 @@ std::vector<PreprocessingStep> with_adapted(std::vector<PreprocessingStep> steps
   return steps;
 }
 
-void spare_absent_words(const AdaptedTable& table, std::vector<AdaptedNormalization>& normalizations) {
-  for (AdaptedNormalization& one : normalizations) {
-    if (std::ssize(one.variance) != table.width()) continue;
-    std::size_t feature = 0;
-    for (const AdaptedColumn& column : table.features) {
-      const std::size_t end = feature + static_cast<std::size_t>(column.width());
-      for (; feature < end; ++feature) {
-        if (column.encoding && one.variance[feature] == 0) one.variance[feature] = 1;
+void spare_absent_words(const AdaptedTable& table, const std::vector<PreprocessingStep>& steps,
+                        const std::vector<InputSpec>& inputs, std::vector<AdaptedNormalization>& normalizations) {
+  auto next = normalizations.begin();
+  for (const PreprocessingStep& step : steps) {
+    if (!adapts(step) || next == normalizations.end()) continue;
+    std::vector<double>& variance = next++->variance;
+    const TableInput* const input = table.find_input(input_of(std::get<Normalization>(step), inputs));
+    std::vector<bool> is_word;  // for each feature
+    if (input != nullptr) {
+      for (const AdaptedColumn* const column : table.columns_of(*input)) {
+        is_word.insert(is_word.end(), static_cast<std::size_t>(column->width()), column->encoding.has_value());
       }
+    }
+    if (is_word.size() != variance.size()) continue;
+    for (std::size_t feature = 0; feature < variance.size(); ++feature) {
+      if (is_word[feature] && variance[feature] == 0) variance[feature] = 1;
     }
   }
 }
@@ -189,9 +202,8 @@ std::vector<AdaptedNormalization> adapt(const std::vector<PreprocessingStep>& st
   std::vector<AdaptedNormalization> adapted;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (!adapts(steps[i])) continue;
-    const std::string& name = std::get<Normalization>(steps[i]).input.value.value_or(inputs.front().name);
-    const auto input =
-        static_cast<std::size_t>(std::ranges::find(inputs, name, &InputSpec::name) - inputs.begin());
+    const std::string& name = input_of(std::get<Normalization>(steps[i]), inputs);
+    const auto input = static_cast<std::size_t>(std::ranges::find(inputs, name, &InputSpec::name) - inputs.begin());
     const Shape& shape = inputs[input].shape;
     const std::int64_t channels = shape.rank() == 0 ? 1 : shape.back();
     const auto before = with_adapted({steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(i)}, adapted);

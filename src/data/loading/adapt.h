@@ -13,8 +13,8 @@ namespace mirrortrain::data {
 // normalization {adapt: true}: mean and variance of the training data after the transforms before it.
 
 /// The mean and the variance of each channel, the innermost axis of an input's examples, for every transform that needs
-/// them, in their order. Random transforms are not applied. The same bits on any number of threads. Throws Error if an example cannot
-/// be read, or if a transform is not applicable to it.
+/// them, in their order. Random transforms are not applied. The same bits on any number of threads. Throws Error if an
+/// example cannot be read, or if a transform is not applicable to it.
 std::vector<AdaptedNormalization> adapt(const std::vector<PreprocessingStep>& steps, const Dataset& train,
                                         const std::vector<InputSpec>& inputs, int threads);
 
@@ -26,8 +26,9 @@ std::vector<PreprocessingStep> with_adapted(std::vector<PreprocessingStep> steps
                                             const std::vector<AdaptedNormalization>& adapted);
 
 /// Listed words of a column that are missing from the training part are features that are always 0 there: sets their
-/// variance to 1, so that such a word elsewhere does not become a huge number.
-void spare_absent_words(const AdaptedTable& table, std::vector<AdaptedNormalization>& normalizations);
+/// variance to 1, so that such a word elsewhere does not become a huge number. `normalizations`: of `steps`.
+void spare_absent_words(const AdaptedTable& table, const std::vector<PreprocessingStep>& steps,
+                        const std::vector<InputSpec>& inputs, std::vector<AdaptedNormalization>& normalizations);
 
 /// The transforms except those to adapt, for finding only the shapes of the data.
 std::vector<PreprocessingStep> without_adapting(std::vector<PreprocessingStep> steps);

@@ -32,6 +32,7 @@ class FitCheck {
         place_of_(place_of),
         errors_(errors) {
     for (const InputSpec& input : spec.inputs) of_input_.push_back(steps_of_input(steps_, input.name));
+    if (const auto* table = std::get_if<Csv>(&options.train.value)) inputs_of_tables_ = table->field_names().inputs;
   }
 
   void check_steps() {
@@ -100,6 +101,15 @@ class FitCheck {
                        !near.empty() ? near : fmt::format("; it has {}", fmt::join(names, ", ")));
   }
 
+  template <class Format>
+  FieldNames names_of_source(const Format& source) const {
+    FieldNames names = field_names(source);
+    if constexpr (std::is_same_v<Format, Csv>) {  // where it says nothing, those of the training data count
+      if (source.inputs.empty() && !source.features && !inputs_of_tables_.empty()) names.inputs = inputs_of_tables_;
+    }
+    return names;
+  }
+
   /// Checks the names that a source gives against the model's. `key`: of the source that gives names.
   bool check_names(const std::vector<std::string>& given, const std::vector<std::string>& wanted,
                    std::string_view what, const std::string& key, const config::Place& place, const std::string& path) {
@@ -130,7 +140,7 @@ class FitCheck {
   template <class Format>
   void check_format(const Format& source, const config::Place& place, const std::string& path) {
     if constexpr (!std::is_same_v<Format, ValidationFraction>) {
-      const FieldNames names = field_names(source);
+      const FieldNames names = names_of_source(source);
       const bool inputs_fit =
           check_names(names.inputs, names_of(spec_.inputs), "input", "inputs", place, path);
       const bool outputs_fit =
@@ -168,6 +178,14 @@ class FitCheck {
 
   template <class Format>
   void check(const Format&) {}
+
+  void check(const Csv& source) {
+    if (!source.weights) return;
+    for (const auto& [name, column] : source.weights->named.entries) {
+      const std::vector<std::string> outputs = names_of(spec_.labels);
+      if (std::ranges::count(outputs, name) == 0) add(column, unknown_name(name, "output", outputs));
+    }
+  }
 
   void check(const Inline& source) {
     for (const auto& [name, input] : source.all_inputs()) {
@@ -313,7 +331,8 @@ class FitCheck {
   Wanted wanted_;
   const PlaceOf& place_of_;
   config::Errors& errors_;
-  std::set<std::size_t> has_wrong_size_;  ///< inputs
+  std::vector<std::string> inputs_of_tables_;  ///< the names of those of the training data, if they are a table
+  std::set<std::size_t> has_wrong_size_;       ///< inputs
   bool has_no_pictures_ = false;
 };
 

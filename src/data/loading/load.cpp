@@ -27,12 +27,13 @@ using AdaptedLater = std::function<const Adapted&()>;
 
 /// Encodes a table independently of the training data.
 Examples encoded_by_itself(const Csv& source, CsvTable table, const Adapted& adapted) {
-  std::vector<std::int64_t> rows(static_cast<std::size_t>(table.features.rows()));
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(table.rows()));
   std::iota(rows.begin(), rows.end(), std::int64_t{0});
   Adapted own{adapted.classes, adapted_table(table, source, rows)};
-  if (!table.label_words.empty() && own.classes.empty()) {
+  for (std::size_t i = 0; i < table.outputs.size(); ++i) {
+    if (table.label_words[i].empty() || !own.classes_of(table.outputs[i].name).empty()) continue;
     throw Error(fmt::format("{}: expected numbers as labels, as in the training data, found the word '{}'",
-                            table.labels.row_text(0), shortened(table.label_words.front())));
+                            table.outputs[i].array.row_text(0), shortened(table.label_words[i].front())));
   }
   return encoded(std::move(table), own);
 }
@@ -47,6 +48,13 @@ struct Terms {
       : wanted(wanted_by(spec, options.preprocessing)), on_bad(options.on_bad_example) {
     const auto cores = static_cast<std::int64_t>(std::max(1U, std::thread::hardware_concurrency()));
     threads = static_cast<int>(options.threads.value_or(cores));
+  }
+  /// Which of the model's outputs labels are for. They have no name where there is one.
+  std::size_t output_of(const Labels& labels) const {
+    if (wanted.spec == nullptr || labels.name.empty()) return 0;
+    const auto found = std::ranges::find(wanted.spec->labels, labels.name, &LabelSpec::name);
+    if (found != wanted.spec->labels.end()) return static_cast<std::size_t>(found - wanted.spec->labels.begin());
+    throw Error(fmt::format("the model has no output '{}'", labels.name));
   }
   BadExamples gather() const { return BadExamples(on_bad, threads); }
   /// Whether an output's labels must be numbers, for the loss to compare.
@@ -68,12 +76,13 @@ Examples read_table_of(const Csv& source, const Adapted& adapted, BadExamples* b
 /// Reads windows of a split other than train, which must have train's vocabulary.
 Examples read_windows_of(const Text& source, const Adapted& adapted) {
   TokenWindows windows = read_windows(source);
-  if (!adapted.classes.empty() && windows.tokens != adapted.classes) {
-    throw Error(fmt::format(
-        "{}: expected the vocabulary of the training data, {} tokens, found {}; give every split "
-        "the same vocabulary",
-        source.vocabulary ? source.vocabulary->text : windows.examples.inputs.front().array.origin, adapted.classes.size(),
-        source.vocabulary ? fmt::format("another of {}", windows.tokens.size()) : "bytes"));
+  const std::vector<std::string>& known = adapted.classes_of("");
+  if (!known.empty() && windows.tokens != known) {
+    throw Error(
+        fmt::format("{}: expected the vocabulary of the training data, {} tokens, found {}; give every split "
+                    "the same vocabulary",
+                    source.vocabulary ? source.vocabulary->text : windows.examples.inputs.front().array.origin,
+                    known.size(), source.vocabulary ? fmt::format("another of {}", windows.tokens.size()) : "bytes"));
   }
   return std::move(windows.examples);
 }
@@ -88,7 +97,8 @@ Dataset read_source(const AnySource& source, const AdaptedLater& adapted, const 
           Examples examples = read_table_of(held, adapted(), bad.if_skips());
           return usable(std::move(examples), terms.wanted, std::move(bad));
         } else if constexpr (std::is_same_v<Format, ImageFolder>) {
-          Examples examples = find_pictures(held, picture_labels(&adapted().classes, terms), bad.if_skips()).examples;
+          Examples examples =
+              find_pictures(held, picture_labels(&adapted().classes_of(""), terms), bad.if_skips()).examples;
           return usable(std::move(examples), terms.wanted, std::move(bad));
         } else if constexpr (std::is_same_v<Format, Text>) {
           return usable(read_windows_of(held, adapted()), terms.wanted, std::move(bad));
@@ -113,15 +123,17 @@ Dataset part_of(const Dataset& whole, const std::vector<std::int64_t>& rows, boo
   return whole.select(rows);
 }
 
-/// Throws Error if there are more classes than the model distinguishes.
-void require_outputs(const std::vector<std::string>& classes, const std::string& origin, const Wanted& wanted) {
+/// Throws Error if an output's labels have more classes than the model distinguishes.
+void require_outputs(const std::vector<std::string>& classes, std::size_t output, const std::string& origin,
+                     const Wanted& wanted) {
   if (wanted.spec == nullptr || classes.empty()) return;
-  const LabelSpec& spec = wanted.spec->labels.front();
-  const std::int64_t depth = wanted.one_hot_depth(0);
+  const LabelSpec& spec = wanted.spec->labels[output];
+  const std::int64_t depth = wanted.one_hot_depth(output);
   const bool tells_two = depth == 0 && spec.classes == 0 && spec.probabilities;
   const auto most = static_cast<std::size_t>(depth > 0 ? depth : tells_two ? 2 : spec.classes);
   if (most == 0 || classes.size() <= most) return;
-  const std::string found = fmt::format("{}: the labels have {} classes ({})", origin, classes.size(),
+  const std::string of = wanted.spec->labels.size() > 1 ? fmt::format(" of '{}'", spec.name) : "";
+  const std::string found = fmt::format("{}: the labels{} have {} classes ({})", origin, of, classes.size(),
                                         shortened(fmt::format("{}", fmt::join(classes, ", ")), 120));
   if (tells_two) {
     throw Error(found +
@@ -161,34 +173,55 @@ void follow(const std::vector<std::int64_t>& before, const std::vector<std::int6
 
 /// Throws Error if labels are words, but the loss compares numbers: words such as 50% would become classes.
 void require_numbers_as_labels(const CsvTable& table, const Csv& source, const Terms& terms) {
-  if (table.label_words.empty() || !terms.wants_numbers(0)) return;
-  const std::string& word = table.label_words.front();
-  const std::string hint = mistaken_number(word, source.decimal.front());
-  throw Error(fmt::format(
-      "{}: the label '{}' is a word, and the loss compares numbers; {}", table.labels.row_text(0), shortened(word),
-      !hint.empty() ? hint : "for classes take sparse_categorical_crossentropy, with an output each"));
+  for (std::size_t i = 0; i < table.outputs.size(); ++i) {
+    const Labels& labels = table.outputs[i];
+    if (table.label_words[i].empty() || !terms.wants_numbers(terms.output_of(labels))) continue;
+    const std::string& word = table.label_words[i].front();
+    const std::string hint = mistaken_number(word, source.decimal.front());
+    std::int64_t first = 0;
+    while (!labels.is_present(first)) ++first;
+    throw Error(
+        fmt::format("{}: the label '{}' is a word, and the loss compares numbers; {}", labels.array.row_text(first),
+                    shortened(word),
+                    !hint.empty() ? hint : "for classes take sparse_categorical_crossentropy, with an output each"));
+  }
+}
+
+/// Leaves out the rows with numbers as labels that the model does not accept, before the parts are split.
+void leave_out_wrong_labels(CsvTable& table, const Terms& terms, BadExamples& bad) {
+  for (std::size_t i = 0; i < table.outputs.size(); ++i) {
+    if (!table.label_words[i].empty()) continue;
+    const auto wrong = rows_with_wrong_labels(table.outputs[i], terms.output_of(table.outputs[i]), terms.wanted, bad);
+    if (!wrong.empty()) keep_rows(table, rows_but(table.rows(), wrong));
+  }
+}
+
+/// The class of each example by the first of the model's outputs that has classes.
+std::optional<std::vector<std::int64_t>> classes_of(const std::vector<Labels>& outputs, const Terms& terms) {
+  const std::size_t count = terms.wanted.spec != nullptr ? terms.wanted.spec->labels.size() : 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    for (const Labels& labels : outputs) {
+      if (terms.output_of(labels) != i) continue;
+      if (auto classes = example_classes(labels, 0, labels.array.rows(), i, terms.wanted)) return classes;
+    }
+  }
+  return std::nullopt;
 }
 
 Training adapt(const Csv& source, const DataOptions& options, std::uint64_t seed, const Terms& terms) {
   BadExamples bad = terms.gather();
   CsvTable table = read_table(source, {nullptr, true, bad.if_skips()});
-  if (bad.skips() && table.label_words.empty()) {  // before the parts are split
-    Labels labels{"", std::move(table.labels)};
-    const auto wrong = rows_with_wrong_labels(labels, 0, terms.wanted, bad);
-    table.labels = std::move(labels.array);
-    if (!wrong.empty()) keep_rows(table, rows_but(table.labels.rows(), wrong));
-  }
+  if (bad.skips()) leave_out_wrong_labels(table, terms, bad);
   const std::string origin = table.features.origin;
-  if (table.features.rows() == 0 && bad.any()) std::move(bad).left_out(0, origin);
-  if (table.features.rows() == 0) throw Error(fmt::format("{}: expected at least one example, found none", origin));
+  if (table.rows() == 0 && bad.any()) std::move(bad).left_out(0, origin);
+  if (table.rows() == 0) throw Error(fmt::format("{}: expected at least one example, found none", origin));
   require_numbers_as_labels(table, source, terms);
-  Labels labels{"", std::move(table.labels)};
-  auto classes = example_classes(labels, 0, labels.array.rows(), 0, terms.wanted);
-  table.labels = std::move(labels.array);
-  SplitRows rows = split_rows({table.features.rows(), origin, false, std::move(classes)}, options, seed);
+  SplitRows rows = split_rows({table.rows(), origin, false, classes_of(table.outputs, terms)}, options, seed);
   Adapted adapted{sorted_classes(table), adapted_table(table, source, rows.train)};
-  if (!bad.skips()) require_outputs(adapted.classes, origin, terms.wanted);
-  const std::vector<std::int64_t> before = table.labels.picked;
+  for (const Labels& labels : table.outputs) {
+    if (!bad.skips()) require_outputs(adapted.classes_of(labels.name), terms.output_of(labels), origin, terms.wanted);
+  }
+  const std::vector<std::int64_t> before = table.outputs.front().array.picked;
   // Words that occur only in the validation part do not count as training data.
   Examples examples = encoded(std::move(table), adapted, bad.if_skips());
   const Dataset whole = usable(std::move(examples), terms.wanted, std::move(bad));
@@ -209,12 +242,16 @@ Training read_training(const DataOptions& options, std::uint64_t seed, const Ter
         BadExamples bad = terms.gather();
         const auto parts_of = [&](Examples examples, std::vector<std::string> classes) {
           constexpr bool kIsSortedByClass = std::is_same_v<Format, ImageFolder>;
-          if (kIsSortedByClass && !bad.skips()) require_outputs(classes, examples.outputs.front().array.origin, terms.wanted);
+          if (kIsSortedByClass && !bad.skips()) {
+            require_outputs(classes, 0, examples.outputs.front().array.origin, terms.wanted);
+          }
           const Dataset whole = usable(std::move(examples), terms.wanted, std::move(bad));
           const std::string& origin = kIsSortedByClass ? whole.labels(0).origin : whole.features(0).origin;
           const SplitRows rows =
-              split_rows({whole.rows(), origin, kIsSortedByClass, example_classes(whole, 0, terms.wanted)}, options, seed);
-          return make_parts(whole, rows, {std::move(classes), {}});
+              split_rows({whole.rows(), origin, kIsSortedByClass, classes_of(whole.outputs(), terms)}, options, seed);
+          Adapted adapted;
+          if (!classes.empty()) adapted.classes[""] = std::move(classes);
+          return make_parts(whole, rows, std::move(adapted));
         };
         if constexpr (std::is_same_v<Format, Csv>) {
           return adapt(source, options, seed, terms);
@@ -260,12 +297,24 @@ void require_same_words(const Adapted& now, const Adapted& before) {
                     "on, or evaluate the new data as data.test",
                     what, changed));
   };
-  require("the classes of the training data", changed_words(now.classes, before.classes));
+  for (const auto& [output, words] : now.classes) {
+    require("the classes of the training data", changed_words(words, before.classes_of(output)));
+  }
+  for (const auto& [output, words] : before.classes) {
+    require("the classes of the training data", changed_words(now.classes_of(output), words));
+  }
   if (!now.table || !before.table || now.table->features.size() != before.table->features.size()) return;
   for (std::size_t i = 0; i < now.table->features.size(); ++i) {
     const AdaptedColumn& column = now.table->features[i];
     require("the words of " + now.table->text_of(column.column),
             changed_words(column.words, before.table->features[i].words));
+  }
+  for (const TableInput& input : now.table->inputs) {
+    const TableInput* const known = before.table->find_input(input.name);
+    const auto* const texts = std::get_if<TableInput::Texts>(&input.content);
+    const auto* const before_texts = known != nullptr ? std::get_if<TableInput::Texts>(&known->content) : nullptr;
+    if (texts == nullptr || before_texts == nullptr || texts->vocabulary == before_texts->vocabulary) continue;
+    require(fmt::format("the tokens of '{}'", input.name), texts->vocabulary_name + " has changed");
   }
 }
 

@@ -94,7 +94,6 @@ Examples new_pictures(const ImageFolder& source, bool passes_over_bad) {
 
 Examples new_table(const Csv& source, const Adapted& adapted, const ExampleSpec& spec, BadExamples* bad) {
   CsvTable table = read_table(source, {&adapted, false, bad});
-  table.labels.shape = {table.labels.rows(), 0};
   Examples examples = encoded(std::move(table), adapted, bad);
   if (spec.inputs.size() == 1) require_width(examples.inputs.front().array, adapted, spec.inputs.front());
   return examples;
@@ -109,7 +108,7 @@ Source new_source(const std::string& path, const DataOptions& options) {
   if (std::filesystem::is_directory(path) || is_picture) return with_file(ImageFolder{}, file, options);
   if (ending == ".csv" || ending == ".tsv") {
     Csv table = std::get<Csv>(with_file(Csv{}, file, options));
-    if (!has_tables(options)) table.labels = std::vector<CsvColumn>{};  // no column is known to be a label
+    if (!has_tables(options)) table.labels = {};  // no column is known to be a label
     const bool by_test = options.test.value && std::holds_alternative<Csv>(*options.test.value);
     if (has_tables(options)) table.key = by_test ? "data.test" : "data.train";
     return table;

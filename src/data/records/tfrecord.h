@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "base/dtype.h"
+#include "config/by_name.h"
 #include "config/map.h"
 #include "config/section.h"
+#include "data/fields.h"
 #include "data/files/file_list.h"
 #include "data/pictures/decoded_pictures.h"
 
@@ -22,16 +24,29 @@ struct RecordValues {
   static config::Section<RecordValues> section();
 };
 
+/// What an input of the model takes from records: the numbers of the feature of its name, or a picture.
+struct RecordInput {
+  std::optional<std::vector<std::int64_t>> shape{};  ///< of numbers
+  std::optional<DType> dtype{};                      ///< for a feature of bytes; null: uint8
+  std::optional<std::string> image{};                ///< the feature that contains an encoded picture
+  std::optional<std::array<std::int64_t, 2>> image_size{};
+  std::optional<PictureColor> color{};
+  static config::Section<RecordInput> section();
+};
+
 /// TFRecord files of tf.train.Example messages.
 struct TfRecord {
   static constexpr std::string_view kName = "tfrecord";
   Files files;
-  config::Map<RecordValues> features{};  ///< by name; empty if examples are pictures
+  config::Map<RecordValues> features{};  ///< by name; empty if examples are pictures or have `inputs`
   std::optional<std::string> image{};    ///< the feature that contains an encoded picture
-  std::string labels = "label";
+  config::Map<RecordInput> inputs{};     ///< in place of both
+  config::ByName<std::string> labels{"label", {}};
   std::optional<std::array<std::int64_t, 2>> image_size{};  ///< height, width; null: the first picture's
   PictureColor color = PictureColor::kRgb;
   static config::Section<TfRecord> section();
+
+  FieldNames field_names() const;
 };
 
 /// Features in the type of their values, or decoded from pictures on demand; several features are concatenated as

@@ -15,7 +15,7 @@
 #include "data/arrays/npz.h"
 #include "data/arrays/synthetic.h"
 #include "data/bad_examples.h"
-#include "data/pictures/image_folder.h"
+#include "data/folders/image_folder.h"
 #include "data/preprocessing/preprocessing.h"
 #include "data/reading/sequences.h"
 #include "data/records/tfrecord.h"

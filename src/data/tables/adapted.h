@@ -2,8 +2,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <variant>
 #include <vector>
 
 #include "data/tables/csv.h"
@@ -23,19 +27,58 @@ struct AdaptedColumn {
   std::int64_t width() const;
 };
 
+/// What an input of the model takes from a table.
+struct TableInput {
+  /// Columns of numbers and words, side by side.
+  struct Numbers {
+    std::vector<std::size_t> columns;  ///< which of AdaptedTable::features
+    bool is_list = true;               ///< false: one column, whose number has no axis
+  };
+  /// Pictures, whose paths are in a column.
+  struct Pictures {
+    std::int64_t column = 0;
+    PictureForm form;
+  };
+  /// The tokens of a column's texts.
+  struct Texts {
+    std::int64_t column = 0;
+    std::int64_t length = 0;              ///< number of tokens of an example
+    std::vector<std::string> vocabulary;  ///< the first is the padding; empty: tokens are bytes
+    std::string vocabulary_name;          ///< in messages
+    bool may_be_empty = false;            ///< an empty text is all padding, rather than an error
+  };
+
+  std::string name;  ///< empty where the source does not name inputs
+  std::variant<Numbers, Pictures, Texts> content;
+};
+
+/// Where the training file has the labels and the weights of an output.
+struct TableOutput {
+  std::string name;  ///< empty where the source does not name outputs
+  std::vector<std::int64_t> labels;
+  std::optional<std::int64_t> weights{};
+};
+
 /// The columns of a table.
 struct AdaptedTable {
-  std::vector<std::string> header;  ///< of the training file; empty if it has none
-  std::int64_t columns = 0;         ///< of the training file
-  bool lists_features = false;      ///< other columns are ignored
-  std::vector<AdaptedColumn> features;
+  std::vector<std::string> header;      ///< of the training file; empty if it has none
+  std::int64_t columns = 0;             ///< of the training file
+  bool lists_features = false;          ///< other columns are ignored
+  std::vector<AdaptedColumn> features;  ///< of numbers and words: each that any input has, once
+  std::vector<TableInput> inputs;
+  std::vector<TableOutput> outputs;
   std::vector<std::string> missing_values;  ///< texts that count as empty cells
-  std::vector<std::int64_t> labels;
-  std::optional<std::int64_t> weights;
 
   /// "column 2 ('height')"
   std::string text_of(std::int64_t column) const;
-  std::int64_t width() const;
+  /// The training file's columns that the inputs have, each once.
+  std::vector<std::int64_t> input_columns() const;
+  /// The columns of numbers and words of an input; empty for pictures and texts.
+  std::vector<const AdaptedColumn*> columns_of(const TableInput& input) const;
+  /// The input of this name, or the only one if it has none; null if there is no such.
+  const TableInput* find_input(const std::string& name) const;
+  /// The same for an output.
+  const TableOutput* find_output(const std::string& name) const;
 };
 
 /// The statistics found by a normalization with `adapt: true`: per channel.
@@ -46,9 +89,13 @@ struct AdaptedNormalization {
 /// Values adapted to the training data, needed for reading other splits and new data consistently. Stored in the run
 /// folder.
 struct Adapted {
-  std::vector<std::string> classes;   ///< the names of the classes, in order; empty if labels are numbers
-  std::optional<AdaptedTable> table;  ///< of csv
+  /// The names of the classes of each output whose labels are words, in order; for the only one under "".
+  std::map<std::string, std::vector<std::string>, std::less<>> classes{};
+  std::optional<AdaptedTable> table{};                 ///< of csv
   std::vector<AdaptedNormalization> normalizations{};  ///< in the order of the transforms
+
+  /// The names of an output's classes; empty if its labels are numbers.
+  const std::vector<std::string>& classes_of(std::string_view output) const;
 
   /// Reads the files written by `write`; parts without a file stay empty. Throws Error for damaged files.
   static Adapted read(const std::filesystem::path& classes, const std::filesystem::path& preprocessing);

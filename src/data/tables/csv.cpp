@@ -1,5 +1,7 @@
 #include "data/tables/csv.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -9,6 +11,80 @@ std::vector<CsvColumn> listed(const CsvColumns& columns) {
   if (const auto* list = std::get_if<std::vector<CsvColumn>>(&columns)) return *list;
   if (const auto* number = std::get_if<std::int64_t>(&columns)) return {*number};
   return {std::get<std::string>(columns)};
+}
+
+std::vector<CsvColumn> listed(const CsvLabels& labels) {
+  if (const auto* list = std::get_if<std::vector<CsvColumn>>(&labels)) return *list;
+  if (const auto* number = std::get_if<std::int64_t>(&labels)) return {*number};
+  if (const auto* columns = std::get_if<LabelColumns>(&labels)) return listed(columns->column);
+  return {std::get<std::string>(labels)};
+}
+
+std::vector<CsvColumn> listed(const CsvInput& input) {
+  if (const auto* list = std::get_if<std::vector<CsvColumn>>(&input)) return *list;
+  if (const auto* number = std::get_if<std::int64_t>(&input)) return {*number};
+  if (const auto* content = std::get_if<ContentColumn>(&input)) return {content->column};
+  return {std::get<std::string>(input)};
+}
+
+bool is_list(const CsvLabels& labels) {
+  const auto* const columns = std::get_if<LabelColumns>(&labels);
+  return columns != nullptr ? std::holds_alternative<std::vector<CsvColumn>>(columns->column)
+                            : std::holds_alternative<std::vector<CsvColumn>>(labels);
+}
+
+bool is_list(const CsvInput& input) { return std::holds_alternative<std::vector<CsvColumn>>(input); }
+
+bool ignores_missing(const CsvLabels& labels) {
+  const auto* const columns = std::get_if<LabelColumns>(&labels);
+  return columns != nullptr && columns->missing == MissingLabel::kIgnore;
+}
+
+namespace {
+
+bool has_name(const std::vector<CsvColumn>& columns) {
+  return std::ranges::any_of(columns, [](const CsvColumn& column) { return column.index() == 1; });
+}
+
+}  // namespace
+
+bool names_columns(const Csv& csv) {
+  if (csv.features && has_name(listed(*csv.features))) return true;
+  const auto& inputs = csv.inputs.entries;
+  return std::ranges::any_of(inputs, [](const auto& input) { return has_name(listed(input.second.value)); }) ||
+         std::ranges::any_of(csv.labels.all(), [](const auto* labels) { return has_name(listed(labels->value)); });
+}
+
+FieldNames Csv::field_names() const {
+  FieldNames names;
+  for (const auto& [name, input] : inputs.entries) names.inputs.push_back(name);
+  if (names.inputs.empty()) names.inputs.emplace_back();
+  for (const CsvOutput& output : outputs_of(*this)) names.outputs.push_back(output.name);
+  return names;
+}
+
+const config::Located<CsvColumn>* Csv::weights_of(std::string_view output) const {
+  if (!weights) return nullptr;
+  return output.empty() ? weights->only() : weights->find(output);
+}
+
+std::vector<CsvOutput> outputs_of(const Csv& csv) {
+  std::vector<CsvOutput> outputs;
+  if (csv.labels.one) outputs.push_back({"", &*csv.labels.one, csv.weights_of("")});
+  for (const auto& [name, labels] : csv.labels.named.entries) outputs.push_back({name, &labels, csv.weights_of(name)});
+  return outputs;
+}
+
+config::ByName<config::Located<CsvLabels>> labels_in(const CsvColumns& columns) {
+  config::ByName<config::Located<CsvLabels>> labels;
+  std::visit([&](const auto& held) { labels.one = config::Located<CsvLabels>{held, {}, {}}; }, columns);
+  return labels;
+}
+
+config::ByName<config::Located<CsvColumn>> weights_in(CsvColumn column) {
+  config::ByName<config::Located<CsvColumn>> weights;
+  weights.one = config::Located<CsvColumn>{std::move(column), {}, {}};
+  return weights;
 }
 
 bool looks_missing(std::string_view text) {
@@ -25,12 +101,14 @@ config::Section<RefuseMissing> RefuseMissing::section() {
 config::Section<MissingIsMean> MissingIsMean::section() {
   return config::Section<MissingIsMean>(
       "An empty cell among numbers takes the mean of its column in the training data; among words it is a word of its "
-      "own.");
+      "own, and an empty text is all padding.");
 }
 
 config::Section<MissingIsConstant> MissingIsConstant::section() {
   return config::Section<MissingIsConstant>(
-             "An empty cell among numbers takes a constant; among words it is a word of its own.")
+             "An empty cell among numbers takes a constant; among words it is a word of its own, and an empty text is "
+             "all "
+             "padding.")
       .key("value", &MissingIsConstant::value, "The constant.");
 }
 
@@ -72,23 +150,97 @@ config::Section<HashEncoding> HashEncoding::section() {
       .key("bins", &HashEncoding::bins, "Number of different results.", config::between(1, 1 << 24));
 }
 
+namespace {
+
+/// What is wrong with the options of a column's content, or "".
+std::string content_mismatch(const ContentColumn& input) {
+  const bool is_picture = input.as == CellContent::kPicture, is_text = input.as == CellContent::kText;
+  if (!is_picture && (input.image_size || input.color)) {
+    return fmt::format("{} is for pictures; add as: picture, or leave it out",
+                       input.image_size ? "image_size" : "color");
+  }
+  if (!is_text && (input.vocabulary || input.length)) {
+    return fmt::format("{} is for texts; add as: text, or leave it out", input.length ? "length" : "vocabulary");
+  }
+  return is_text && !input.length ? "expected the number of tokens of each text, as length: 64" : "";
+}
+
+std::string labels_mismatch(const Csv& csv) {
+  for (const CsvOutput& output : outputs_of(csv)) {
+    const std::vector<CsvColumn> columns = listed(output.labels->value);
+    const std::string of = output.name.empty() ? "" : output.name + ": ";
+    if (columns.empty()) return of + "expected at least one column, found an empty list";
+    if (has_name(columns) && csv.header == false)
+      return of + "expected numbers of columns, found a name, which needs header: true";
+  }
+  return "";
+}
+
+std::string inputs_mismatch(const Csv& csv) {
+  for (const auto& [name, input] : csv.inputs.entries) {
+    const std::vector<CsvColumn> columns = listed(input.value);
+    if (columns.empty()) return name + ": expected at least one column, found an empty list";
+    if (has_name(columns) && csv.header == false)
+      return name + ": expected numbers of columns, found a name, which needs header: true";
+  }
+  return "";
+}
+
+}  // namespace
+
+config::Section<ContentColumn> ContentColumn::section() {
+  return config::Section<ContentColumn>("A column, and what its cells are.")
+      .key("column", &ContentColumn::column, "Its name in the header, or its number, counted from 0.", config::required)
+      .key("as", &ContentColumn::as,
+           "`picture`: a cell is the path of a PNG or JPEG file, in the table's folder, which is decoded while the run "
+           "continues, as numbers from 0 to 255. `text`: a cell is a text, cut into tokens. null: a number, or a word "
+           "that `encoding` names.")
+      .key("image_size", &ContentColumn::image_size,
+           "Of pictures: height and width to which they are resized (bilinear, without antialiasing); null: all are as "
+           "large as the first.",
+           config::between(1, 1 << 15))
+      .key("color", &ContentColumn::color, "Of pictures: three channels or one; null: rgb.")
+      .key(
+          "vocabulary", &ContentColumn::vocabulary,
+          "Of texts: file with the tokens, as that of format `text`; the first one is the padding, 0. null: tokens are "
+          "a text's bytes, numbers from 1 to 255.")
+      .key("length", &ContentColumn::length,
+           "Of texts: number of tokens of an example; a shorter text is padded with 0 behind, a longer one is cut "
+           "behind.",
+           config::between(1, 1 << 20))
+      .check("", content_mismatch);
+}
+
+config::Section<LabelColumns> LabelColumns::section() {
+  return config::Section<LabelColumns>("Columns of labels, some of which may be empty.")
+      .key("column", &LabelColumns::column, "A column's name or number, or a list of them.", config::required)
+      .key(
+          "missing", &LabelColumns::missing,
+          "What becomes of an example with an empty cell: `error`, or `ignore`, with which it has no label for the "
+          "output, and counts nothing in its loss and metrics. Among numbers NA, nan, None and the like are empty too, "
+          "and everywhere what `missing_values` lists.");
+}
+
 config::Section<Csv> Csv::section() {
-  const auto by_name = [](const CsvColumns& columns) {
-    const auto list = listed(columns);
-    return std::any_of(list.begin(), list.end(), [](const CsvColumn& column) { return column.index() == 1; });
-  };
   return config::Section<Csv>(
              "A CSV file with one example per row; the columns that are not labels are the features. Other splits, and "
              "new data, are matched by the column names of the training data.")
       .key("file", &Csv::file, "Path of the CSV file; or a glob or a list of files.", config::required)
       .key("labels", &Csv::labels,
            "The label columns: names in the header, or numbers counted from 0. Words as labels are the classes, in "
-           "sorted order; of several columns, such as one for each step of a sequence, one list of classes.",
+           "sorted order; of several columns, such as one for each step of a sequence, one list of classes. Or such "
+           "columns for each output of the model, as {OUTPUT: COLUMN, OUTPUT: [COLUMN, COLUMN]}. Where labels may be "
+           "missing, {column: COLUMN, missing: ignore}.",
            config::required)
       .key("header", &Csv::header,
            "Whether the first line is a header of column names; null: it is one if it holds no number.")
       .key("features", &Csv::features,
            "The feature columns, in this order; null: all that are neither labels nor weights, in file order.")
+      .key("inputs", &Csv::inputs,
+           "In place of `features`: the columns for each input of the model, as {INPUT: COLUMN} for single numbers, "
+           "{INPUT: [COLUMN, COLUMN]} for columns side by side, and {INPUT: {column: COLUMN, as: picture}} or {INPUT: "
+           "{column: COLUMN, as: text, length: 64}}. A column may serve several.",
+           config::excludes("features"))
       .key("delimiter", &Csv::delimiter,
            "The character between cells; null: comma, semicolon or tab, whichever the first line has most of, or | "
            "where "
@@ -97,7 +249,9 @@ config::Section<Csv> Csv::section() {
            "The character before a number's fraction: `.`, or `,` as many spreadsheets write it; where commas separate "
            "the cells too, such numbers are in quotes.")
       .key("missing", &Csv::missing,
-           "What to do about empty feature cells; null: as in the training data, where they are an error.")
+           "What to do about empty feature cells, other than paths of pictures; null: as in the training data, where "
+           "they "
+           "are an error.")
       .key(
           "missing_values", &Csv::missing_values,
           "Texts that count as empty cells, as [\"?\", \"-999\"]. Among numbers NA, N/A, nan, null, None and what else "
@@ -107,20 +261,16 @@ config::Section<Csv> Csv::section() {
       .key("weights", &Csv::weights,
            "The column of the examples' weights, by name or number: each example's loss is multiplied by its weight, "
            "in training and evaluation; the sum is still divided by the number of examples. Metrics are not weighted. "
-           "null: all count alike.")
-      .check("labels",
-             [by_name](const Csv& options) -> std::string {
-               if (listed(options.labels).empty()) return "expected at least one column, found an empty list";
-               if (by_name(options.labels) && options.header == false)
-                 return "expected numbers of columns, found a name, which needs header: true";
-               return "";
-             })
+           "Or a column for each output of the model, as {OUTPUT: COLUMN}; an output that is not named weighs 1. null: "
+           "all count alike.")
+      .check("labels", labels_mismatch)
       .check("features",
              [](const Csv& options) -> std::string {
                return options.features && listed(*options.features).empty()
                           ? "expected at least one column, found an empty list"
                           : "";
              })
+      .check("inputs", inputs_mismatch)
       .check("delimiter",
              [](const Csv& options) -> std::string {
                if (!options.delimiter) return "";

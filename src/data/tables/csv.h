@@ -9,15 +9,51 @@
 #include <variant>
 #include <vector>
 
+#include "config/by_name.h"
 #include "config/map.h"
 #include "config/section.h"
+#include "data/fields.h"
 #include "data/files/file_list.h"
+#include "data/pictures/decoded_pictures.h"
 
 namespace mirrortrain::data {
 
 /// A column: its number, from 0, or its name in the header.
 using CsvColumn = std::variant<std::int64_t, std::string>;
 using CsvColumns = std::variant<std::int64_t, std::string, std::vector<CsvColumn>>;
+
+/// What the cells of a column are, where they are more than numbers and words.
+enum class CellContent : std::uint8_t {
+  kPicture,  ///< the path of a PNG or JPEG file, in the table's folder
+  kText,     ///< a text, of which tokens are read
+};
+
+/// A column for an input of the model, with what its cells are.
+struct ContentColumn {
+  CsvColumn column;
+  std::optional<CellContent> as{};  ///< null: numbers or words
+  std::optional<std::array<std::int64_t, 2>> image_size{};
+  std::optional<PictureColor> color{};
+  std::optional<config::Path> vocabulary{};
+  std::optional<std::int64_t> length{};
+  static config::Section<ContentColumn> section();
+};
+/// What an input of the model takes: one column, several side by side, or pictures or texts.
+using CsvInput = std::variant<std::int64_t, std::string, std::vector<CsvColumn>, ContentColumn>;
+
+/// What becomes of an example without a label.
+enum class MissingLabel : std::uint8_t {
+  kError,
+  kIgnore,  ///< it counts nothing for the output
+};
+
+/// The columns of an output's labels, some of which may be empty.
+struct LabelColumns {
+  CsvColumns column;
+  MissingLabel missing = MissingLabel::kError;
+  static config::Section<LabelColumns> section();
+};
+using CsvLabels = std::variant<std::int64_t, std::string, std::vector<CsvColumn>, LabelColumns>;
 
 // Handling of empty cells.
 struct RefuseMissing {
@@ -77,21 +113,47 @@ bool looks_missing(std::string_view text);
 struct Csv {
   static constexpr std::string_view kName = "csv";
   Files file;
-  CsvColumns labels{};
-  std::optional<bool> header{};            ///< null: the first line is one if it contains no number
-  std::optional<CsvColumns> features{};    ///< null: all columns except labels and weights, in file order
+  config::ByName<config::Located<CsvLabels>> labels{};
+  std::optional<bool> header{};                     ///< null: the first line is one if it contains no number
+  std::optional<CsvColumns> features{};             ///< null: all columns except labels and weights, in file order
+  config::Map<config::Located<CsvInput>> inputs{};  ///< in place of `features`
   std::optional<std::string> delimiter{};  ///< null: the first line's most frequent: comma, semicolon or tab; else |
   std::string decimal = ".";               ///< the decimal separator of numbers
   std::optional<Missing> missing{};        ///< null: as in the training data, where empty cells are errors
   /// Texts that count as empty cells, in addition to kMissingMarks among numbers; null: as in the training data, none.
   std::optional<std::vector<std::string>> missing_values{};
   config::Map<Encoding> encoding{};  ///< by the column's name or number
-  std::optional<CsvColumn> weights{};
+  std::optional<config::ByName<config::Located<CsvColumn>>> weights{};
   std::string key{};  ///< for new data: the configuration's key with their options; empty: there is none
   static config::Section<Csv> section();
+
+  FieldNames field_names() const;
+  /// The weights of an output's examples; null if all count alike. `output`: empty for the only one.
+  const config::Located<CsvColumn>* weights_of(std::string_view output) const;
 };
 
+/// What a table has for an output of the model.
+struct CsvOutput {
+  std::string name;  ///< empty for the only one
+  const config::Located<CsvLabels>* labels = nullptr;
+  const config::Located<CsvColumn>* weights = nullptr;  ///< null: all examples count alike
+};
+/// The outputs in the order written; `csv` must outlive them.
+std::vector<CsvOutput> outputs_of(const Csv& csv);
+
 std::vector<CsvColumn> listed(const CsvColumns& columns);
+std::vector<CsvColumn> listed(const CsvLabels& labels);
+std::vector<CsvColumn> listed(const CsvInput& input);
+/// Whether columns are side by side in a list, rather than one column's numbers.
+bool is_list(const CsvLabels& labels);
+bool is_list(const CsvInput& input);
+bool ignores_missing(const CsvLabels& labels);
+/// Whether any column of labels or inputs is given by its name.
+bool names_columns(const Csv& csv);
+
+/// These columns as the labels of the only output.
+config::ByName<config::Located<CsvLabels>> labels_in(const CsvColumns& columns);
+config::ByName<config::Located<CsvColumn>> weights_in(CsvColumn column);
 
 }  // namespace mirrortrain::data
 
@@ -99,6 +161,24 @@ template <>
 struct mirrortrain::config::EnumNames<mirrortrain::data::UnknownWord> {
   static constexpr auto names = std::to_array<std::pair<std::string_view, mirrortrain::data::UnknownWord>>(
       {{"error", mirrortrain::data::UnknownWord::kError}, {"own_class", mirrortrain::data::UnknownWord::kOwnClass}});
+};
+template <>
+struct mirrortrain::config::EnumNames<mirrortrain::data::CellContent> {
+  static constexpr auto names = std::to_array<std::pair<std::string_view, mirrortrain::data::CellContent>>(
+      {{"picture", mirrortrain::data::CellContent::kPicture}, {"text", mirrortrain::data::CellContent::kText}});
+};
+template <>
+struct mirrortrain::config::EnumNames<mirrortrain::data::MissingLabel> {
+  static constexpr auto names = std::to_array<std::pair<std::string_view, mirrortrain::data::MissingLabel>>(
+      {{"error", mirrortrain::data::MissingLabel::kError}, {"ignore", mirrortrain::data::MissingLabel::kIgnore}});
+};
+template <>
+struct mirrortrain::config::ChoiceTag<mirrortrain::data::CsvInput> {
+  static constexpr std::string_view noun = "a column's name or number, a list of them, or {column: ..., as: ...}";
+};
+template <>
+struct mirrortrain::config::ChoiceTag<mirrortrain::data::CsvLabels> {
+  static constexpr std::string_view noun = "a column's name or number, a list of them, or {column: ..., missing: ...}";
 };
 template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::data::CsvColumn> {

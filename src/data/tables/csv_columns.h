@@ -3,19 +3,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/tables/adapted.h"
 #include "data/tables/csv.h"
 
 namespace mirrortrain::data {
-
-/// The role of a file's column.
-struct ColumnRole {
-  enum class Kind : std::uint8_t { kPassedOver, kNumber, kWord, kLabel, kWeight };
-  Kind kind = Kind::kPassedOver;
-  std::int64_t place = 0;  ///< index among the features or the labels
-};
 
 /// A file's first line.
 struct FirstLine {
@@ -24,14 +18,25 @@ struct FirstLine {
   std::int64_t columns = 0;
 };
 
-// All functions throw Error, naming the file, for columns that do not exist or are used twice.
+// All functions throw Error, naming the file, for columns that do not exist or are listed twice.
 
-/// The columns of training data, by its options. Adds remarks for the user to `remarks`.
-AdaptedTable table_of_options(const Csv& options, const FirstLine& line, std::vector<std::string>& remarks);
+/// The number of the column with this name; nullopt if there is none.
+std::optional<std::int64_t> find_name(const FirstLine& line, const std::string& name);
+/// The numbers of columns of a file. `key`: the configuration's, for messages.
+std::int64_t number_of(const FirstLine& line, const CsvColumn& column, std::string_view key);
+std::vector<std::int64_t> numbers_of(const FirstLine& line, const std::vector<CsvColumn>& columns,
+                                     std::string_view key);
+/// The same for columns that a key of the configuration names, at which errors are. `name`: of the input or output;
+/// empty if there is none.
+std::vector<std::int64_t> numbers_of(const FirstLine& line, const config::Located<CsvInput>& input,
+                                     const std::string& name);
+std::vector<std::int64_t> numbers_of(const FirstLine& line, const config::Located<CsvLabels>& labels,
+                                     const std::string& name);
+std::int64_t number_of(const FirstLine& line, const config::Located<CsvColumn>& weights, const std::string& name);
 
-/// The roles of a file's columns, which must have those of `table` by name, or by number if one of them has no header.
-/// Additional columns in new data are ignored with a note in `remarks`.
-std::vector<ColumnRole> roles_of(const FirstLine& line, const AdaptedTable& table, const Csv& options,
-                                 bool wants_labels, std::vector<std::string>& remarks);
+/// The columns of training data, by its options; none of labels if they are not wanted. Adds remarks for the user to
+/// `remarks`. Throws Error also for a vocabulary that cannot be read.
+AdaptedTable table_of_options(const Csv& options, const FirstLine& line, bool wants_labels,
+                              std::vector<std::string>& remarks);
 
 }  // namespace mirrortrain::data

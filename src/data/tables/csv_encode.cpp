@@ -5,47 +5,18 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <numeric>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/utf8.h"
+#include "data/pictures/picture_files.h"
 #include "data/tables/csv_table.h"
 #include "data/usable.h"
 
 namespace mirrortrain::data {
 namespace {
-
-std::vector<std::string> used_words(const CsvTable& table, std::size_t column, const std::vector<std::int64_t>& rows) {
-  const std::vector<std::string>& words = table.words[column];
-  const auto cells = table.features.span<double>();
-  std::vector<bool> used(words.size(), false);
-  for (const std::int64_t row : rows) {
-    used[static_cast<std::size_t>(cells[static_cast<std::size_t>(row) * table.words.size() + column])] = true;
-  }
-  std::vector<std::string> all;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (used[i]) all.push_back(words[i]);
-  }
-  return all;
-}
-
-double mean_of(const CsvTable& table, std::size_t column, const std::vector<std::int64_t>& rows) {
-  const auto cells = table.features.span<double>();
-  double sum = 0;
-  std::int64_t count = 0;
-  for (const std::int64_t row : rows) {
-    const double cell = cells[static_cast<std::size_t>(row) * table.words.size() + column];
-    if (std::isnan(cell)) continue;
-    sum += cell;
-    ++count;
-  }
-  if (count > 0) return sum / static_cast<double>(count);
-  throw Error(
-      fmt::format("{}: {} has no number in the training data, so that it has no mean; leave the column out of "
-                  "'features'",
-                  table.features.origin, table.columns.text_of(table.columns.features[column].column)));
-}
 
 /// Codes of words: unknown words; an empty cell, unless the empty word is in the training data.
 constexpr std::int64_t kUnknownWord = -1, kNoWord = -2;
@@ -83,28 +54,30 @@ std::string list_of(const std::vector<std::string>& words) {
   return shortened(fmt::format("{}", fmt::join(words, ", ")), 120);
 }
 
+/// Makes numbers of columns, side by side.
 class TableEncoder {
  public:
-  TableEncoder(const CsvTable& table, const AdaptedTable& columns) : table_(table), columns_(columns) {
-    std::int64_t first = 0;
-    for (std::size_t i = 0; i < columns.features.size(); ++i) {
-      codes_.push_back(code_of(columns.features[i], table.words[i]));
-      codes_.back().first = first;
-      first += codes_.back().width;
+  /// `own`: which of the table's columns of numbers and words.
+  TableEncoder(const CsvTable& table, const AdaptedTable& columns, std::vector<std::size_t> own)
+      : table_(table), columns_(columns), own_(std::move(own)) {
+    for (const std::size_t column : own_) {
+      codes_.push_back(code_of(columns.features[column], table.words[column]));
+      codes_.back().first = width_;
+      width_ += codes_.back().width;
     }
   }
 
-  Array features() const {
+  /// `is_list`: false for one number, which has no axis.
+  Array features(bool is_list) const {
     const Array& from = table_.features;
-    Array to(DType::kFloat64, {from.rows(), columns_.width()}, from.origin);
+    Array to(DType::kFloat64, is_list || width_ > 1 ? Shape{from.rows(), width_} : Shape{from.rows()}, from.origin);
     to.first_line = from.first_line;
     to.parts = from.parts;
     to.picked = from.picked;
-    to.remarks = from.remarks;
-    const double* cell = from.span<double>().data();
     double* out = to.span<double>().data();
-    for (std::int64_t row = 0; row < from.rows(); ++row, cell += codes_.size(), out += columns_.width()) {
-      for (std::size_t i = 0; i < codes_.size(); ++i) write(codes_[i], row, i, cell[i], out + codes_[i].first);
+    for (std::int64_t row = 0; row < from.rows(); ++row, out += width_) {
+      const double* const cells = cells_of(row);
+      for (std::size_t i = 0; i < codes_.size(); ++i) write(codes_[i], row, i, cells[own_[i]], out + codes_[i].first);
     }
     return to;
   }
@@ -113,25 +86,25 @@ class TableEncoder {
   std::optional<std::size_t> find_unknown_word(std::int64_t row) const {
     const double* const cells = cells_of(row);
     for (std::size_t i = 0; i < codes_.size(); ++i) {
-      if (codes_[i].is_word && codes_[i].codes[static_cast<std::size_t>(cells[i])] == kUnknownWord) return i;
+      if (codes_[i].is_word && codes_[i].codes[static_cast<std::size_t>(cells[own_[i]])] == kUnknownWord) return i;
     }
     return std::nullopt;
   }
 
   std::string unknown_word_text(std::int64_t row, std::size_t column) const {
-    const AdaptedColumn& adapted = columns_.features[column];
-    const auto word = static_cast<std::size_t>(cells_of(row)[column]);
+    const AdaptedColumn& adapted = columns_.features[own_[column]];
+    const auto word = static_cast<std::size_t>(cells_of(row)[own_[column]]);
     return fmt::format(
         "{}, {}: the word '{}' is none of the {} in the training data ({}); correct it, or train with the column "
         "encoded by hash or by {}: {{unknown: own_class}}, which take any word",
-        table_.features.row_text(row), columns_.text_of(adapted.column), shortened(table_.words[column][word]),
+        table_.features.row_text(row), columns_.text_of(adapted.column), shortened(table_.words[own_[column]][word]),
         adapted.words.size(), list_of(adapted.words),
         std::visit([](const auto& encoding) { return encoding.kName; }, *adapted.encoding));
   }
 
  private:
   const double* cells_of(std::int64_t row) const {
-    return table_.features.span<double>().data() + static_cast<std::size_t>(row) * codes_.size();
+    return table_.features.span<double>().data() + static_cast<std::size_t>(row) * table_.words.size();
   }
 
   void write(const ColumnCode& code, std::int64_t row, std::size_t column, double cell, double* out) const {
@@ -151,13 +124,18 @@ class TableEncoder {
 
   const CsvTable& table_;
   const AdaptedTable& columns_;
-  std::vector<ColumnCode> codes_;
+  std::vector<std::size_t> own_;
+  std::vector<ColumnCode> codes_;  ///< of each of these columns
+  std::int64_t width_ = 0;
 };
 
+/// Whether an input has the table's numbers as they are.
 bool is_encoded_already(const CsvTable& table, const AdaptedTable& columns) {
-  return std::none_of(columns.features.begin(), columns.features.end(),
-                      [](const AdaptedColumn& column) { return column.encoding || column.missing; }) &&
-         columns.features.size() == table.words.size();
+  const auto is_changed = [](const AdaptedColumn& column) { return column.encoding || column.missing; };
+  if (columns.inputs.size() != 1 || std::ranges::any_of(columns.features, is_changed)) return false;
+  const auto* const numbers = std::get_if<TableInput::Numbers>(&columns.inputs.front().content);
+  return numbers != nullptr && numbers->is_list && std::ranges::is_sorted(numbers->columns) &&
+         numbers->columns.size() == table.words.size();
 }
 
 /// Collects unusable rows in `bad`; throws if it is null.
@@ -168,12 +146,12 @@ class BadRows {
   template <class Reason>
   void add(std::int64_t row, const Reason& reason) {
     if (bad_ == nullptr) throw Error(reason());
-    const std::vector<std::int64_t>& picked = table_.labels.picked;
+    const std::vector<std::int64_t>& picked = table_.outputs.front().array.picked;
     bad_->add(picked.empty() ? row : picked[static_cast<std::size_t>(row)], bad_->wants_reason() ? reason() : "");
     rows_.push_back(row);
   }
   void leave_out() {
-    if (!rows_.empty()) keep_rows(table_, rows_but(table_.features.rows(), rows_));
+    if (!rows_.empty()) keep_rows(table_, rows_but(table_.rows(), rows_));
     rows_.clear();
   }
 
@@ -183,16 +161,19 @@ class BadRows {
   std::vector<std::int64_t> rows_;
 };
 
-void number_labels(CsvTable& table, const std::vector<std::string>& classes, BadExamples* bad) {
+/// Makes the numbers of an output's classes of its words.
+void number_labels(CsvTable& table, std::size_t output, const std::vector<std::string>& classes, BadExamples* bad) {
   std::vector<double> numbers;
-  for (const std::string& word : table.label_words) {
+  for (const std::string& word : table.label_words[output]) {
     const auto found = std::lower_bound(classes.begin(), classes.end(), word);
     numbers.push_back(found != classes.end() && *found == word ? static_cast<double>(found - classes.begin()) : -1);
   }
   BadRows unknown(table, bad);
-  const auto per_row = static_cast<std::size_t>(table.labels.row_elements());
-  const auto labels = table.labels.span<double>();
-  for (std::int64_t row = 0; row < table.labels.rows(); ++row) {
+  const Labels& own = table.outputs[output];
+  const auto per_row = static_cast<std::size_t>(own.array.row_elements());
+  const auto labels = own.array.span<double>();
+  for (std::int64_t row = 0; row < own.array.rows(); ++row) {
+    if (!own.is_present(row)) continue;
     std::optional<std::size_t> none;  // the row's first word that is not a class
     for (double& label : labels.subspan(static_cast<std::size_t>(row) * per_row, per_row)) {
       const auto word = static_cast<std::size_t>(label);
@@ -202,7 +183,7 @@ void number_labels(CsvTable& table, const std::vector<std::string>& classes, Bad
     if (!none) continue;
     unknown.add(row, [&] {
       return fmt::format("{}: the label '{}' is none of the {} classes of the training data ({}); correct it",
-                         table.labels.row_text(row), shortened(table.label_words[*none]), classes.size(),
+                         own.array.row_text(row), shortened(table.label_words[output][*none]), classes.size(),
                          list_of(classes));
     });
   }
@@ -211,9 +192,11 @@ void number_labels(CsvTable& table, const std::vector<std::string>& classes, Bad
 
 /// Excludes rows with a word that the training data do not have.
 void leave_out_unknown_words(CsvTable& table, const AdaptedTable& columns, BadExamples& bad) {
-  const TableEncoder encoder(table, columns);
+  std::vector<std::size_t> all(columns.features.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  const TableEncoder encoder(table, columns, std::move(all));
   BadRows unknown(table, &bad);
-  for (std::int64_t row = 0; row < table.features.rows(); ++row) {
+  for (std::int64_t row = 0; row < table.rows(); ++row) {
     if (const auto column = encoder.find_unknown_word(row)) {
       unknown.add(row, [&] { return encoder.unknown_word_text(row, *column); });
     }
@@ -223,40 +206,65 @@ void leave_out_unknown_words(CsvTable& table, const AdaptedTable& columns, BadEx
 
 }  // namespace
 
-AdaptedTable adapted_table(const CsvTable& table, const Csv& options, const std::vector<std::int64_t>& rows) {
-  AdaptedTable adapted = table.columns;
-  const bool by_mean = options.missing && std::holds_alternative<MissingIsMean>(*options.missing);
-  for (std::size_t i = 0; i < adapted.features.size(); ++i) {
-    AdaptedColumn& column = adapted.features[i];
-    if (!column.encoding && by_mean) column.missing = mean_of(table, i, rows);
-    const KnownWords* const known = column.encoding ? known_words(*column.encoding) : nullptr;
-    if (known == nullptr) continue;
-    column.words = known->words ? *known->words : used_words(table, i, rows);
-    std::ranges::sort(column.words);  // bytewise, which in UTF-8 is by code point
-  }
-  return adapted;
-}
-
-std::vector<std::string> sorted_classes(const CsvTable& table) {
-  std::vector<std::string> classes = table.label_words;
-  std::sort(classes.begin(), classes.end());
-  return classes;
-}
-
 void keep_rows(CsvTable& table, const std::vector<std::int64_t>& rows) {
   keep_rows(table.features, rows);
-  keep_rows(table.labels, rows);
-  if (table.weights) keep_rows(*table.weights, rows);
+  for (TableContent& content : table.contents) {
+    if (content.tokens) keep_rows(*content.tokens, rows);
+    if (content.pictures.empty()) continue;
+    std::vector<std::string> kept;
+    for (const std::int64_t row : rows) kept.push_back(std::move(content.pictures[static_cast<std::size_t>(row)]));
+    content.pictures = std::move(kept);
+  }
+  for (Labels& labels : table.outputs) keep_rows(labels, rows);
 }
+
+namespace {
+
+Features pictures_of(const CsvTable& table, const TableInput::Pictures& options, std::vector<std::string> files,
+                     bool passes_over_bad) {
+  const Array& cells = table.features;
+  const auto pictures = std::make_shared<PictureFiles>(std::move(files));
+  Features features = decoded_when_asked(pictures, options.form, cells.origin, passes_over_bad);
+  features.array.parts = cells.parts;
+  features.array.picked = cells.picked;
+  return features;
+}
+
+/// Throws Error if no row is left, of which a picture's size could be.
+void require_rows(const CsvTable& table, BadExamples* bad) {
+  if (table.rows() > 0) return;
+  if (bad != nullptr && bad->any()) std::move(*bad).left_out(0, table.features.origin);
+  throw Error(fmt::format("{}: expected at least one example, found none", table.features.origin));
+}
+
+}  // namespace
 
 Examples encoded(CsvTable table, const Adapted& adapted, BadExamples* bad) {
   const AdaptedTable& columns = adapted.table ? *adapted.table : table.columns;
-  if (!table.label_words.empty()) number_labels(table, adapted.classes, bad);
+  for (std::size_t i = 0; i < table.outputs.size(); ++i) {
+    if (!table.label_words[i].empty()) number_labels(table, i, adapted.classes_of(table.outputs[i].name), bad);
+  }
   const bool is_encoded = is_encoded_already(table, columns);
   if (bad != nullptr && !is_encoded) leave_out_unknown_words(table, columns, *bad);
-  Array features = is_encoded ? std::move(table.features) : TableEncoder(table, columns).features();
-  Examples examples = examples_of(narrowed(std::move(features)), std::move(table.labels));
-  examples.outputs.front().weights = std::move(table.weights);
+  Examples examples;
+  for (std::size_t i = 0; i < columns.inputs.size(); ++i) {
+    const TableInput& input = columns.inputs[i];
+    if (const auto* pictures = std::get_if<TableInput::Pictures>(&input.content)) {
+      require_rows(table, bad);
+      examples.inputs.push_back(pictures_of(table, *pictures, std::move(table.contents[i].pictures), bad != nullptr));
+    } else if (table.contents[i].tokens) {
+      examples.inputs.push_back({"", *std::move(table.contents[i].tokens)});
+    } else if (is_encoded) {
+      examples.inputs.push_back({"", narrowed(std::move(table.features))});
+    } else {
+      const auto& numbers = std::get<TableInput::Numbers>(input.content);
+      const TableEncoder encoder(table, columns, numbers.columns);
+      examples.inputs.push_back({"", narrowed(encoder.features(numbers.is_list))});
+    }
+    examples.inputs.back().name = input.name;
+  }
+  examples.inputs.front().array.remarks = std::move(table.remarks);
+  examples.outputs = std::move(table.outputs);
   return examples;
 }
 

@@ -204,10 +204,6 @@ bool CsvFile::looks_like_header(const std::vector<std::string>& cells, std::int6
   const char point = options.decimal.front();
   const auto numbers = static_cast<std::size_t>(
       std::ranges::count_if(cells, [&](const std::string& cell) { return is_number(cell, point); }));
-  const auto by_name = [](const CsvColumns& columns) {
-    const auto list = listed(columns);
-    return std::any_of(list.begin(), list.end(), [](const CsvColumn& column) { return column.index() == 1; });
-  };
   if (known != nullptr && !known->empty()) {
     const auto is_known = [&](const std::string& cell) { return std::ranges::find(*known, cell) != known->end(); };
     if (std::ranges::any_of(cells, is_known)) return true;
@@ -219,7 +215,7 @@ bool CsvFile::looks_like_header(const std::vector<std::string>& cells, std::int6
       return false;
     }
   }
-  if (known == nullptr && (by_name(options.labels) || (options.features && by_name(*options.features)))) return true;
+  if (known == nullptr && names_columns(options)) return true;
   if (numbers == cells.size()) {
     if (count_up(cells)) {
       remarks_.push_back(

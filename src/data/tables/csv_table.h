@@ -10,14 +10,24 @@
 
 namespace mirrortrain::data {
 
+/// The cells that an input of pictures or texts has.
+struct TableContent {
+  std::vector<std::string> pictures{};  ///< files, one for each row
+  std::optional<Array> tokens{};        ///< [rows, length]; uint8 if there are at most 256, else int32
+};
+
 /// A table as in its files: numbers, and words by their number in order of appearance.
 struct CsvTable {
   AdaptedTable columns;                         ///< of the training data; without words and means if this is it
-  Array features;                               ///< float64 [rows, feature columns]; NaN: a missing number
-  Array labels;                                 ///< float64 [rows] or [rows, label columns]; [rows, 0] for none
-  std::optional<Array> weights;                 ///< float64 [rows]
-  std::vector<std::vector<std::string>> words;  ///< of each feature column; empty for numbers
-  std::vector<std::string> label_words;         ///< empty if labels are numbers
+  Array features;                               ///< float64 [rows, columns.features]; NaN: a missing number
+  std::vector<std::vector<std::string>> words;  ///< of each of these columns; empty for numbers
+  std::vector<TableContent> contents;           ///< of each of columns.inputs; empty for numbers and words
+  /// In the order written; float64 [rows] or [rows, label columns]. Without labels there is one, [rows, 0].
+  std::vector<Labels> outputs;
+  std::vector<std::vector<std::string>> label_words;  ///< of each output; empty if its labels are numbers
+  std::vector<std::string> remarks;                   ///< for the user
+
+  std::int64_t rows() const { return features.rows(); }
 };
 
 /// Parameters of reading a table in addition to its options.
@@ -27,14 +37,15 @@ struct CsvReading {
   BadExamples* bad = nullptr;        ///< collects rows that are left out; null: the first is an error
 };
 
-/// Throws Error, naming file, line, row and column, for data that are not a table or do not fit the training data.
+/// Throws Error, naming file, line, row and column, for data that are not a table or do not fit the training data;
+/// WrongKey for columns that the table lacks, at the key that names them.
 CsvTable read_table(const Csv& options, const CsvReading& reading);
 
 /// The table's columns with the words and means of these rows.
 AdaptedTable adapted_table(const CsvTable& table, const Csv& options, const std::vector<std::int64_t>& rows);
 
-/// The classes: the words of the labels, sorted by code point.
-std::vector<std::string> sorted_classes(const CsvTable& table);
+/// The classes of each output whose labels are words, sorted by code point.
+std::map<std::string, std::vector<std::string>, std::less<>> sorted_classes(const CsvTable& table);
 
 /// The table as numbers, float32 if that represents all of them exactly, else float64. Words that `adapted` does not
 /// have are an error that names the row; `bad`, unless null, collects such rows if they are to be left out.

@@ -69,23 +69,28 @@ std::int32_t Vocabulary::first_token(std::string_view text) const {
   return -1;
 }
 
-std::vector<std::int32_t> Vocabulary::encode(std::string_view text, const std::string& origin) const {
-  std::vector<std::int32_t> numbers;
-  for (std::size_t at = 0; at < text.size();) {
+std::size_t Vocabulary::encode(std::string_view text, std::size_t most, std::vector<std::int32_t>& to) const {
+  std::size_t at = 0;
+  for (std::size_t count = 0; at < text.size() && count < most; ++count) {
     const std::int32_t number = first_token(text.substr(at));
-    if (number < 0) {
-      const std::string_view before = text.substr(0, at);
-      const std::size_t line_start = before.rfind('\n') + 1;  // 0 if there is none
-      throw Error(
-          fmt::format("{}:{}:{}: expected a token of the vocabulary {}, found '{}'; add it to the vocabulary or "
-                      "remove it from the text",
-                      origin, 1 + std::ranges::count(before, '\n'), at - line_start + 1, name_,
-                      shortened(std::string(text.substr(at, 16)))));
-    }
-    numbers.push_back(number);
+    if (number < 0) break;
+    to.push_back(number);
     at += tokens_[static_cast<std::size_t>(number)].size();
   }
-  return numbers;
+  return at;
+}
+
+std::vector<std::int32_t> Vocabulary::encode(std::string_view text, const std::string& origin) const {
+  std::vector<std::int32_t> numbers;
+  const std::size_t at = encode(text, text.size(), numbers);
+  if (at == text.size()) return numbers;
+  const std::string_view before = text.substr(0, at);
+  const std::size_t line_start = before.rfind('\n') + 1;  // 0 if there is none
+  throw Error(
+      fmt::format("{}:{}:{}: expected a token of the vocabulary {}, found '{}'; add it to the vocabulary or "
+                  "remove it from the text",
+                  origin, 1 + std::ranges::count(before, '\n'), at - line_start + 1, name_,
+                  shortened(std::string(text.substr(at, 16)))));
 }
 
 }  // namespace mirrortrain::data

@@ -26,6 +26,12 @@ class Vocabulary {
   /// The numbers of a text's tokens. From the beginning, each is the longest token that matches there, so that the
   /// concatenated tokens are the text. Throws Error, naming `origin`, line and column, where no token matches.
   std::vector<std::int32_t> encode(std::string_view text, const std::string& origin) const;
+  /// Adds these numbers to `to`, up to `most`. Returns where it ends: at the text's end, behind `most` tokens, or where
+  /// no token matches.
+  std::size_t encode(std::string_view text, std::size_t most, std::vector<std::int32_t>& to) const;
+
+  /// In messages.
+  const std::string& name() const { return name_; }
 
  private:
   /// The longest token with which `text` begins; -1: none.

@@ -35,14 +35,16 @@ ExtraColumns labels_of_split(const data::Dataset& examples, const data::Adapted*
   for (const data::Labels& output : examples.outputs()) {
     if (output.array.row_elements() != 1) continue;
     extra.names.push_back(is_only ? "label" : output.name + "_label");
+    const std::vector<std::string> classes =
+        adapted != nullptr ? adapted->classes_of(output.name) : std::vector<std::string>();
     data::with_element_type(output.array.dtype, [&](auto* type) {
       using T = std::remove_pointer_t<decltype(type)>;
       for (std::int64_t row = first; row < first + examples.rows(); ++row) {
         const auto label = static_cast<double>(output.array.span<T>()[static_cast<std::size_t>(row)]);
-        const bool has_name = adapted != nullptr && label >= 0 && label < static_cast<double>(adapted->classes.size());
+        const bool has_name = label >= 0 && label < static_cast<double>(classes.size());
         extra.rows[static_cast<std::size_t>(row - first)].push_back(
             !output.is_present(row) ? ""
-            : has_name              ? adapted->classes[static_cast<std::size_t>(label)]
+            : has_name              ? classes[static_cast<std::size_t>(label)]
                                     : fmt::format("{}", label));
       }
     });
@@ -61,7 +63,7 @@ const data::ExampleSource* pictures_of(const data::Dataset& examples) {
 std::optional<std::string> label_of_folder(const std::filesystem::path& picture, const data::Adapted* adapted) {
   std::string folder = picture.parent_path().filename().string();
   const bool has_classes = adapted != nullptr && !adapted->classes.empty();
-  if (has_classes ? std::ranges::binary_search(adapted->classes, folder) : data::number_in(folder).has_value()) {
+  if (has_classes ? std::ranges::binary_search(adapted->classes_of(""), folder) : data::number_in(folder).has_value()) {
     return folder;
   }
   return std::nullopt;
@@ -124,12 +126,13 @@ ExtraColumns extra_columns(const WantedColumns& wanted, const data::DataOptions&
       adapted != nullptr && adapted->table ? adapted->table->header : std::vector<std::string>();
   std::vector<std::string> columns = wanted.keep;
   ExtraColumns extra{wanted.keep, {}};
-  if (wanted.labels && !known.empty() && adapted->table->labels.size() == 1) {
-    const std::string& label = known[static_cast<std::size_t>(adapted->table->labels.front())];
-    if (data::has_column(*table, label, known)) {
-      columns.push_back(label);
-      extra.names.emplace_back("label");
-    }
+  for (const data::TableOutput& output :
+       wanted.labels && !known.empty() ? adapted->table->outputs : std::vector<data::TableOutput>()) {
+    if (output.labels.size() != 1) continue;
+    const std::string& label = known[static_cast<std::size_t>(output.labels.front())];
+    if (!data::has_column(*table, label, known)) continue;
+    columns.push_back(label);
+    extra.names.push_back(adapted->table->outputs.size() == 1 ? "label" : output.name + "_label");
   }
   if (!columns.empty()) extra.rows = data::column_texts(*table, columns, known);
   return extra;

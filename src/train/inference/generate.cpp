@@ -50,8 +50,8 @@ std::int64_t window_of(const CheckedConfiguration& checked, const OutputMeaning&
 std::optional<data::Vocabulary> vocabulary_of(const CheckedConfiguration& checked, const data::Adapted& adapted) {
   const auto* const text = std::get_if<data::Text>(&checked.values().data.train.value);
   if (text == nullptr || !text->vocabulary) return std::nullopt;
-  if (adapted.classes.empty()) return data::Vocabulary::read(text->vocabulary->text);
-  return data::Vocabulary(adapted.classes, "of the run");
+  const std::vector<std::string>& tokens = adapted.classes_of("");
+  return tokens.empty() ? data::Vocabulary::read(text->vocabulary->text) : data::Vocabulary(tokens, "of the run");
 }
 
 /// One window as in data of format text, with unused labels.

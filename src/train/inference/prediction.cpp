@@ -50,7 +50,7 @@ std::vector<OutputMeaning> output_meanings(const CheckedConfiguration& checked, 
     const ModelGraph& graph = checked.model->evaluation;
     OutputMeaning& meaning = meanings.emplace_back(meaning_of(objective, graph.graph.spec(graph.outputs[i].value).shape));
     if (checked.objectives.size() > 1) meaning.name = checked.model->outputs[i].name;
-    if (adapted != nullptr) meaning.classes = adapted->classes;
+    if (adapted != nullptr) meaning.classes = adapted->classes_of(checked.model->outputs[i].name);
   }
   return meanings;
 }

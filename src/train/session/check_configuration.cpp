@@ -46,9 +46,17 @@ data::ExampleSpec example_spec(const Model& model, const ModelOptions& options,
 
 /// Whether a split has weights for the examples' loss of an output.
 template <class Split>
-bool has_weights(const Split& split, const std::string& /*output*/) {
+bool has_weights(const Split& split, const std::string& output) {
   const auto* const table = std::get_if<data::Csv>(&split);
-  return table != nullptr && table->weights.has_value();
+  return table != nullptr && table->weights_of(output) != nullptr;
+}
+
+/// Whether examples of a split may have no label for an output.
+template <class Split>
+bool may_lack_labels(const Split& split, const std::string& output) {
+  const auto* const table = std::get_if<data::Csv>(&split);
+  const auto* const labels = table != nullptr ? table->labels.find(output) : nullptr;
+  return labels != nullptr && data::ignores_missing(labels->value);
 }
 
 /// Weights in the data apply to every split that has them, class weights only to training.
@@ -64,7 +72,11 @@ LabelTraits label_traits(const Configuration& values, const std::string& output,
     errors.add(classes->weights.place, classes->weights.path,
                "the examples of data.train have weights of their own; remove class_weight or data.train.weights");
   }
-  return {of_train || of_classes, of_train || of_others};
+  const bool may_be_missing =
+      may_lack_labels(data.train.value, output) ||
+      (data.validation.value && may_lack_labels(*data.validation.value, output)) ||
+      (data.test.value && may_lack_labels(*data.test.value, output));
+  return {of_train || of_classes, of_train || of_others, may_be_missing};
 }
 
 void warn_of_nothing_to_train(const Configuration& values, const Model& model, config::Errors& errors) {

@@ -95,7 +95,7 @@ std::optional<data::Dataset> read_split(const CheckedConfiguration& checked, dat
                                    {.bucket_boundaries = bucket_boundaries(checked.values().data)});
     }
     return dataset;
-  } catch (const data::KeyError& error) {  // once, even if several splits have it
+  } catch (const data::AtKey& error) {  // once, even if several splits have it
     if (!errors.concern(error.path())) errors.add(error.place(), error.path(), error.message());
     return std::nullopt;
   } catch (const Error& error) {

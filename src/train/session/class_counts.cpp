@@ -19,8 +19,10 @@ std::optional<data::ClassCounts> counts_of(const CheckedConfiguration& checked, 
   return classes ? std::optional(data::count_classes(*classes)) : std::nullopt;
 }
 
-std::vector<std::string> names_of(const SplitsToCheck& splits) {
-  return splits.adapted != nullptr ? splits.adapted->classes : std::vector<std::string>();
+std::vector<std::string> names_of(const CheckedConfiguration& checked, const SplitsToCheck& splits,
+                                  std::size_t output) {
+  if (splits.adapted == nullptr) return {};
+  return splits.adapted->classes_of(checked.examples.labels[output].name);
 }
 
 constexpr std::size_t kNamedClasses = 5;  // classes listed in a warning
@@ -82,7 +84,7 @@ void warn_of_idle_outputs(const CheckedConfiguration& checked, std::size_t outpu
 std::string counts_text(const CheckedConfiguration& checked, const SplitsToCheck& splits, std::size_t output) {
   const auto of_train = counts_of(checked, splits.train, output);
   if (!of_train) return "";
-  const std::vector<std::string> names = names_of(splits);
+  const std::vector<std::string> names = names_of(checked, splits, output);
   std::string text = fmt::format("classes{}: train {}", checked.of_output(output),
                                  data::class_counts_text(*of_train, names));
   if (const auto counts = counts_of(checked, splits.validation, output))
@@ -103,10 +105,10 @@ void warn_of_rare_classes(const CheckedConfiguration& checked, const SplitsToChe
   const auto of_train = counts_of(checked, splits.train, output);
   if (!of_train) return;
   const data::DataOptions& data = checked.values().data;
-  if (names_of(splits).empty()) warn_of_idle_outputs(checked, output, *of_train, errors);
+  if (names_of(checked, splits, output).empty()) warn_of_idle_outputs(checked, output, *of_train, errors);
   const bool is_part =
       data.validation.value && std::holds_alternative<data::ValidationFraction>(*data.validation.value);
-  const std::vector<std::string> names = names_of(splits);
+  const std::vector<std::string> names = names_of(checked, splits, output);
   if (const auto counts = counts_of(checked, splits.validation, output)) {
     warn_of_split(data.validation, "validation", *of_train, *counts, is_part, names, errors);
   }

@@ -29,7 +29,10 @@ constexpr std::size_t kNamedColumns = 3;
 /// The training data's features for an input as numbers, row by row, before preprocessing.
 class Columns {
  public:
-  Columns(const data::Dataset& train, std::size_t input, const data::AdaptedTable* table) : table_(table) {
+  /// `table`: the table that the input is from, and `own` what it has of it; both null for other data.
+  Columns(const data::Dataset& train, std::size_t input, const data::AdaptedTable* table, const data::TableInput* own)
+      : table_(table) {
+    if (own != nullptr) known_ = table->columns_of(*own);
     rows_ = std::min(train.rows(), kMostRows);
     const data::Array& features = train.features(input);
     const auto width = static_cast<std::size_t>(features.row_elements());
@@ -59,16 +62,16 @@ class Columns {
 
  private:
   const data::AdaptedColumn* column_of(std::size_t feature) const {
-    if (table_ == nullptr) return nullptr;
     std::int64_t first = 0;
-    for (const data::AdaptedColumn& column : table_->features) {
-      first += column.width();
-      if (static_cast<std::int64_t>(feature) < first) return &column;
+    for (const data::AdaptedColumn* const column : known_) {
+      first += column->width();
+      if (static_cast<std::int64_t>(feature) < first) return column;
     }
     return nullptr;
   }
 
   const data::AdaptedTable* table_;
+  std::vector<const data::AdaptedColumn*> known_;  ///< the input's columns, in their order
   std::int64_t rows_ = 0;
   std::vector<std::vector<double>> columns_;
 };
@@ -124,32 +127,40 @@ void warn_of_rows(const Columns& columns, const data::AdaptedTable& table, const
   }
 }
 
-bool has_adapted_normalization(const Configuration& values) {
-  return std::ranges::any_of(values.data.preprocessing, [](const data::PreprocessingStep& step) {
-    const auto* const normalization = std::get_if<data::Normalization>(&step);
-    return normalization != nullptr && normalization->adapt;
-  });
+std::vector<data::PreprocessingStep> steps_of(const CheckedConfiguration& checked, std::size_t input) {
+  return data::steps_of_input(checked.values().data.preprocessing, checked.examples.inputs[input].name);
 }
 
-void warn_of_constants(const Columns& columns, const Configuration& values, config::Errors& errors) {
-  if (columns.rows() < 2 || !has_adapted_normalization(values)) return;
+bool has_adapted_normalization(const std::vector<data::PreprocessingStep>& steps) {
+  return data::steps_to_adapt(steps) > 0;
+}
+
+/// Where a table's columns are listed.
+const char* key_of_columns(const Configuration& values) {
+  const auto* const table = std::get_if<data::Csv>(&values.data.train.value);
+  return table != nullptr && !table->inputs.empty() ? "inputs" : "features";
+}
+
+void warn_of_constants(const Columns& columns, const std::vector<data::PreprocessingStep>& steps,
+                       const Configuration& values, config::Errors& errors) {
+  if (columns.rows() < 2 || !has_adapted_normalization(steps)) return;
   std::vector<std::string> constant;
   for (std::size_t i = 0; i < columns.count(); ++i) {
     if (is_constant(columns.values(i)) && !columns.is_word(i)) constant.push_back(columns.text_of(i));
   }
   if (constant.empty() || constant.size() == columns.count()) return;
   const bool is_one = constant.size() == 1;
-  errors.warn(
-      values.data.train.place, values.data.train.path,
-      fmt::format("{} {} the same number in every training row, so that normalization divides by almost 0: any "
-                  "other number becomes a huge one; leave {} out of 'features'",
-                  report::first_of(constant, kNamedColumns), is_one ? "is" : "are each", is_one ? "it" : "them"));
+  errors.warn(values.data.train.place, values.data.train.path,
+              fmt::format("{} {} the same number in every training row, so that normalization divides by almost 0: any "
+                          "other number becomes a huge one; leave {} out of '{}'",
+                          report::first_of(constant, kNamedColumns), is_one ? "is" : "are each", is_one ? "it" : "them",
+                          key_of_columns(values)));
 }
 
 /// Values that differ in the file may be equal as float32 in the model.
-void warn_of_lost_differences(const Columns& columns, const Configuration& values, config::Errors& errors) {
-  const std::vector<data::PreprocessingStep> steps = data::without_adapting(values.data.preprocessing);
-  if (steps.size() < values.data.preprocessing.size() || std::ranges::any_of(steps, data::is_of_pictures)) return;
+void warn_of_lost_differences(const Columns& columns, const std::vector<data::PreprocessingStep>& steps,
+                              const Configuration& values, config::Errors& errors) {
+  if (has_adapted_normalization(steps) || std::ranges::any_of(steps, data::is_of_pictures)) return;
   const data::Affine affine = data::fold(steps);
   std::vector<std::string> lost;
   for (std::size_t i = 0; i < columns.count(); ++i) {
@@ -247,7 +258,9 @@ std::string same_words(const std::vector<std::string>& words) {
 }
 
 void warn_of_spellings(const data::Adapted& adapted, const auto& source, config::Errors& errors) {
-  if (const std::string same = same_words(adapted.classes); !same.empty()) {
+  for (const auto& [output, classes] : adapted.classes) {
+    const std::string same = same_words(classes);
+    if (same.empty()) continue;
     errors.warn(source.place, source.path,
                 fmt::format("{} are two classes, and differ in case or spaces alone; if they are one, write them alike "
                             "in the data",
@@ -304,11 +317,12 @@ std::vector<double> numbers_of(const data::Dataset& train, std::size_t output, s
 
 void warn_of_answers(const CheckedConfiguration& checked, const data::Dataset& train, std::size_t output,
                      const Columns& columns, config::Errors& errors) {
-  if (columns.rows() < 2 * kFewestRows || columns.count() < 2 || train.labels(output).row_elements() != 1) return;
+  const bool is_alone = columns.count() < 2 && train.inputs().size() == 1;
+  if (columns.rows() < 2 * kFewestRows || is_alone || train.labels(output).row_elements() != 1) return;
   if (train.outputs()[output].present) return;  // the numbers of a missing label say nothing
   const auto& source = checked.values().data.train;
-  const auto classes = data::example_classes(train.outputs()[output], train.first_row(), columns.rows(), output,
-                                             checked.wanted());
+  const auto classes =
+      data::example_classes(train.outputs()[output], train.first_row(), columns.rows(), output, checked.wanted());
   const std::vector<double> numbers = numbers_of(train, output, columns.rows());
   std::vector<std::string> answers;
   for (std::size_t i = 0; i < columns.count(); ++i) {
@@ -317,27 +331,36 @@ void warn_of_answers(const CheckedConfiguration& checked, const data::Dataset& t
   }
   answers.erase(std::unique(answers.begin(), answers.end()), answers.end());
   if (answers.empty()) return;
-  errors.warn(source.place, source.path,
-              fmt::format("{} {} the label{} in other words: each of its values goes with one label; if it is not known "
-                          "before the label is, list the other columns in 'features'",
-                          report::first_of(answers, kNamedColumns), answers.size() == 1 ? "is" : "are each", checked.of_output(output)));
+  errors.warn(
+      source.place, source.path,
+      fmt::format(
+          "{} {} the label{} in other words: each of its values goes with one label; if it is not known "
+          "before the label is, {}",
+          report::first_of(answers, kNamedColumns), answers.size() == 1 ? "is" : "are each", checked.of_output(output),
+          std::string_view(key_of_columns(checked.values())) == "features" ? "list the other columns in 'features'"
+                                                                           : "leave it out of 'inputs'"));
 }
 
 void warn_of_columns_of(const CheckedConfiguration& checked, const SplitsToCheck& splits, std::size_t input,
                         config::Errors& errors) {
   const data::Dataset& train = *splits.train;
   if (train.source(input) != nullptr || train.features(input).row_shape().rank() > 1) return;
-  const bool is_table = splits.adapted != nullptr && splits.adapted->table && train.inputs().size() == 1;
-  const Columns columns(train, input, is_table ? &*splits.adapted->table : nullptr);
+  const data::AdaptedTable* const table =
+      splits.adapted != nullptr && splits.adapted->table ? &*splits.adapted->table : nullptr;
+  const data::TableInput* const own =
+      table != nullptr ? table->find_input(checked.examples.inputs[input].name) : nullptr;
+  if (own != nullptr && table->columns_of(*own).empty()) return;  // tokens
+  const Columns columns(train, input, table, own);
   const Configuration& values = checked.values();
-  if (is_table) {
-    warn_of_rows(columns, *splits.adapted->table, values.data.train, errors);
+  if (own != nullptr) {
+    warn_of_rows(columns, *table, values.data.train, errors);
     warn_of_stand_ins(columns, values.data.train, errors);
   }
-  warn_of_constants(columns, values, errors);
-  if (has_adapted_normalization(values)) warn_of_outliers(columns, values.data.train, errors);
-  warn_of_lost_differences(columns, values, errors);
-  for (std::size_t i = 0; is_table && i < train.outputs().size(); ++i) {
+  const std::vector<data::PreprocessingStep> steps = steps_of(checked, input);
+  warn_of_constants(columns, steps, values, errors);
+  if (has_adapted_normalization(steps)) warn_of_outliers(columns, values.data.train, errors);
+  warn_of_lost_differences(columns, steps, values, errors);
+  for (std::size_t i = 0; own != nullptr && i < train.outputs().size(); ++i) {
     warn_of_answers(checked, train, i, columns, errors);
   }
 }

@@ -187,7 +187,8 @@ void warn_of_labels(const CheckedConfiguration& checked, const SplitsToCheck& sp
                     checked.of_output(output), *different.begin()));
   } else {
     const std::vector<std::string> classes =
-        splits.adapted != nullptr ? splits.adapted->classes : std::vector<std::string>();
+        splits.adapted != nullptr ? splits.adapted->classes_of(checked.examples.labels[output].name)
+                                  : std::vector<std::string>();
     warn_of_one_class(data.validation, splits.validation, output, "validation", classes, errors);
     warn_of_one_class(data.test, splits.test, output, "test", classes, errors);
   }

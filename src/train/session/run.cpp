@@ -149,7 +149,9 @@ std::vector<data::PreprocessingStep> adapted_preprocessing(const CheckedConfigur
     const int threads = feeder_options(checked.values()).ahead.threads;
     const auto adapt_to = [&](const data::Dataset& all) {
       adapted.normalizations = data::adapt(data.preprocessing, all, checked.examples.inputs, threads);
-      if (adapted.table) data::spare_absent_words(*adapted.table, adapted.normalizations);
+      if (adapted.table) {
+        data::spare_absent_words(*adapted.table, data.preprocessing, checked.examples.inputs, adapted.normalizations);
+      }
     };
     if (train != nullptr) {
       adapt_to(*train);

@@ -91,7 +91,7 @@ TEST_CASE("every split of text needs the vocabulary of the training data, which 
   options.train.value = Text{.files = text, .window = 3, .vocabulary = letters};
   options.test.value = Text{.files = text, .window = 3, .vocabulary = letters};
   const Splits splits = load(options, 0, nullptr);
-  CHECK(splits.adapted.classes == std::vector<std::string>{"a", "b", "c", "d"});
+  CHECK(splits.adapted.classes_of("") == std::vector<std::string>{"a", "b", "c", "d"});
   CHECK(splits.test->rows() == 3);
   options.test.value = Text{.files = text, .window = 3, .vocabulary = others};
   CHECK(

@@ -23,7 +23,7 @@ TfRecord records(std::vector<std::pair<std::string, RecordValues>> features, std
 }
 
 TfRecord with_labels(TfRecord source, std::string labels) {
-  source.labels = std::move(labels);
+  source.labels.one = std::move(labels);
   return source;
 }
 
@@ -73,6 +73,35 @@ TEST_CASE("encoded pictures are decoded when they are asked for, from plain and 
   CHECK(examples.inputs[0].source->row_text(3) == kFolder + "/b.tfrecord.gz: record 0 (counting from 0)");
   source.image_size = {4, 4};
   CHECK(read(source).inputs[0].array.shape == Shape{5, 4, 4, 1});
+}
+
+TEST_CASE("features go to inputs and outputs by name, numbers and pictures side by side") {
+  TfRecord source = records({});
+  source.inputs.entries = {{"integers", {.shape = {{2}}, .dtype = DType::kInt64}},
+                           {"look", {.image = "picture", .color = PictureColor::kGray}},
+                           {"large", {.image = "picture", .image_size = {{4, 4}}}}};
+  source.color = PictureColor::kRgb;
+  source.labels = {{}, {{{"class", "label"}, {"halves", "floats"}}}};
+  const Examples examples = read(source);
+  REQUIRE(examples.inputs.size() == 3);
+  CHECK(examples.inputs[0].name == "integers");
+  CHECK(numbers<std::int64_t>(examples.inputs[0].array) == std::vector<double>{0, 0, 1, -1, 2, -2, 3, -3, 4, -4});
+  CHECK(examples.inputs[1].array.shape == Shape{5, 2, 3, 1});
+  CHECK(examples.inputs[2].array.shape == Shape{5, 4, 4, 3});
+  std::vector<float> pixels(6);
+  examples.inputs[1].source->read(4, pixels);
+  CHECK(pixels == std::vector<float>(6, 160.0f));
+  REQUIRE(examples.outputs.size() == 2);
+  CHECK(examples.outputs[1].name == "halves");
+  CHECK(numbers<std::int64_t>(examples.outputs[0].array) == std::vector<double>{0, 1, 2, 0, 1});
+  CHECK(examples.outputs[1].array.shape == Shape{5, 3});
+  CHECK(read_without_labels(source).inputs.size() == 3);
+
+  source.inputs.entries = {{"integer", {.shape = {{2}}}}};
+  CHECK(contains(error_text([&] { read(source); }), "did you mean 'integers'?; an input of numbers has the feature of "));
+  source.inputs.entries = {{"integers", {.shape = {{2}}}}};
+  source.labels.named.entries[1].second = "float";
+  CHECK(contains(error_text([&] { read(source); }), "say in 'labels.halves' which one to take"));
 }
 
 TEST_CASE("new data need no labels") {
@@ -148,7 +177,7 @@ TEST_CASE("bad records are left out where they are gathered, and the others are 
   std::string damaged = example("ij", "\x05");
   damaged[damaged.size() - 6] ^= 1;
   TfRecord source = records({{"x", {{2}, {}}}});
-  source.labels = "y";
+  source.labels.one = "y";
   const std::string first = folder.write("a", example("abc", "\x01") + example("ab", "\x02") +
                                                   example("cd", "\x01\x02") + record("\x0b") + example("ef", "\x03"));
   const std::string second = folder.write("b", damaged + example("gh", "\x04"));

@@ -60,7 +60,7 @@ TEST_CASE("every data format is read from the configuration") {
   CHECK(std::get<ValidationFraction>(*options.validation.value).fraction == 0.25);
   const auto& csv = std::get<Csv>(*options.test.value);
   CHECK(csv.header == true);
-  CHECK(std::get<std::vector<CsvColumn>>(csv.labels) ==
+  CHECK(std::get<std::vector<CsvColumn>>(csv.labels.one->value) ==
         std::vector<CsvColumn>{std::string("species"), std::int64_t{3}});
   CHECK(options.preprocessing.size() == 3);
   CHECK(find_one_hot(options.preprocessing, "")->depth.value == 10);
@@ -73,7 +73,7 @@ TEST_CASE("every data format is read from the configuration") {
   CHECK(std::get<Npz>(others.options.train.value).features == "images");
   CHECK(std::get<Npz>(others.options.train.value).labels.one == "y");
   CHECK(std::get<config::Path>(*std::get<Npy>(*others.options.validation.value).labels.one).text == "/y.npy");
-  CHECK(std::get<std::int64_t>(std::get<Csv>(*others.options.test.value).labels) == 3);
+  CHECK(std::get<std::int64_t>(std::get<Csv>(*others.options.test.value).labels.one->value) == 3);
 }
 
 TEST_CASE("inline data becomes arrays: features float32, whole labels int64, others float64") {

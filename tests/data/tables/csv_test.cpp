@@ -16,7 +16,7 @@ class Reader {
   Examples operator()(std::string_view content, CsvColumns labels, std::optional<bool> header = std::nullopt) const {
     Csv csv;
     csv.file = config::Path{folder_.write("a.csv", content)};
-    csv.labels = std::move(labels);
+    csv.labels = labels_in(labels);
     csv.header = header;
     return table(csv);
   }
@@ -153,8 +153,10 @@ TEST_CASE("a short file with many columns and lines claims little memory") {
 
 TEST_CASE("a wrong label is told with its line where rows are lines") {
   const Reader read;
-  CHECK(read("x,y\n1,2\n3,4\n", std::int64_t{1}).outputs[0].array.row_text(1) == read.path() + ":3: row 1 (counting from 0)");
-  CHECK(read("x,y\n1,2\n\n3,4\n", std::int64_t{1}).outputs[0].array.row_text(1) == read.path() + ": row 1 (counting from 0)");
+  CHECK(read("x,y\n1,2\n3,4\n", std::int64_t{1}).outputs[0].array.row_text(1) ==
+        read.path() + ":3: row 1 (counting from 0)");
+  CHECK(read("x,y\n1,2\n\n3,4\n", std::int64_t{1}).outputs[0].array.row_text(1) ==
+        read.path() + ": row 1 (counting from 0)");
 }
 
 TEST_CASE("decimal commas are told as what they are, among features and labels") {
@@ -173,7 +175,7 @@ TEST_CASE("numbers may have decimal commas") {
                         std::optional<std::string> delimiter = std::nullopt) {
     Csv csv;
     csv.file = config::Path{folder.write("a.csv", content)};
-    csv.labels = std::move(labels);
+    csv.labels = labels_in(labels);
     csv.decimal = ",";
     csv.delimiter = std::move(delimiter);
     return Reader::table(csv);

@@ -1,4 +1,4 @@
-#include "data/pictures/image_folder.h"
+#include "data/folders/image_folder.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -115,7 +115,7 @@ TEST_CASE("validation of pictures is drawn by the seed, since files are sorted b
   CHECK(splits.validation->rows() == 6);
   const auto labels = splits.validation->labels(0).span<double>();
   CHECK(std::count(labels.begin(), labels.end(), 0) > 0);
-  CHECK(splits.adapted.classes == std::vector<std::string>{"a", "b"});
+  CHECK(splits.adapted.classes_of("") == std::vector<std::string>{"a", "b"});
   const Picture gray = decode_picture(read_file(kPictures / "gray.png"), 3, "gray.png");
   for (std::int64_t row = 0; row < 6; ++row) {
     const bool is_gray = pixels(*splits.validation, row) == std::vector<float>(gray.pixels.begin(), gray.pixels.end());

@@ -1,4 +1,4 @@
-#include "data/pictures/image_folder.h"
+#include "data/folders/image_folder.h"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
-#include "data/files/file_stamps.h"
-#include "data/files/input.h"
+#include "data/pictures/picture_files.h"
 #include "data/tables/csv_file.h"
 #include "data/tables/mistaken_number.h"
 #include "data/usable.h"
@@ -92,28 +91,6 @@ std::vector<std::string> pictures_in(const fs::path& folder, PassedOver& passed_
   }
   return files;
 }
-
-class PictureFiles : public EncodedPictures {
- public:
-  explicit PictureFiles(std::vector<std::string> files) : files_(std::move(files)) {}
-
-  std::int64_t rows() const override { return static_cast<std::int64_t>(files_.size()); }
-  void read(std::int64_t row, std::vector<std::byte>& to) const override { PlainFile(row_text(row)).read_whole(to); }
-  std::uint64_t stored_bytes(std::int64_t row) const override {
-    std::error_code error;
-    const auto bytes = fs::file_size(row_text(row), error);
-    return error ? 0 : bytes;  // reading it reports the error
-  }
-  std::string row_text(std::int64_t row) const override { return files_[static_cast<std::size_t>(row)]; }
-  std::string identity() const override {
-    FileStamps stamps;
-    for (const std::string& file : files_) stamps.add(file);
-    return stamps.text();
-  }
-
- private:
-  std::vector<std::string> files_;
-};
 
 struct LabeledFiles {
   std::vector<std::string> files, labels;

@@ -1,0 +1,24 @@
+#include "data/pictures/picture_files.h"
+
+#include <filesystem>
+
+#include "data/files/file_stamps.h"
+#include "data/files/input.h"
+
+namespace mirrortrain::data {
+
+void PictureFiles::read(std::int64_t row, std::vector<std::byte>& to) const { PlainFile(row_text(row)).read_whole(to); }
+
+std::uint64_t PictureFiles::stored_bytes(std::int64_t row) const {
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(row_text(row), error);
+  return error ? 0 : bytes;  // reading it reports the error
+}
+
+std::string PictureFiles::identity() const {
+  FileStamps stamps;
+  for (const std::string& file : files_) stamps.add(file);
+  return stamps.text();
+}
+
+}  // namespace mirrortrain::data

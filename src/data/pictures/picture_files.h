@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "data/pictures/decoded_pictures.h"
+
+namespace mirrortrain::data {
+
+/// Pictures in a file each.
+class PictureFiles : public EncodedPictures {
+ public:
+  explicit PictureFiles(std::vector<std::string> files) : files_(std::move(files)) {}
+
+  std::int64_t rows() const override { return static_cast<std::int64_t>(files_.size()); }
+  void read(std::int64_t row, std::vector<std::byte>& to) const override;
+  std::uint64_t stored_bytes(std::int64_t row) const override;
+  std::string row_text(std::int64_t row) const override { return files_[static_cast<std::size_t>(row)]; }
+  std::string identity() const override;
+
+ private:
+  std::vector<std::string> files_;
+};
+
+}  // namespace mirrortrain::data

@@ -1,0 +1,219 @@
+// What a run keeps of its training data, as JSON.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "data/tables/adapted.h"
+
+namespace mirrortrain::data {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json json_of(const AdaptedTable& table, const AdaptedColumn& column) {
+  Json json = {{"column", column.column}};
+  if (!table.header.empty()) json["name"] = table.header[static_cast<std::size_t>(column.column)];
+  if (column.encoding) {
+    json["encoding"] = std::visit([](const auto& encoding) { return encoding.kName; }, *column.encoding);
+    if (const auto* hash = std::get_if<HashEncoding>(&*column.encoding)) {
+      json["bins"] = hash->bins;
+    } else {
+      json["words"] = column.words;
+      if (column.has_unknown()) json["unknown"] = "own_class";
+    }
+  }
+  if (column.missing) json["missing"] = *column.missing;
+  return json;
+}
+
+Json json_of(const AdaptedTable& table, const TableInput& input) {
+  if (const auto* pictures = std::get_if<TableInput::Pictures>(&input.content)) {
+    Json json = {{"as", "picture"}, {"column", pictures->column}};
+    if (pictures->form.image_size) json["image_size"] = *pictures->form.image_size;
+    json["color"] = config::name_of(pictures->form.color);
+    return json;
+  }
+  if (const auto* texts = std::get_if<TableInput::Texts>(&input.content)) {
+    return {{"as", "text"},
+            {"column", texts->column},
+            {"length", texts->length},
+            {"vocabulary", texts->vocabulary},
+            {"may_be_empty", texts->may_be_empty}};
+  }
+  const auto& numbers = std::get<TableInput::Numbers>(input.content);
+  std::vector<std::int64_t> columns;
+  for (const std::size_t column : numbers.columns) columns.push_back(table.features[column].column);
+  return {{"columns", columns}, {"is_list", numbers.is_list}};
+}
+
+Json json_of(const AdaptedTable& table) {
+  Json features = Json::array();
+  for (const AdaptedColumn& column : table.features) features.push_back(json_of(table, column));
+  Json json = {{"columns", table.columns}, {"header", table.header},   {"lists_features", table.lists_features},
+               {"features", features},     {"labels", Json::object()}, {"weights", nullptr}};
+  for (const TableInput& input : table.inputs) {
+    if (!input.name.empty()) json["inputs"][input.name] = json_of(table, input);
+  }
+  for (const TableOutput& output : table.outputs) {
+    (output.name.empty() ? json["labels"] : json["labels"][output.name]) = output.labels;
+    if (output.weights) (output.name.empty() ? json["weights"] : json["weights"][output.name]) = *output.weights;
+  }
+  if (!table.missing_values.empty()) json["missing_values"] = table.missing_values;
+  return json;
+}
+
+AdaptedColumn column_of(const Json& json) {
+  AdaptedColumn column;
+  column.column = json.at("column").get<std::int64_t>();
+  if (json.contains("encoding")) {
+    const auto name = json.at("encoding").get<std::string>();
+    const KnownWords words{.unknown = json.contains("unknown") ? UnknownWord::kOwnClass : UnknownWord::kError};
+    if (name == OneHotEncoding::kName) {
+      column.encoding = OneHotEncoding{words};
+    } else if (name == IndexEncoding::kName) {
+      column.encoding = IndexEncoding{words};
+    } else {
+      column.encoding = HashEncoding{json.at("bins").get<std::int64_t>()};
+    }
+    if (json.contains("words")) column.words = json.at("words").get<std::vector<std::string>>();
+  }
+  if (json.contains("missing")) column.missing = json.at("missing").get<double>();
+  return column;
+}
+
+TableInput input_of(const AdaptedTable& table, const std::string& name, const Json& json) {
+  const auto as = json.value("as", std::string());
+  if (as == "picture") {
+    TableInput::Pictures pictures{json.at("column").get<std::int64_t>(), {}};
+    if (json.contains("image_size"))
+      pictures.form.image_size = json.at("image_size").get<std::array<std::int64_t, 2>>();
+    pictures.form.color = config::value_named<PictureColor>(json.at("color").get<std::string>()).value();
+    return {name, pictures};
+  }
+  if (as == "text") {
+    return {name, TableInput::Texts{json.at("column").get<std::int64_t>(), json.at("length").get<std::int64_t>(),
+                                    json.at("vocabulary").get<std::vector<std::string>>(), "of the run",
+                                    json.at("may_be_empty").get<bool>()}};
+  }
+  TableInput::Numbers numbers{{}, json.at("is_list").get<bool>()};
+  for (const Json& column : json.at("columns")) {
+    const auto found = std::ranges::find(table.features, column.get<std::int64_t>(), &AdaptedColumn::column);
+    if (found == table.features.end()) throw Error("a column of an input that is none of the features");
+    numbers.columns.push_back(static_cast<std::size_t>(found - table.features.begin()));
+  }
+  if (numbers.columns.empty()) throw Error("an input without columns");
+  return {name, std::move(numbers)};
+}
+
+/// A table whose inputs have no names has one, of all features.
+TableInput only_input(const AdaptedTable& table) {
+  TableInput::Numbers numbers;
+  for (std::size_t i = 0; i < table.features.size(); ++i) numbers.columns.push_back(i);
+  return {"", std::move(numbers)};
+}
+
+std::vector<TableOutput> outputs_of(const Json& labels, const Json& weights) {
+  const auto weight = [](const Json& json) {
+    return json.is_null() ? std::nullopt : std::optional(json.get<std::int64_t>());
+  };
+  if (labels.is_array()) return {{"", labels.get<std::vector<std::int64_t>>(), weight(weights)}};
+  std::vector<TableOutput> outputs;
+  for (const auto& [name, columns] : labels.items()) {
+    outputs.push_back({name, columns.get<std::vector<std::int64_t>>(),
+                       weights.is_object() ? weight(weights.value(name, Json())) : std::nullopt});
+  }
+  return outputs;
+}
+
+void require_columns(const AdaptedTable& table) {
+  const auto is_column = [&](std::int64_t number) { return number >= 0 && number < table.columns; };
+  const auto has_bins = [](const AdaptedColumn& column) {
+    const auto* const hash = column.encoding ? std::get_if<HashEncoding>(&*column.encoding) : nullptr;
+    return hash == nullptr || hash->bins > 0;
+  };
+  const bool fits_header = table.header.empty() || static_cast<std::int64_t>(table.header.size()) == table.columns;
+  const bool fits_outputs = std::ranges::all_of(table.outputs, [&](const TableOutput& output) {
+    return std::ranges::all_of(output.labels, is_column) && (!output.weights || is_column(*output.weights));
+  });
+  if (!fits_header || !fits_outputs || !std::ranges::all_of(table.input_columns(), is_column) ||
+      !std::ranges::all_of(table.features, has_bins)) {
+    throw Error("a column that the table does not have");
+  }
+}
+
+AdaptedTable table_of(const Json& json) {
+  AdaptedTable table;
+  table.columns = json.at("columns").get<std::int64_t>();
+  table.header = json.at("header").get<std::vector<std::string>>();
+  table.lists_features = json.at("lists_features").get<bool>();
+  for (const Json& column : json.at("features")) table.features.push_back(column_of(column));
+  table.missing_values = json.value("missing_values", std::vector<std::string>());
+  if (json.contains("inputs")) {
+    for (const auto& [name, input] : json.at("inputs").items()) table.inputs.push_back(input_of(table, name, input));
+  } else {
+    table.inputs.push_back(only_input(table));
+  }
+  table.outputs = outputs_of(json.at("labels"), json.at("weights"));
+  require_columns(table);
+  return table;
+}
+
+Json json_of(const std::vector<AdaptedNormalization>& normalizations) {
+  Json all = Json::array();
+  for (const auto& [mean, variance] : normalizations) all.push_back({{"mean", mean}, {"variance", variance}});
+  return all;
+}
+
+AdaptedNormalization normalization_of(const Json& json) {
+  AdaptedNormalization read{json.at("mean").get<std::vector<double>>(), json.at("variance").get<std::vector<double>>()};
+  const bool is_whole = !read.mean.empty() && read.mean.size() == read.variance.size();
+  if (!is_whole || std::ranges::any_of(read.variance, [](double one) { return one < 0; })) {
+    throw Error("a normalization without a mean and a variance for each channel");
+  }
+  return read;
+}
+
+template <class Read>
+void read_json(const std::filesystem::path& path, const Read& read) {
+  if (!std::filesystem::exists(path)) return;
+  try {
+    read(Json::parse(read_text_file(path)));
+  } catch (const std::exception& error) {
+    throw Error(fmt::format("{}: damaged: {}; restore the file, or train again", path.string(), error.what()));
+  }
+}
+
+}  // namespace
+
+Adapted Adapted::read(const std::filesystem::path& classes, const std::filesystem::path& preprocessing) {
+  Adapted adapted;
+  read_json(classes, [&](const Json& json) {
+    if (json.is_array()) {
+      adapted.classes[""] = json.get<std::vector<std::string>>();
+    } else {
+      adapted.classes = json.get<decltype(adapted.classes)>();
+    }
+  });
+  read_json(preprocessing, [&](const Json& json) {
+    if (json.contains("table")) adapted.table = table_of(json.at("table"));
+    if (!json.contains("normalization")) return;
+    for (const Json& one : json.at("normalization")) adapted.normalizations.push_back(normalization_of(one));
+  });
+  return adapted;
+}
+
+void Adapted::write(const std::filesystem::path& classes_file, const std::filesystem::path& preprocessing) const {
+  const bool is_of_one = classes.size() == 1 && classes.begin()->first.empty();
+  const Json names = is_of_one ? Json(classes.begin()->second) : Json(classes);
+  if (!classes.empty()) write_file(classes_file, names.dump(2) + "\n");
+  Json json = Json::object();
+  if (table) json["table"] = json_of(*table);
+  if (!normalizations.empty()) json["normalization"] = json_of(normalizations);
+  if (!json.empty()) write_file(preprocessing, json.dump(2) + "\n");
+}
+
+}  // namespace mirrortrain::data

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "data/tables/table_cursor.h"
+
+namespace mirrortrain::data {
+
+/// The file that the cell of a cursor names, a path in `folder`. Throws Error, naming the cell, if there is none.
+std::string read_picture(TableCursor& at, const std::filesystem::path& folder);
+
+}  // namespace mirrortrain::data

@@ -1,0 +1,105 @@
+#include "data/tables/table_cursor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/utf8.h"
+
+namespace mirrortrain::data {
+
+TableCursor::TableCursor(const Csv& options, const CsvReading& reading, const AdaptedTable& columns)
+    : options_(options), reading_(reading), columns_(columns) {
+  for (const std::string& mark : columns.missing_values) {
+    if (const auto number = number_in(mark, options.decimal.front())) number_marks_.push_back(*number);
+  }
+}
+
+void TableCursor::open(CsvFile& file, const ColumnUses& uses) {
+  file_ = &file;
+  text_ = &file.text();
+  uses_ = &uses;
+  row_ = 0;
+  row_begin_ = cell_ = text_->position();
+}
+
+void TableCursor::pass_separator() {
+  const char* const start = text_->position();
+  const CsvText::After after = text_->next();
+  const bool last = column_ + 1 == uses_->size();
+  if (after == (last ? CsvText::After::kLine : CsvText::After::kCell)) return;
+  if (after == CsvText::After::kGarbage) {
+    std::string hint =
+        *text_->position() == '\r' ? "; lines end with CR alone here: save the file with LF or CRLF" : number_hint();
+    const auto is_of_numbers = [](const ColumnUse& use) { return use.kind == ColumnUse::Kind::kNumber; };
+    if (hint.empty() && std::ranges::any_of((*uses_)[column_], is_of_numbers)) hint = word_column_hint();
+    fail(fmt::format("expected a number and then {} or the end of the line, found '{}'{}", text_->delimiter_name(),
+                     shortened(raw_cell()), hint),
+         start);
+  }
+  fail(fmt::format("expected {} cells as in the first line, found {}", uses_->size(),
+                   last ? "more" : std::to_string(column_ + 1)),
+       start);
+}
+
+std::string_view TableCursor::read_word() {
+  const std::string_view found = text_->word(buffer_);
+  if (!text_->closed()) fail("a quote begins here and is never closed");
+  return found;
+}
+
+bool TableCursor::passes_missing_number() {
+  if (text_->empty_cell()) return true;
+  const char* const start = text_->position();
+  const std::string_view found = read_word();
+  if (is_mark(found) || std::ranges::find(kMissingMarks, found) != kMissingMarks.end()) return true;
+  text_->go_back(start);
+  return false;
+}
+
+bool TableCursor::is_mark(std::string_view text) const {
+  return std::ranges::find(columns_.missing_values, text) != columns_.missing_values.end();
+}
+
+bool TableCursor::is_mark(double number) const {
+  return std::ranges::find(number_marks_, number) != number_marks_.end();
+}
+
+std::string TableCursor::plain_cell() const {
+  const std::string_view cell = text_->raw_cell(cell_);
+  return cell.starts_with('"') ? std::string(CsvText(*text_).cell()) : std::string(cell);
+}
+
+std::string TableCursor::place_text(const char* place) const {
+  const FirstLine& line = file_->first_line();
+  std::string column = line.header.empty() ? fmt::format("column {}", column_)
+                                           : fmt::format("column {} ('{}')", column_, shortened(line.header[column_]));
+  return fmt::format("{}:{}: row {} (counting from 0), {}", line.file, text_->line(place), row_, column);
+}
+
+void TableCursor::fail(const std::string& message, const char* place) const {
+  // Finding the line takes longer the farther it is.
+  if (reading_.bad != nullptr && !reading_.bad->wants_reason()) throw Error("");
+  throw Error(fmt::format("{}: {}", place_text(place), message));
+}
+
+void TableCursor::fail_at_empty(const char* expected) const {
+  fail(fmt::format("expected {}, found an empty cell; fill it in{}", expected,
+                   reading_.wants_labels
+                       ? ", remove the row, or say in 'missing' what an empty feature stands for"
+                       : " or remove the row: the model was trained without missing values, and learns of them "
+                         "in a new run with 'missing' in data.train"));
+}
+
+void TableCursor::fail_at_number() {
+  if (text_->empty_cell()) fail_at_empty("a number");
+  const bool is_word = !is_nonfinite_number();
+  const std::string hints[] = {missing_hint(), number_hint(), size_hint(), is_word ? word_column_hint() : ""};
+  const auto fitting = std::ranges::find_if(hints, [](const std::string& one) { return !one.empty(); });
+  read_word();
+  fail(fmt::format("expected a finite number, found '{}'{}", shortened(raw_cell()),
+                   fitting != std::end(hints) ? *fitting : ""));
+}
+
+}  // namespace mirrortrain::data

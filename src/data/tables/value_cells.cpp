@@ -1,0 +1,64 @@
+#include "data/tables/value_cells.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string_view>
+
+#include "base/utf8.h"
+
+namespace mirrortrain::data {
+namespace {
+
+constexpr auto kMost = static_cast<double>(std::numeric_limits<float>::max());
+
+/// float32, which models use, represents all integers up to here.
+constexpr std::int64_t kMostWords = std::int64_t{1} << 24;
+
+}  // namespace
+
+double read_number(TableCursor& at, bool may_be_missing) {
+  CsvText& text = at.text();
+  const char* const start = text.position();
+  if (const std::optional<double> value = text.number<double>()) {
+    const bool is_finite = std::abs(*value) <= kMost, is_missing = at.is_mark(*value);
+    if (is_missing && may_be_missing) return std::numeric_limits<double>::quiet_NaN();
+    if (is_finite && !is_missing) return *value;
+    text.go_back(start);
+  }
+  if (may_be_missing && at.passes_missing_number()) return std::numeric_limits<double>::quiet_NaN();
+  at.fail_at_number();
+}
+
+double read_word(TableCursor& at, bool may_be_missing, WordList& words) {
+  std::string_view found = at.read_word();
+  if (at.is_mark(found)) found = {};
+  if (found.empty() && !may_be_missing) at.fail_at_empty("a word");
+  const std::int64_t number = number_of(found, words, at);
+  if (number >= kMostWords) {
+    throw NotToBeLeftOut(fmt::format("{}: expected at most {} different words in a column; use another column",
+                                     at.place_text(), kMostWords));
+  }
+  return static_cast<double>(number);
+}
+
+std::int64_t number_of(std::string_view word, WordList& words, const TableCursor& at) {
+  const std::int64_t known = words.size(), number = words.number_of(word);
+  // Done only for new words: finding the line takes longer the farther it is.
+  if (words.size() > known && !is_utf8(word)) {
+    words.forget_last();
+    require_utf8(word, at.place_text());
+  }
+  return number;
+}
+
+double read_weight(TableCursor& at) {
+  if (at.text().empty_cell()) at.fail("expected a weight, found an empty cell; fill it in or remove the row");
+  const std::optional<double> value = at.text().whole_number<double>();
+  if (value && *value >= 0 && *value <= kMost) return *value;
+  at.fail(fmt::format("expected a weight, which is a number from 0, found '{}'", shortened(at.raw_cell())));
+}
+
+}  // namespace mirrortrain::data

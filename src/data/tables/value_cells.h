@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+
+#include "data/tables/table_cursor.h"
+#include "data/tables/word_list.h"
+
+namespace mirrortrain::data {
+
+// Reading the cell of a cursor as one value. All functions throw Error, naming the cell.
+
+/// A number of a feature; NaN for an empty cell where it `may_be_missing`.
+double read_number(TableCursor& at, bool may_be_missing);
+/// The number of a word in the column's list, to which a new one is added. An empty cell is the empty word where it
+/// `may_be_missing`.
+double read_word(TableCursor& at, bool may_be_missing, WordList& words);
+/// The number of a word in a list, to which a new one is added.
+std::int64_t number_of(std::string_view word, WordList& words, const TableCursor& at);
+/// The weight of an example.
+double read_weight(TableCursor& at);
+
+}  // namespace mirrortrain::data

@@ -1,0 +1,185 @@
+// Tables whose columns go to several inputs and outputs: training, predictions, and what mistakes are answered.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+
+#include "cli/program.h"
+#include "error_text.h"
+
+namespace mirrortrain::testing {
+namespace {
+
+const std::string kConfig = R"(data:
+  global_batch_size: 8
+  train:
+    format: csv
+    file: ratings.csv
+    inputs:
+      user: user_id
+      context: [hour, weather]
+      photo: {column: picture, as: picture, image_size: [4, 4]}
+      review: {column: text, as: text, vocabulary: words.txt, length: 6}
+    encoding: {weather: one_hot}
+    labels: {rating: stars, clicked: {column: clicked, missing: ignore}}
+    weights: {rating: weight}
+  validation: {fraction: 0.25, shuffle: true}
+  preprocessing:
+    - normalization: {adapt: true, input: context}
+    - rescaling: {scale: 0.00392156862745098, input: photo}
+model:
+  inputs: {user: {shape: []}, context: {shape: [3]}, photo: {shape: [4, 4, 3]}, review: {shape: [6]}}
+  layers:
+    - embedding: {input_dim: 10, output_dim: 4, inputs: [user], name: users}
+    - dense: {units: 4, activation: relu, inputs: [context], name: tower}
+    - flatten: {inputs: [photo], name: pixels}
+    - embedding: {input_dim: 5, output_dim: 4, mask_zero: true, inputs: [review], name: tokens}
+    - global_average_pooling1d: {inputs: [tokens], name: said}
+    - concatenate: {inputs: [users, tower, pixels, said], name: all}
+    - dense: {units: 1, inputs: [all], name: rating}
+    - dense: {units: 1, inputs: [all], name: clicked}
+  outputs: [rating, clicked]
+loss:
+  rating: mean_squared_error
+  clicked: {type: binary_crossentropy, from_logits: true, weight: 0.2}
+metrics: {rating: [mean_absolute_error], clicked: [accuracy]}
+optimizer: {type: adam, learning_rate: 0.01}
+training: {epochs: 2}
+strategy: {type: mirrored, devices: ["cpu:0"], replicas: 1}
+)";
+
+constexpr int kRows = 60;
+
+/// A table in which every seventh example does not say whether it was clicked.
+struct Fixture {
+  TemporaryFolder folder;
+
+  Fixture() {
+    fs::create_directory(folder / "pictures");
+    for (const char* name : {"rgb.png", "gray.png"}) {
+      fs::copy_file(fs::path(MIRRORTRAIN_SOURCE_DIR) / "tests/pictures" / name, folder / "pictures" / name);
+    }
+    write_file(folder / "words.txt", "<pad>\n \ngood\nbad\nvery\n");
+    write_file(folder / "ratings.csv", table(true));
+    write_file(folder / "a.yaml", kConfig);
+  }
+
+  static std::string table(bool has_labels) {
+    std::string text = "user_id,hour,weather,picture,text";
+    text += has_labels ? ",stars,clicked,weight\n" : "\n";
+    for (int i = 0; i < kRows; ++i) {
+      text += fmt::format("{},{},{},pictures/{}.png,{}", i % 10, i * 7 % 24, i % 3 == 0 ? "sun" : "rain",
+                          i % 2 == 0 ? "rgb" : "gray", i % 4 == 0 ? "good" : "very bad");
+      if (has_labels) text += fmt::format(",{},{},{}", i % 5, i % 7 == 0 ? "" : i % 3 == 0 ? "yes" : "no", 1 + i % 2);
+      text += "\n";
+    }
+    return text;
+  }
+  Outcome fit(const std::string& rest) { return run_program(folder, "fit a.yaml " + rest); }
+};
+
+nlohmann::json last_epoch(const fs::path& run) {
+  const auto events = events_of(run / "metrics.jsonl");
+  return *std::find_if(events.rbegin(), events.rend(), [](const auto& one) { return one.at("event") == "epoch"; });
+}
+
+TEST_CASE_FIXTURE(Fixture, "words, pictures, texts, missing labels and weights by output train alike on any replicas") {
+  const Outcome one = fit("--run-dir one"), two = fit("--run-dir two --set strategy.replicas=2");
+  REQUIRE_MESSAGE(one.exit_code == 0, one.err);
+  REQUIRE_MESSAGE(two.exit_code == 0, two.err);
+  const auto of_one = last_epoch(folder / "one").at("metrics"), of_two = last_epoch(folder / "two").at("metrics");
+  CHECK(of_one.size() == 4);
+  for (const auto& [name, value] : of_one.items()) {
+    CHECK_MESSAGE(of_two.at(name).get<double>() == doctest::Approx(value.get<double>()).epsilon(1e-4), name);
+  }
+  CHECK(run_program(folder, "verify a.yaml --set strategy.replicas=2").exit_code == 0);
+  // What was resolved trains the same.
+  REQUIRE(run_program(folder, "fit one/config.yaml --run-dir again").exit_code == 0);
+  CHECK(read_text_file(folder / "again/model.safetensors") == read_text_file(folder / "one/model.safetensors"));
+  CHECK(nlohmann::json::parse(read_text_file(folder / "one/classes.json")) ==
+        nlohmann::json({{"clicked", {"no", "yes"}}}));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a run on a table by name that was stopped goes on, and not with another table") {
+  REQUIRE(fit("--run-dir whole").exit_code == 0);
+  REQUIRE(fit("--run-dir cut --set training.steps=7").exit_code == 0);
+  REQUIRE(fit("--run-dir cut --resume").exit_code == 0);
+  CHECK(read_text_file(folder / "cut/model.safetensors") == read_text_file(folder / "whole/model.safetensors"));
+  REQUIRE(fit("--run-dir other --set training.steps=7").exit_code == 0);
+  std::string text = read_text_file(folder / "ratings.csv");
+  write_file(folder / "ratings.csv", text.replace(text.find("very bad"), 8, "bad very"));
+  CHECK(fit("--run-dir other --resume").exit_code == 2);
+}
+
+TEST_CASE_FIXTURE(Fixture, "predictions read a new table's columns by name, with labels or without") {
+  REQUIRE(fit("--run-dir run").exit_code == 0);
+  write_file(folder / "new.csv", table(false));
+  const Outcome bare = run_program(folder, "predict run --data new.csv --keep picture --labels");
+  REQUIRE_MESSAGE(bare.exit_code == 0, bare.err);
+  CHECK(bare.out.starts_with("index,rating,clicked,clicked_name,picture\n0,"));
+  CHECK(contains(bare.out, ",pictures/gray.png\n"));
+  const Outcome labeled = run_program(folder, "predict run --data ratings.csv --labels");
+  CHECK(labeled.out.starts_with("index,rating,clicked,clicked_name,rating_label,clicked_label\n0,"));
+  const std::string first = bare.out.substr(0, bare.out.find(",pictures"));
+  CHECK(contains(labeled.out, first.substr(first.find("\n0,")) + ",0,\n"));  // the first example has no `clicked`
+}
+
+TEST_CASE_FIXTURE(Fixture, "accuracy is that of the examples with a label") {
+  REQUIRE(fit("--run-dir run").exit_code == 0);
+  const Outcome outcome = run_program(folder, "predict run --split train --labels");
+  int right = 0, all = 0;
+  std::istringstream lines(outcome.out);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t label = line.rfind(',') + 1;
+    if (line.starts_with("index") || label == line.size()) continue;
+    ++all;
+    right += contains(line, "," + line.substr(label) + ",") ? 1 : 0;  // clicked_name
+  }
+  CHECK(all < kRows * 3 / 4);
+  const auto figures = nlohmann::json::parse(run_program(folder, "eval run --split train --json -").out);
+  CHECK(figures.at("metrics").at("clicked_accuracy").get<double>() ==
+        doctest::Approx(static_cast<double>(right) / all).epsilon(1e-6));
+}
+
+TEST_CASE_FIXTURE(Fixture, "mistakes in a table's inputs and outputs are answered at their place") {
+  struct Row {
+    std::string from, to, answer;
+  };
+  const Row rows[] = {
+      {"user: user_id", "user: usr_id",
+       "a.yaml:7:13: data.train.inputs.user: " + (folder / "ratings.csv").string() + ": there is no column 'usr_id'"},
+      {"rating: stars", "rating: star", "a.yaml:12:22: data.train.labels.rating: "},
+      {"weights: {rating: weight}", "weights: {rating: wait}", "a.yaml:13:23: data.train.weights.rating: "},
+      {"weights: {rating", "weights: {raing",
+       "a.yaml:13:22: data.train.weights.raing: the model has no output 'raing'; did you mean 'rating'?"},
+      {"      user: user_id\n", "", "data.train.inputs: the model's input 'user' is missing; add user: to inputs"},
+      {"      user: user_id\n", "      user: user_id\n      user: hour\n", "data.train.inputs.user: duplicate key"},
+      {"      user: user_id\n", "      user: user_id\n      users: hour\n",
+       "the model has no input 'users'; did you mean"},
+      {"    inputs:\n      user: user_id", "    features: hour\n    inputs:\n      user: user_id",
+       "data.train.inputs: features and inputs exclude each other"},
+      {"user: user_id", "user: {column: user_id, color: gray}",
+       "a.yaml:7:7: data.train.inputs.user: color is for pictures; add as: picture, or leave it out"},
+      {", length: 6", "", "data.train.inputs.review: expected the number of tokens of each text, as length: 64"},
+      {"as: text", "as: txt", "data.train.inputs.review.as: expected one of picture, text, found the text 'txt'"},
+      {"{column: clicked, missing: ignore}", "{colum: clicked, missing: ignore}",
+       "data.train.labels.clicked.colum: unknown key; did you mean 'column'?"},
+      {"labels: {rating: stars, clicked: {column: clicked, missing: ignore}}", "labels: stars",
+       "expected labels by name, as the model has several outputs"},
+      {"user: user_id", "user: []", "user: expected at least one column, found an empty list"},
+  };
+  for (const Row& row : rows) {
+    std::string text = kConfig;
+    const std::size_t at = text.find(row.from);
+    REQUIRE_MESSAGE(at != std::string::npos, row.from);
+    write_file(folder / "a.yaml", text.replace(at, row.from.size(), row.to));
+    const Outcome outcome = fit("--run-dir run");
+    CHECK_MESSAGE(outcome.exit_code == 2, row.to);
+    CHECK_MESSAGE(contains(outcome.err, row.answer), outcome.err);
+  }
+}
+
+}  // namespace
+}  // namespace mirrortrain::testing
