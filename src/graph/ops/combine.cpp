@@ -5,6 +5,7 @@
 #include "graph/ops/checks.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/mask.h"
+#include "graph/ops/pointwise.h"
 
 namespace mirrortrain::ops {
 namespace {
@@ -21,6 +22,16 @@ void expect_operands(std::string_view op, const ValueSpec& a, const ValueSpec& b
   const DType dtype = b.batched ? a.dtype : DType::kFloat32;
   expect(b.dtype == dtype && b.shape.rank() == a.shape.rank(), op,
          fmt::format("{} of {} axes beside {}", name_of(dtype), a.shape.rank(), text_of(a)), b);
+}
+
+/// Throws Error unless x is batched and its axes become those of `target` where some are reduced to 1.
+void expect_reducible(std::string_view op, const ValueSpec& x, const Shape& target) {
+  expect(x.batched && is_float(x.dtype), op, "a batched float32 or bfloat16 tensor", x);
+  bool fits = x.shape.rank() == target.rank();
+  for (std::size_t axis = 0; fits && axis < target.rank(); ++axis) {
+    fits = target[axis] == 1 || target[axis] == x.shape[axis];
+  }
+  expect(fits, op, fmt::format("a shape that is reduced to {}", target.text()), x);
 }
 
 }  // namespace
@@ -78,12 +89,7 @@ std::vector<ValueSpec> ChoiceGradient::infer(std::span<const ValueSpec> inputs) 
 
 std::vector<ValueSpec> SumTo::infer(std::span<const ValueSpec> inputs) const {
   const ValueSpec& x = inputs[0];
-  expect(x.batched && is_float(x.dtype), name(), "a batched float32 or bfloat16 tensor", x);
-  bool fits = x.shape.rank() == target.rank();
-  for (std::size_t axis = 0; fits && axis < target.rank(); ++axis) {
-    fits = target[axis] == 1 || target[axis] == x.shape[axis];
-  }
-  expect(fits, name(), fmt::format("a shape that sums to {}", target.text()), x);
+  expect_reducible(name(), x, target);
   return {{per_row ? x.dtype : DType::kFloat32, target, per_row}};
 }
 
@@ -96,6 +102,25 @@ std::vector<ValueId> SumTo::gradient(Graph& graph, const Node& node, std::span<c
   ValueId ones = graph.apply_one(FullMask(spec.shape), {x});
   if (graph.spec(ones).dtype != spec.dtype) ones = graph.apply_one(Cast(spec.dtype), {ones});
   return {graph.apply_one(Combine(CombineKind::kMultiply), {ones, output_gradients[0]})};
+}
+
+std::vector<ValueSpec> MaxTo::infer(std::span<const ValueSpec> inputs) const {
+  expect_reducible(name(), inputs[0], target);
+  return {{inputs[0].dtype, target, true}};
+}
+
+std::vector<ValueId> MaxTo::gradient(Graph& graph, const Node& node, std::span<const ValueId> output_gradients,
+                                     const std::vector<bool>& wanted) const {
+  if (!differentiated || !flows(output_gradients, wanted)) return {kNoValue};
+  const ValueId x = node.inputs[0];
+  const DType dtype = graph.spec(x).dtype;
+  PointwiseFunction is_largest(2), share(3);
+  is_largest.set_result(is_largest.apply(PointwiseCode::kEqual, is_largest.input(0), is_largest.input(1)));
+  const auto part = share.apply(PointwiseCode::kDivide, share.input(1), share.input(2));
+  share.set_result(share.apply(PointwiseCode::kChain, share.input(0), part));
+  const ValueId largest = graph.apply_one(Pointwise(is_largest, dtype), {x, node.outputs[0]});
+  const ValueId count = graph.apply_one(SumTo(target, true), {largest});
+  return {graph.apply_one(Pointwise(share, dtype), {output_gradients[0], largest, count})};
 }
 
 std::vector<ValueSpec> Scale::infer(std::span<const ValueSpec> inputs) const {

@@ -40,6 +40,18 @@ struct SumTo : Op {
   std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
 };
 
+/// The largest element over the axes where `target` has one and x more. Its gradient is shared by all that are as large,
+/// or, where it is not `differentiated`, none flows.
+/// Input: x batched. Output: `target`, of as many axes, batched in x's dtype.
+struct MaxTo : Op {
+  Shape target;
+  bool differentiated;
+  explicit MaxTo(Shape shape, bool with_gradient = true) : target(std::move(shape)), differentiated(with_gradient) {}
+  std::string_view name() const override { return "max_to"; }
+  std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
+  std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
+};
+
 /// factor x; any shape, float32 or bfloat16.
 struct Scale : Op {
   float factor;

@@ -64,8 +64,35 @@ std::unique_ptr<Kernel> make_sum_to(const ops::SumTo& op, const KernelSpecs& spe
   });
 }
 
+std::unique_ptr<Kernel> make_max_to(const ops::MaxTo& op, const KernelSpecs& specs) {
+  const SumWalk walk(specs.inputs[0].shape, specs.outputs[0].shape);
+  const auto terms = std::make_shared<const TermPlaces>(walk.reduced);
+  return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) {
+    return loop_kernel([walk, terms, threads = specs.threads](const KernelArgs& args) {
+      const T* x = input<T>(args, 0);
+      T* y = output<T>(args, 0);
+      parallel_for(threads, walk.kept.count, rows_per_thread(walk.reduced.count), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+          const T* first = x + walk.kept.place(i).at[0];
+          auto largest = static_cast<float>(*first);
+          for (const std::int64_t start : terms->starts) {
+            const T* from = first + start;
+            for (std::int64_t term = 0; term < terms->stretch; ++term, from += terms->step) {
+              largest = scalar::Maximum()(largest, static_cast<float>(*from));
+            }
+          }
+          y[i] = T(largest);
+        }
+      });
+    });
+  });
+}
+
 }  // namespace
 
-void add_sum_to_kernels(KernelRegistry& registry) { registry.add<ops::SumTo>(make_sum_to); }
+void add_sum_to_kernels(KernelRegistry& registry) {
+  registry.add<ops::SumTo>(make_sum_to);
+  registry.add<ops::MaxTo>(make_max_to);
+}
 
 }  // namespace mirrortrain::cpu

@@ -73,8 +73,33 @@ std::unique_ptr<Kernel> make_sum_to(const ops::SumTo& op, const KernelSpecs& spe
                         [&]<class T>(T) { return op.per_row ? make_sum_of<T, T>(walk) : make_sum_of<T, float>(walk); });
 }
 
+/// A thread has an output.
+template <class T>
+__global__ void __launch_bounds__(kBlock) max_to(SumWalk walk, const T* x, T* y) {
+  for (std::int64_t output = grid_thread(); output < walk.kept.count; output += grid_threads()) {
+    const T* from = x + walk.kept.place(output).at[0];
+    auto largest = static_cast<float>(*from);
+    for (std::int64_t term = 1; term < walk.reduced.count; ++term) {
+      largest = scalar::Maximum()(largest, static_cast<float>(from[walk.reduced.place(term).at[0]]));
+    }
+    y[output] = T(largest);
+  }
+}
+
+std::unique_ptr<Kernel> make_max_to(const ops::MaxTo& op, const KernelSpecs& specs) {
+  const SumWalk walk(specs.inputs[0].shape, specs.outputs[0].shape);
+  return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) {
+    return stream_kernel([walk](Stream& stream, const KernelArgs& args) {
+      launch(stream, blocks_for(walk.kept.count), kBlock, 0, max_to<T>, walk, input<T>(args, 0), output<T>(args, 0));
+    });
+  });
+}
+
 }  // namespace
 
-void add_sum_to_kernels(KernelRegistry& registry) { registry.add<ops::SumTo>(make_sum_to); }
+void add_sum_to_kernels(KernelRegistry& registry) {
+  registry.add<ops::SumTo>(make_sum_to);
+  registry.add<ops::MaxTo>(make_max_to);
+}
 
 }  // namespace mirrortrain::cuda

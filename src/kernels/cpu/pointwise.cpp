@@ -1,0 +1,172 @@
+#include "kernels/scalar/pointwise.h"
+
+#include <algorithm>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/registry.h"
+#include "kernels/cpu/walk.h"
+
+namespace mirrortrain::cpu {
+namespace {
+
+using scalar::PointwiseProgram;
+
+/// Elements that go through all steps together: enough for the loops, few enough that all slots stay in the cache.
+constexpr std::int64_t kTogether = 256;
+
+/// An operand's elements, or one that stands for all.
+struct Elements {
+  const float* at = nullptr;
+  bool is_one = false;
+};
+
+struct Input {
+  Walk<1> walk;
+  DType dtype;
+  bool is_one() const { return walk.axes == 1 && walk.stride[0][0] == 0; }
+};
+
+/// Writes the input's elements at [begin, begin + count) of the output.
+template <class T>
+void gather(const Walk<1>& walk, const T* from, std::int64_t begin, std::int64_t count, float* to) {
+  const std::int64_t line = walk.extent[walk.axes - 1], step = walk.stride[walk.axes - 1][0];
+  for (std::int64_t done = 0; done < count;) {
+    const std::int64_t elements = std::min(count - done, line - (begin + done) % line);
+    const T* const first = from + walk.place(begin + done).at[0];
+    for (std::int64_t i = 0; i < elements; ++i) to[done + i] = static_cast<float>(first[i * step]);
+    done += elements;
+  }
+}
+
+/// A thread's run through a part of the output.
+template <class T>
+class Run {
+ public:
+  Run(const PointwiseProgram& program, const std::vector<Input>& inputs, const KernelArgs& args, float* scratch)
+      : program_(program), inputs_(inputs), args_(args), scratch_(scratch) {}
+
+  static std::int64_t scratch_floats(const PointwiseProgram& program) {
+    return (program.slots + program.inputs + 3) * kTogether;
+  }
+
+  void part(std::int64_t begin, std::int64_t end) {
+    for (; begin < end; begin += count_) {
+      count_ = std::min(kTogether, end - begin);
+      for (int i = 0; i < program_.inputs; ++i) read(i, begin);
+      T* const y = output<T>(args_, 0) + begin;
+      float* in_place = nullptr;
+      if constexpr (std::is_same_v<T, float>) in_place = y;
+      for (int i = 0; i < program_.steps; ++i) {
+        const PointwiseProgram::Step& step = program_.step[i];
+        float* const slot = scratch_ + step.to * kTogether;
+        const bool is_last = in_place != nullptr && i + 1 == program_.steps && step.to == program_.result;
+        run(step, is_last ? in_place : slot);
+      }
+      write(y);
+    }
+  }
+
+ private:
+  float* of_input(int number) { return scratch_ + (program_.slots + number) * kTogether; }
+
+  void read(int number, std::int64_t begin) {
+    const Input& input = inputs_[static_cast<std::size_t>(number)];
+    Elements& elements = read_[number];
+    elements = {of_input(number), input.is_one()};
+    const std::int64_t count = elements.is_one ? 1 : count_;
+    if (input.dtype == DType::kBfloat16) {
+      gather(input.walk, cpu::input<bfloat16>(args_, static_cast<std::size_t>(number)), begin, count, of_input(number));
+    } else if (const float* const x = cpu::input<float>(args_, static_cast<std::size_t>(number));
+               scalar::is_dense(input.walk)) {
+      elements.at = x + begin;
+    } else {
+      gather(input.walk, x, begin, count, of_input(number));
+    }
+  }
+
+  Elements elements(int operand) const {
+    if (operand >= PointwiseProgram::kFirstInput) return read_[operand - PointwiseProgram::kFirstInput];
+    if (operand >= PointwiseProgram::kFirstConstant) {
+      return {program_.constant + (operand - PointwiseProgram::kFirstConstant), true};
+    }
+    return slot_[operand];
+  }
+
+  /// As many as the block has.
+  const float* spread(Elements elements, int place) {
+    if (!elements.is_one) return elements.at;
+    float* const to = of_input(program_.inputs + place);
+    std::fill(to, to + count_, *elements.at);
+    return to;
+  }
+
+  void run(const PointwiseProgram::Step& step, float* __restrict to) {
+    const int operands = ops::operands_of(step.code);
+    const Elements a = elements(step.a), b = operands > 1 ? elements(step.b) : a, c = operands > 2 ? elements(step.c) : a;
+    const bool is_one = a.is_one && b.is_one && c.is_one;
+    const std::int64_t count = is_one ? 1 : count_;
+    slot_[step.to] = {to, is_one};
+    if (operands == 1) {
+      scalar::with_code_of_one(step.code, [&](auto function) {
+        for (std::int64_t i = 0; i < count; ++i) to[i] = function(a.at[i]);
+      });
+    } else if (operands == 2) {
+      scalar::with_code_of_two(step.code, [&](auto function) {
+        if (a.is_one) {
+          for (std::int64_t i = 0; i < count; ++i) to[i] = function(*a.at, b.is_one ? *b.at : b.at[i]);
+        } else if (b.is_one) {
+          for (std::int64_t i = 0; i < count; ++i) to[i] = function(a.at[i], *b.at);
+        } else {
+          for (std::int64_t i = 0; i < count; ++i) to[i] = function(a.at[i], b.at[i]);
+        }
+      });
+    } else {
+      const float *where = spread(a, 0), *one = spread(b, 1), *other = spread(c, 2);
+      for (std::int64_t i = 0; i < count; ++i) to[i] = where[i] != 0.0f ? one[i] : other[i];
+    }
+  }
+
+  void write(T* y) {
+    const Elements result = elements(program_.result);
+    if constexpr (std::is_same_v<T, float>) {
+      if (result.at == y && !result.is_one) return;
+    }
+    const float first = *result.at;
+    for (std::int64_t i = 0; i < count_; ++i) y[i] = T(result.is_one ? first : result.at[i]);
+  }
+
+  const PointwiseProgram& program_;
+  const std::vector<Input>& inputs_;
+  const KernelArgs& args_;
+  float* scratch_;
+  std::int64_t count_ = 0;
+  Elements read_[ops::Pointwise::kMostInputs], slot_[PointwiseProgram::kMostSlots];
+};
+
+std::unique_ptr<Kernel> make_pointwise(const ops::Pointwise& op, const KernelSpecs& specs) {
+  const auto program = std::make_shared<const PointwiseProgram>(op.function);
+  const Shape& shape = specs.outputs[0].shape;
+  std::vector<Input> inputs;
+  for (const TensorView& input : specs.inputs) inputs.push_back({scalar::walk_of_input(input.shape, shape), input.dtype});
+  // A thread is worth starting for fewer elements than of a copy.
+  const std::int64_t grain = std::max<std::int64_t>(kTogether, kThreadGrain / (1 + program->steps) / kTogether * kTogether);
+  return for_float_type(op, op.dtype, [&]<class T>(T) {
+    const std::int64_t scratch = Run<T>::scratch_floats(*program);
+    const auto body = [=, count = shape.elements(), threads = specs.threads](const KernelArgs& args) {
+      auto* const workspace = reinterpret_cast<float*>(args.workspace);
+      parallel_parts(threads, count, grain, [&](int part, std::int64_t begin, std::int64_t end) {
+        Run<T>(*program, inputs, args, workspace + part * scratch).part(begin, end);
+      });
+    };
+    return loop_kernel(body, static_cast<std::size_t>(scratch * specs.threads) * sizeof(float));
+  });
+}
+
+}  // namespace
+
+void add_pointwise_kernels(KernelRegistry& registry) { registry.add<ops::Pointwise>(make_pointwise); }
+
+}  // namespace mirrortrain::cpu
