@@ -161,8 +161,13 @@ class GraphMaker {
           made_.graph.input(in_.of_output(number, "labels"), targets_spec(targets_of(loss.value), shape));
       if (objective.labels.may_be_missing) output.present = number_of_examples(number, "present");
       if (weighted || objective.labels.may_be_missing) output.weights = number_of_examples(number, "weights");
-      std::vector<ValueId> inputs = {output.value, output.labels};
+      std::vector<ValueId> inputs = loss_inputs(loss.value, made_.graph, output.value, output.labels);
       if (output.weights != kNoValue) inputs.push_back(output.weights);
+      if (output.mask != kNoValue && !takes_mask(loss.value)) {
+        throw Error(
+            "a formula gives one number for an example, but the output carries a mask of padding; use a loss of every "
+            "step");
+      }
       if (output.mask != kNoValue) {
         inputs.resize(3, kNoValue);
         inputs.push_back(output.mask);
@@ -198,7 +203,9 @@ class GraphMaker {
       made_.graph.set_layer(in_.of_output(number, name_of(metric.value)));
       output.metrics.push_back(attempt(metric, in_.errors, [&] {
         MetricNode node = metric_node(metric.value, objective.loss.value, shape);
-        std::vector<ValueId> inputs{node.reads_probabilities ? probabilities(number) : output.value, output.labels};
+        std::vector<ValueId> inputs =
+            metric_inputs(metric.value, made_.graph, node.reads_probabilities ? probabilities(number) : output.value,
+                          output.labels);
         if (mask != kNoValue) inputs.push_back(mask);
         if (mask != kNoValue && !node.takes_mask) {
           throw Error(output.mask != kNoValue
@@ -298,19 +305,22 @@ void name_metrics(const Description& in, std::size_t output, OutputTraits& trait
       in.errors.add(metric.place, metric.path, "this metric is listed twice");
     }
     const std::string name = before.empty() ? std::string(type) : fmt::format("{}_{}", type, before.size());
-    traits.metrics.push_back({in.of_output(output, name), 1, {}});
+    const bool is_formula = std::holds_alternative<metrics::Formula>(metric.value);
+    traits.metrics.push_back({in.of_output(output, name), 1, {}, is_formula});
     before.push_back(std::move(options));
   }
 }
 
-/// Two outputs may make one name of theirs and their metrics': `a` with `b_auc` and `a_b` with `auc`.
+/// Two outputs may make one name of theirs and their metrics': `a` with `b_auc` and `a_b` with `auc`; a formula may be
+/// named as another metric is.
 void require_distinct_scores(const Description& in, const Model& model) {
   std::vector<std::string> names = model.score_names();
   std::ranges::sort(names);
   const auto twice = std::ranges::adjacent_find(names);
   if (twice == names.end()) return;
-  in.errors.add(in.objectives.front().loss.place, "model.outputs",
-                fmt::format("two of what is reported would be named '{}'; give an output another name", *twice));
+  in.errors.add(in.objectives.front().loss.place, in.has_several_outputs() ? "model.outputs" : "metrics",
+                fmt::format("two of what is reported would be named '{}'; give {} another name", *twice,
+                            in.has_several_outputs() ? "an output" : "the formula"));
 }
 
 /// [3, 32, 32] would train on images of 3 rows with 32 channels.
@@ -382,7 +392,7 @@ Model build_model(const ModelOptions& options, const Wiring& wiring, const std::
     model.outputs.push_back({wiring.output_name(i), weight_of(objectives[i].loss.value)});
     name_metrics(description, i, model.outputs.back());
   }
-  if (objectives.size() > 1) require_distinct_scores(description, model);
+  require_distinct_scores(description, model);
   check_freeze(options, wiring.names, errors);
   const bool shapes_known = !errors.concern("model.input_shape") && !errors.concern("model.inputs");
   if (options.layers.empty() || wiring.inputs.empty() || !shapes_known) return model;

@@ -15,6 +15,7 @@
 #include "model/layers/dot.h"
 #include "model/layers/dropout.h"
 #include "model/layers/embedding.h"
+#include "model/layers/expression.h"
 #include "model/layers/image_size.h"
 #include "model/layers/merge.h"
 #include "model/layers/normalization.h"
@@ -38,7 +39,7 @@ using Layer =
                  layers::Activation, layers::Softmax, layers::Prelu, layers::Dropout, layers::BatchNormalization,
                  layers::LayerNormalization, layers::GroupNormalization, layers::Add, layers::Subtract,
                  layers::Multiply, layers::Average, layers::Maximum, layers::Minimum, layers::Concatenate, layers::Dot,
-                 layers::Reuse>;
+                 layers::Reuse, layers::Expression>;
 
 /// Whether a recurrent layer processes its sequence from the last time step to the first.
 inline bool goes_backwards(const Layer& layer) {

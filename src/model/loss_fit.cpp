@@ -244,7 +244,7 @@ void check_loss_fit(const Graph& made, ValueId value, const ModelOptions& option
       errors.warn(metric.place, metric.path, message);
     }
     const std::string_view name = name_of(metric.value);
-    const bool of_numbers = name == "mean_squared_error" || name == "mean_absolute_error" || name == "r2_score";
+    const bool of_numbers = !is_of_classes(metric.value);
     const bool probabilities = last.name == "softmax" || last.name == "sigmoid";
     if (!of_numbers && name != "mean_iou" && wanted == Wanted::kNumbers && !probabilities) {
       errors.warn(

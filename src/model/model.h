@@ -58,7 +58,7 @@ struct ModelOutput {
   /// Calls `visit` with the id of every value.
   template <class Visit>
   void for_each_value(const Visit& visit) {
-    for (ValueId* const value : {&this->value, &mask, &labels, &weights, &present, &loss}) visit(*value);
+    for (ValueId* const one : {&value, &mask, &labels, &weights, &present, &loss}) visit(*one);
     for (ValueId& metric : metrics) visit(metric);
   }
   friend bool operator==(const ModelOutput&, const ModelOutput&) = default;
@@ -91,6 +91,7 @@ struct ModelMetric {
   std::string name;      ///< as reported: "accuracy", of one of several outputs "clicked_accuracy"
   std::size_t sums = 1;  ///< numbers from which its value is computed
   MetricValue value;
+  bool is_formula = false;  ///< so that it is not known whether more or less is better
 };
 
 /// What is known of an output of the model in both of its graphs.

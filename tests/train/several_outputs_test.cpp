@@ -45,7 +45,7 @@ Overrides devices(const std::string& list, const std::string& more = "") {
 }
 
 TEST_CASE("several inputs and outputs train the same on any number of replicas, whatever becomes of gradients") {
-  for (const std::string& gradients :
+  for (const char* const gradients :
        {"gradients={}", "gradients={accumulate_steps: 2}", "gradients={clip_norm: 0.05}"}) {
     CAPTURE(gradients);
     Overrides one = devices("cpu:0"), two = devices("cpu:0, cpu:1"), three = devices("cpu:0, cpu:1, cpu:2");

@@ -17,6 +17,7 @@ enum class LossKind : std::uint8_t {
   kHinge,                          ///< mean of max(1 - t y, 0); a target of 0 counts as -1
   kCosineSimilarity,               ///< minus the cosine of the angle between y and t
   kBinaryFocalCrossentropy,        ///< kBinaryCrossentropy times (1 - the target's probability)^gamma
+  kOutput,                         ///< mean of y, which is a loss already; targets are like y, and not read
 };
 
 /// Whether each element of y and the targets is the probability of a binary outcome.

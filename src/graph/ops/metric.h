@@ -13,6 +13,7 @@ enum class MetricKind : std::uint8_t {
   kSparseTopKCategoricalAccuracy,  ///< fewer than k outputs are larger than the label's
   kMeanSquaredError,
   kMeanAbsoluteError,
+  kOutput,  ///< mean of y; targets are like y, and not read
 };
 
 /// A metric as a sum over rows of per-row means, so that sum / rows is the metric.

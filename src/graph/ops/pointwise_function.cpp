@@ -184,8 +184,11 @@ PointwiseOperand PointwiseFunction::simplified(PointwiseCode code, Operand a, Op
 PointwiseOperand PointwiseFunction::apply(PointwiseCode code, Operand a, Operand b, Operand c) {
   const Operand simpler = simplified(code, a, b, c);
   if (simpler.number >= 0) return simpler;
+  if (code == Code::kNegate && a.kind == Kind::kConstant) return constant(-value(a));
   if (code == Code::kPower && value(b) == 2) return apply(Code::kSquare, a);
+  if (code == Code::kPower && value(b) == 3) return apply(Code::kMultiply, apply(Code::kSquare, a), a);
   if (code == Code::kPower && value(b) == 0.5f) return apply(Code::kSqrt, a);
+  if (code == Code::kPower && value(b) == -1) return apply(Code::kDivide, constant(1), a);
   const PointwiseStep step{code, a, operands_of(code) > 1 ? b : Operand{}, operands_of(code) > 2 ? c : Operand{}};
   const auto found = std::ranges::find(steps_, step);
   const auto number = static_cast<std::int32_t>(found - steps_.begin());

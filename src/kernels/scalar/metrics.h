@@ -49,6 +49,13 @@ struct Distance {
   }
 };
 
+struct Itself {
+  template <class Real>
+  MIRRORTRAIN_HOST_DEVICE Real operator()(Real y, Real) const {
+    return y;
+  }
+};
+
 struct SameSide {
   float threshold;
   template <class Real>
@@ -118,6 +125,7 @@ template <class Function>
 auto with_metric(const ops::Metric& op, const Function& function) {
   switch (op.kind) {
     case ops::MetricKind::kMeanSquaredError: break;
+    case ops::MetricKind::kOutput: return function(MeanOf<Itself>{});
     case ops::MetricKind::kMeanAbsoluteError: return function(MeanOf<Distance>{});
     case ops::MetricKind::kBinaryAccuracy: return function(MeanOf<SameSide>({op.threshold}));
     case ops::MetricKind::kSignAccuracy: return function(MeanOf<SameSign>{});

@@ -14,6 +14,13 @@
 namespace mirrortrain {
 namespace {
 
+bool is_formula(const Model& model, std::string_view name) {
+  return std::ranges::any_of(model.outputs, [name](const OutputTraits& output) {
+    return std::ranges::any_of(output.metrics,
+                               [name](const ModelMetric& metric) { return metric.name == name && metric.is_formula; });
+  });
+}
+
 void check_watched(const WatchedMetric& watched, const Configuration& values, const Model& model,
                    config::Errors& errors) {
   const config::Located<std::string>& metric = watched.metric;
@@ -33,7 +40,13 @@ void check_watched(const WatchedMetric& watched, const Configuration& values, co
                               shortened(metric.value, 200), hint.empty() ? "; add it to metrics" : hint));
   }
   const bool wants_less = watched.less_is_better();
-  if (wants_less != lower_is_better(metric.value)) {
+  const bool is_known = !is_formula(model, metric.value);
+  if (!is_known && watched.mode == MetricMode::kAuto) {
+    return refuse(fmt::format("'{}' is a formula, of which it is not known whether more or less is better; add mode: min "
+                              "or mode: max",
+                              shortened(metric.value)));
+  }
+  if (is_known && wants_less != lower_is_better(metric.value)) {
     errors.warn(metric.place, metric.path,
                 fmt::format("'{}' is better the {} it is, but mode: {} takes the {}; leave mode out",
                             shortened(metric.value), wants_less ? "larger" : "smaller", wants_less ? "min" : "max",

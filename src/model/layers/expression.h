@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "config/map.h"
+#include "model/layer_builder.h"
+#include "model/layer_common.h"
+
+namespace mirrortrain::layers {
+
+/// A weight that a formula names; without rows.
+struct FormulaParameter {
+  std::vector<std::int64_t> shape;
+  Initializer initializer = initializers::Zeros{};
+  std::optional<Regularizer> regularizer;
+  std::optional<Constraint> constraint;
+
+  static config::Section<FormulaParameter> section();
+};
+
+/// A formula of its inputs, named x0, x1, ... (x is x0), and of its parameters, whose variables have their names.
+/// Shapes are those of an example (model/formula/formula_graph.h).
+struct Expression : LayerCommon {
+  static constexpr std::string_view kName = "expression";
+  static constexpr std::size_t kMostInputs = SIZE_MAX;
+  static constexpr bool kOptionsSetRank = true;
+  std::string formula;
+  config::Map<FormulaParameter> parameters;
+
+  static config::Section<Expression> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
+}  // namespace mirrortrain::layers
