@@ -84,6 +84,8 @@ class OutputFile {
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+  /// Replaces bytes that were written before, from `offset` on. What is written next still follows the file's end.
+  void overwrite(std::uint64_t offset, std::span<const std::byte> bytes);
   /// Sets the file's permissions.
   void set_mode(std::filesystem::perms mode);
   /// Makes the bytes survive a power cut.
@@ -114,9 +116,11 @@ class AtomicFile {
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+  /// Replaces bytes that were written before, from `offset` on.
+  void overwrite(std::uint64_t offset, std::span<const std::byte> bytes) { file_->overwrite(offset, bytes); }
   void commit();
 
-  /// Of all bytes written so far.
+  /// Of all bytes written so far, as they were written first.
   std::uint32_t crc32() const { return crc32_; }
 
  private:

@@ -52,11 +52,13 @@ struct PredictArguments {
 
 PredictionFormat format_of(const std::optional<std::string>& file) {
   if (!file) return PredictionFormat::kCsv;
-  const std::map<std::string, PredictionFormat> endings = {
-      {".csv", PredictionFormat::kCsv}, {".npy", PredictionFormat::kNpy}, {".jsonl", PredictionFormat::kJsonl}};
+  const std::map<std::string, PredictionFormat> endings = {{".csv", PredictionFormat::kCsv},
+                                                           {".npy", PredictionFormat::kNpy},
+                                                           {".npz", PredictionFormat::kNpz},
+                                                           {".jsonl", PredictionFormat::kJsonl}};
   const auto found = endings.find(fs::path(*file).extension().string());
   if (found != endings.end()) return found->second;
-  throw UsageError(fmt::format("--output {}: expected a file that ends in .csv, .npy or .jsonl", *file));
+  throw UsageError(fmt::format("--output {}: expected a file that ends in .csv, .jsonl, .npy or .npz", *file));
 }
 
 data::Dataset read_examples(const PredictArguments& arguments, const CheckedConfiguration& checked,
@@ -127,7 +129,8 @@ class NumberedPredictions {
       nothing_.emplace_back(static_cast<std::size_t>(meaning.elements()), std::numeric_limits<float>::quiet_NaN());
     }
     if (left_out_within(examples) > 0) left_out_ = examples.left_out()->rows;
-    const auto found = std::ranges::find_if(examples.inputs(), [](const auto& input) { return input.source != nullptr; });
+    const auto found =
+        std::ranges::find_if(examples.inputs(), [](const auto& input) { return input.source != nullptr; });
     if (found != examples.inputs().end()) files_ = found->source.get();
   }
 
@@ -158,7 +161,7 @@ class NumberedPredictions {
   const ExtraColumns& extra_;
   std::span<const std::int64_t> left_out_{};
   bool fills_;
-  std::vector<std::vector<float>> nothing_;  ///< by output
+  std::vector<std::vector<float>> nothing_;     ///< by output
   const data::ExampleSource* files_ = nullptr;  ///< of the first input that has a file for each example
   std::int64_t next_ = 0, row_ = 0;
 };
@@ -186,6 +189,12 @@ struct Stopped {
 
 int predict(PredictArguments arguments) {
   const PredictionFormat format = format_of(arguments.output);
+  if (is_of_arrays(format) && (!arguments.keep.empty() || arguments.labels)) {
+    throw UsageError(
+        fmt::format("--output {}: --keep and --labels write columns beside the predictions, which arrays do "
+                    "not have; write .csv or .jsonl",
+                    *arguments.output));
+  }
   std::optional<StandardInput> standard_input;
   if (arguments.data == "-" || arguments.data == "/dev/stdin") {
     arguments.data = standard_input.emplace().file().string();
@@ -225,12 +234,11 @@ int predict(PredictArguments arguments) {
   if (arguments.output) output.file = *arguments.output;
   output.format = format;
   output.probabilities = arguments.probabilities;
-  const bool is_npy = format == PredictionFormat::kNpy;
-  output.rows = examples.rows() + (is_npy ? left_out_within(examples) : 0);
+  output.rows = examples.rows() + (is_of_arrays(format) ? left_out_within(examples) : 0);
   const std::atomic<int>& signal = catch_stop_signals_quietly();  // from here on there is a file to remove
   try {
     const auto writer = make_prediction_writer(output, meanings);
-    NumberedPredictions predictions(*writer, examples, is_npy, meanings, extra);
+    NumberedPredictions predictions(*writer, examples, is_of_arrays(format), meanings, extra);
     // Not displayed among the predictions themselves.
     BatchProgress progress("predictions", arguments.output || !report::is_terminal(stdout));
     NanCount nan;
@@ -266,8 +274,10 @@ void add_predict(CLI::App& app, int& exit_code) {
                           "New data, with labels or without: a .csv, .npy or .npz file, a picture or a folder of "
                           "them, or a file of the format of the run's test data; -: a table on stdin");
   add_split(*command, arguments->split, "The run's own data instead: test, validation or train")->excludes(data);
-  add_output_file(*command, "-o,--output", arguments->output,
-                  "File to write: .csv, .npy (the raw outputs) or .jsonl; without it csv goes to stdout");
+  add_output_file(
+      *command, "-o,--output", arguments->output,
+      "File to write: .csv, .jsonl, .npy (the raw outputs) or .npz (an array for each output of the model); "
+      "without it csv goes to stdout");
   command
       ->add_option("--keep", arguments->keep,
                    "Columns of the new table that are written with the predictions: id,name; of pictures: file")

@@ -9,8 +9,9 @@
 
 #include "config/scalar.h"
 #include "model/block_definitions.h"
+#include "model/expanded_layers.h"
 #include "model/fill_parameters.h"
-#include "model/wiring.h"
+#include "model/layers.h"
 
 namespace mirrortrain {
 namespace {
@@ -20,13 +21,11 @@ using config::Value;
 
 constexpr std::size_t kMostLayers = 10'000, kMostLevels = 16;
 
-/// The source of a layer's input: a layer's number in the expanded list, or the model's input.
-constexpr int kModelInput = -1;
-
 /// A list of layers being expanded: the model's, a block's or a repeat's.
 struct Scope {
   const Scope* outer = nullptr;
-  int input = kModelInput;   ///< what `input` means
+  Source input{};            ///< what `input` means
+  std::size_t first = 0;     ///< the number of its first layer
   std::string prefix;        ///< of layer names without ${name}
   std::string outer_prefix;  ///< of those with ${name}
   std::string suffix;        ///< of layer names without ${number}
@@ -34,28 +33,23 @@ struct Scope {
   Parameters parameters;
   std::string parameters_of;  ///< for messages: "block 'residual'"; empty in the model's own list
   std::shared_ptr<const std::string> use;
-  std::map<std::string, int> named;  ///< by the name as written
-};
-
-/// A layer of the expanded list.
-struct ExpandedLayer {
-  Value value;
-  std::map<std::size_t, int> inputs;  ///< by index in its `inputs`: layers without a name so far
+  // By the name as written:
+  std::map<std::string, std::size_t> named;  ///< layers, and the last ones of uses of blocks
+  std::map<std::string, std::size_t> uses;   ///< of blocks
 };
 
 class Expansion {
  public:
-  explicit Expansion(config::Errors& errors) : errors_(errors) {}
+  /// `inputs`: names of the model's inputs; empty if it has one without a name.
+  Expansion(std::vector<std::string> inputs, config::Errors& errors) : errors_(errors), layers_(std::move(inputs)) {}
 
   Value run(const Value& blocks, const Value& layers) {
     blocks_ = read_block_definitions(blocks, errors_);
     Scope model;
     add_list(layers, model, "model.layers");
+    refuse_unknown_reuses();
     warn_of_unused_blocks();
-    name_inputs();
-    std::vector<Value> expanded;
-    for (ExpandedLayer& layer : layers_) expanded.push_back(std::move(layer.value));
-    return Value::sequence(std::move(expanded), layers.place());
+    return Value::sequence(std::move(layers_).written(), layers.place());
   }
 
  private:
@@ -94,12 +88,13 @@ class Expansion {
       item = Value::mapping({{*name, item.place(), Value::null(item.place())}}, item.place());
     }
     if (item.is_mapping() && item.entries().size() > 1) refuse_set_beside(item, path);
-    if (!item.is_mapping() || item.entries().size() != 1) return push({std::move(item), {}});
+    if (!item.is_mapping() || item.entries().size() != 1) return layers_.push({std::move(item)});
     Value::Entry& entry = item.entries()[0];
     if (entry.key == kRepeat) return add_repeat(entry, scope, path + ".repeat");
     const auto block = blocks_.find(entry.key);
     if (block != blocks_.end())
       return add_block(block->first, block->second, entry, scope, naming, path + "." + entry.key);
+    if (entry.key == layers::Reuse::kName && add_reuse(entry, scope, naming, path + "." + entry.key)) return;
     add_layer(std::move(item), scope, naming);
   }
 
@@ -156,42 +151,49 @@ class Expansion {
   }
 
   void add_layer(Value item, Scope& scope, const Naming& naming) {
-    const int number = static_cast<int>(layers_.size());
-    ExpandedLayer layer{std::move(item), {}};
+    ExpandedLayer layer{std::move(item)};
     Value& options = layer.value.entries()[0].value;
-    if (options.is_mapping()) {
-      if (Value::Entry* inputs = options.find("inputs"); inputs != nullptr && inputs->value.is_sequence()) {
-        for (std::size_t i = 0; i < inputs->value.items().size(); ++i) {
-          const auto source = config::as_text(inputs->value.items()[i]);
-          if (const auto found = source ? find(*source, scope) : std::nullopt) layer.inputs[i] = *found;
-        }
+    Value::Entry* inputs = options.is_mapping() ? options.find("inputs") : nullptr;
+    if (inputs != nullptr && inputs->value.is_sequence()) {
+      for (std::size_t i = 0; i < inputs->value.items().size(); ++i) {
+        const auto source = config::as_text(inputs->value.items()[i]);
+        if (const auto found = source ? find(*source, scope) : std::nullopt) layer.inputs[i] = *found;
       }
+    }
+    layer.previous = previous(scope);
+    if (options.is_mapping()) {
       if (Value::Entry* name = options.find("name")) {
         if (const auto text = config::as_text(name->value)) {
-          scope.named[*text] = number;
+          scope.named[*text] = layers_.size();
           name->value = Value::scalar(naming.of(*text), true, name->value.place());
         }
       }
     }
-    const bool goes_on_from_input = pending_input_.has_value() && !(options.is_mapping() && options.find("inputs"));
-    if (goes_on_from_input) {
+    if (pending_input_.has_value() && inputs == nullptr) {
       const Place place = options.place().given() ? options.place() : layer.value.place();
       if (!options.is_mapping()) options = Value::mapping({}, place);
       options.entries().push_back({"inputs", place, Value::sequence({Value::scalar("", true, place)}, place)});
       layer.inputs[0] = *pending_input_;
     }
     pending_input_.reset();
-    push(std::move(layer));
+    layers_.push(std::move(layer));
   }
 
-  /// Adds a placeholder for layers that could not be expanded and whose errors are reported: its output is unknown.
-  int push_unread(const Place& place, Scope& scope, const std::string& name = "") {
-    const std::string full = name.empty() ? fmt::format("{}{}", kUnreadName, layers_.size()) : scope.prefix + name;
-    Value options = Value::mapping({{"name", place, Value::scalar(full, true, place)}}, place);
-    push({Value::mapping({{std::string(kRepeat), place, std::move(options)}}, place).reported(), {}});
+  /// What a layer of the scope follows where it names no inputs.
+  Source previous(const Scope& scope) const {
+    if (pending_input_) return *pending_input_;
+    return scope.first == layers_.size() ? scope.input : layer_source(last_layer());
+  }
+
+  static Source layer_source(std::size_t layer) { return {Source::Kind::kLayer, layer}; }
+
+  /// Adds a placeholder for layers whose errors are reported.
+  Source push_unread(const Place& place, Scope& scope, const std::string& name = "") {
+    layers_.push_unread(place, name.empty() ? "" : scope.prefix + name);
     if (!name.empty()) scope.named[name] = last_layer();
     pending_input_.reset();
-    return last_layer();
+    all_read_ = false;
+    return layer_source(last_layer());
   }
 
   /// Placeholders for a repeat: its layers' names.
@@ -213,27 +215,19 @@ class Expansion {
     }
   }
 
-  /// Adds a layer under the name that the wiring will give it.
-  void push(ExpandedLayer layer) {
-    const bool is_named = layer.value.is_mapping() && layer.value.entries().size() == 1;
-    const std::string type = is_named ? layer.value.entries()[0].key : "";
-    const Value* options = is_named ? &layer.value.entries()[0].value : nullptr;
-    const Value::Entry* given = options != nullptr && options->is_mapping() ? options->find("name") : nullptr;
-    const auto name = given != nullptr ? config::as_text(given->value) : std::nullopt;
-    names_.push_back(name ? *name : default_name(type, unnamed_));
-    layers_.push_back(std::move(layer));
-  }
-
-  /// The layer with this name, seen from a scope; nullopt if the name is left to the wiring of the layers.
-  static std::optional<int> find(const std::string& name, const Scope& scope) {
+  /// The layer with this name, or the last one of a use of a block with it, seen from a scope; nullopt if the name is
+  /// left to the wiring of the layers.
+  std::optional<Source> find(const std::string& name, const Scope& scope) const {
     if (name == kInput) return scope.input;
     for (const Scope* at = &scope; at != nullptr; at = at->outer) {
-      if (const auto found = at->named.find(name); found != at->named.end()) return found->second;
+      if (const auto found = at->named.find(name); found != at->named.end()) return layer_source(found->second);
     }
+    const auto use = layers_.named(name) ? std::nullopt : layers_.use_named(name);
+    if (use && layers_.uses()[*use].end > layers_.uses()[*use].first) return layer_source(layers_.uses()[*use].end - 1);
     return std::nullopt;
   }
 
-  int last_layer() const { return static_cast<int>(layers_.size()) - 1; }
+  std::size_t last_layer() const { return layers_.size() - 1; }
 
   void add_block(const std::string& name, BlockDefinition& block, const Value::Entry& use, Scope& scope,
                  const Naming& naming, const std::string& path) {
@@ -252,7 +246,7 @@ class Expansion {
     }
     Scope inside;
     inside.outer = &scope;
-    inside.input = pending_input_.value_or(last_layer());
+    inside.input = previous(scope);
     inside.parameters = block.defaults;
     inside.parameters_of = fmt::format("block '{}'", name);
     inside.use = std::make_shared<const std::string>(fmt::format("block '{}', used at {}", name, use.key_place.text()));
@@ -266,22 +260,28 @@ class Expansion {
     const std::string full_name = own_name.empty() ? naming.prefix + default_name(name, uses_) : naming.of(own_name);
     inside.parameters["name"] = Value::scalar(full_name, true, use.key_place);
     inside.prefix = full_name + "_";
-    const std::size_t before = layers_.size();
+    inside.first = layers_.size();
+    const std::size_t number = layers_.begin_use(full_name, name, inside.input);
+    inside.input = {Source::Kind::kUseInput, number};
+    if (pending_input_) pending_input_ = inside.input;
     add_list(*block.layers, inside, path);
-    if (layers_.size() > before && !own_name.empty()) scope.named[own_name] = last_layer();
+    layers_.end_use(number);
+    // What follows a block without layers follows what came into it.
+    if (pending_input_ == inside.input) pending_input_ = layers_.uses()[number].input;
+    if (!own_name.empty()) name_use(own_name, number, scope);
+  }
+
+  void name_use(const std::string& name, std::size_t use, Scope& scope) {
+    if (layers_.size() > layers_.uses()[use].first) scope.named[name] = last_layer();
+    scope.uses[name] = use;
   }
 
   void read_use(const Value& options, Scope& inside, Scope& scope, std::string& name, const std::string& path) {
     for (const Value::Entry& entry : options.entries()) {
       if (entry.key == "name") {
-        if (entry.value.is_scalar()) {  // "1" is a name too
-          name = entry.value.text();
-        } else if (!entry.value.is_reported()) {
-          error(entry.value.place(), path + ".name",
-                fmt::format("expected the block's name, found {}", config::describe(entry.value)));
-        }
+        name = read_use_name(entry.value, path + ".name");
       } else if (entry.key == "inputs") {
-        read_input(entry.value, inside, scope, path + ".inputs");
+        inside.input = read_input(entry.value, scope, path + ".inputs");
       } else if (const auto parameter = inside.parameters.find(entry.key); parameter != inside.parameters.end()) {
         parameter->second = entry.value;
       } else {
@@ -293,26 +293,106 @@ class Expansion {
     }
   }
 
-  void read_input(const Value& inputs, Scope& inside, Scope& scope, const std::string& path) {
+  std::string read_use_name(const Value& name, const std::string& path) {
+    if (name.is_scalar()) return name.text();  // "1" is a name too
+    if (!name.is_reported()) {
+      error(name.place(), path, fmt::format("expected the block's name, found {}", config::describe(name)));
+    }
+    return "";
+  }
+
+  /// The input of a use, which its first layer follows.
+  Source read_input(const Value& inputs, Scope& scope, const std::string& path) {
     const bool is_one = inputs.is_sequence() && inputs.items().size() == 1;
     const auto name = is_one ? config::as_text(inputs.items()[0]) : std::nullopt;
     if (!name) {
       const bool is_reported = inputs.is_reported() || (is_one && inputs.items()[0].is_reported());
       if (!is_reported) error(inputs.place(), path, "expected a list with the one layer that the block follows");
-      inside.input = push_unread(inputs.place(), scope);
-      pending_input_ = inside.input;
-      return;
+      pending_input_ = push_unread(inputs.place(), scope);
+      return *pending_input_;
     }
     auto found = find(*name, scope);
-    if (const auto at = std::ranges::find(names_, *name); !found && at != names_.end()) {
-      found = static_cast<int>(at - names_.begin());  // a default name, or one from inside a block
-    }
+    if (!found) found = layers_.named(*name);  // a default name, or one from inside a block
     if (!found) {
       error(inputs.items()[0].place(), path, fmt::format("no earlier layer is named '{}'", config::shortened(*name)));
       found = push_unread(inputs.place(), scope);
     }
-    inside.input = *found;
     pending_input_ = *found;
+    return *found;
+  }
+
+  /// Calls an earlier use of a block once more. Returns false for a reuse of a layer, which is left to the wiring of
+  /// the layers, with the layer's whole name.
+  bool add_reuse(Value::Entry& item, Scope& scope, const Naming& naming, const std::string& path) {
+    Value::Entry* const target = item.value.is_mapping() ? item.value.find("layer") : nullptr;
+    const auto name = target != nullptr ? config::as_text(target->value) : std::nullopt;
+    if (!name) return false;
+    const auto use = find_use(*name, scope);
+    if (!use) {
+      const auto layer = *name == kInput ? std::nullopt : find(*name, scope);
+      if (layer) target->value = Value::scalar(layers_.name(layer->number), true, target->value.place());
+      if (layer || layers_.named(*name)) return false;
+      // Not if it may name a layer that could not be read.
+      if (all_read_) unknown_reuses_.push_back({target->value.place(), path + ".layer", *name});
+    } else if (layers_.uses()[*use].first == layers_.uses()[*use].end) {
+      error(target->value.place(), path + ".layer",
+            fmt::format("'{}' has no layers before this one", config::shortened(*name)));
+    }
+    std::string own_name;
+    std::optional<Source> input;
+    for (const Value::Entry& entry : item.value.entries()) {
+      if (entry.key == "name") {
+        own_name = read_use_name(entry.value, path + ".name");
+      } else if (entry.key == "inputs" && use) {
+        input = read_input(entry.value, scope, path + ".inputs");
+      } else if (entry.key != "layer" && use) {
+        error(entry.key_place, path + "." + config::shortened(entry.key),
+              "unknown key: a reuse has `layer`, `inputs` and `name`, and the parameters of the use that it names");
+      }
+    }
+    if (!use || layers_.uses()[*use].first == layers_.uses()[*use].end) {
+      const bool all_read = all_read_;
+      if (!own_name.empty()) push_unread(item.key_place, scope, own_name);
+      push_unread(item.key_place, scope);
+      all_read_ = all_read;
+      return true;
+    }
+    const std::string& block = layers_.uses()[*use].block;
+    const std::string full_name = own_name.empty() ? naming.prefix + default_name(block, uses_) : naming.of(own_name);
+    const std::size_t number = layers_.reuse(*use, full_name, input ? *input : previous(scope), item.key_place);
+    pending_input_.reset();
+    if (!own_name.empty()) name_use(own_name, number, scope);
+    return true;
+  }
+
+  /// A use of a block with this name, seen from a scope.
+  std::optional<std::size_t> find_use(const std::string& name, const Scope& scope) const {
+    for (const Scope* at = &scope; at != nullptr; at = at->outer) {
+      if (const auto found = at->uses.find(name); found != at->uses.end()) return found->second;
+      if (at->named.contains(name)) return std::nullopt;
+    }
+    return layers_.use_named(name);
+  }
+
+  /// What a reuse names may come later, which is known at the end.
+  void refuse_unknown_reuses() {
+    std::vector<std::string> names = layers_.names();
+    std::erase_if(names, [](const std::string& name) { return name.starts_with(kUnreadName); });
+    for (const BlockUse& use : layers_.uses()) names.push_back(use.name);
+    for (const UnknownReuse& reuse : unknown_reuses_) {
+      std::string uses;
+      for (const BlockUse& use : layers_.uses()) {
+        if (use.block == reuse.name) uses += fmt::format("{}'{}'", uses.empty() ? "" : ", ", use.name);
+      }
+      const std::string name = config::shortened(reuse.name);
+      const bool is_later = std::ranges::count(names, reuse.name) > 0;
+      error(reuse.place, reuse.path,
+            is_later ? fmt::format("'{}' comes later; a reuse follows the first call of what it names", name)
+            : blocks_.contains(reuse.name) ? fmt::format("'{}' is a block; name a use of it{}", name,
+                                                         uses.empty() ? "" : ", as " + config::shortened(uses, 200))
+                                           : fmt::format("no earlier layer or use of a block is named '{}'{}", name,
+                                                         config::suggestion(reuse.name, names)));
+    }
   }
 
   void add_repeat(const Value::Entry& use, Scope& scope, const std::string& path) {
@@ -362,7 +442,8 @@ class Expansion {
                    const std::string& path) {
     Scope inside;
     inside.outer = &scope;
-    inside.input = pending_input_.value_or(last_layer());
+    inside.input = previous(scope);
+    inside.first = layers_.size();
     inside.parameters = scope.parameters;
     inside.parameters["number"] = Value::scalar(std::to_string(number), false, place);
     inside.parameters_of = scope.parameters_of.empty() ? "repeat" : scope.parameters_of;
@@ -375,6 +456,7 @@ class Expansion {
     add_list(layers, inside, path + ".layers");
     // From outside, a name refers to the layer of the last iteration that has it.
     for (const auto& [name, layer] : inside.named) scope.named[name] = layer;
+    for (const auto& [name, use] : inside.uses) scope.uses[name] = use;
   }
 
   bool is_too_deep(const Place& place, const Scope& scope, const std::string& path) {
@@ -386,30 +468,19 @@ class Expansion {
     return true;
   }
 
-  static std::string default_name(const std::string& type, std::map<std::string, int>& counters) {
-    const int before = counters[type]++;
-    return before == 0 ? type : fmt::format("{}_{}", type, before);
-  }
-
-  /// Fills in the names of the layers that inputs refer to.
-  void name_inputs() {
-    for (ExpandedLayer& layer : layers_) {
-      for (const auto& [i, source] : layer.inputs) {
-        Value& input = layer.value.entries()[0].value.find("inputs")->value.items()[i];
-        const std::string name = source == kModelInput ? std::string(kInput) : names_[static_cast<std::size_t>(source)];
-        input = Value::scalar(name, true, input.place());
-      }
-    }
-  }
+  struct UnknownReuse {
+    Place place;
+    std::string path, name;
+  };
 
   config::Errors& errors_;
   std::map<std::string, BlockDefinition> blocks_;
   std::map<std::string, int> uses_;  ///< of blocks without a name
-  std::vector<ExpandedLayer> layers_;
+  ExpandedLayers layers_;
   std::size_t empty_lists_ = 0;
-  std::vector<std::string> names_;      ///< of the layers
-  std::map<std::string, int> unnamed_;  ///< layers by type, for their names
-  std::optional<int> pending_input_;    ///< of the next layer, if it is not the previous layer
+  std::optional<Source> pending_input_;  ///< of the next layer, if it is not the previous layer
+  std::vector<UnknownReuse> unknown_reuses_;
+  bool all_read_ = true;
 };
 
 bool holds_blocks(const Value& layers) {
@@ -426,7 +497,12 @@ void expand_blocks(Value& root, config::Errors& errors) {
   Value::Entry *blocks = model->value.find("blocks"), *layers = model->value.find("layers");
   if (layers == nullptr || !layers->value.is_sequence()) return;
   if ((blocks == nullptr || blocks->value.is_null()) && !holds_blocks(layers->value)) return;
-  layers->value = Expansion(errors).run(blocks == nullptr ? Value() : blocks->value, layers->value);
+  std::vector<std::string> names;
+  const Value::Entry* const inputs = model->value.find("inputs");
+  if (inputs != nullptr && inputs->value.is_mapping()) {
+    for (const Value::Entry& input : inputs->value.entries()) names.push_back(input.key);
+  }
+  layers->value = Expansion(std::move(names), errors).run(blocks == nullptr ? Value() : blocks->value, layers->value);
   std::erase_if(model->value.entries(), [](const Value::Entry& entry) { return entry.key == "blocks"; });
 }
 

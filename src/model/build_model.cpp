@@ -393,7 +393,7 @@ Model build_model(const ModelOptions& options, const Wiring& wiring, const std::
     name_metrics(description, i, model.outputs.back());
   }
   require_distinct_scores(description, model);
-  check_freeze(options, wiring.names, errors);
+  check_freeze(options, wiring.names, wiring.weights_of, errors);
   const bool shapes_known = !errors.concern("model.input_shape") && !errors.concern("model.inputs");
   if (options.layers.empty() || wiring.inputs.empty() || !shapes_known) return model;
 

@@ -45,7 +45,8 @@ config::Section<ModelOptions> ModelOptions::section() {
            "In place of `input_shape`, for a model with several inputs, or one with a name of its own: each input's "
            "name and shape, as {user: {shape: []}, picture: {shape: [32, 32, 3]}}. Layers name them in their `inputs`.",
            config::excludes("input_shape"))
-      .key("outputs", &ModelOptions::outputs, "Names of the layers that are the model's outputs; default: the last one.")
+      .key("outputs", &ModelOptions::outputs,
+           "Names of the layers that are the model's outputs; default: the last one.")
       .key("initial_weights", &ModelOptions::initial_weights,
            "A safetensors file with the initial values of all variables, by name, or a file of another program with "
            "its own names; null: the layers' initializers.")
@@ -76,9 +77,21 @@ bool ModelOptions::freezes(const std::string& layer) const {
   return std::ranges::any_of(freeze.value, [&](const std::string& glob) { return matches(glob, layer); });
 }
 
-void check_freeze(const ModelOptions& options, const std::vector<std::string>& layers, config::Errors& errors) {
+void check_freeze(const ModelOptions& options, const std::vector<std::string>& layers,
+                  const std::vector<std::size_t>& weights_of, config::Errors& errors) {
   for (const std::string& glob : options.freeze.value) {
-    if (std::ranges::any_of(layers, [&](const std::string& layer) { return matches(glob, layer); })) continue;
+    std::vector<std::size_t> matching;
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      if (matches(glob, layers[i])) matching.push_back(i);
+    }
+    const auto has_weights = [&](std::size_t layer) { return weights_of[layer] == layer; };
+    if (std::ranges::any_of(matching, has_weights)) continue;
+    if (!matching.empty()) {
+      errors.add(options.freeze.place, options.freeze.path,
+                 fmt::format("'{}' matches reuses alone, whose weights are those of other layers; name these, as '{}'",
+                             shortened(glob, 200), layers[weights_of[matching.front()]]));
+      continue;
+    }
     const auto is_inside = [&](const std::string& layer) { return matches(glob + "_*", layer); };
     const bool is_block = std::ranges::any_of(layers, is_inside);
     const std::string of_variable = glob.substr(0, std::min(glob.rfind('/'), glob.size()));

@@ -23,7 +23,7 @@ struct InputOptions {
 /// An input of the model, however it was written.
 struct ModelInputOptions {
   std::string name;
-  Shape shape;         ///< of one example
+  Shape shape;          ///< of one example
   config::Place place;  ///< of its shape
   std::string path;
 };
@@ -47,7 +47,9 @@ struct ModelOptions {
   static config::Section<ModelOptions> section();
 };
 
-/// Adds an error for each glob of `freeze` that matches none of the layers.
-void check_freeze(const ModelOptions& options, const std::vector<std::string>& layers, config::Errors& errors);
+/// Adds an error for each glob of `freeze` that matches none of the layers, or none with weights of its own.
+/// `weights_of`: for each layer, the one whose weights it has.
+void check_freeze(const ModelOptions& options, const std::vector<std::string>& layers,
+                  const std::vector<std::size_t>& weights_of, config::Errors& errors);
 
 }  // namespace mirrortrain

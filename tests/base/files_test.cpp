@@ -83,6 +83,21 @@ TEST_CASE("a file that is not committed leaves the old one and no temporary one"
   CHECK(entries_in(folder.path()) == 1);
 }
 
+TEST_CASE("bytes that were written are replaced, and what is written next follows the end") {
+  const TemporaryFolder folder;
+  AtomicFile file(folder / "a.txt");
+  file.write("header? content");
+  file.overwrite(0, std::as_bytes(std::span("HEADER!", 7)));
+  file.write(", end");
+  file.commit();
+  CHECK(read_text_file(folder / "a.txt") == "HEADER! content, end");
+  CHECK(contains(error_text([] {
+                   AtomicFile full("/dev/full");
+                   full.overwrite(0, std::as_bytes(std::span("x", 1)));
+                 }),
+                 "cannot write /dev/full: "));
+}
+
 TEST_CASE("a full disk is an error that names the file and keeps the old one") {
   const TemporaryFolder folder;
   write_file(folder / "a", "old");

@@ -505,7 +505,7 @@ TEST_CASE_FIXTURE(Fixture, "what predict cannot do is refused with the remedy") 
     return outcome.err;
   };
   CHECK(contains(error("nowhere"), "nowhere"));
-  CHECK(contains(error("run --output a.txt"), "expected a file that ends in .csv, .npy or .jsonl"));
+  CHECK(contains(error("run --output a.txt"), "expected a file that ends in .csv, .jsonl, .npy or .npz"));
   CHECK(contains(error("run --split validation"),
                  "has no data.validation; choose --split train or --split test, or a file with --data FILE"));
   CHECK(contains(error("run --split test --data new.csv"), "--data"));

@@ -45,6 +45,7 @@ const std::pair<CombineKind, Function> kKinds[] = {
     {CombineKind::kAdd, [](double a, double b) { return a + b; }},
     {CombineKind::kMultiply, [](double a, double b) { return a * b; }},
     {CombineKind::kMaximum, [](double a, double b) { return std::max(a, b); }},
+    {CombineKind::kMinimum, [](double a, double b) { return std::min(a, b); }},
 };
 
 struct Shapes {
@@ -83,16 +84,18 @@ TEST_CASE("two tensors are added, multiplied and compared, stretched where they 
   }
 }
 
-TEST_CASE("the maximum of equals is the first, and NaN stays") {
+TEST_CASE("the maximum or minimum of equals is the first, and NaN stays") {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   const ValueSpec spec{DType::kFloat32, {3}, true};
   const Values a{{1, 3}, {2, kNan, 1}}, b{{1, 3}, {2, 1, kNan}}, dy{{1, 3}, {5, 6, 7}};
-  const Values y = run_op(ops::Combine(CombineKind::kMaximum), {{spec, a}, {spec, b}}, 1)[0];
-  CHECK(y[0] == 2);
-  CHECK(std::isnan(y[1]));
-  CHECK(std::isnan(y[2]));
-  CHECK(run_op(ops::ChoiceGradient(ops::CombineKind::kMaximum, true), {{spec, dy}, {spec, a}, {spec, b}}, 1)[0][0] == 5);
-  CHECK(run_op(ops::ChoiceGradient(ops::CombineKind::kMaximum, false), {{spec, dy}, {spec, a}, {spec, b}}, 1)[0][0] == 0);
+  for (const CombineKind kind : {CombineKind::kMaximum, CombineKind::kMinimum}) {
+    const Values y = run_op(ops::Combine(kind), {{spec, a}, {spec, b}}, 1)[0];
+    CHECK(y[0] == 2);
+    CHECK(std::isnan(y[1]));
+    CHECK(std::isnan(y[2]));
+    CHECK(run_op(ops::ChoiceGradient(kind, true), {{spec, dy}, {spec, a}, {spec, b}}, 1)[0][0] == 5);
+    CHECK(run_op(ops::ChoiceGradient(kind, false), {{spec, dy}, {spec, a}, {spec, b}}, 1)[0][0] == 0);
+  }
 }
 
 TEST_CASE("sums over axes match a reference in double") {

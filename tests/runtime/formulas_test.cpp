@@ -268,7 +268,7 @@ class Evaluation {
   const std::map<std::string, Array>& values_;
 };
 
-constexpr std::int64_t kExamples = 3;
+constexpr std::int64_t kBatch = 3;
 
 struct Named {
   std::string name;
@@ -293,7 +293,7 @@ class InGraph {
     const ValueId number = graph_.apply_one(ops::Reshape(flat), {value_});
     const ValueId loss = graph_.apply_one(ops::Loss(ops::LossKind::kOutput), {number, number});
     gradients_ = add_gradients(graph_, {{loss}}, ids_);
-    inputs_ = std::make_unique<GraphInputs>(graph_, kExamples, seed);
+    inputs_ = std::make_unique<GraphInputs>(graph_, kBatch, seed);
   }
 
   const Shape& shape() const { return graph_.spec(value_).shape; }
@@ -339,7 +339,7 @@ class InGraph {
   void check_value(const testing::Bytes& bytes) const {
     const std::vector<float> found = floats(bytes);
     std::size_t next = 0;
-    for (std::int64_t row = 0; row < kExamples; ++row) {
+    for (std::int64_t row = 0; row < kBatch; ++row) {
       const Array expected = evaluated(row);
       REQUIRE(Shape(expected.shape) == shape());
       for (const double number : expected.data) {
@@ -350,16 +350,16 @@ class InGraph {
 
   double loss(std::size_t moved, std::int64_t element, double by) const {
     double sum = 0;
-    for (std::int64_t row = 0; row < kExamples; ++row) {
+    for (std::int64_t row = 0; row < kBatch; ++row) {
       const Array value = evaluated(row, moved, element, by);
       sum += std::accumulate(value.data.begin(), value.data.end(), 0.0) / static_cast<double>(value.data.size());
     }
-    return sum / static_cast<double>(kExamples);
+    return sum / static_cast<double>(kBatch);
   }
 
   void check_gradient(std::size_t value, const std::vector<float>& gradient) {
     constexpr double kStep = 1e-5;
-    const std::int64_t elements = size_of(kValues[value].shape) * (kValues[value].has_rows ? kExamples : 1);
+    const std::int64_t elements = size_of(kValues[value].shape) * (kValues[value].has_rows ? kBatch : 1);
     for (std::int64_t i = 0; i < elements; i += 1 + elements / 5) {
       const double middle = loss(value, i, 0);
       const double right = (loss(value, i, kStep) - middle) / kStep, left = (middle - loss(value, i, -kStep)) / kStep;

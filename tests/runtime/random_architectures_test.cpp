@@ -7,17 +7,13 @@
 #include <cmath>
 #include <random>
 
-#include "kernels/cpu/registry.h"
-#include "model/from_text.h"
-#include "runtime/run_graph.h"
+#include "runtime/network.h"
 
 namespace mirrortrain {
 namespace {
 
-constexpr double kLargestStep = 2e-3, kSmallestStep = 5e-5, kSmallestGradient = 1e-2;
-
-using testing::BoundRun;
-using testing::GraphInputs;
+using testing::check_slope;
+using testing::Network;
 
 /// What a network's examples are.
 enum class Examples : std::uint8_t { kImages, kSequences, kTokens };
@@ -196,101 +192,6 @@ class Architecture {
   int height_ = kHeight, width_ = kWidth, names_ = 0;
 };
 
-/// A network in training, as numbers: the mean loss, and its gradients.
-class Network {
- public:
-  Network(Examples examples, const std::string& layers, unsigned seed)
-      : built_(build_layers(input_shape_of(examples), layers)), made_(built_.model.training) {
-    REQUIRE_MESSAGE(built_.errors == "", built_.errors);
-    outputs_.push_back(made_.outputs[0].loss);
-    for (const ValueId gradient : made_.gradients) {
-      if (gradient != kNoValue) outputs_.push_back(gradient);
-    }
-    gradients_ = outputs_.size() - 1;
-    for (const auto& [own, total] : ops::collectives_of(made_.graph)) outputs_.push_back(own);
-    program_ = std::make_unique<Program>(made_.graph, kRows, outputs_, cpu::kernel_registry(), 1);
-    inputs_ = std::make_unique<GraphInputs>(made_.graph, kRows, seed);
-    for (const ValueId variable : made_.variables) {
-      for (float& element : inputs_->floats(variable)) element *= 0.7f;
-    }
-    if (examples != Examples::kTokens) return;
-    for (float& element : inputs_->floats(made_.inputs[0].value)) {
-      element = std::floor((element + 1) / 2 * (kTokens - 0.5f));
-    }
-  }
-
-  /// The trained variables' gradients as one list.
-  std::vector<double> gradients() {
-    BoundRun run(made_.graph, *program_, outputs_, *inputs_);
-    run.bound->enqueue(run.stream);
-    std::vector<double> all;
-    for (std::size_t i = 1; i <= gradients_; ++i) {
-      for (const float element : run.floats(i)) all.push_back(static_cast<double>(element));
-    }
-    return all;
-  }
-
-  /// The loss with every trained variable `step` along the direction.
-  double loss_along(const std::vector<double>& direction, double step) {
-    std::vector<std::vector<float>> before;
-    std::size_t next = 0;
-    for (std::size_t i = 0; i < made_.variables.size(); ++i) {
-      const std::span<float> elements = inputs_->floats(made_.variables[i]);
-      before.emplace_back(elements.begin(), elements.end());
-      if (made_.gradients[i] == kNoValue) continue;
-      for (float& element : elements) element += static_cast<float>(step * direction[next++]);
-    }
-    BoundRun run(made_.graph, *program_, outputs_, *inputs_);
-    run.bound->enqueue(run.stream);
-    double loss = 0;
-    std::memcpy(&loss, run.bytes(0).data(), sizeof(loss));
-    for (std::size_t i = 0; i < before.size(); ++i) {
-      std::ranges::copy(before[i], inputs_->floats(made_.variables[i]).begin());
-    }
-    return loss / static_cast<double>(kRows);
-  }
-
- private:
-  static constexpr std::int64_t kRows = 3;
-
-  Built built_;
-  const ModelGraph& made_;
-  std::vector<ValueId> outputs_;  ///< the loss, gradients, what is added over the replicas
-  std::size_t gradients_ = 0;
-  std::unique_ptr<Program> program_;
-  std::unique_ptr<GraphInputs> inputs_;
-};
-
-/// Compares the slope along a random direction with differences of smaller and smaller steps, until two agree. Returns
-/// whether it could: where none agree there are kinks between, and small gradients drown in what float32 rounds.
-bool check_slope(Network& network, unsigned seed) {
-  const std::vector<double> gradients = network.gradients();
-  std::mt19937 bits(seed);
-  std::normal_distribution<double> normal;
-  std::vector<double> direction(gradients.size());
-  double expected = 0, size = 0;
-  for (std::size_t i = 0; i < direction.size(); ++i) {
-    direction[i] = normal(bits);
-    expected += direction[i] * gradients[i];
-    size += gradients[i] * gradients[i];
-  }
-  const double scale = std::sqrt(size);
-  if (scale < kSmallestGradient) return false;
-  const auto slope = [&](double step) {
-    return (network.loss_along(direction, step) - network.loss_along(direction, -step)) / (2 * step);
-  };
-  double coarse = slope(kLargestStep);
-  for (double step = kLargestStep / 2; step > kSmallestStep; step /= 2) {
-    const double fine = slope(step);
-    if (std::abs(coarse - fine) < 0.01 * scale) {
-      CHECK(std::abs(fine - expected) < 0.03 * scale);
-      return true;
-    }
-    coarse = fine;
-  }
-  return false;
-}
-
 }  // namespace
 
 TEST_CASE("networks of any layers have the gradients of finite differences") {
@@ -302,7 +203,8 @@ TEST_CASE("networks of any layers have the gradients of finite differences") {
     const std::string layers = Architecture(seed).draw(examples);
     CAPTURE(seed);
     CAPTURE(layers);
-    Network network(examples, layers, seed);
+    Network network(build_layers(input_shape_of(examples), layers), seed);
+    if (examples == Examples::kTokens) network.fill_with_numbers(kTokens);
     for (unsigned direction = 0; direction < 3; ++direction, ++tried) {
       checked += check_slope(network, 100 * seed + direction) ? 1 : 0;
     }

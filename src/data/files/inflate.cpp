@@ -11,14 +11,14 @@ namespace {
 
 constexpr std::size_t kCompressedBlock = std::size_t{1} << 18;
 constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;  // zlib's counters have 32 bits
-constexpr int kGzipWindow = 15 + 16, kRawWindow = -15;
+constexpr int kGzipWindow = 15 + 16;
 
 }  // namespace
 
-InflateInput::InflateInput(std::string name, Kind kind, ReadCompressed read_compressed, std::uint64_t most_bytes)
-    : Input(std::move(name)), kind_(kind), read_compressed_(std::move(read_compressed)), most_bytes_(most_bytes) {
+InflateInput::InflateInput(std::string name, ReadCompressed read_compressed, std::uint64_t most_bytes)
+    : Input(std::move(name)), read_compressed_(std::move(read_compressed)), most_bytes_(most_bytes) {
   compressed_.resize(kCompressedBlock);
-  if (inflateInit2(&stream_, kind == Kind::kGzip ? kGzipWindow : kRawWindow) != Z_OK) fail("not enough memory");
+  if (inflateInit2(&stream_, kGzipWindow) != Z_OK) fail("not enough memory");
 }
 
 InflateInput::~InflateInput() { inflateEnd(&stream_); }
@@ -49,7 +49,7 @@ void InflateInput::refill() {
 
 // A gzip member may be followed by another one, and by zero padding, which gzip also skips.
 void InflateInput::end_of_member() {
-  while (kind_ == Kind::kGzip) {
+  while (true) {
     if (stream_.avail_in == 0) refill();
     if (stream_.avail_in == 0) break;
     if (*stream_.next_in != 0) {

@@ -12,14 +12,13 @@
 
 namespace mirrortrain::data {
 
-/// An Input that inflates compressed bytes from another source, by zlib.
+/// An Input that inflates gzip's bytes from another source, by zlib: any number of members, their checksums verified.
 class InflateInput : public Input {
  public:
-  enum class Kind { kGzip, kRawDeflate };  ///< gzip: any number of members, their checksums verified
   /// Fills as much of `to` as available.
   using ReadCompressed = std::function<std::size_t(std::span<std::byte> to)>;
 
-  InflateInput(std::string name, Kind kind, ReadCompressed read_compressed, std::uint64_t most_bytes);
+  InflateInput(std::string name, ReadCompressed read_compressed, std::uint64_t most_bytes);
   InflateInput(const InflateInput&) = delete;
   InflateInput& operator=(const InflateInput&) = delete;
   ~InflateInput() override;
@@ -33,7 +32,6 @@ class InflateInput : public Input {
   void end_of_member();
   [[noreturn]] void fail(const char* reason) const;
 
-  Kind kind_;
   ReadCompressed read_compressed_;
   std::uint64_t most_bytes_;
   std::vector<std::byte> compressed_;

@@ -134,7 +134,7 @@ std::unique_ptr<Input> open_input(const std::string& path) {
   const std::uint64_t most = most_inflated(file.size());
   auto compressed = std::make_shared<PlainInput>(std::move(file));
   return std::make_unique<InflateInput>(
-      path, InflateInput::Kind::kGzip, [compressed](std::span<std::byte> to) { return compressed->read(to); }, most);
+      path, [compressed](std::span<std::byte> to) { return compressed->read(to); }, most);
 }
 
 std::string read_text(Input& input) {

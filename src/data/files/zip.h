@@ -7,6 +7,8 @@
 
 #include "data/files/input.h"
 
+struct zip;  // libzip's archive
+
 namespace mirrortrain::data {
 
 /// A zip archive, including zip64; stored and deflated files can be read.
@@ -15,31 +17,22 @@ class Zip {
   /// Throws Error if it is damaged or not a zip archive.
   explicit Zip(const std::string& path);
 
-  std::vector<std::string> names() const;
+  const std::vector<std::string>& names() const { return names_; }
 
   /// Opens a file in the archive, verifying its checksum at the end, with the name `label`. Must not outlive this.
-  /// Throws Error if there is no file of that name.
+  /// Throws Error if there is no file of that name, or more than one.
   std::unique_ptr<Input> open(const std::string& name, std::string label) const;
 
  private:
-  struct Entry {
-    std::string name;
-    std::uint64_t offset = 0, compressed_bytes = 0, bytes = 0;
-    std::uint32_t crc32 = 0;
-    int method = 0;
-    bool encrypted = false;
+  struct Close {
+    void operator()(::zip* archive) const;
   };
-  struct Directory {
-    std::uint64_t offset = 0, bytes = 0;
-  };
-  Directory find_directory() const;
-  Directory find_directory64(std::uint64_t end_offset) const;
-  void read_directory(const Directory& directory);
-  std::uint64_t data_offset(const Entry& entry) const;
   [[noreturn]] void fail(const std::string& reason) const;
 
-  PlainFile file_;
-  std::vector<Entry> entries_;
+  std::string path_;
+  std::uint64_t bytes_ = 0;  ///< of the whole archive
+  std::unique_ptr<::zip, Close> archive_;
+  std::vector<std::string> names_;
 };
 
 }  // namespace mirrortrain::data

@@ -9,6 +9,7 @@
 #include "graph/ops/combine.h"
 #include "graph/ops/elementwise.h"
 #include "model/axes.h"
+#include "model/formula/formula_graph.h"
 
 namespace mirrortrain::layers {
 namespace {
@@ -39,6 +40,12 @@ struct Operand {
   std::int64_t rows() const { return Shape(others).elements(); }
 };
 
+/// The vectors along the last axis, divided by their lengths.
+ValueId of_length_one(LayerBuilder& builder, ValueId value) {
+  constexpr std::string_view kFormula = "x * minimum(rsqrt(sum(square(x), axis=-1, keepdims=true)), 1e7)";
+  return formula::add_formula(builder.graph(), kFormula, {{"x", value}}, builder.graph().spec(value).dtype);
+}
+
 }  // namespace
 
 config::Section<Dot> Dot::section() {
@@ -46,19 +53,26 @@ config::Section<Dot> Dot::section() {
       .key("axes", &Dot::axes,
            "The axis of both inputs, or one of each, along which products are added; 0 is the batch, -1 the last axis.",
            config::required, config::scalar_fills)
+      .key(
+          "normalize", &Dot::normalize,
+          "Whether the vectors along the axes are first scaled to length 1, so that their product is the cosine of the "
+          "angle between them.")
       .include<LayerCommon>();
 }
 
 ValueId Dot::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
-  const Operand a(builder, sources[0], axes[0]), b(builder, sources[1], axes[1]);
+  Operand a(builder, sources[0], axes[0]), b(builder, sources[1], axes[1]);
   if (a.length != b.length) {
     throw Error(fmt::format("expected axes of one length, found {} of {} and {} of {}", a.length,
                             builder.described(sources[0]), b.length, builder.described(sources[1])));
   }
-  const ValueId products = builder.apply(
-      ops::Combine(ops::CombineKind::kMultiply),
-      {builder.apply(ops::Reshape(Shape{a.rows(), 1, a.length}), {a.value}),
-       builder.apply(ops::Reshape(Shape{1, b.rows(), b.length}), {b.value})});
+  if (normalize) {
+    a.value = of_length_one(builder, a.value);
+    b.value = of_length_one(builder, b.value);
+  }
+  const ValueId products = builder.apply(ops::Combine(ops::CombineKind::kMultiply),
+                                         {builder.apply(ops::Reshape(Shape{a.rows(), 1, a.length}), {a.value}),
+                                          builder.apply(ops::Reshape(Shape{1, b.rows(), b.length}), {b.value})});
   constexpr bool kPerRow = true;
   const ValueId sums = builder.apply(ops::SumTo(Shape{a.rows(), b.rows(), 1}, kPerRow), {products});
   std::vector<std::int64_t> shape = a.others;

@@ -16,6 +16,7 @@ struct Dot : Merge {
   static constexpr bool kOptionsSetRank = true;
   static constexpr Masking kMasking = Masking::kEnds;
   std::array<std::int64_t, 2> axes{};  ///< of the two inputs; 0 is the batch
+  bool normalize = false;
 
   static config::Section<Dot> section();
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;

@@ -14,8 +14,8 @@
 
 namespace mirrortrain {
 
-/// The meaning of one of the model's outputs for an example. The axes before the last are time steps: if there are any, each
-/// has its own prediction, otherwise the example has one.
+/// The meaning of one of the model's outputs for an example. The axes before the last are time steps: if there are any,
+/// each has its own prediction, otherwise the example has one.
 struct OutputMeaning {
   enum class Kind : std::uint8_t {
     kClasses,  ///< the last axis has one number for each class
@@ -28,6 +28,7 @@ struct OutputMeaning {
   std::vector<std::string> classes;  ///< their names; empty if they have none
   double threshold = 0.5;            ///< for kYesOrNo: a probability above it is class 1
   std::string name{};                ///< of one of several outputs; empty for the only one
+  std::string layer{};               ///< whose output it is
 
   std::int64_t elements() const { return shape.elements(); }
   bool tells_classes() const { return kind != Kind::kNumbers; }
@@ -70,7 +71,12 @@ bool has_nan(std::span<const float> prediction);
 /// Whether any prediction that is not padding has NaN.
 bool has_nan(const OutputMeaning& meaning, const ExampleOutput& output);
 
-enum class PredictionFormat : std::uint8_t { kCsv, kNpy, kJsonl };
+enum class PredictionFormat : std::uint8_t { kCsv, kNpy, kNpz, kJsonl };
+
+/// Whether it holds arrays, with a row for every example, also for those that were left out.
+constexpr bool is_of_arrays(PredictionFormat format) {
+  return format == PredictionFormat::kNpy || format == PredictionFormat::kNpz;
+}
 
 /// Writes predictions one by one, to a file that appears once all are written, or to stdout.
 class PredictionWriter {
@@ -87,7 +93,7 @@ struct PredictionOutput {
   std::optional<std::filesystem::path> file;  ///< absent: stdout
   PredictionFormat format = PredictionFormat::kCsv;
   bool probabilities = false;
-  std::vector<std::string> extra_columns{};  ///< from the data, after the other columns; not in npy
+  std::vector<std::string> extra_columns{};  ///< from the data, after the other columns; not in arrays
   std::int64_t rows = 0;
 };
 /// `meanings`, of the model's outputs, must outlive the writer.

@@ -47,6 +47,7 @@ std::unique_ptr<PredictionWriter> make_prediction_writer(const PredictionOutput&
   switch (output.format) {
     case PredictionFormat::kJsonl: return jsonl_predictions(output, meanings);
     case PredictionFormat::kNpy: return npy_predictions(output, meanings);
+    case PredictionFormat::kNpz: return npz_predictions(output, meanings);
     case PredictionFormat::kCsv: break;
   }
   return csv_predictions(output, meanings);

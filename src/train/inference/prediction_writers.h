@@ -36,5 +36,7 @@ std::unique_ptr<PredictionWriter> csv_predictions(const PredictionOutput& output
 std::unique_ptr<PredictionWriter> jsonl_predictions(const PredictionOutput& output, const Meanings& meanings);
 /// Throws UsageError for a model of several outputs.
 std::unique_ptr<PredictionWriter> npy_predictions(const PredictionOutput& output, const Meanings& meanings);
+/// `output` must have a file.
+std::unique_ptr<PredictionWriter> npz_predictions(const PredictionOutput& output, const Meanings& meanings);
 
 }  // namespace mirrortrain

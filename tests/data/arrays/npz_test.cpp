@@ -70,11 +70,15 @@ TEST_CASE("broken archives are refused") {
 
   std::string directory64 = good;
   directory64.replace(directory64.size() - 6, 4, "\xff\xff\xff\xff");
-  CHECK(contains(error(directory64), "zip64 directory is damaged"));
+  CHECK(contains(error(directory64), "directory is damaged"));
 
-  std::string local = good;
-  local[0] = 'X';
-  CHECK(contains(error(local), "header of 'x.npy' is damaged"));
+  std::string offset = good;
+  offset.replace(offset.find("PK\1\2") + 42, 4, "\xf0\xff\xff\x7f");
+  CHECK(contains(error(offset), "'x.npy' is damaged: "));
+
+  std::string squeezed = zip({{"x.npy", kFeatures, true}, {"y.npy", kLabels}});
+  squeezed.replace(squeezed.find("x.npy") + 5, 8, std::string(8, '\xff'));
+  CHECK(contains(error(squeezed), ": x: damaged: "));
 
   std::string method = good;
   method[method.find("PK\1\2") + 10] = 14;
@@ -88,10 +92,36 @@ TEST_CASE("broken archives are refused") {
   size.replace(size.find("PK\1\2") + 20, 4, "\xf0\xff\xff\x7f");
   CHECK(contains(error(size), "truncated"));
   CHECK(contains(error(zip({{"x.npy", kFeatures + "x"}, {"y.npy", kLabels}})), "more bytes after the data"));
+  CHECK(contains(error(zip({{"x.npy", kFeatures}, {"y.npy", kLabels}, {"x.npy", kFeatures}})),
+                 "it holds 'x.npy' more than once; write the archive anew"));
   const std::string lying = npy("<f4", false, "(1000000000, 2)", std::string(8, '\0'));
   for (const bool deflated : {false, true}) {
     CHECK(contains(error(zip({{"x.npy", lying, deflated}, {"y.npy", kLabels}})), "announces 8000000000 bytes"));
   }
+}
+
+TEST_CASE("what an archive's directory announces is checked before memory is taken for it") {
+  const TemporaryFolder folder;
+  const auto error = [&](std::string_view content) {
+    return error_text([&] { read(source(folder.write("bomb.npz", content))); });
+  };
+  // One file, of which the zip64 directory says that there are 10^12.
+  const std::string good = zip({{"x.npy", kFeatures}});
+  const std::size_t directory = good.find("PK\1\2"), end = good.find("PK\5\6");
+  const std::string many = little_endian(1'000'000'000'000, 8);
+  const std::string end64 = "PK\6\6" + little_endian(44, 8) + little_endian(45, 2) + little_endian(45, 2) +
+                            little_endian(0, 4) + little_endian(0, 4) + many + many +
+                            little_endian(end - directory, 8) + little_endian(directory, 8);
+  const std::string locator = "PK\6\7" + little_endian(0, 4) + little_endian(end, 8) + little_endian(1, 4);
+  const std::string last = "PK\5\6" + std::string(4, '\0') + std::string(12, '\xff') + std::string(2, '\0');
+  CHECK(contains(error(good.substr(0, end) + end64 + locator + last), "its directory is damaged"));
+
+  // Eight bytes that are said to inflate to 2^40, as their header announces.
+  const std::string huge = npy("<f4", false, "(137438953472, 2)", std::string(8, '\0'));
+  std::string bomb = zip({{"x.npy", huge, true, true}, {"y.npy", kLabels}});
+  const std::size_t entry = bomb.find("PK\1\2");
+  bomb.replace(bomb.find(little_endian(huge.size(), 8), entry), 8, little_endian(huge.size() - 8 + (1ULL << 40), 8));
+  CHECK(contains(error(bomb), "announces 1099511627776 bytes"));
 }
 
 }  // namespace
