@@ -15,7 +15,9 @@ install(FILES ${usage}/bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion
 install(FILES ${usage}/zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions RENAME _mirrortrain)
 
 install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/mirrortrain)
-install(DIRECTORY data/fashion-mnist-small data/garden-birds data/shakespeare data/synthetic-reviews data/tiny-shapes data/waves DESTINATION ${CMAKE_INSTALL_DATADIR}/mirrortrain/data)
+install(DIRECTORY data/bookshop data/diamonds data/fashion-mnist-small data/fashion-pairs data/garden-birds data/penguins
+  data/shakespeare data/synthetic-reviews data/tiny-shapes data/waves
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/mirrortrain/data)
 install(FILES data/README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/mirrortrain/data)
 install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)

@@ -1,4 +1,4 @@
-"""Makes data/synthetic-reviews: sentences of a made-up grammar that sound like reviews of films, as padded numbers of words.
+"""Makes data/synthetic-reviews: sentences of a made-up grammar that sound like reviews of films, as padded numbers of words, and as texts.
 
 Needs numpy. A review is one to three clauses about a part of a film, each with an opinion that "not" turns round and
 "very" doubles. What comes after "but" counts double. The label is the sign of the sum: 1 for what praises the film. So
@@ -59,9 +59,19 @@ def examples(random, count):
     return {"x": x, "y": y}
 
 
+def write(split, arrays):
+    np.savez_compressed(FOLDER / f"{split}.npz", **arrays)
+    texts = [" ".join(WORDS[word] for word in review if word) for review in arrays["x"]]
+    lines = [f"{text},{'praise' if label else 'blame'}" for text, label in zip(texts, arrays["y"])]
+    (FOLDER / f"{split}.csv").write_text("\n".join(["text,opinion", *lines]) + "\n")
+
+
 if __name__ == "__main__":
     FOLDER.mkdir(parents=True, exist_ok=True)
     random = np.random.default_rng(2026)
-    np.savez_compressed(FOLDER / "train.npz", **examples(random, 2000))
-    np.savez_compressed(FOLDER / "test.npz", **examples(random, 500))
+    write("train", examples(random, 2000))
+    write("test", examples(random, 500))
     (FOLDER / "vocabulary.txt").write_text("\n".join(WORDS) + "\n")
+    # A text's tokens are the text again: all words but the first with the space before them.
+    tokens = [WORDS[0], *WORDS[1:], *(f" {word}" for word in WORDS[1:])]
+    (FOLDER / "tokens.txt").write_text("\n".join(tokens) + "\n")

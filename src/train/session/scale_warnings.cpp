@@ -98,6 +98,12 @@ double largest_of(const std::vector<Column>& columns) {
   return largest;
 }
 
+/// What an advised transform has to say so that it is the input's: nothing where the model has one.
+std::string input_option(const CheckedConfiguration& checked, std::size_t input) {
+  const auto& inputs = checked.examples.inputs;
+  return inputs.size() > 1 ? fmt::format(", input: {}", inputs[input].name) : "";
+}
+
 std::string rescaled_twice(const CheckedConfiguration& checked, std::size_t input, double largest) {
   const std::optional<data::Rescaling> rescaling = rescaling_of(checked, input);
   if (!rescaling || rescaling->scale >= 0.1 || rescaling->offset != 0 || largest == 0 || largest > 1) return "";
@@ -123,7 +129,7 @@ void warn_of_scale(const CheckedConfiguration& checked, const data::Dataset& tra
     if (deviation > 0) least = std::min(least, deviation);
   }
   const auto& source = checked.values().data.train;
-  const std::string of = checked.of_input(input);
+  const std::string of = checked.of_input(input), option = input_option(checked, input);
   const bool are_equal = std::ranges::all_of(columns, [](const Column& column) { return column.least == column.most; });
   if (are_equal && columns.front().rows > 1) {
     errors.warn(source.place, source.path,
@@ -145,18 +151,18 @@ void warn_of_scale(const CheckedConfiguration& checked, const data::Dataset& tra
                                   "use a smaller scale in data.preprocessing",
                                   of, largest)
                     : fmt::format("features{} reach {:g}; networks train best with features around 1: add "
-                                  "rescaling: {{scale: {:g}}} to data.preprocessing",
-                                  of, largest, 1 / largest));
+                                  "rescaling: {{scale: {:g}{}}} to data.preprocessing",
+                                  of, largest, 1 / largest, option));
   } else if (!images && most > kApart * least) {
     errors.warn(source.place, source.path,
                 fmt::format("features{} differ in scale: standard deviations are {:.3g} to {:.3g}; the largest will "
-                            "dominate: add normalization: {{adapt: true}} to data.preprocessing",
-                            of, least, most));
+                            "dominate: add normalization: {{adapt: true{}}} to data.preprocessing",
+                            of, least, most, option));
   } else if (!images && largest > kLarge) {
     errors.warn(source.place, source.path,
                 fmt::format("features{} reach {:g}; networks train best with features around 1: add normalization: "
-                            "{{adapt: true}} to data.preprocessing",
-                            of, largest));
+                            "{{adapt: true{}}} to data.preprocessing",
+                            of, largest, option));
   }
 }
 
@@ -175,6 +181,12 @@ void warn_of_other_scale(const LocatedSource& source, const std::string& of, std
 }
 
 }  // namespace
+
+/// What an advised transform has to say so that it is the input's: nothing where the model has one.
+std::string input_option(const CheckedConfiguration& checked, std::size_t input) {
+  const auto& inputs = checked.examples.inputs;
+  return inputs.size() > 1 ? fmt::format(", input: {}", inputs[input].name) : "";
+}
 
 std::string rescaled_twice(const CheckedConfiguration& checked, const data::Dataset& examples) {
   for (std::size_t i = 0; i < checked.examples.inputs.size(); ++i) {
