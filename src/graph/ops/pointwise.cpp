@@ -88,7 +88,7 @@ std::vector<ValueId> Pointwise::gradient(Graph& graph, const Node& node, std::sp
   std::vector<ValueId> gradients(node.inputs.size(), kNoValue);
   if (output_gradients[0] == kNoValue) return gradients;
   std::vector<ValueId> values = node.inputs;
-  values.push_back(output_gradients[0]);
+  values.insert(values.end(), {output_gradients[0], node.outputs[0]});
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     if (!wanted[i] || !function.reads(i)) continue;
     const PointwiseFunction derivative = function.derivative(i);

@@ -11,7 +11,7 @@ namespace mirrortrain::ops {
 /// or fewer. Output: batched, of the broadcast shape, in `dtype`. `pointwise` adds axes where they lack.
 struct Pointwise : Op {
   /// Kernels take no more.
-  static constexpr std::size_t kMostInputs = 8, kMostSteps = 240, kMostConstants = 64;
+  static constexpr std::size_t kMostInputs = 8, kMostSteps = 144, kMostConstants = 48;
 
   PointwiseFunction function;
   DType dtype;

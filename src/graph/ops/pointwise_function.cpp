@@ -28,122 +28,131 @@ void each_operand(const PointwiseStep& step, const Visit& visit) {
   each_operand(copy, [&](PointwiseOperand& operand) { visit(operand); });
 }
 
-/// The derivatives of one function, as steps of another that computes its values first.
-class Derivatives {
+/// The derivative of a function's steps with respect to one input, as steps of another function that computes their
+/// values too.
+class Derivative {
  public:
   using Operand = PointwiseOperand;
 
-  Derivatives(const PointwiseFunction& of, PointwiseFunction& in) : in_(in), of_step_(of.steps().size()) {
-    for (std::size_t i = 0; i < of.inputs(); ++i) inputs_.push_back(in.input(i));
-    for (const PointwiseStep& step : of.steps()) {
-      const int operands = operands_of(step.code);
-      values_.push_back(in.apply(step.code, here(of, step.a), operands > 1 ? here(of, step.b) : Operand{},
-                                 operands > 2 ? here(of, step.c) : Operand{}));
+  Derivative(const PointwiseFunction& of, std::size_t with_respect_to, PointwiseFunction& in)
+      : of_(of), in_(in), zero_(in.constant(0)), one_(in.constant(1)) {
+    for (std::size_t i = 0; i < of.inputs(); ++i) {
+      inputs_.push_back({in.input(i), i == with_respect_to ? Slope{one_} : Slope{}});
     }
-    zero_ = in.constant(0);
-    one_ = in.constant(1);
-    of_input_.assign(of.inputs(), zero_);
-    std::ranges::fill(of_step_, zero_);
-    if (of.result().kind == Kind::kConstant) return;
-    add(of.result(), in.input(of.inputs()));
-    for (std::size_t i = of.steps().size(); i-- > 0;) {
-      if (of_step_[i] != zero_) add_terms(of, of.steps()[i], values_[i], of_step_[i]);
+    for (const PointwiseStep& step : of.steps()) {
+      const Both a = here(step.a), b = operands_of(step.code) > 1 ? here(step.b) : Both{},
+                 c = operands_of(step.code) > 2 ? here(step.c) : Both{};
+      const bool is_result = of.result() == Operand{Kind::kStep, static_cast<std::int32_t>(steps_.size())};
+      const Operand y = is_result ? in.input(of.inputs() + 1) : in.apply(step.code, a.value, b.value, c.value);
+      steps_.push_back({y, slope(step.code, a, b, c, y)});
     }
   }
 
-  Operand of_input(std::size_t number) const { return of_input_[number]; }
+  /// Of the result, times `gradient`.
+  Operand times_gradient(Operand gradient) {
+    const Slope slope = here(of_.result()).slope;
+    return slope.is_zero() ? zero_ : op(Code::kChain, gradient, slope.value);
+  }
 
  private:
-  Operand here(const PointwiseFunction& of, Operand operand) {
-    if (operand.kind == Kind::kConstant) return in_.constant(of.value(operand));
-    const auto number = static_cast<std::size_t>(operand.number);
-    return operand.kind == Kind::kInput ? inputs_[number] : values_[number];
+  /// A derivative; one of number -1 is zero.
+  struct Slope {
+    Operand value{Kind::kStep, -1};
+    bool is_cut = false;  ///< whether it is 0 where a choice fell on another operand
+    bool is_zero() const { return value.number < 0; }
+  };
+  struct Both {
+    Operand value;
+    Slope slope;
+  };
+
+  Both here(Operand operand) {
+    if (operand.kind == Kind::kConstant) return {in_.constant(of_.value(operand)), {}};
+    return (operand.kind == Kind::kInput ? inputs_ : steps_)[static_cast<std::size_t>(operand.number)];
   }
 
   Operand op(Code code, Operand a, Operand b = {}, Operand c = {}) { return in_.apply(code, a, b, c); }
   Operand times(Operand a, Operand b) { return op(Code::kMultiply, a, b); }
   Operand number(float value) { return in_.constant(value); }
 
-  /// Adds a term to the gradient of an operand of the function.
-  void add(Operand operand, Operand term) {
-    if (operand.kind == Kind::kConstant) return;
-    Operand& sum = (operand.kind == Kind::kInput ? of_input_ : of_step_)[static_cast<std::size_t>(operand.number)];
-    sum = sum == zero_ ? term : op(Code::kAdd, sum, term);
+  /// The chain rule. Where no gradient flows the factor does not matter, also if it is infinite.
+  Slope times(const Slope& inner, Operand outer) {
+    if (inner.is_zero()) return {};
+    return {inner.is_cut ? op(Code::kChain, inner.value, outer) : times(inner.value, outer), inner.is_cut};
+  }
+  Slope negated(const Slope& of) { return of.is_zero() ? Slope{} : Slope{op(Code::kNegate, of.value), of.is_cut}; }
+  Slope plus(const Slope& a, const Slope& b) {
+    if (a.is_zero() || b.is_zero()) return a.is_zero() ? b : a;
+    return {op(Code::kAdd, a.value, b.value), a.is_cut && b.is_cut};
+  }
+  Slope chosen(Operand where, const Slope& a, const Slope& b) {
+    if (a.is_zero() && b.is_zero()) return {};
+    return {op(Code::kWhere, where, a.is_zero() ? zero_ : a.value, b.is_zero() ? zero_ : b.value), true};
   }
 
-  /// `y`: the step's value; `dy`: its gradient.
-  void add_terms(const PointwiseFunction& of, const PointwiseStep& step, Operand y, Operand dy) {
-    const Operand a = here(of, step.a);
-    const auto chain = [&](Operand slope) { add(step.a, op(Code::kChain, dy, slope)); };
-    switch (step.code) {
-      case Code::kNegate: return add(step.a, op(Code::kNegate, dy));
-      case Code::kAbs: return chain(op(Code::kSign, a));
-      case Code::kExp: return chain(y);
-      case Code::kExpm1: return chain(op(Code::kAdd, y, one_));
-      case Code::kLog: return chain(op(Code::kDivide, one_, a));
-      case Code::kLog1p: return chain(op(Code::kDivide, one_, op(Code::kAdd, a, one_)));
-      case Code::kSqrt: return chain(op(Code::kDivide, number(0.5f), y));
-      case Code::kRsqrt: return chain(times(number(-0.5f), times(y, op(Code::kSquare, y))));
-      case Code::kSquare: return chain(times(number(2), a));
-      case Code::kSin: return chain(op(Code::kCos, a));
-      case Code::kCos: return chain(op(Code::kNegate, op(Code::kSin, a)));
-      case Code::kTanh: return chain(op(Code::kSubtract, one_, op(Code::kSquare, y)));
-      case Code::kSigmoid: return chain(times(y, op(Code::kSubtract, one_, y)));
-      case Code::kRelu: return add(step.a, op(Code::kWhere, op(Code::kLess, zero_, a), dy, zero_));
-      case Code::kSoftplus: return chain(op(Code::kSigmoid, a));
+  /// Of a step with result `y`.
+  Slope slope(Code code, const Both& a, const Both& b, const Both& c, Operand y) {
+    if (a.slope.is_zero() && b.slope.is_zero() && c.slope.is_zero()) return {};
+    const Operand x = a.value;
+    switch (code) {
+      case Code::kNegate: return negated(a.slope);
+      case Code::kAbs: return times(a.slope, op(Code::kSign, x));
+      case Code::kExp: return times(a.slope, y);
+      case Code::kExpm1: return times(a.slope, op(Code::kAdd, y, one_));
+      case Code::kLog: return times(a.slope, op(Code::kDivide, one_, x));
+      case Code::kLog1p: return times(a.slope, op(Code::kDivide, one_, op(Code::kAdd, x, one_)));
+      case Code::kSqrt: return times(a.slope, op(Code::kDivide, number(0.5f), y));
+      case Code::kRsqrt: return times(a.slope, times(number(-0.5f), times(y, op(Code::kSquare, y))));
+      case Code::kSquare: return times(a.slope, times(number(2), x));
+      case Code::kSin: return times(a.slope, op(Code::kCos, x));
+      case Code::kCos: return times(a.slope, op(Code::kNegate, op(Code::kSin, x)));
+      case Code::kTanh: return times(a.slope, op(Code::kTanhSlope, y));
+      case Code::kSigmoid: return times(a.slope, op(Code::kLogisticSlope, y));
+      case Code::kRelu: return chosen(op(Code::kLess, zero_, x), a.slope, {});
+      case Code::kSoftplus: return times(a.slope, op(Code::kSigmoid, x));
       case Code::kErf: {
         constexpr float kTwoOverRootPi = 1.12837916709551f;
-        return chain(times(number(kTwoOverRootPi), op(Code::kExp, op(Code::kNegate, op(Code::kSquare, a)))));
+        const Operand bell = op(Code::kExp, op(Code::kNegate, op(Code::kSquare, x)));
+        return times(a.slope, times(number(kTwoOverRootPi), bell));
       }
-      case Code::kSign:
-      case Code::kNot: return;
-      default: return add_terms_of_two(of, step, y, dy);
+      case Code::kWhere: return chosen(x, b.slope, c.slope);
+      default: return slope_of_two(code, a, b, y);
     }
   }
 
-  void add_terms_of_two(const PointwiseFunction& of, const PointwiseStep& step, Operand y, Operand dy) {
-    const Operand a = here(of, step.a), b = here(of, step.b);
-    switch (step.code) {
-      case Code::kAdd:
-        add(step.a, dy);
-        return add(step.b, dy);
-      case Code::kSubtract:
-        add(step.a, dy);
-        return add(step.b, op(Code::kNegate, dy));
-      case Code::kMultiply:
-      case Code::kChain:
-        add(step.a, op(Code::kChain, dy, b));
-        return add(step.b, op(Code::kChain, dy, a));
-      case Code::kDivide:
-        add(step.a, op(Code::kChain, dy, op(Code::kDivide, one_, b)));
-        return add(step.b, op(Code::kChain, dy, op(Code::kNegate, op(Code::kDivide, y, b))));
-      case Code::kPower:
-        if (step.a.kind != Kind::kConstant) {
-          const Operand slope = times(b, op(Code::kPower, a, op(Code::kSubtract, b, one_)));
-          add(step.a, op(Code::kWhere, op(Code::kEqual, b, zero_), zero_, op(Code::kChain, dy, slope)));
-        }
-        if (step.b.kind != Kind::kConstant) {
-          const Operand slope = times(y, op(Code::kLog, a));
-          add(step.b, op(Code::kWhere, op(Code::kLess, zero_, a), op(Code::kChain, dy, slope), zero_));
-        }
-        return;
+  Slope slope_of_two(Code code, const Both& a, const Both& b, Operand y) {
+    switch (code) {
+      case Code::kAdd: return plus(a.slope, b.slope);
+      case Code::kSubtract: return plus(a.slope, negated(b.slope));
+      case Code::kMultiply: return plus(times(a.slope, b.value), times(b.slope, a.value));
+      case Code::kDivide: {
+        const Slope of_a = times(a.slope, op(Code::kDivide, one_, b.value));
+        return plus(of_a, negated(times(b.slope, op(Code::kDivide, y, b.value))));
+      }
+      case Code::kPower: return plus(slope_of_base(a, b), slope_of_exponent(a, b, y));
       case Code::kMaximum:
       case Code::kMinimum: {
-        const bool larger = step.code == Code::kMaximum;
-        const Operand is_a = op(Code::kLessEqual, larger ? b : a, larger ? a : b);
-        add(step.a, op(Code::kWhere, is_a, dy, zero_));
-        return add(step.b, op(Code::kWhere, is_a, zero_, dy));
+        const bool larger = code == Code::kMaximum;
+        const Operand is_a = op(Code::kLessEqual, larger ? b.value : a.value, larger ? a.value : b.value);
+        return chosen(is_a, a.slope, b.slope);
       }
-      case Code::kWhere:
-        add(step.b, op(Code::kWhere, a, dy, zero_));
-        return add(step.c, op(Code::kWhere, a, zero_, dy));
-      default: return;  // comparisons and logic
+      default: return {};  // comparisons and logic
     }
   }
 
+  Slope slope_of_base(const Both& a, const Both& b) {
+    if (a.slope.is_zero()) return {};
+    const Operand power = op(Code::kPower, a.value, op(Code::kSubtract, b.value, one_));
+    return chosen(op(Code::kEqual, b.value, zero_), {}, times(a.slope, times(b.value, power)));
+  }
+  Slope slope_of_exponent(const Both& a, const Both& b, Operand y) {
+    if (b.slope.is_zero()) return {};
+    return chosen(op(Code::kLess, zero_, a.value), times(b.slope, times(y, op(Code::kLog, a.value))), {});
+  }
+
+  const PointwiseFunction& of_;
   PointwiseFunction& in_;
-  std::vector<Operand> inputs_, values_;  ///< the function's, in `in_`
-  std::vector<Operand> of_input_, of_step_;
+  std::vector<Both> inputs_, steps_;
   Operand zero_, one_;
 };
 
@@ -248,8 +257,8 @@ bool PointwiseFunction::reads(std::size_t number) const {
 }
 
 PointwiseFunction PointwiseFunction::derivative(std::size_t number) const {
-  PointwiseFunction made(inputs_ + 1);
-  made.set_result(Derivatives(*this, made).of_input(number));
+  PointwiseFunction made(inputs_ + 2);
+  made.set_result(Derivative(*this, number, made).times_gradient(made.input(inputs_)));
   return made;
 }
 

@@ -29,6 +29,8 @@ enum class PointwiseCode : std::uint8_t {
   kSoftplus,
   kErf,
   kNot,
+  kLogisticSlope,  ///< a (1 - a): sigmoid's derivative from its result
+  kTanhSlope,      ///< 1 - a^2: tanh's
   // of a and b
   kAdd,
   kSubtract,
@@ -45,12 +47,13 @@ enum class PointwiseCode : std::uint8_t {
   kOr,
   kChain,  ///< a b, and 0 where a is 0, whatever b: a gradient that does not flow, times a derivative
   // of a, b and c
-  kWhere,  ///< b where a, else c
+  kWhere,        ///< b where a, else c
+  kMultiplyAdd,  ///< a b + c
 };
 
 /// How many operands an operation has.
 MIRRORTRAIN_HOST_DEVICE constexpr int operands_of(PointwiseCode code) {
-  if (code == PointwiseCode::kWhere) return 3;
+  if (code >= PointwiseCode::kWhere) return 3;
   return code < PointwiseCode::kAdd ? 1 : 2;
 }
 
@@ -93,7 +96,8 @@ class PointwiseFunction {
   /// The value of an operand if it is a constant; else NaN.
   float value(Operand operand) const;
   bool reads(std::size_t input) const;
-  /// The derivative with respect to an input, times a number that is one input more, the last.
+  /// The derivative with respect to an input, times the gradient of the result: a function of two inputs more, that
+  /// gradient and the result.
   PointwiseFunction derivative(std::size_t input) const;
   /// The same function without the inputs that it does not read.
   PointwiseFunction without_unread_inputs() const;

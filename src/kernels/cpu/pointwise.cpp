@@ -15,7 +15,7 @@ namespace {
 using scalar::PointwiseProgram;
 
 /// Elements that go through all steps together: enough for the loops, few enough that all slots stay in the cache.
-constexpr std::int64_t kTogether = 256;
+constexpr std::int64_t kTogether = 512;
 
 /// An operand's elements, or one that stands for all.
 struct Elements {
@@ -104,28 +104,61 @@ class Run {
   }
 
   void run(const PointwiseProgram::Step& step, float* __restrict to) {
-    const int operands = ops::operands_of(step.code);
-    const Elements a = elements(step.a), b = operands > 1 ? elements(step.b) : a, c = operands > 2 ? elements(step.c) : a;
+    const Elements a = elements(step.a), b = step.operands > 1 ? elements(step.b) : a,
+                   c = step.operands > 2 ? elements(step.c) : a;
     const bool is_one = a.is_one && b.is_one && c.is_one;
     const std::int64_t count = is_one ? 1 : count_;
     slot_[step.to] = {to, is_one};
-    if (operands == 1) {
-      scalar::with_code_of_one(step.code, [&](auto function) {
-        for (std::int64_t i = 0; i < count; ++i) to[i] = function(a.at[i]);
-      });
-    } else if (operands == 2) {
-      scalar::with_code_of_two(step.code, [&](auto function) {
-        if (a.is_one) {
-          for (std::int64_t i = 0; i < count; ++i) to[i] = function(*a.at, b.is_one ? *b.at : b.at[i]);
-        } else if (b.is_one) {
-          for (std::int64_t i = 0; i < count; ++i) to[i] = function(a.at[i], *b.at);
-        } else {
-          for (std::int64_t i = 0; i < count; ++i) to[i] = function(a.at[i], b.at[i]);
-        }
-      });
+    switch (ops::operands_of(step.code)) {
+      case 1: return run_of_one(step, a, b, c, count, to);
+      case 2: return run_of_two(step, a, b, count, to);
+      default: return run_of_three(step, spread(a, 0), spread(b, 1), spread(c, 2), count, to);
+    }
+  }
+
+  void run_of_one(const PointwiseProgram::Step& step, Elements of, Elements times, Elements plus, std::int64_t count,
+                  float* __restrict to) {
+    const float* const a = step.operands > 1 ? spread(of, 0) : of.at;
+    const float* const b = step.operands > 1 ? spread(times, 1) : nullptr;
+    const float* const c = step.operands > 2 ? spread(plus, 2) : nullptr;
+    scalar::with_code_of_one(step.code, [&](auto function) {
+      each(function, step.before, step.factor, a, b, c, count, to);
+    });
+  }
+
+  /// With the function in the loops, so that they become vector code.
+  template <class Function>
+  [[gnu::flatten]] static void each(Function function, float before, float factor, const float* a, const float* b,
+                                    const float* c, std::int64_t count, float* __restrict to) {
+    if (b == nullptr) {
+      for (std::int64_t i = 0; i < count; ++i) to[i] = factor * function(before * a[i]);
+    } else if (c == nullptr) {
+      for (std::int64_t i = 0; i < count; ++i) to[i] = factor * function(before * a[i]) * b[i];
     } else {
-      const float *where = spread(a, 0), *one = spread(b, 1), *other = spread(c, 2);
-      for (std::int64_t i = 0; i < count; ++i) to[i] = where[i] != 0.0f ? one[i] : other[i];
+      for (std::int64_t i = 0; i < count; ++i) to[i] = factor * function(before * a[i]) * b[i] + c[i];
+    }
+  }
+
+  void run_of_two(const PointwiseProgram::Step& step, Elements a, Elements b, std::int64_t count,
+                  float* __restrict to) {
+    scalar::with_code_of_two(step.code, [&, factor = step.factor](auto function) {
+      if (a.is_one) {
+        for (std::int64_t i = 0; i < count; ++i) to[i] = factor * function(*a.at, b.is_one ? *b.at : b.at[i]);
+      } else if (b.is_one) {
+        for (std::int64_t i = 0; i < count; ++i) to[i] = factor * function(a.at[i], *b.at);
+      } else {
+        for (std::int64_t i = 0; i < count; ++i) to[i] = factor * function(a.at[i], b.at[i]);
+      }
+    });
+  }
+
+  void run_of_three(const PointwiseProgram::Step& step, const float* a, const float* b, const float* c,
+                    std::int64_t count, float* __restrict to) {
+    const float factor = step.factor;
+    if (step.code == ops::PointwiseCode::kMultiplyAdd) {
+      for (std::int64_t i = 0; i < count; ++i) to[i] = factor * (a[i] * b[i] + c[i]);
+    } else {
+      for (std::int64_t i = 0; i < count; ++i) to[i] = factor * (a[i] != 0.0f ? b[i] : c[i]);
     }
   }
 
@@ -147,7 +180,7 @@ class Run {
 };
 
 std::unique_ptr<Kernel> make_pointwise(const ops::Pointwise& op, const KernelSpecs& specs) {
-  const auto program = std::make_shared<const PointwiseProgram>(op.function);
+  const auto program = std::make_shared<const PointwiseProgram>(scalar::program_of(op.function));
   const Shape& shape = specs.outputs[0].shape;
   std::vector<Input> inputs;
   for (const TensorView& input : specs.inputs) inputs.push_back({scalar::walk_of_input(input.shape, shape), input.dtype});

@@ -37,16 +37,20 @@ struct Element {
   }
 
   __device__ void run(const PointwiseProgram& program, const PointwiseProgram::Step& step) {
-    const float a = value(program, step.a);
+    const float a = value(program, step.a), factor = step.factor;
     float& to = slot[step.to];
     const int operands = ops::operands_of(step.code);
     if (operands == 1) {
-      scalar::with_code_of_one(step.code, [&](auto function) { to = function(a); });
+      scalar::with_code_of_one(step.code, [&](auto function) { to = factor * function(step.before * a); });
+      if (step.operands > 1) to *= value(program, step.b);
+      if (step.operands > 2) to += value(program, step.c);
     } else if (operands == 2) {
       const float b = value(program, step.b);
-      scalar::with_code_of_two(step.code, [&](auto function) { to = function(a, b); });
+      scalar::with_code_of_two(step.code, [&](auto function) { to = factor * function(a, b); });
+    } else if (step.code == ops::PointwiseCode::kMultiplyAdd) {
+      to = factor * (a * value(program, step.b) + value(program, step.c));
     } else {
-      to = value(program, a != 0.0f ? step.b : step.c);
+      to = factor * value(program, a != 0.0f ? step.b : step.c);
     }
   }
 };
@@ -62,7 +66,7 @@ __global__ void __launch_bounds__(kBlock) pointwise(PointwiseProgram program, In
 }
 
 std::unique_ptr<Kernel> make_pointwise(const ops::Pointwise& op, const KernelSpecs& specs) {
-  const PointwiseProgram program(op.function);
+  const PointwiseProgram program = scalar::program_of(op.function);
   Inputs inputs{};
   static_assert(sizeof(PointwiseProgram) + sizeof(Inputs) < 4000, "a kernel's parameters");
   for (std::size_t i = 0; i < specs.inputs.size(); ++i) {

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <vector>
 
 #include "base/error.h"
 #include "base/host_device.h"
@@ -63,11 +62,29 @@ struct Rsqrt {
 struct Square {
   MIRRORTRAIN_HOST_DEVICE float operator()(float a) const { return a * a; }
 };
+/// The sine of `a` and of a quarter of a turn more. What remains of the nearest quarter is exact up to about 1e9.
+struct Turned {
+  float sin, cos;
+
+  MIRRORTRAIN_HOST_DEVICE explicit Turned(float a) {
+    constexpr double kRounder = 6755399441055744.0;  // 1.5 * 2^52: leaves the nearest integer in the low bits
+    const double x = static_cast<double>(a), shifted = x * 0.63661977236758134 + kRounder, quarters = shifted - kRounder;
+    const double rest = (x - quarters * 1.5707963267948966) - quarters * 6.1232339957367660e-17;
+    const auto r = static_cast<float>(rest), z = r * r;
+    const float s = ((-1.95152959e-4f * z + 8.33216087e-3f) * z - 1.66666546e-1f) * z * r + r;
+    const float c = ((2.44331571e-5f * z - 1.38873162e-3f) * z + 4.16666456e-2f) * z * z - 0.5f * z + 1.0f;
+    const auto quarter = static_cast<std::int32_t>(bit_cast<std::int64_t>(shifted) & 3);
+    const bool is_odd = (quarter & 1) != 0;
+    const float of_sin = is_odd ? c : s, of_cos = is_odd ? s : c;
+    sin = quarter >= 2 ? -of_sin : of_sin;
+    cos = quarter == 1 || quarter == 2 ? -of_cos : of_cos;
+  }
+};
 struct Sin {
-  MIRRORTRAIN_HOST_DEVICE float operator()(float a) const { return std::sin(a); }
+  MIRRORTRAIN_HOST_DEVICE float operator()(float a) const { return Turned(a).sin; }
 };
 struct Cos {
-  MIRRORTRAIN_HOST_DEVICE float operator()(float a) const { return std::cos(a); }
+  MIRRORTRAIN_HOST_DEVICE float operator()(float a) const { return Turned(a).cos; }
 };
 struct HyperbolicTangent {
   MIRRORTRAIN_HOST_DEVICE float operator()(float a) const { return scalar::tanh(a); }
@@ -82,14 +99,33 @@ struct Rectified {
 struct LogOnePlusExp {
   MIRRORTRAIN_HOST_DEVICE float operator()(float a) const { return scalar::softplus(a); }
 };
+/// By its series near 0, elsewhere by the normal distribution's tail.
 struct Erf {
-  MIRRORTRAIN_HOST_DEVICE float operator()(float a) const { return std::erf(a); }
+  MIRRORTRAIN_HOST_DEVICE float operator()(float a) const {
+    const float size = std::fabs(a), z = a * a;
+    float p = -1.49256504e-5f * z + 1.20553316e-4f;  // 2 / sqrt(pi) (-1)^n / (n! (2 n + 1))
+    p = p * z - 8.54832702e-4f;
+    p = p * z + 5.22397760e-3f;
+    p = p * z - 2.68661707e-2f;
+    p = p * z + 1.12837917e-1f;
+    p = p * z - 3.76126389e-1f;
+    p = p * z + 1.12837917f;
+    const float far = 1.0f - 2.0f * normal(-1.41421356f * size).below;
+    return size < 0.75f ? a * p : std::copysign(far, a);
+  }
 };
 struct Not {
   MIRRORTRAIN_HOST_DEVICE float operator()(float a) const { return a == 0.0f ? 1.0f : 0.0f; }
 };
 
-struct Plus2 {
+struct LogisticSlope {
+  MIRRORTRAIN_HOST_DEVICE float operator()(float a) const { return a * (1.0f - a); }
+};
+struct TanhSlope {
+  MIRRORTRAIN_HOST_DEVICE float operator()(float a) const { return 1.0f - a * a; }
+};
+
+struct Sum {
   MIRRORTRAIN_HOST_DEVICE float operator()(float a, float b) const { return a + b; }
 };
 struct Minus {
@@ -154,6 +190,8 @@ MIRRORTRAIN_DEVICE void with_code_of_one(ops::PointwiseCode code, const Function
     case ops::PointwiseCode::kRelu: return function(Rectified());
     case ops::PointwiseCode::kSoftplus: return function(LogOnePlusExp());
     case ops::PointwiseCode::kErf: return function(Erf());
+    case ops::PointwiseCode::kLogisticSlope: return function(LogisticSlope());
+    case ops::PointwiseCode::kTanhSlope: return function(TanhSlope());
     default: return function(Not());
   }
 }
@@ -162,7 +200,7 @@ MIRRORTRAIN_DEVICE void with_code_of_one(ops::PointwiseCode code, const Function
 template <class Function>
 MIRRORTRAIN_DEVICE void with_code_of_two(ops::PointwiseCode code, const Function& function) {
   switch (code) {
-    case ops::PointwiseCode::kAdd: return function(Plus2());
+    case ops::PointwiseCode::kAdd: return function(Sum());
     case ops::PointwiseCode::kSubtract: return function(Minus());
     case ops::PointwiseCode::kMultiply: return function(Times());
     case ops::PointwiseCode::kDivide: return function(Over());
@@ -179,17 +217,19 @@ MIRRORTRAIN_DEVICE void with_code_of_two(ops::PointwiseCode code, const Function
   }
 }
 
-/// A PointwiseFunction as a kernel runs it: results lie in a few slots, each free again after its last reader. A
-/// kernel's parameter.
+/// A PointwiseFunction as a kernel runs it, in fewer steps: products and sums are done with what they multiply and add to. Results lie in a few slots, each free again after its last reader. A kernel's parameter.
 struct PointwiseProgram {
   static constexpr int kMostSlots = 64;
   /// Which operand a number means: a slot, then constants, then inputs.
   static constexpr int kFirstConstant = kMostSlots;
   static constexpr int kFirstInput = kFirstConstant + static_cast<int>(ops::Pointwise::kMostConstants);
+  /// factor * code(a, b, c); of a code with one operand, factor * code(before * a), or that times b, or times b plus c.
   struct Step {
     ops::PointwiseCode code;
-    std::uint8_t to;  ///< a slot
+    std::uint8_t operands;  ///< 1 to 3
+    std::uint8_t to;        ///< a slot
     std::uint8_t a, b, c;
+    float before, factor;
   };
 
   int steps = 0, slots = 0, inputs = 0;
@@ -198,46 +238,10 @@ struct PointwiseProgram {
   float constant[ops::Pointwise::kMostConstants] = {};
 
   PointwiseProgram() = default;
-  /// Throws Error where it needs too many slots.
-  explicit PointwiseProgram(const ops::PointwiseFunction& function);
 };
 
-inline PointwiseProgram::PointwiseProgram(const ops::PointwiseFunction& function)
-    : steps(static_cast<int>(function.steps().size())), inputs(static_cast<int>(function.inputs())) {
-  using Operand = ops::PointwiseOperand;
-  const std::vector<ops::PointwiseStep>& of = function.steps();
-  for (std::size_t i = 0; i < function.constants().size(); ++i) constant[i] = function.constants()[i];
-  std::vector<std::size_t> last_reader(of.size(), 0);
-  for (std::size_t i = 0; i < of.size(); ++i) {
-    for (const Operand& read : {of[i].a, of[i].b, of[i].c}) {
-      if (read.kind == Operand::Kind::kStep) last_reader[static_cast<std::size_t>(read.number)] = i;
-    }
-  }
-  if (function.result().kind == Operand::Kind::kStep) {
-    last_reader[static_cast<std::size_t>(function.result().number)] = of.size();
-  }
-  std::vector<std::uint8_t> slot_of(of.size(), 0);
-  std::vector<std::uint8_t> free;
-  const auto place = [&](const Operand& operand) {
-    const auto number = static_cast<std::size_t>(operand.number);
-    if (operand.kind == Operand::Kind::kStep) return slot_of[number];
-    const int first = operand.kind == Operand::Kind::kInput ? kFirstInput : kFirstConstant;
-    return static_cast<std::uint8_t>(first + operand.number);
-  };
-  for (std::size_t i = 0; i < of.size(); ++i) {
-    if (free.empty()) {
-      if (slots == kMostSlots) throw Error("pointwise: the function needs too many intermediate results");
-      free.push_back(static_cast<std::uint8_t>(slots++));
-    }
-    slot_of[i] = free.back();  // not one of those that the step reads, so that they may be read after it is written
-    free.pop_back();
-    step[i] = {of[i].code, slot_of[i], place(of[i].a), place(of[i].b), place(of[i].c)};
-    for (std::size_t earlier = 0; earlier <= i; ++earlier) {
-      if (last_reader[earlier] == i && earlier != i) free.push_back(slot_of[earlier]);
-    }
-  }
-  result = place(function.result());
-}
+/// Throws Error where it needs too many slots.
+PointwiseProgram program_of(const ops::PointwiseFunction& function);
 
 /// Where the input's element is, by the output's element: it has the output's axes or, without rows, fewer.
 inline Walk<1> walk_of_input(const Shape& input, const Shape& output) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "graph/ops/combine.h"
 #include "graph/ops/dense.h"
 #include "graph/ops/elementwise.h"
+#include "graph/ops/matmul.h"
 #include "model/formula/expression.h"
 #include "model/formula/functions.h"
 #include "model/formula/term.h"
@@ -213,38 +213,31 @@ class Lowering {
     if (kernel != kNoValue && !graph_.spec(kernel).batched && right.rank() == 2) {
       return known(apply(ops::Dense(), {computed(a), kernel, kNoValue}));
     }
-    return products(a, b, inner);
+    return products(a, b);
   }
 
-  /// Every product of elements, summed over the last axis.
-  Term products(const Term& a, const Term& b, std::int64_t inner) {
-    const Shape left = a.shape(), right = b.shape();
-    std::vector<std::int64_t> of_left(left.begin(), left.end() - 1), of_right(right.begin(), right.end());
-    if (left.rank() == 1) of_left.push_back(1);
-    ValueId columns = computed(b);
-    if (right.rank() > 1) {
-      std::vector<std::size_t> order(right.rank());
-      std::iota(order.begin(), order.end(), std::size_t{0});
-      std::swap(order[right.rank() - 1], order[right.rank() - 2]);
-      columns = apply(ops::Transpose(order), {columns});
-      std::swap(of_right[right.rank() - 1], of_right[right.rank() - 2]);
-    } else {
-      of_right.insert(of_right.begin(), 1);
-    }
-    of_left.insert(of_left.end(), {1, inner});
-    of_right.insert(of_right.end() - 2, 1);
-    const Term product = pointwise(PointwiseCode::kMultiply, {known(reshaped(computed(a), Shape(of_left))),
-                                                              known(reshaped(columns, Shape(of_right)))});
-    if (product.shape().rank() > kMostAxes) {
-      throw Error(fmt::format("matrices of {} and {} have too many axes", left.text(), right.text()));
-    }
-    Shape target = product.shape();
-    target[target.rank() - 1] = 1;
-    std::vector<std::int64_t> result(target.begin(), target.end() - 1);  // [..., rows, columns]
-    if (right.rank() == 1) result.pop_back();
-    if (left.rank() == 1) result.erase(result.end() - (right.rank() == 1 ? 1 : 2));
-    return known(reshaped(sum_to(computed(product), target), Shape(std::move(result))));
+  /// A term's value as matrices of so many axes: a parameter as it is, without rows.
+  ValueId matrices(const Term& term, std::vector<std::int64_t> dims, std::size_t axes) {
+    dims.insert(dims.begin(), axes - dims.size(), 1);
+    return reshaped(term.value() != kNoValue ? term.value() : computed(term), Shape(std::move(dims)));
   }
+
+  Term products(const Term& a, const Term& b) {
+    const bool is_row = a.shape().rank() == 1, is_column = b.shape().rank() == 1;
+    std::vector<std::int64_t> left = a.shape().dims(), right = b.shape().dims();
+    if (is_row) left.insert(left.begin(), 1);
+    if (is_column) right.push_back(1);
+    const std::size_t axes = std::max(left.size(), right.size());
+    const bool has_rows = is_batched(a) || is_batched(b);
+    ValueId of_a = matrices(a, left, axes);
+    if (!has_rows) of_a = reshaped(computed(a), graph_.spec(of_a).shape);
+    const ValueId product = apply(ops::MatMul(), {of_a, matrices(b, right, axes)});
+    std::vector<std::int64_t> result = graph_.spec(product).shape.dims();  // [..., rows, columns]
+    if (is_column) result.pop_back();
+    if (is_row) result.erase(result.end() - (is_column ? 1 : 2));
+    return known(reshaped(product, Shape(std::move(result))));
+  }
+  bool is_batched(const Term& term) const { return term.value() == kNoValue || graph_.spec(term.value()).batched; }
 
   Term concatenated(const Expression& tree, const std::vector<Term>& arguments) {
     const std::size_t axis = axis_of(arguments[0].shape(), tree.axes->front());

@@ -11,9 +11,9 @@ namespace {
 using ops::PointwiseFunction;
 using Operand = ops::PointwiseOperand;
 
-/// One input fewer than a node may have, as its gradient reads that of its output too; and steps whose derivatives are
-/// not too many.
-constexpr std::size_t kMostInputs = ops::Pointwise::kMostInputs - 1, kMostSteps = 16;
+/// Two inputs fewer than a node may have, as its gradient reads its output and that one's gradient, too; and steps whose
+/// derivatives are not too many.
+constexpr std::size_t kMostInputs = ops::Pointwise::kMostInputs - 2, kMostSteps = 10;
 
 PointwiseFunction number(double value) {
   PointwiseFunction function(0);

@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "graph/ops/arrange.h"
-#include "graph/ops/combine.h"
 #include "graph/ops/elementwise.h"
+#include "graph/ops/matmul.h"
 #include "model/axes.h"
 #include "model/formula/formula_graph.h"
 
@@ -70,15 +70,15 @@ ValueId Dot::build(LayerBuilder& builder, std::span<const ValueId> sources) cons
     a.value = of_length_one(builder, a.value);
     b.value = of_length_one(builder, b.value);
   }
-  const ValueId products = builder.apply(ops::Combine(ops::CombineKind::kMultiply),
-                                         {builder.apply(ops::Reshape(Shape{a.rows(), 1, a.length}), {a.value}),
-                                          builder.apply(ops::Reshape(Shape{1, b.rows(), b.length}), {b.value})});
-  constexpr bool kPerRow = true;
-  const ValueId sums = builder.apply(ops::SumTo(Shape{a.rows(), b.rows(), 1}, kPerRow), {products});
+  constexpr bool kTransposed = true;
+  const ValueId products =
+      builder.apply(ops::MatMul(!kTransposed, kTransposed),
+                    {builder.apply(ops::Reshape(Shape{a.rows(), a.length}), {a.value}),
+                     builder.apply(ops::Reshape(Shape{b.rows(), b.length}), {b.value})});
   std::vector<std::int64_t> shape = a.others;
   shape.insert(shape.end(), b.others.begin(), b.others.end());
   if (shape.empty()) shape.push_back(1);
-  return builder.apply(ops::Reshape(Shape(shape)), {sums});
+  return builder.apply(ops::Reshape(Shape(shape)), {products});
 }
 
 }  // namespace mirrortrain::layers
