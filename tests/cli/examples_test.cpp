@@ -1,6 +1,8 @@
 // The examples of docs/examples.md learn what they are said to learn: models with several inputs, outputs and losses.
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "cli/program.h"
 #include "error_text.h"
 
@@ -80,6 +82,16 @@ TEST_CASE_FIXTURE(Fixture,
   const std::string predicted = program("predict run --data new.csv --keep text").out;
   CHECK(contains(predicted, "praise,the plot was very good\n"));
   CHECK(contains(predicted, "blame,honestly the acting was not great\n"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "quantiles has about a tenth, a half and nine tenths of the prices below its outputs") {
+  const json metrics = fit("quantiles");
+  CHECK(std::abs(metrics.at("low_below").get<double>() - 0.1) < 0.12);
+  CHECK(std::abs(metrics.at("middle_below").get<double>() - 0.5) < 0.2);
+  CHECK(std::abs(metrics.at("high_below").get<double>() - 0.9) < 0.12);
+  // The loss of the median is half the distance.
+  CHECK(metrics.at("middle_loss").get<double>() ==
+        doctest::Approx(metrics.at("middle_mean_absolute_error").get<double>() / 2).epsilon(1e-5));
 }
 
 }  // namespace

@@ -169,8 +169,38 @@ def text_column():
     return model, *data, {"batch_size": 50, "epochs": 12}
 
 
+def pinball(share):
+    """The loss of the configuration's formula: least where `share` of the labels are below the output."""
+    def loss(y_true, y_pred):
+        error = y_true - y_pred
+        return keras.ops.mean(keras.ops.maximum(share * error, (share - 1) * error), -1)
+    return loss
+
+
+def below(y_true, y_pred):
+    return keras.ops.mean(keras.ops.cast(y_true < y_pred, "float32"), -1)
+
+
+def quantiles():
+    train, test = splits("diamonds/{}.csv")
+    shares = {"low": 0.1, "middle": 0.5, "high": 0.9}
+    diamond = keras.Input((23,), name="diamond")
+    shared = layers.Dense(32, activation="relu", name="shared")(layers.Dense(64, activation="relu", name="dense")(diamond))
+    model = keras.Model(diamond, {name: layers.Dense(1, name=name)(shared) for name in shares})
+    metrics = {name: [below] for name in shares}
+    metrics["middle"].append("mean_absolute_error")
+    model.compile(keras.optimizers.Adam(0.002), {name: pinball(share) for name, share in shares.items()}, metrics=metrics)
+    words = {name: sorted(set(train.columns[name])) for name in ("cut", "color", "clarity")}
+    columns = [np.hstack([part.numbers("carat", "depth", "table"),
+                          *(np.eye(len(known))[part.words(name, known)] for name, known in words.items())])
+               for part in (train, test)]
+    data = [(numbers, {name: part.numbers("price_thousand") for name in shares})
+            for part, numbers in zip((train, test), adapted(*columns))]
+    return model, *data, {"batch_size": 50, "epochs": 12}
+
+
 EXAMPLES = {function.__name__.replace("_", "-"): function for function in (
-    recommender, wide_and_deep, siamese_fashion, multi_task, pictures_and_table, text_column)}
+    recommender, wide_and_deep, siamese_fashion, multi_task, pictures_and_table, text_column, quantiles)}
 
 
 def evaluate(model, data):

@@ -1,0 +1,113 @@
+// Configurations with formulas: what a user reads of them, and what mistakes are answered.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "cli/program.h"
+#include "error_text.h"
+
+namespace mirrortrain::testing {
+namespace {
+
+const std::string kConfig = R"yaml(data:
+  global_batch_size: 16
+  train: {format: synthetic, examples: 80, shape: [4], label_shape: [1]}
+  validation: {fraction: 0.25}
+model:
+  input_shape: [4]
+  layers:
+    - expression: {formula: "x * sigmoid(beta * x)", parameters: {beta: {shape: [4], initializer: ones}}}
+    - dense: {units: 1}
+loss: {type: formula, formula: "mean(square(y_true - y_pred))"}
+metrics: [{formula: {name: rmse, formula: "square(y_true - y_pred)", finish: sqrt}}]
+optimizer: {type: adam, learning_rate: 0.01}
+training: {epochs: 2}
+callbacks: [{early_stopping: {metric: rmse, mode: min}}]
+)yaml";
+
+std::string with(const std::string& from, const std::string& to) {
+  std::string text = kConfig;
+  const std::size_t at = text.find(from);
+  REQUIRE_MESSAGE(at != std::string::npos, from);
+  return text.replace(at, from.size(), to);
+}
+
+TEST_CASE("formulas train, resume, evaluate and predict as everything else does") {
+  const TemporaryFolder folder;
+  write_file(folder / "a.yaml", kConfig);
+  REQUIRE(run_program(folder, "fit a.yaml --run-dir run").exit_code == 0);
+  const auto events = events_of(folder / "run/metrics.jsonl");
+  const auto epoch = std::ranges::find_if(events, [](const auto& event) { return event.at("event") == "epoch"; });
+  REQUIRE(epoch != events.end());
+  CHECK(epoch->at("validation").at("metrics").contains("rmse"));
+  // What was resolved is a configuration.
+  CHECK(run_program(folder, "fit run/config.yaml --run-dir again").exit_code == 0);
+  CHECK(read_file(folder / "run/model.safetensors") == read_file(folder / "again/model.safetensors"));
+  CHECK(run_program(folder, "eval run --split validation").exit_code == 0);
+  CHECK(run_program(folder, "verify a.yaml").exit_code == 0);
+  CHECK(run_program(folder, "fit a.yaml --dry-run").out.find("expression/beta") != std::string::npos);
+}
+
+TEST_CASE("a mistake in a formula is an error at its place, with a caret") {
+  struct Mistake {
+    std::string from, to, expected;
+  };
+  const Mistake mistakes[] = {
+      {"sigmoid(beta * x)", "sigmoid(beta * x",
+       "a.yaml:8:29: model.layers[0].expression.formula: in the formula, line 1, column 21: expected ')', found the end"},
+      {"sigmoid(beta * x)", "sigmoid(bets * x)",
+       "model.layers[0].expression: in the formula, line 1, column 13: there is no 'bets'; did you mean 'beta'?"},
+      {"sigmoid(beta * x)", "sigmod(beta * x)", "there is no function 'sigmod'; did you mean 'sigmoid'?"},
+      {"{shape: [4], initializer", "{shape: [3], initializer",
+       "in the formula, line 1, column 18: expected shapes that are equal, or 1, in every axis from the last on; found "
+       "[3] and [4]"},
+      {"beta: {", "x1: {", "'x1' is an input of the layer; choose another name"},
+      {"beta: {", "exp: {", "'exp' has a meaning in every formula; choose another name"},
+      {"beta: {", "\"a b\": {", "expected names of letters, digits and '_', found 'a b'"},
+      {"\"mean(square(y_true - y_pred))\"", "\"concatenate(y_true, y_pred, axis=0)\"",
+       "a.yaml:10:1: loss: expected a formula that gives a single number for each example, found the shape [2]; put "
+       "mean(...) or sum(...) around it"},
+      {"mean(square(y_true", "mean(square(y_tru", "there is no 'y_tru'; did you mean 'y_true'?"},
+      {"name: rmse", "name: loss", "'loss' is the name of what is trained for; choose another name"},
+      {"finish: sqrt", "finish: root", "expected one of none, sqrt, exp"},
+      {", mode: min", "", "'rmse' is a formula, of which it is not known whether more or less is better; add mode: min or mode: max"},
+      {"formula: \"x * sigmoid(beta * x)\", ", "", "missing key 'formula'"},
+  };
+  for (const Mistake& mistake : mistakes) {
+    const TemporaryFolder folder;
+    write_file(folder / "a.yaml", with(mistake.from, mistake.to));
+    const Outcome outcome = run_program(folder, "config check a.yaml");
+    CAPTURE(mistake.to);
+    CHECK(outcome.exit_code == 2);
+    CHECK_MESSAGE(contains(outcome.err, mistake.expected), outcome.err);
+  }
+}
+
+TEST_CASE("a formula compares numbers: class numbers and masks are refused") {
+  const TemporaryFolder folder;
+  write_file(folder / "a.yaml", R"yaml(data:
+  global_batch_size: 16
+  train: {format: synthetic, examples: 80, shape: [4], classes: 3}
+model: {input_shape: [4], layers: [{dense: {units: 3}}]}
+loss: {type: sparse_categorical_crossentropy, from_logits: true}
+metrics: [{formula: {name: error, formula: "y_true - y_pred"}}]
+optimizer: {type: adam, learning_rate: 0.01}
+)yaml");
+  const Outcome classes = run_program(folder, "config check a.yaml");
+  CHECK(classes.exit_code == 2);
+  CHECK(contains(classes.err, "a formula compares numbers with the output, but the loss takes class numbers"));
+
+  write_file(folder / "b.yaml", R"yaml(data:
+  global_batch_size: 16
+  train: {format: synthetic, examples: 80, shape: [4], below: 5, label_shape: [4, 2]}
+model: {input_shape: [4], layers: [{embedding: {input_dim: 5, output_dim: 2, mask_zero: true}}]}
+loss: {type: formula, formula: "mean(square(y_true - y_pred))"}
+optimizer: {type: adam, learning_rate: 0.01}
+)yaml");
+  const Outcome masked = run_program(folder, "config check b.yaml");
+  CHECK(masked.exit_code == 2);
+  CHECK_MESSAGE(contains(masked.err, "a formula gives one number for an example, but the output carries a mask"), masked.err);
+}
+
+}  // namespace
+}  // namespace mirrortrain::testing
