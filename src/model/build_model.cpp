@@ -13,6 +13,7 @@
 #include "graph/ops/combine.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/mask.h"
+#include "model/formula/formula_graph.h"
 #include "model/layer_builder.h"
 #include "model/loss_fit.h"
 #include "model/wiring.h"
@@ -162,6 +163,12 @@ class GraphMaker {
       if (objective.labels.may_be_missing) output.present = number_of_examples(number, "present");
       if (weighted || objective.labels.may_be_missing) output.weights = number_of_examples(number, "weights");
       std::vector<ValueId> inputs = loss_inputs(loss.value, made_.graph, output.value, output.labels);
+      if (output.present != kNoValue && inputs[0] != output.value) {
+        // What a formula gives for a label that is not there may be no number.
+        const ValueId counted = formula::add_formula(made_.graph, "where(present, value, 0)",
+                                                     {{"present", output.present}, {"value", inputs[0]}}, DType::kFloat32);
+        inputs = {counted, counted};
+      }
       if (output.weights != kNoValue) inputs.push_back(output.weights);
       if (output.mask != kNoValue && !takes_mask(loss.value)) {
         throw Error(
@@ -207,14 +214,6 @@ class GraphMaker {
             metric_inputs(metric.value, made_.graph, node.reads_probabilities ? probabilities(number) : output.value,
                           output.labels);
         if (mask != kNoValue) inputs.push_back(mask);
-        if (mask != kNoValue && !node.takes_mask) {
-          throw Error(output.mask != kNoValue
-                          ? fmt::format("{} counts every step, but the output carries a mask of padding; use another "
-                                        "metric",
-                                        name_of(metric.value))
-                          : fmt::format("{} counts every example, but some have no label; use another metric",
-                                        name_of(metric.value)));
-        }
         const ValueId sums = made_.graph.apply(node.op, std::move(inputs)).front();
         if (place < known.size()) {
           known[place].sums = static_cast<std::size_t>(made_.graph.spec(sums).shape.elements());

@@ -77,12 +77,13 @@ Reference classes(const ops::ClassCounts& op, bool are_classes) {
 std::vector<Values> squares(const std::vector<Values>& inputs) {
   const Values &y = inputs[0], &t = inputs[1];
   const std::int64_t count = y.shape.back();
-  Values sums = filled({count, 3});
+  Values sums = filled({count, 4});
   for (std::int64_t i = 0; i < y.elements(); ++i) {
     if (is_left_out(inputs, i)) continue;
-    sums[3 * (i % count)] += t[i];
-    sums[3 * (i % count) + 1] += t[i] * t[i];
-    sums[3 * (i % count) + 2] += (y[i] - t[i]) * (y[i] - t[i]);
+    sums[4 * (i % count)] += t[i];
+    sums[4 * (i % count) + 1] += t[i] * t[i];
+    sums[4 * (i % count) + 2] += (y[i] - t[i]) * (y[i] - t[i]);
+    sums[4 * (i % count) + 3] += 1;
   }
   return {sums};
 }

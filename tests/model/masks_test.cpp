@@ -149,10 +149,10 @@ TEST_CASE("what has no meaning with a mask is refused") {
   CHECK(
       on_words(line("softmax")).errors.starts_with("a.yaml:5:7: model.layers[1].softmax: a softmax layer would leave"));
   const Built built = build_from("model:\n  input_shape: [6]\n  layers:\n" + kWords +
-                                 "loss: mean_squared_error\nmetrics: [mean_absolute_error, r2_score]\n");
-  CHECK(
-      built.errors.starts_with("a.yaml:6:32: metrics[1].r2_score: r2_score counts every step, but the output carries a "
-                               "mask of padding"));
+                                 "loss: {type: formula, formula: \"mean(y_pred)\"}\n");
+  CHECK_MESSAGE(built.errors.starts_with("a.yaml:5:1: loss: a formula gives one number for an example, but the output "
+                                         "carries a mask of padding"),
+                built.errors);
 }
 
 TEST_CASE("a mean over what a mask leaves is made of two sums") {

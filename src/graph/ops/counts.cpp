@@ -23,7 +23,7 @@ std::vector<ValueSpec> ClassCounts::infer(std::span<const ValueSpec> inputs) con
 }
 
 std::vector<ValueSpec> SquareSums::infer(std::span<const ValueSpec> inputs) const {
-  return counts(*this, inputs, inputs[0].shape.back(), 3);
+  return counts(*this, inputs, inputs[0].shape.back(), 4);
 }
 
 }  // namespace mirrortrain::ops

@@ -49,7 +49,7 @@ struct ClassCounts : Op {
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
 };
 
-/// Output: float64 [k, 3], per output: the targets, their squares, the squared distances of y and target.
+/// Output: float64 [k, 4], per output: the targets, their squares, the squared distances of y and target, their number.
 struct SquareSums : Op {
   std::string_view name() const override { return "square_sums"; }
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;

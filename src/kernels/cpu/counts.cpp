@@ -34,6 +34,7 @@ template <class OpType>
 std::unique_ptr<Kernel> make_class_sums(const OpType& op, const KernelSpecs& specs) {
   const scalar::PositionShape shape(specs.inputs[0].shape);
   const auto terms = scalar::terms_of(op);
+  constexpr int kSums = decltype(scalar::terms_of(op))::kSums;
   return loop_kernel([=, threads = specs.threads](const KernelArgs& args) {
     double* sums = output<double>(args, 0);
     if (sums == nullptr) return;
@@ -41,13 +42,13 @@ std::unique_ptr<Kernel> make_class_sums(const OpType& op, const KernelSpecs& spe
     const scalar::CountedTargets targets(args.inputs[1], shape.classes);
     const scalar::PositionMask mask(args.inputs, 2, shape);
     parallel_for(threads, shape.classes, rows_per_thread(shape.count), [=](std::int64_t begin, std::int64_t end) {
-      std::fill(sums + 3 * begin, sums + 3 * end, 0.0);
+      std::fill(sums + kSums * begin, sums + kSums * end, 0.0);
       for (std::int64_t i = 0; i < shape.count; ++i) {
         if (!mask.counts(i)) continue;
         const scalar::Largest largest = terms.find(y, targets, i);
         for (std::int64_t k = begin; k < end; ++k) {
-          const scalar::ThreeTerms three = terms(y, targets, i, k, largest);
-          for (int t = 0; t < 3; ++t) sums[3 * k + t] += three.terms[t];
+          const scalar::ClassSums<kSums> more = terms(y, targets, i, k, largest);
+          for (int t = 0; t < kSums; ++t) sums[kSums * k + t] += more.terms[t];
         }
       }
     });

@@ -47,15 +47,15 @@ __global__ void __launch_bounds__(kBlock)
     sum_classes(std::int64_t positions, Terms terms, const float* y, scalar::CountedTargets targets,
                 scalar::PositionMask mask, const scalar::Largest* largest, double* sums) {
   for (std::int64_t k = blockIdx.x; k < targets.count; k += gridDim.x) {
-    double own[3] = {};
+    double own[Terms::kSums] = {};
     for (std::int64_t i = threadIdx.x; i < positions; i += blockDim.x) {
       if (!mask.counts(i)) continue;
-      const scalar::ThreeTerms three = terms(y, targets, i, k, Terms::kNeedsLargest ? largest[i] : scalar::Largest{});
-      for (int t = 0; t < 3; ++t) own[t] += three.terms[t];
+      const auto more = terms(y, targets, i, k, Terms::kNeedsLargest ? largest[i] : scalar::Largest{});
+      for (int t = 0; t < Terms::kSums; ++t) own[t] += more.terms[t];
     }
-    for (int t = 0; t < 3; ++t) {
+    for (int t = 0; t < Terms::kSums; ++t) {
       const double sum = block_sum(own[t]);
-      if (threadIdx.x == 0) sums[3 * k + t] = sum;
+      if (threadIdx.x == 0) sums[Terms::kSums * k + t] = sum;
     }
   }
 }

@@ -51,9 +51,10 @@ MIRRORTRAIN_HOST_DEVICE inline std::int32_t bin_of(float y, const ops::Threshold
   return begin;
 }
 
-/// A position's contribution to the three sums of a class.
-struct ThreeTerms {
-  double terms[3];
+/// A position's contribution to the sums of a class.
+template <int kCount>
+struct ClassSums {
+  double terms[kCount];
 };
 
 /// The indices of a position's largest numbers.
@@ -62,6 +63,7 @@ struct Largest {
 };
 
 struct ClassTerms {
+  static constexpr int kSums = 3;
   static constexpr bool kNeedsLargest = true;
   ops::Predicted predicted;
   float threshold;
@@ -73,8 +75,8 @@ struct ClassTerms {
             by_target ? first_of_largest(targets.numbers + position * targets.count, targets.count) : -1};
   }
 
-  MIRRORTRAIN_HOST_DEVICE ThreeTerms operator()(const float* y, const CountedTargets& targets, std::int64_t position,
-                                                std::int64_t element, const Largest& largest) const {
+  MIRRORTRAIN_HOST_DEVICE ClassSums<kSums> operator()(const float* y, const CountedTargets& targets,
+                                                      std::int64_t position, std::int64_t element, const Largest& largest) const {
     const float* const of_position = y + position * targets.count;
     const bool is = is_predicted(of_position, element, largest.output);
     const bool by_largest = predicted == ops::Predicted::kFirst && targets.numbers != nullptr;
@@ -91,14 +93,15 @@ struct ClassTerms {
 };
 
 struct SquareTerms {
+  static constexpr int kSums = 4;
   static constexpr bool kNeedsLargest = false;
 
   MIRRORTRAIN_HOST_DEVICE Largest find(const float*, const CountedTargets&, std::int64_t) const { return {}; }
 
-  MIRRORTRAIN_HOST_DEVICE ThreeTerms operator()(const float* y, const CountedTargets& targets, std::int64_t position,
-                                                std::int64_t element, const Largest&) const {
+  MIRRORTRAIN_HOST_DEVICE ClassSums<kSums> operator()(const float* y, const CountedTargets& targets,
+                                                      std::int64_t position, std::int64_t element, const Largest&) const {
     const double target = targets(position, element), distance = target - y[position * targets.count + element];
-    return {{target, target * target, distance * distance}};
+    return {{target, target * target, distance * distance, 1.0}};
   }
 };
 

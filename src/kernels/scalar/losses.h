@@ -62,7 +62,7 @@ struct LossOfPosition {
   template <class Row>
   MIRRORTRAIN_DEVICE double operator()(Row row, std::int64_t i, std::int64_t together, float scale) const {
     const std::int64_t classes = together * shape.classes;
-    if (!mask.counts(i) || is_left_out(i)) {
+    if (!mask.counts(i)) {
       if (dy != nullptr) row.each(classes, [&](auto k) { row.store(dy + i * shape.classes, k, typename Row::Real{}); });
       return 0;
     }
@@ -70,10 +70,6 @@ struct LossOfPosition {
     return static_cast<double>(weight) *
            loss(row, y + i * shape.classes, t + i * (Loss::kTargetPerClass ? shape.classes : 1),
                 dy == nullptr ? nullptr : dy + i * shape.classes, classes, weight * scale);
-  }
-  /// A weight of 0 excludes an example, also one whose loss is not a number.
-  MIRRORTRAIN_HOST_DEVICE bool is_left_out(std::int64_t i) const {
-    return weights != nullptr && weights[i / shape.per_row] == 0.0f;
   }
   template <class Row>
   MIRRORTRAIN_DEVICE double operator()(Row row, std::int64_t i) const {

@@ -28,20 +28,19 @@ MetricNode MeanAbsoluteError::node(const Loss& loss, const Shape&) const {
   return mean_node(ops::Metric(ops::MetricKind::kMeanAbsoluteError));
 }
 
-MetricNode R2Score::node(const Loss& loss, const Shape& output) const {
+MetricNode R2Score::node(const Loss& loss, const Shape&) const {
   check_distance(kName, loss);
-  const std::int64_t per_row = output.elements() / output.back();
-  const auto value = [per_row](std::span<const double> sums, std::int64_t examples) {
-    const double count = static_cast<double>(examples * per_row), outputs = static_cast<double>(sums.size()) / 3;
+  const auto value = [](std::span<const double> sums, std::int64_t) {
+    const double outputs = static_cast<double>(sums.size()) / 4;
     double mean = 0;
-    for (std::size_t i = 0; i < sums.size(); i += 3) {
-      const double variation = sums[i + 1] - sums[i] * (sums[i] / count);
+    for (std::size_t i = 0; i < sums.size(); i += 4) {
+      const double variation = sums[i + 1] - sums[i] * ratio(sums[i], sums[i + 3]);
       const bool varies = variation > 1e-12 * sums[i + 1];  // more than the rounding error of equal labels
       mean += varies ? (1 - sums[i + 2] / variation) / outputs : 0;
     }
     return mean;
   };
-  return {std::make_shared<ops::SquareSums>(), false, value, false};
+  return {std::make_shared<ops::SquareSums>(), false, value};
 }
 
 config::Section<MeanSquaredError> MeanSquaredError::section() {

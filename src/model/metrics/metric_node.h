@@ -18,7 +18,6 @@ struct MetricNode {
   std::shared_ptr<const Op> op;      ///< of the output and the labels; returns float64 sums over a batch
   bool reads_probabilities = false;  ///< whether logits are first converted to probabilities
   MetricValue value;
-  bool takes_mask = true;  ///< whether `op` can exclude positions
 };
 
 /// a / b, or 0 where b is 0.
