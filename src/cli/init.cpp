@@ -13,6 +13,8 @@
 #include "base/files.h"
 #include "base/utf8.h"
 #include "cli/commands.h"
+#include "cli/first_model.h"
+#include "cli/folded_line.h"
 #include "cli/options.h"
 #include "data/first_look/look_at_data.h"
 #include "report/fitted.h"
@@ -20,47 +22,10 @@
 namespace mirrortrain::cli {
 namespace {
 
-constexpr std::size_t kLineColumns = 80;
-
 struct InitArguments {
   std::string data;
   std::optional<std::string> label, output;
 };
-
-std::string preprocessing(const data::DataLook& look) {
-  if (look.scale != 1) return "    - rescaling: {scale: 0.00392156862745098}     # bytes to [0, 1]\n";
-  if (!look.is_normalized) return "";
-  return "    - normalization: {adapt: true}                  # to the training data\n";
-}
-
-std::string layers(const data::DataLook& look) {
-  std::string text;
-  if (look.has_pictures()) {
-    text +=
-        "    - conv2d: {filters: 16, kernel_size: 3, activation: relu}\n"
-        "    - max_pooling2d: {pool_size: 2}\n"
-        "    - conv2d: {filters: 32, kernel_size: 3, activation: relu}\n"
-        "    - global_average_pooling2d\n";
-  } else if (look.features.rank() > 1) {
-    text += "    - flatten\n";
-  }
-  const char* const width = look.has_pictures() ? "64" : "32";
-  text += fmt::format("    - dense: {{units: {}, activation: relu}}\n", width);
-  const std::int64_t outputs =
-      look.classes > 0 ? std::max<std::int64_t>(2, look.classes) : std::max<std::int64_t>(1, look.label.elements());
-  text += fmt::format("    - dense: {{units: {}}}{}\n", outputs,
-                      look.classes > 0 ? "                             # one output for each class" : "");
-  if (look.label_deviation > 0) {
-    text += fmt::format(
-        "    # from numbers around 0 to the labels, which are around {0:.4g}\n"
-        "    - dense: {{units: 1, trainable: false,\n"
-        "        kernel_initializer: {{constant: {{value: {1:.6g}}}}},\n"
-        "        bias_initializer: {{constant: {{value: {0:.6g}}}}}}}\n",
-        look.label_mean, look.label_deviation);
-  }
-  if (look.classes > 0 || look.label.rank() < 2) return text;
-  return text + fmt::format("    - reshape: {{target_shape: [{}]}}\n", fmt::join(look.label.dims(), ", "));
-}
 
 std::string classes_text(const data::DataLook& look) {
   if (look.classes == 0) return "labels are numbers to predict";
@@ -79,37 +44,10 @@ std::string comment(std::string text) {
   return report::fitted("# " + text, kLineColumns) + "\n";
 }
 
-/// Breaks a long line between entries of its flow collections.
-std::string folded(std::string_view line) {
-  const std::string indent = "    ";
-  std::string text;
-  std::size_t start = 0, last = 0;  // of the line; of a possible line break
-  char quote = '\0';
-  const auto break_line = [&] {
-    text += std::string(line.substr(start, last - start)) + "\n" + indent;
-    start = last + 1;  // after the space
-    last = start;
-  };
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const std::size_t columns = display_width(line.substr(start, i + 1 - start)) + (start > 0 ? indent.size() : 0);
-    if (columns > kLineColumns && last > start) break_line();
-    if (line[i] == '"' || line[i] == '\'') {
-      quote = quote == line[i] ? '\0' : quote == '\0' ? line[i] : quote;
-    } else if (line[i] == '\\' && quote == '"') {
-      ++i;
-    } else if (quote == '\0' && line.substr(i, 2) == ", ") {
-      last = i + 1;
-    }
-  }
-  return text + std::string(line.substr(start)) + "\n";
-}
-
 std::string configuration(const std::string& path, const data::DataLook& look) {
   std::filesystem::path named = std::filesystem::absolute(path).lexically_normal();
   if (!named.has_filename()) named = named.parent_path();
   const std::int64_t batch = look.examples >= 2000 ? 64 : look.examples >= 200 ? 32 : 8;
-  std::vector<std::int64_t> input = look.features.dims();
-  if (look.has_pictures() && input.size() == 2) input.push_back(1);
   std::string text = comment("Made by `mirrortrain init`; every value may be changed.") +
                      comment(fmt::format("{} examples, {}", look.examples, classes_text(look)));
   for (const std::string& remark : look.remarks) text += comment(remark);
@@ -124,8 +62,8 @@ std::string configuration(const std::string& path, const data::DataLook& look) {
   }
   if (!look.test.empty()) text += folded("  test: " + look.test);
   if (look.skips_bad) text += "  on_bad_example: skip\n";
-  if (const std::string steps = preprocessing(look); !steps.empty()) text += "  preprocessing:\n" + steps;
-  text += fmt::format("model:\n  input_shape: [{}]\n  layers:\n{}", fmt::join(input, ", "), layers(look));
+  if (const std::string steps = first_preprocessing(look); !steps.empty()) text += "  preprocessing:\n" + steps;
+  text += first_model(look);
   text += look.classes > 0
               ? fmt::format("loss: {{type: {}categorical_crossentropy, from_logits: true}}\nmetrics: [accuracy]\n",
                             look.is_one_hot ? "" : "sparse_")

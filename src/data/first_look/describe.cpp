@@ -89,19 +89,43 @@ std::pair<double, double> range_of(const Array& features) {
   return range;
 }
 
-/// Describes how to scale features to numbers around 1.
-void describe_scale(const Dataset& train, DataLook& look) {
-  if (train.source(0) != nullptr) {
+/// Describes how to scale an input's features to numbers around 1.
+void describe_scale(const Dataset& train, std::size_t input, InputLook& look) {
+  if (train.source(input) != nullptr) {
     look.scale = 1.0 / 255;
     return;
   }
-  if (look.features.rank() == 0) return;
-  if (look.has_pictures() || (look.features.rank() > 1 && train.features(0).dtype == DType::kUint8)) {
-    const auto [least, largest] = range_of(train.features(0));
+  if (look.shape.rank() == 0) return;
+  if (look.has_pictures() || (look.shape.rank() > 1 && train.features(input).dtype == DType::kUint8)) {
+    const auto [least, largest] = range_of(train.features(input));
     if (least >= 0 && largest > 2 && largest <= 255) look.scale = 1.0 / 255;
     return;
   }
   look.is_normalized = true;
+}
+
+/// How many ids or tokens an input of a table has; 0 if its numbers are no such.
+std::int64_t numbers_below(const AdaptedTable& table, const TableInput& input) {
+  if (const auto* const texts = std::get_if<TableInput::Texts>(&input.content)) {
+    constexpr std::int64_t kBytes = 256;
+    return texts->vocabulary.empty() ? kBytes : std::ssize(texts->vocabulary);
+  }
+  const std::vector<const AdaptedColumn*> columns = table.columns_of(input);
+  const bool is_index = columns.size() == 1 && columns.front()->encoding &&
+                        std::holds_alternative<IndexEncoding>(*columns.front()->encoding);
+  if (!is_index) return 0;
+  return std::ssize(columns.front()->words) + (columns.front()->has_unknown() ? 1 : 0);
+}
+
+InputLook describe_input(const Splits& splits, std::size_t input) {
+  InputLook look;
+  const Features& features = splits.train.inputs()[input];
+  look.name = features.name;
+  look.shape = splits.train.features(input).row_shape();
+  const TableInput* const of_table = splits.adapted.table ? splits.adapted.table->find_input(look.name) : nullptr;
+  if (of_table != nullptr) look.numbers_below = numbers_below(*splits.adapted.table, *of_table);
+  if (look.numbers_below == 0) describe_scale(splits.train, input, look);
+  return look;
 }
 
 /// Whether all labels are one-hot vectors.
@@ -129,7 +153,7 @@ bool has_one_hot_labels(const Dataset& train) {
 void describe(const DataOptions& options, DataLook& look) {
   const Splits splits = load(options, 0, nullptr);
   look.examples = splits.train.rows();
-  look.features = splits.train.features(0).row_shape();
+  for (std::size_t i = 0; i < splits.train.inputs().size(); ++i) look.inputs.push_back(describe_input(splits, i));
   look.names = splits.adapted.classes_of("");
   look.classes = look.names.empty() ? classes_of(splits.train) : static_cast<std::int64_t>(look.names.size());
   look.label = splits.train.labels(0).row_shape();
@@ -145,14 +169,13 @@ void describe(const DataOptions& options, DataLook& look) {
         "binary_crossentropy, from_logits: true} and metrics: [binary_accuracy]");
   }
   if (look.classes == 1) look.remarks.push_back("every example is of one class: there is nothing to distinguish yet");
-  describe_scale(splits.train, look);
-  const bool has_channels_first =
-      look.features.rank() == 3 && look.features[0] <= 4 && look.features[1] >= 8 && look.features[2] >= 8;
+  const Shape& features = look.inputs.front().shape;
+  const bool has_channels_first = features.rank() == 3 && features[0] <= 4 && features[1] >= 8 && features[2] >= 8;
   if (has_channels_first) {
     look.remarks.push_back(fmt::format(
         "the features {} look like pictures with their channels first; saved as [examples, height, width, channels] "
         "they can go through convolutions",
-        look.features.text()));
+        features.text()));
   }
   if (look.classes == 0 && splits.train.labels(0).row_elements() == 1) describe_numbers(splits.train.labels(0), look);
 }

@@ -31,23 +31,13 @@ Npz arrays_of(const std::string& path, const std::string& features, const std::s
 
 namespace fs = std::filesystem;
 
-/// A size for all pictures: theirs if all are equal, else a square of about the median height, at most 128.
-std::array<std::int64_t, 2> common_size(const ImageFolder& folder) {
+std::vector<std::string> files_of(const ImageFolder& folder) {
   const FoundPictures found = find_pictures(folder, {});
-  std::vector<std::int64_t> heights, widths;
+  std::vector<std::string> files;
   for (std::int64_t row = 0; row < found.examples.rows(); ++row) {
-    const std::string file = found.examples.inputs.front().source->row_text(row);
-    const Bytes bytes = PlainFile(file).read_whole();
-    const PictureSize size = picture_size({bytes.data(), bytes.size()}, file);
-    heights.push_back(size.height);
-    widths.push_back(size.width);
+    files.push_back(found.examples.inputs.front().source->row_text(row));
   }
-  std::ranges::sort(heights);
-  std::ranges::sort(widths);
-  const bool agree = heights.front() == heights.back() && widths.front() == widths.back();
-  if (agree && heights.front() <= 256 && widths.front() <= 256) return {heights.front(), widths.front()};
-  const std::int64_t side = std::clamp<std::int64_t>(heights[heights.size() / 2] / 8 * 8, 16, 128);
-  return {side, side};
+  return files;
 }
 
 /// The folder's subfolders if all are splits, such as train and val, that contain the classes; else empty.
@@ -98,7 +88,7 @@ DataLook look_at_folder(const FirstLook& at) {
   ImageFolder folder;
   folder.directory = {splits["train"].string()};
   folder.image_size = {{1, 1}};
-  folder.image_size = common_size(folder);
+  folder.image_size = common_size(files_of(folder));
   const auto text = [&](const std::string& split) {
     if (!splits.contains(split)) return std::string();
     return fmt::format("{{format: image_folder, directory: {}, image_size: [{}, {}]}}", at.name(splits[split].string()),
@@ -222,6 +212,22 @@ DataLook look_at_npz(const FirstLook& at) {
 }
 
 }  // namespace
+
+std::array<std::int64_t, 2> common_size(const std::vector<std::string>& files) {
+  std::vector<std::int64_t> heights, widths;
+  for (const std::string& file : files) {
+    const Bytes bytes = PlainFile(file).read_whole();
+    const PictureSize size = picture_size({bytes.data(), bytes.size()}, file);
+    heights.push_back(size.height);
+    widths.push_back(size.width);
+  }
+  std::ranges::sort(heights);
+  std::ranges::sort(widths);
+  const bool agree = heights.front() == heights.back() && widths.front() == widths.back();
+  if (agree && heights.front() <= 256 && widths.front() <= 256) return {heights.front(), widths.front()};
+  const std::int64_t side = std::clamp<std::int64_t>(heights[heights.size() / 2] / 8 * 8, 16, 128);
+  return {side, side};
+}
 
 std::string FirstLook::name(const std::string& file) const {
   const fs::path here = fs::current_path(), there = folder.empty() ? here : fs::weakly_canonical(folder);

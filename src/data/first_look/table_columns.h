@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -35,6 +36,7 @@ struct TableColumn {
   bool has_words() const { return !words.empty(); }
   std::int64_t word_rows() const;
   std::int64_t rows() const;
+  std::int64_t different_values() const { return std::ssize(words) + std::ssize(different); }
   bool has_missing() const { return empty > 0 || !marks.empty(); }
   /// Whether a few of its cells are words, and the others numbers like those of a measurement.
   bool is_mostly_numbers() const;

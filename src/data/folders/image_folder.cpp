@@ -21,11 +21,6 @@ namespace fs = std::filesystem;
 
 std::string lower_ending(const fs::path& path) { return in_lower_case(path.extension().string()); }
 
-bool is_picture(const fs::path& path) {
-  const std::string name = path.filename().string(), ending = lower_ending(path);
-  return !name.starts_with('.') && (ending == ".png" || ending == ".jpg" || ending == ".jpeg");
-}
-
 /// The entries of a folder, except hidden ones, in bytewise order.
 std::vector<fs::path> entries_of(const fs::path& folder) {
   std::vector<fs::path> entries;
@@ -47,7 +42,7 @@ class PassedOver {
   void add(const fs::path& path) {
     if (fs::is_directory(path)) {
       ++folders_;
-    } else if (is_picture(path) || has_other_ending(path) || is_broken_link(path)) {
+    } else if (is_picture_name(path) || has_other_ending(path) || is_broken_link(path)) {
       ++files_;
     } else {
       return;
@@ -83,7 +78,7 @@ std::vector<std::string> pictures_in(const fs::path& folder, PassedOver& passed_
   if (fs::is_regular_file(folder)) return {folder.string()};
   std::vector<std::string> files;
   for (const fs::path& path : entries_of(folder)) {
-    if (is_picture(path) && fs::is_regular_file(path)) {
+    if (is_picture_name(path) && fs::is_regular_file(path)) {
       files.push_back(path.string());
     } else {
       passed_over.add(path);
@@ -170,7 +165,7 @@ LabeledFiles files_of_table(const fs::path& directory, const std::string& path, 
     }
     const std::string picture = (directory / name).string();
     const bool is_first = found.files.empty() && missing.empty() && line == first_line;
-    if (is_first && !is_picture(name) && !fs::is_regular_file(picture)) continue;  // a header
+    if (is_first && !is_picture_name(name) && !fs::is_regular_file(picture)) continue;  // a header
     if (!fs::is_regular_file(picture)) {
       const std::string reason = fmt::format("{}:{}: there is no picture {}; correct the name or remove the line", path,
                                              line, shortened(picture, 200));

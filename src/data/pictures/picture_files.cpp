@@ -1,11 +1,15 @@
 #include "data/pictures/picture_files.h"
 
-#include <filesystem>
-
+#include "base/utf8.h"
 #include "data/files/file_stamps.h"
 #include "data/files/input.h"
 
 namespace mirrortrain::data {
+
+bool is_picture_name(const std::filesystem::path& path) {
+  const std::string name = path.filename().string(), ending = in_lower_case(path.extension().string());
+  return !name.starts_with('.') && (ending == ".png" || ending == ".jpg" || ending == ".jpeg");
+}
 
 void PictureFiles::read(std::int64_t row, std::vector<std::byte>& to) const { PlainFile(row_text(row)).read_whole(to); }
 

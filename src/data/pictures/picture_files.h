@@ -1,12 +1,16 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "data/pictures/decoded_pictures.h"
 
 namespace mirrortrain::data {
+
+/// Whether the name ends as those of PNG and JPEG files do, and the file is not hidden.
+bool is_picture_name(const std::filesystem::path& path);
 
 /// Pictures in a file each.
 class PictureFiles : public EncodedPictures {
