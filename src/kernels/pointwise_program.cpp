@@ -46,6 +46,8 @@ class Planner {
 
     int operands() const { return ops::operands_of(code) + more_operands; }
     bool is_of_one() const { return ops::operands_of(code) == 1; }
+    /// Whether a factor would not be one of all that it gives.
+    bool adds() const { return more_operands == 2; }
   };
 
   static std::size_t index(Operand operand) { return static_cast<std::size_t>(operand.number); }
@@ -75,7 +77,7 @@ class Planner {
     if (constant < 0) return;
     const Operand of = step.operand[1 - constant];
     Planned* const inner = sole(of);
-    if (inner == nullptr || inner->factor != 1) return;
+    if (inner == nullptr || inner->factor != 1 || inner->adds()) return;
     inner->factor = function_.value(step.operand[constant]);
     readers_[index(of)] = readers_[i];
     step.is_left = false;

@@ -86,6 +86,7 @@ Wanted wanted_by(const Loss& loss) {
   const std::string name = loss_name(loss);
   if (name.find("categorical") != std::string::npos) return Wanted::kOneClass;
   if (name.starts_with("binary")) return Wanted::kYesOrNo;
+  if (std::holds_alternative<losses::Formula>(loss)) return Wanted::kOther;
   return targets_of(loss) == Targets::kNumbers ? Wanted::kNumbers : Wanted::kOther;
 }
 
@@ -246,7 +247,8 @@ void check_loss_fit(const Graph& made, ValueId value, const ModelOptions& option
     const std::string_view name = name_of(metric.value);
     const bool of_numbers = !is_of_classes(metric.value);
     const bool probabilities = last.name == "softmax" || last.name == "sigmoid";
-    if (!of_numbers && name != "mean_iou" && wanted == Wanted::kNumbers && !probabilities) {
+    const bool compares_numbers = wanted == Wanted::kNumbers || std::holds_alternative<losses::Formula>(loss.value);
+    if (!of_numbers && name != "mean_iou" && compares_numbers && !probabilities) {
       errors.warn(
           metric.place, metric.path,
           fmt::format(

@@ -219,7 +219,8 @@ class Wirer {
       return {Wiring::kUnknown};
     }
     if (sources.size() > most) {
-      error(layer, fmt::format("expected {}, found {}", most == 1 ? "one input" : "one or two inputs", sources.size()));
+      const std::string_view expected = most == 1 ? "one input" : fewest == most ? "two inputs" : "one or two inputs";
+      error(layer, fmt::format("expected {}, found {}", expected, sources.size()));
       sources.push_back(Wiring::kUnknown);
     }
     return sources;

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -263,6 +264,62 @@ TEST_CASE("the largest over axes matches a reference, and equals share its gradi
                           }};
       check_forward(test);
       if (dtype == DType::kFloat32) check_gradient(test, {true});
+    }
+  }
+}
+
+TEST_CASE("functions run in fewer steps give what their steps give one by one") {
+  // Shapes of functions whose products with constants, factors and terms may be joined.
+  PointwiseFunction fixed(3);
+  const auto fixed_product = fixed.apply(PointwiseCode::kMultiply, fixed.apply(PointwiseCode::kExp, fixed.input(0)),
+                                         fixed.input(1));
+  const auto fixed_sum = fixed.apply(PointwiseCode::kAdd, fixed_product, fixed.input(2));
+  fixed.set_result(fixed.apply(PointwiseCode::kMultiply, fixed.constant(3), fixed_sum));
+  std::vector<PointwiseFunction> functions{fixed};
+  std::uint32_t random = 7;
+  const auto below = [&](std::size_t count) {
+    random = random * 1664525u + 1013904223u;
+    return (random >> 10) % count;
+  };
+  const PointwiseCode codes[] = {PointwiseCode::kMultiply, PointwiseCode::kMultiply, PointwiseCode::kAdd,
+                                 PointwiseCode::kAdd,      PointwiseCode::kSubtract, PointwiseCode::kTanh,
+                                 PointwiseCode::kSigmoid,  PointwiseCode::kNegate,   PointwiseCode::kMaximum};
+  while (functions.size() < 2000) {
+    PointwiseFunction f(3);
+    std::vector<PointwiseFunction::Operand> known{f.input(0), f.input(1), f.input(2)};
+    for (std::size_t i = 0; i < 2 + functions.size() % 9; ++i) {
+      const PointwiseCode code = codes[below(std::size(codes))];
+      const auto operand = [&] {
+        if (below(4) == 0) return f.constant(static_cast<float>(below(7)) / 2 - 1.25f);
+        return known[known.size() - 1 - below(std::min<std::size_t>(known.size(), 3))];
+      };
+      const auto a = operand(), b = operand();
+      known.push_back(f.apply(code, a, b));
+    }
+    f.set_result(known.back());
+    functions.push_back(std::move(f));
+  }
+  const ValueSpec spec{DType::kFloat32, {2}, true};
+  const std::vector<Values> inputs = {{{1, 2}, {0.3, -1.1}}, {{1, 2}, {1.7, 0.4}}, {{1, 2}, {-0.6, 0.9}}};
+  for (std::size_t number = 0; number < functions.size(); ++number) {
+    const PointwiseFunction& f = functions[number];
+    const Values found = run_op(ops::Pointwise(f, DType::kFloat32), {{spec, inputs[0]}, {spec, inputs[1]}, {spec, inputs[2]}}, 1)[0];
+    for (std::int64_t element = 0; element < 2; ++element) {
+      std::vector<double> steps;
+      const auto value = [&](PointwiseFunction::Operand operand) {
+        const auto index = static_cast<std::size_t>(operand.number);
+        if (operand.kind == PointwiseFunction::Operand::Kind::kConstant) return static_cast<double>(f.value(operand));
+        return operand.kind == PointwiseFunction::Operand::Kind::kInput ? inputs[index][element] : steps[index];
+      };
+      for (const ops::PointwiseStep& step : f.steps()) {
+        std::vector<double> operands{value(step.a)};
+        if (ops::operands_of(step.code) > 1) operands.push_back(value(step.b));
+        const auto code = std::ranges::find(kCodes, step.code, &CodeCase::code);
+        steps.push_back(code->function(operands));
+      }
+      const double expected = value(f.result());
+      CAPTURE(number);
+      REQUIRE(std::abs(found[element] - expected) <= 1e-5 * (1 + std::abs(expected)));
     }
   }
 }

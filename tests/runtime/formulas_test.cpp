@@ -462,7 +462,7 @@ class Draw {
     std::vector<std::int64_t> dims = x.shape.dims();
     if (keeps) dims[static_cast<std::size_t>(axis)] = 1;
     if (!keeps) dims.erase(dims.begin() + axis);
-    return {fmt::format("{}({}, {}{})", name, x.text, written, keeps ? ", keepdims=true" : ""), Shape(dims)};
+    return {fmt::format("{}({}, {}{}{})", name, x.text, name == "max" || name == "min" ? "axis=" : "", written, keeps ? ", keepdims=true" : ""), Shape(dims)};
   }
 
   Text product(int depth) {
@@ -590,6 +590,7 @@ TEST_CASE("a mistake in a formula is shown where it is") {
       {"exp()", "exp takes 1 argument, found 0"},
       {"where(x0, 1)", "where takes 3 arguments, found 2"},
       {"max(x0, x1)", "expected an axis, found 'x'; that of two values is maximum(a, b)"},
+      {"max(x0, 0)", "write an axis as max(x, axis=...); that of two values is maximum(a, b)"},
       {"sum(x0, axis=2)", "there is no axis 2 in the shape [3, 4] of an example"},
       {"sum(x0, axis=(0, -2))", "the axis -2 is named twice"},
       {"sum(x0, dim=1)", "sum has no such argument"},

@@ -28,6 +28,18 @@ void each_operand(const PointwiseStep& step, const Visit& visit) {
   each_operand(copy, [&](PointwiseOperand& operand) { visit(operand); });
 }
 
+/// What arithmetic on constants gives; NaN where it is no such.
+float of_constants(Code code, float a, float b) {
+  switch (code) {
+    case Code::kNegate: return -a;
+    case Code::kAdd: return a + b;
+    case Code::kSubtract: return a - b;
+    case Code::kMultiply: return a * b;
+    case Code::kDivide: return a / b;
+    default: return std::numeric_limits<float>::quiet_NaN();
+  }
+}
+
 /// The derivative of a function's steps with respect to one input, as steps of another function that computes their
 /// values too.
 class Derivative {
@@ -143,7 +155,9 @@ class Derivative {
   Slope slope_of_base(const Both& a, const Both& b) {
     if (a.slope.is_zero()) return {};
     const Operand power = op(Code::kPower, a.value, op(Code::kSubtract, b.value, one_));
-    return chosen(op(Code::kEqual, b.value, zero_), {}, times(a.slope, times(b.value, power)));
+    const Slope slope = times(a.slope, times(b.value, power));
+    if (b.value.kind == Kind::kConstant) return in_.value(b.value) == 0 ? Slope{} : slope;
+    return chosen(op(Code::kEqual, b.value, zero_), {}, slope);
   }
   Slope slope_of_exponent(const Both& a, const Both& b, Operand y) {
     if (b.slope.is_zero()) return {};
@@ -193,7 +207,8 @@ PointwiseOperand PointwiseFunction::simplified(PointwiseCode code, Operand a, Op
 PointwiseOperand PointwiseFunction::apply(PointwiseCode code, Operand a, Operand b, Operand c) {
   const Operand simpler = simplified(code, a, b, c);
   if (simpler.number >= 0) return simpler;
-  if (code == Code::kNegate && a.kind == Kind::kConstant) return constant(-value(a));
+  const float folded = of_constants(code, value(a), operands_of(code) > 1 ? value(b) : 0);
+  if (!std::isnan(folded)) return constant(folded);
   if (code == Code::kPower && value(b) == 2) return apply(Code::kSquare, a);
   if (code == Code::kPower && value(b) == 3) return apply(Code::kMultiply, apply(Code::kSquare, a), a);
   if (code == Code::kPower && value(b) == 0.5f) return apply(Code::kSqrt, a);

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <array>
+#include <cfloat>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 
 #include "base/error.h"
 #include "base/host_device.h"
@@ -38,8 +38,7 @@ struct Expm1 {
 };
 struct Log {
   MIRRORTRAIN_HOST_DEVICE float operator()(float a) const {
-    constexpr float kSmallest = std::numeric_limits<float>::min(), kInfinity = std::numeric_limits<float>::infinity(),
-                    kNan = std::numeric_limits<float>::quiet_NaN();
+    constexpr float kSmallest = FLT_MIN, kInfinity = INFINITY, kNan = NAN;
     const bool is_small = a < kSmallest;  // subnormal: times 2^24
     const float log = scalar::log(is_small ? a * 16777216.0f : a) - (is_small ? 16.6355324f : 0.0f);
     const float positive = a < kInfinity ? log : a;  // NaN, too, stays
@@ -48,7 +47,7 @@ struct Log {
 };
 struct Log1p {
   MIRRORTRAIN_HOST_DEVICE float operator()(float a) const {
-    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    constexpr float kInfinity = INFINITY;
     const float sum = 1.0f + a, lost = a - (sum - 1.0f), log = Log()(sum);
     return sum > 0.0f && sum < kInfinity ? log + lost / sum : log;
   }
@@ -223,7 +222,7 @@ struct PointwiseProgram {
   /// Which operand a number means: a slot, then constants, then inputs.
   static constexpr int kFirstConstant = kMostSlots;
   static constexpr int kFirstInput = kFirstConstant + static_cast<int>(ops::Pointwise::kMostConstants);
-  /// factor * code(a, b, c); of a code with one operand, factor * code(before * a), or that times b, or times b plus c.
+  /// factor * code(a, b, c). A code of one operand: factor * code(before * a), or that times b, or that times b, plus c.
   struct Step {
     ops::PointwiseCode code;
     std::uint8_t operands;  ///< 1 to 3

@@ -42,6 +42,9 @@ struct Expression {
 /// Reads a formula in Python's syntax. Throws FormulaError. Length, depth and size are bounded.
 Expression parse(std::string_view formula);
 
+/// Whether a word has a meaning of its own, so that no value can have it as a name: pi, sum, and, true.
+bool is_reserved(std::string_view word);
+
 /// The first mistake in its syntax; empty if there is none.
 std::string syntax_mistake(std::string_view formula);
 

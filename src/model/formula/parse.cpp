@@ -25,6 +25,15 @@ bool continues_name(char c) { return starts_name(c) || is_digit(c); }
 /// Operators of one precedence, in the order in which they are looked for.
 constexpr auto kComparisons = std::to_array<std::string_view>({"<=", ">=", "==", "!=", "<", ">"});
 
+struct Constant {
+  std::string_view name;
+  double value;
+};
+constexpr auto kConstants = std::to_array<Constant>(
+    {{"pi", 3.14159265358979323846}, {"True", 1}, {"true", 1}, {"False", 0}, {"false", 0}});
+constexpr auto kKeywords =
+    std::to_array<std::string_view>({"and", "or", "not", "if", "else", "lambda", "for", "in", "is", "None"});
+
 /// A recursive descent through Python's grammar of expressions: each method reads what binds tighter than its caller.
 class Parser {
  public:
@@ -317,11 +326,11 @@ class Parser {
     const std::string name(text_.substr(at, at_ - at));
     skip_spaces();
     if (next_is("(")) return arguments_of(at, name);
-    if (name == "pi") return number(at, 3.14159265358979323846);
-    if (name == "True" || name == "true") return number(at, 1);
-    if (name == "False" || name == "false") return number(at, 0);
-    for (const std::string_view keyword : {"and", "or", "not", "if", "else", "lambda", "for", "in", "is"}) {
-      if (name == keyword) fail(at, fmt::format("expected a value, found '{}'", name));
+    if (const auto constant = std::ranges::find(kConstants, name, &Constant::name); constant != kConstants.end()) {
+      return number(at, constant->value);
+    }
+    if (std::ranges::find(kKeywords, name) != kKeywords.end()) {
+      fail(at, fmt::format("expected a value, found '{}'", name));
     }
     Expression made;
     made.kind = Expression::Kind::kName;
@@ -383,6 +392,12 @@ class Parser {
     return false;
   }
 
+  /// max(x, 0) could mean the larger of two values, as in Python.
+  static std::string of_two_values(const Function& function) {
+    const bool compares = function.name == "max" || function.name == "min";
+    return compares ? fmt::format("; that of two values is {}imum(a, b)", function.name) : "";
+  }
+
   /// sum(x, 0), as in NumPy.
   std::vector<std::int64_t> axis_by_position(const Function& function) {
     const char c = at_end() ? '\0' : text_[at_];
@@ -394,10 +409,10 @@ class Parser {
       if (rest.starts_with('=') && !rest.starts_with("==")) fail_at_argument(function);
     }
     if (!is_digit(c) && c != '-' && c != '(') {
-      const bool compares = function.name == "max" || function.name == "min";
-      fail(at_, fmt::format("expected an axis, found {}{}", found(),
-                            compares ? fmt::format("; that of two values is {}imum(a, b)", function.name) : ""));
+      fail(at_, fmt::format("expected an axis, found {}{}", found(), of_two_values(function)));
     }
+    const std::string of_two = of_two_values(function);
+    if (!of_two.empty()) fail(at_, fmt::format("write an axis as {0}(x, axis=...){1}", function.name, of_two));
     return axes();
   }
 
@@ -458,6 +473,13 @@ FormulaError::FormulaError(std::string_view formula, std::size_t at, std::string
         return fmt::format("in the formula, line {}, column {}: {}\n    {}\n    {:>{}}", line, at - start + 1, message,
                            shown, '^', at - start - skipped + 1);
       }()) {}
+
+bool is_reserved(std::string_view word) {
+  const Function* const function = find_function(word);
+  return (function != nullptr && !function->is_operator) ||
+         std::ranges::find(kConstants, word, &Constant::name) != kConstants.end() ||
+         std::ranges::find(kKeywords, word) != kKeywords.end();
+}
 
 Expression parse(std::string_view formula) { return Parser(formula).run(); }
 

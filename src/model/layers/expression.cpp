@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "model/formula/expression.h"
 #include "model/formula/formula_graph.h"
-#include "model/formula/functions.h"
 
 namespace mirrortrain::layers {
 namespace {
@@ -26,7 +25,7 @@ std::string wrong_name(const Expression& layer) {
       return fmt::format("expected names of letters, digits and '_', found '{}'", config::shortened(name));
     }
     if (is_input_name(name)) return fmt::format("'{}' is an input of the layer; choose another name", name);
-    if (name == "pi" || formula::find_function(name) != nullptr) {
+    if (formula::is_reserved(name)) {
       return fmt::format("'{}' has a meaning in every formula; choose another name", name);
     }
   }

@@ -36,6 +36,11 @@ struct CheckedConfiguration {
   /// For messages: " of 'rating'" for one of several inputs or outputs, else "".
   std::string of_input(std::size_t input) const;
   std::string of_output(std::size_t output) const;
+  /// What an advised step of preprocessing has to say so that it is the input's: ", input: user", or "" where the model
+  /// has one.
+  std::string input_option(std::size_t input) const;
+  /// The steps of preprocessing that an input goes through.
+  std::vector<data::PreprocessingStep> steps_of(std::size_t input) const;
 
   const Configuration& values() const { return read.values; }
   /// The place of a key of the resolved configuration; no place for a default.

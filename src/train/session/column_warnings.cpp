@@ -127,10 +127,6 @@ void warn_of_rows(const Columns& columns, const data::AdaptedTable& table, const
   }
 }
 
-std::vector<data::PreprocessingStep> steps_of(const CheckedConfiguration& checked, std::size_t input) {
-  return data::steps_of_input(checked.values().data.preprocessing, checked.examples.inputs[input].name);
-}
-
 bool has_adapted_normalization(const std::vector<data::PreprocessingStep>& steps) {
   return data::steps_to_adapt(steps) > 0;
 }
@@ -158,8 +154,10 @@ void warn_of_constants(const Columns& columns, const std::vector<data::Preproces
 }
 
 /// Values that differ in the file may be equal as float32 in the model.
-void warn_of_lost_differences(const Columns& columns, const std::vector<data::PreprocessingStep>& steps,
-                              const Configuration& values, config::Errors& errors) {
+void warn_of_lost_differences(const CheckedConfiguration& checked, std::size_t input, const Columns& columns,
+                              config::Errors& errors) {
+  const std::vector<data::PreprocessingStep> steps = checked.steps_of(input);
+  const Configuration& values = checked.values();
   if (has_adapted_normalization(steps) || std::ranges::any_of(steps, data::is_of_pictures)) return;
   const data::Affine affine = data::fold(steps);
   std::vector<std::string> lost;
@@ -177,8 +175,8 @@ void warn_of_lost_differences(const Columns& columns, const std::vector<data::Pr
   if (lost.empty()) return;
   errors.warn(values.data.train.place, values.data.train.path,
               fmt::format("numbers of {} that differ in the file are the same in float32, which has 7 digits; add "
-                          "normalization: {{adapt: true}} to data.preprocessing, which subtracts their mean first",
-                          report::first_of(lost, kNamedColumns)));
+                          "normalization: {{adapt: true{}}} to data.preprocessing, which subtracts their mean first",
+                          report::first_of(lost, kNamedColumns), checked.input_option(input)));
 }
 
 /// A repeated number far outside the others, such as -999 for missing values.
@@ -356,10 +354,10 @@ void warn_of_columns_of(const CheckedConfiguration& checked, const SplitsToCheck
     warn_of_rows(columns, *table, values.data.train, errors);
     warn_of_stand_ins(columns, values.data.train, errors);
   }
-  const std::vector<data::PreprocessingStep> steps = steps_of(checked, input);
+  const std::vector<data::PreprocessingStep> steps = checked.steps_of(input);
   warn_of_constants(columns, steps, values, errors);
   if (has_adapted_normalization(steps)) warn_of_outliers(columns, values.data.train, errors);
-  warn_of_lost_differences(columns, steps, values, errors);
+  warn_of_lost_differences(checked, input, columns, errors);
   for (std::size_t i = 0; own != nullptr && i < train.outputs().size(); ++i) {
     warn_of_answers(checked, train, i, columns, errors);
   }

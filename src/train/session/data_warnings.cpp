@@ -165,11 +165,24 @@ void warn_of_large_labels(const CheckedConfiguration& checked, std::size_t outpu
                   least, most, std::pow(10.0, std::floor(std::log10(largest)))));
 }
 
+/// Warns of a split without a label of an output: figures of nothing are 0, which callbacks would take for the best.
+template <class LocatedSource>
+void warn_of_no_labels(const CheckedConfiguration& checked, const LocatedSource& source, const data::Dataset* split,
+                       std::size_t output, config::Errors& errors) {
+  if (split == nullptr || split->rows() == 0 || !different_labels(*split, output).empty()) return;
+  errors.warn(source.place, source.path,
+              fmt::format("no example has a label{}, so that its loss and metrics here are 0 and mean nothing; check the "
+                          "data, and what callbacks watch",
+                          checked.of_output(output)));
+}
+
 void warn_of_labels(const CheckedConfiguration& checked, const SplitsToCheck& splits, std::size_t output,
                     config::Errors& errors) {
   const data::Dataset& train = *splits.train;
   warn_of_range(checked, train, output, errors);
   const data::DataOptions& data = checked.values().data;
+  warn_of_no_labels(checked, data.validation, splits.validation, output, errors);
+  warn_of_no_labels(checked, data.test, splits.test, output, errors);
   if (train.labels(output).row_elements() != 1) return;
   const std::set<double> different = different_labels(train, output);
   const auto& source = data.train;

@@ -182,6 +182,36 @@ void warn_of_same_data(const CheckedConfiguration& checked, config::Errors& erro
   }
 }
 
+/// The names of arrays: "'x', 'y'".
+std::string arrays_text(const std::vector<std::pair<std::string, const std::string*>>& fields) {
+  std::string text;
+  for (const auto& [name, array] : fields) text += fmt::format("{}'{}'", text.empty() ? "" : ", ", *array);
+  return text.empty() ? "'x'" : text;  // where nothing is said of features
+}
+
+/// Warns of archives whose arrays are named for the training data alone: those of the default names may be others.
+void warn_of_default_arrays(const CheckedConfiguration& checked, config::Errors& errors) {
+  const data::DataOptions& options = checked.values().data;
+  const auto* const train = std::get_if<data::Npz>(&options.train.value);
+  if (train == nullptr) return;
+  const auto check = [&](const config::Place& place, const std::string& path, const data::Npz* split) {
+    if (split == nullptr) return;
+    const auto compare = [&](bool is_default, std::string_view key, const auto& of_train, const auto& of_split) {
+      if (!is_default || arrays_text(of_train) == arrays_text(of_split)) return;
+      errors.warn(place, path,
+                  fmt::format("nothing is said here of the {}, which are taken from {}, though data.train takes {}; name "
+                              "them here too",
+                              key, arrays_text(of_split), arrays_text(of_train)));
+    };
+    compare(!split->features && split->inputs.empty(), "features", train->all_inputs(), split->all_inputs());
+    compare(split->labels.one == data::Npz().labels.one, "labels", train->all_labels(), split->all_labels());
+  };
+  const auto& validation = options.validation;
+  const auto& test = options.test;
+  check(validation.place, validation.path, validation.value ? std::get_if<data::Npz>(&*validation.value) : nullptr);
+  check(test.place, test.path, test.value ? std::get_if<data::Npz>(&*test.value) : nullptr);
+}
+
 }  // namespace
 
 void warn_of_options(const CheckedConfiguration& checked, config::Errors& errors) {
@@ -189,6 +219,7 @@ void warn_of_options(const CheckedConfiguration& checked, config::Errors& errors
   warn_of_layers(checked, errors);
   warn_of_directions(checked, errors);
   warn_of_same_data(checked, errors);
+  warn_of_default_arrays(checked, errors);
 }
 
 void warn_of_schedule(const CheckedConfiguration& checked, std::int64_t steps, config::Errors& errors) {

@@ -57,13 +57,9 @@ std::vector<Column> columns_of(const data::Dataset& dataset, std::size_t input) 
   return columns;
 }
 
-std::vector<data::PreprocessingStep> steps_of(const CheckedConfiguration& checked, std::size_t input) {
-  return data::steps_of_input(checked.values().data.preprocessing, checked.examples.inputs[input].name);
-}
-
 /// Whether anything between file and the layers that read the input normalizes features, whatever their scale.
 bool is_normalized(const CheckedConfiguration& checked, std::size_t input) {
-  for (const data::PreprocessingStep& step : steps_of(checked, input)) {
+  for (const data::PreprocessingStep& step : checked.steps_of(input)) {
     if (std::holds_alternative<data::Normalization>(step)) return true;
   }
   if (checked.examples.inputs[input].numbers_below > 0) return true;
@@ -81,7 +77,7 @@ bool is_normalized(const CheckedConfiguration& checked, std::size_t input) {
 /// are combined alike.
 std::optional<data::Rescaling> rescaling_of(const CheckedConfiguration& checked, std::size_t input) {
   std::optional<data::Rescaling> all;
-  for (const data::PreprocessingStep& step : steps_of(checked, input)) {
+  for (const data::PreprocessingStep& step : checked.steps_of(input)) {
     const auto* const one = std::get_if<data::Rescaling>(&step);
     if (one == nullptr) continue;
     if (!all) all.emplace();
@@ -96,12 +92,6 @@ double largest_of(const std::vector<Column>& columns) {
   double largest = 0;
   for (const Column& column : columns) largest = std::max({largest, std::abs(column.least), std::abs(column.most)});
   return largest;
-}
-
-/// What an advised transform has to say so that it is the input's: nothing where the model has one.
-std::string input_option(const CheckedConfiguration& checked, std::size_t input) {
-  const auto& inputs = checked.examples.inputs;
-  return inputs.size() > 1 ? fmt::format(", input: {}", inputs[input].name) : "";
 }
 
 std::string rescaled_twice(const CheckedConfiguration& checked, std::size_t input, double largest) {
@@ -129,7 +119,7 @@ void warn_of_scale(const CheckedConfiguration& checked, const data::Dataset& tra
     if (deviation > 0) least = std::min(least, deviation);
   }
   const auto& source = checked.values().data.train;
-  const std::string of = checked.of_input(input), option = input_option(checked, input);
+  const std::string of = checked.of_input(input), option = checked.input_option(input);
   const bool are_equal = std::ranges::all_of(columns, [](const Column& column) { return column.least == column.most; });
   if (are_equal && columns.front().rows > 1) {
     errors.warn(source.place, source.path,
@@ -181,12 +171,6 @@ void warn_of_other_scale(const LocatedSource& source, const std::string& of, std
 }
 
 }  // namespace
-
-/// What an advised transform has to say so that it is the input's: nothing where the model has one.
-std::string input_option(const CheckedConfiguration& checked, std::size_t input) {
-  const auto& inputs = checked.examples.inputs;
-  return inputs.size() > 1 ? fmt::format(", input: {}", inputs[input].name) : "";
-}
 
 std::string rescaled_twice(const CheckedConfiguration& checked, const data::Dataset& examples) {
   for (std::size_t i = 0; i < checked.examples.inputs.size(); ++i) {
