@@ -282,6 +282,11 @@ bool maps_names(const Choice& choice, const Value& mapping) {
   if (names_of(choice).empty()) {  // forms alone: a mapping is one of them if it has a key of theirs
     return std::ranges::none_of(entries, [&](const Value::Entry& entry) { return is_option(choice, entry.key); });
   }
+  // Where every value is a choice, keys are names, also those that options have: {weight: {type: huber}, kind: poisson}.
+  const bool are_choices = std::ranges::all_of(entries, [&](const Value::Entry& entry) {
+    return means_one(choice, entry.value) && (entry.key != choice.tag || entry.value.is_mapping());
+  });
+  if (are_choices && (entries.size() > 1 || (entries.size() == 1 && entries[0].value.is_mapping()))) return true;
   const auto is_of_one = [&](const Value::Entry& entry) {
     const bool is_like_tag = is_type_key(choice, entry.key) || !suggestion(entry.key, {choice.tag}).empty();
     const bool is_tag = is_like_tag && !entry.value.is_mapping();  // {kind: {type: ...}} names an output 'kind'

@@ -14,6 +14,7 @@ namespace {
 
 /// The model's input where it has one.
 constexpr std::string_view kInputName = "input";
+constexpr std::string_view kIndexName = "index";
 
 // Beyond ASCII, letters of every script: only controls, spaces and invisible characters are rejected.
 bool is_name(std::string_view name) {
@@ -66,6 +67,10 @@ class Wirer {
       const auto found = numbers_.find(output.value);
       if (found == numbers_.end()) {
         refuse_output(output);
+      } else if (output.value == kIndexName && options_.outputs.size() > 1) {
+        errors_.add(output.place, output.path,
+                    fmt::format("'{}' is the column of predictions that numbers the examples; choose another name",
+                                kIndexName));
       } else if (std::ranges::count(wiring_.outputs, found->second) > 0) {
         errors_.add(output.place, output.path,
                     fmt::format("the output '{}' is listed twice", config::shortened(output.value)));

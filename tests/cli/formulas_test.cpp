@@ -83,6 +83,15 @@ TEST_CASE("a mistake in a formula is an error at its place, with a caret") {
   }
 }
 
+TEST_CASE("a parameter that the formula does not read is warned of") {
+  const TemporaryFolder folder;
+  write_file(folder / "a.yaml", with("sigmoid(beta * x)", "sigmoid(x)"));
+  const Outcome outcome = run_program(folder, "config check a.yaml");
+  CHECK(outcome.exit_code == 0);
+  CHECK_MESSAGE(contains(outcome.err, "the formula does not read the parameter 'beta', which is never trained; leave it out"),
+                outcome.err);
+}
+
 TEST_CASE("a formula compares numbers: class numbers and masks are refused") {
   const TemporaryFolder folder;
   write_file(folder / "a.yaml", R"yaml(data:

@@ -43,6 +43,19 @@ std::string with(const std::string& from, const std::string& to) {
   return text.replace(at, from.size(), to);
 }
 
+TEST_CASE("outputs may be named as options of losses are") {
+  const TemporaryFolder folder;
+  std::string text = kConfig;
+  for (const auto& [from, to] : {std::pair("rating", "weight"), std::pair("clicked", "kind")}) {
+    for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at)) {
+      text.replace(at, std::string(from).size(), to);
+    }
+  }
+  write_file(folder / "a.yaml", text);
+  const Outcome outcome = run_program(folder, "config check a.yaml");
+  CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+}
+
 TEST_CASE("events, evaluations and predictions name the outputs") {
   const TemporaryFolder folder;
   write_file(folder / "a.yaml", kConfig);

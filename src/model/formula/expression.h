@@ -42,6 +42,9 @@ struct Expression {
 /// Reads a formula in Python's syntax. Throws FormulaError. Length, depth and size are bounded.
 Expression parse(std::string_view formula);
 
+/// Whether a value of this name is read anywhere in the tree.
+bool reads(const Expression& tree, std::string_view name);
+
 /// Whether a word has a meaning of its own, so that no value can have it as a name: pi, sum, and, true.
 bool is_reserved(std::string_view word);
 

@@ -474,6 +474,11 @@ FormulaError::FormulaError(std::string_view formula, std::size_t at, std::string
                            shown, '^', at - start - skipped + 1);
       }()) {}
 
+bool reads(const Expression& tree, std::string_view name) {
+  if (tree.kind == Expression::Kind::kName && tree.name == name) return true;
+  return std::ranges::any_of(tree.arguments, [name](const Expression& argument) { return reads(argument, name); });
+}
+
 bool is_reserved(std::string_view word) {
   const Function* const function = find_function(word);
   return (function != nullptr && !function->is_operator) ||

@@ -59,7 +59,12 @@ ValueId Expression::build(LayerBuilder& builder, std::span<const ValueId> source
   formula::Values values;
   for (std::size_t i = 0; i < sources.size(); ++i) values.emplace(fmt::format("x{}", i), sources[i]);
   values.emplace("x", sources[0]);
+  const formula::Expression tree = formula::parse(formula);
   for (const auto& [parameter_name, parameter] : parameters.entries) {
+    if (!formula::reads(tree, parameter_name)) {
+      builder.warn(fmt::format("the formula does not read the parameter '{}', which is never trained; leave it out",
+                               parameter_name));
+    }
     values.emplace(parameter_name, builder.weight(parameter_name, Shape(parameter.shape), parameter.initializer, parameter.regularizer,
                                         parameter.constraint));
   }
