@@ -7,8 +7,8 @@
 #include <cstring>
 #include <map>
 
+#include "cli/npz_arrays.h"
 #include "cli/program.h"
-#include "data/files/zip.h"
 #include "error_text.h"
 
 namespace mirrortrain::testing {
@@ -51,27 +51,6 @@ optimizer: {type: sgd, learning_rate: 0.1}
 training: {epochs: 1}
 strategy: {devices: [cpu:0]}
 )";
-
-struct Array {
-  std::string shape;  ///< as its header has it
-  std::vector<float> elements;
-};
-
-std::map<std::string, Array> arrays_of(const fs::path& file) {
-  std::map<std::string, Array> arrays;
-  const data::Zip archive(file.string());
-  for (const std::string& name : archive.names()) {
-    const std::string content = data::read_text(*archive.open(name, name));
-    REQUIRE(content.starts_with("\x93NUMPY\x01"));
-    CHECK(contains(content, "'descr': '<f4', 'fortran_order': False"));
-    const std::size_t shape = content.find('(') + 1, data = content.find('\n') + 1;
-    Array array{content.substr(shape, content.find(')') - shape), std::vector<float>((content.size() - data) / 4)};
-    std::memcpy(array.elements.data(), content.data() + data, content.size() - data);
-    REQUIRE(name.ends_with(".npy"));
-    arrays.emplace(name.substr(0, name.size() - 4), std::move(array));
-  }
-  return arrays;
-}
 
 std::vector<std::string> entries_of(const TemporaryFolder& folder, const std::string& start) {
   std::vector<std::string> names;
