@@ -2,10 +2,10 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
-#include <map>
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>

@@ -282,7 +282,8 @@ bool maps_names(const Choice& choice, const Value& mapping) {
   if (names_of(choice).empty()) {  // forms alone: a mapping is one of them if it has a key of theirs
     return std::ranges::none_of(entries, [&](const Value::Entry& entry) { return is_option(choice, entry.key); });
   }
-  // Where every value is a choice, keys are names, also those that options have: {weight: {type: huber}, kind: poisson}.
+  // Where every value is a choice, keys are names, also those that options have: {weight: {type: huber}, kind:
+  // poisson}.
   const bool are_choices = std::ranges::all_of(entries, [&](const Value::Entry& entry) {
     return means_one(choice, entry.value) && (entry.key != choice.tag || entry.value.is_mapping());
   });

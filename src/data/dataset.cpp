@@ -311,7 +311,8 @@ Dataset Dataset::select(const std::vector<std::int64_t>& rows) const {
     examples.inputs.push_back(std::move(features));
   }
   for (const Labels& output : outputs()) {
-    examples.outputs.push_back({output.name, picked(output.array), picked_if(output.weights), picked_if(output.present)});
+    examples.outputs.push_back(
+        {output.name, picked(output.array), picked_if(output.weights), picked_if(output.present)});
   }
   examples.left_out = examples_->left_out;
   return Dataset(std::move(examples));

@@ -117,8 +117,8 @@ struct Labels {
   std::string name;  ///< of the output; empty where the source does not name outputs
   Array array;
   std::optional<Array> weights{};  ///< float64 [rows]: weight of each example's loss
-  std::optional<Array> present{};  ///< uint8 [rows]: 0 for an example without a label, whose numbers are then 0; absent:
-                                   ///< all have one
+  std::optional<Array> present{};  ///< uint8 [rows]: 0 for an example without a label, whose numbers are then 0;
+                                   ///< absent: all have one
 
   bool is_present(std::int64_t row) const {
     return !present || present->span<std::uint8_t>()[static_cast<std::size_t>(row)] != 0;

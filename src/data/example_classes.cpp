@@ -37,7 +37,8 @@ std::optional<std::vector<std::int64_t>> example_classes(const Labels& output_la
   if (wanted.spec == nullptr) return std::nullopt;
   const Array& labels = output_labels.array;
   const LabelSpec& spec = wanted.spec->labels[output];
-  const bool is_number = spec.classes > 0 || wanted.one_hot_depth(output) > 0, is_truth = spec.probabilities || spec.signs;
+  const bool is_number = spec.classes > 0 || wanted.one_hot_depth(output) > 0,
+             is_truth = spec.probabilities || spec.signs;
   const auto width = static_cast<std::size_t>(labels.row_elements());
   const bool is_one_hot = width > 1 && is_truth && !is_number && labels.row_shape().rank() == 1;
   if (!is_one_hot && (width != 1 || !(is_number || is_truth))) return std::nullopt;

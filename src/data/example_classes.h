@@ -15,8 +15,8 @@ namespace mirrortrain::data {
 inline constexpr std::int64_t kNoClass = -1;
 
 /// The class of each row from `first` on, if every example has one class: labels that the loss of the output uses as
-/// class numbers or as true and false, that one_hot converts to vectors, or that are one-hot vectors; kNoClass where the
-/// label is missing. nullopt if labels are quantities, or if several of an example's may be true.
+/// class numbers or as true and false, that one_hot converts to vectors, or that are one-hot vectors; kNoClass where
+/// the label is missing. nullopt if labels are quantities, or if several of an example's may be true.
 std::optional<std::vector<std::int64_t>> example_classes(const Labels& labels, std::int64_t first, std::int64_t rows,
                                                          std::size_t output, const Wanted& wanted);
 inline std::optional<std::vector<std::int64_t>> example_classes(const Dataset& dataset, std::size_t output,

@@ -13,25 +13,25 @@ namespace mirrortrain::data {
 /// What an input of the model requires of examples.
 struct InputSpec {
   std::string name;
-  Shape shape;                      ///< of one example
-  std::string path;                 ///< of the key that gives the shape: "model.input_shape"
-  std::int64_t numbers_below = 0;   ///< features are integers from 0 to one less than this; 0: no requirement
-  bool pads_with_zero = false;      ///< the number 0 is padding, which is masked
-  bool averages_steps = false;      ///< that are not padding: a sequence of only padding is an error
-  bool trained = false;             ///< the model is trained, so that the data have to be changed
+  Shape shape;                     ///< of one example
+  std::string path;                ///< of the key that gives the shape: "model.input_shape"
+  std::int64_t numbers_below = 0;  ///< features are integers from 0 to one less than this; 0: no requirement
+  bool pads_with_zero = false;     ///< the number 0 is padding, which is masked
+  bool averages_steps = false;     ///< that are not padding: a sequence of only padding is an error
+  bool trained = false;            ///< the model is trained, so that the data have to be changed
 };
 
 /// What an output of the model and its loss require of labels.
 struct LabelSpec {
-  std::string name;                  ///< of the output
-  Shape shape;                       ///< of one example: [] or [1] for a class number, else like the output
-  DType dtype = DType::kFloat32;     ///< kInt32 for class numbers
-  std::int64_t classes = 0;          ///< labels are integers from 0 to classes - 1; 0: they are not
-  bool probabilities = false;        ///< labels are numbers from 0 to 1
-  bool signs = false;                ///< labels are -1, 0 or 1
-  bool weighted = false;             ///< each example's loss has a weight
-  bool may_be_missing = false;       ///< examples may have no label
-  bool trained = false;              ///< the model is trained, so that the data have to be changed
+  std::string name;               ///< of the output
+  Shape shape;                    ///< of one example: [] or [1] for a class number, else like the output
+  DType dtype = DType::kFloat32;  ///< kInt32 for class numbers
+  std::int64_t classes = 0;       ///< labels are integers from 0 to classes - 1; 0: they are not
+  bool probabilities = false;     ///< labels are numbers from 0 to 1
+  bool signs = false;             ///< labels are -1, 0 or 1
+  bool weighted = false;          ///< each example's loss has a weight
+  bool may_be_missing = false;    ///< examples may have no label
+  bool trained = false;           ///< the model is trained, so that the data have to be changed
 
   /// Whether labels are any numbers, which the loss compares.
   bool are_numbers() const { return classes == 0 && !probabilities && !signs; }
@@ -53,7 +53,7 @@ struct ExampleSpec {
 
 /// The same, and how preprocessing makes labels of what was read.
 struct Wanted {
-  const ExampleSpec* spec = nullptr;          ///< null: no requirements
+  const ExampleSpec* spec = nullptr;           ///< null: no requirements
   std::vector<std::int64_t> one_hot_depths{};  ///< by output; 0: its labels are not made one-hot
 
   std::int64_t one_hot_depth(std::size_t output) const {

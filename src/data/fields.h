@@ -14,8 +14,9 @@ struct FieldNames {
   std::vector<std::string> inputs, outputs;
 };
 
-/// What a format reads for each input and output, as it is written: `features`, or `inputs` by the names of the model's,
-/// and `labels`, which may be by the names of the model's outputs. T says where one of them is: an array's name, a file.
+/// What a format reads for each input and output, as it is written: `features`, or `inputs` by the names of the
+/// model's, and `labels`, which may be by the names of the model's outputs. T says where one of them is: an array's
+/// name, a file.
 template <class T>
 struct FieldsByName {
   std::optional<T> features;

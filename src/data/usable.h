@@ -9,8 +9,8 @@
 
 namespace mirrortrain::data {
 
-/// Brings inputs and outputs into the model's order. Throws Error if one is missing; that every name of the source is the
-/// model's is checked with the configuration (loading/model_fit.h).
+/// Brings inputs and outputs into the model's order. Throws Error if one is missing; that every name of the source is
+/// the model's is checked with the configuration (loading/model_fit.h).
 void arrange(Examples& examples, const ExampleSpec& spec);
 
 /// All rows except these, which are ascending.

@@ -132,7 +132,7 @@ class LabelJudge {
   std::string padding_remedy() const {
     if (example_.elements() == 1 || sequence_ == nullptr || sequence_->numbers_below == 0) return "";
     return sequence_->pads_with_zero ? "; where padding is masked any class will do"
-                                : "; for padding set mask_zero: true in the embedding, and take any class there";
+                                     : "; for padding set mask_zero: true in the embedding, and take any class there";
   }
 
   Shape example_;

@@ -87,7 +87,8 @@ class Terms {
 
 /// Adds the terms that `node` gives to the gradients of its inputs.
 /// `loss`: the term that the node is; null if it is none.
-void add_terms(Graph& graph, const Node& node, const WeightedLoss* loss, const std::vector<bool>& depends, Terms& terms) {
+void add_terms(Graph& graph, const Node& node, const WeightedLoss* loss, const std::vector<bool>& depends,
+               Terms& terms) {
   std::vector<ValueId> output_gradients;
   bool flows = loss != nullptr;
   for (const ValueId output : node.outputs) {
@@ -106,8 +107,8 @@ void add_terms(Graph& graph, const Node& node, const WeightedLoss* loss, const s
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     if (!wanted[i] || input_gradients[i] == kNoValue) continue;
     const bool is_scaled = loss != nullptr && loss->weight != 1;
-    terms.add(node.inputs[i], is_scaled ? graph.apply_one(ops::Scale(loss->weight), {input_gradients[i]})
-                                        : input_gradients[i]);
+    terms.add(node.inputs[i],
+              is_scaled ? graph.apply_one(ops::Scale(loss->weight), {input_gradients[i]}) : input_gradients[i]);
   }
 }
 

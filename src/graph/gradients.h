@@ -22,7 +22,8 @@ struct WeightedLoss {
 ///  - kTree: two sums of equally many terms as soon as both exist, like carries in a binary counter; the remaining sums
 ///    at the end, from the smallest to the largest;
 ///  - kAccumulateN: each term to the sum of those before it, at once.
-std::vector<ValueId> add_gradients(Graph& graph, const std::vector<WeightedLoss>& losses, const std::vector<ValueId>& variables,
+std::vector<ValueId> add_gradients(Graph& graph, const std::vector<WeightedLoss>& losses,
+                                   const std::vector<ValueId>& variables,
                                    AggregationMethod method = AggregationMethod::kAddN);
 
 }  // namespace mirrortrain

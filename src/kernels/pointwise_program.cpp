@@ -40,8 +40,8 @@ class Planner {
     Code code;
     Operand operand[3];
     float before = 1, factor = 1;
-    int more_operands = 0;  ///< of a code with one: a factor, and what is added
-    bool is_left = true;    ///< whether the program has it
+    int more_operands = 0;             ///< of a code with one: a factor, and what is added
+    bool is_left = true;               ///< whether the program has it
     Operand same_as{Kind::kStep, -1};  ///< what gives its result, where it has not
 
     int operands() const { return ops::operands_of(code) + more_operands; }
@@ -152,8 +152,7 @@ class Planner {
     std::vector<std::uint8_t> slot_of(steps_.size(), 0), free;
     const auto place = [&](Operand operand) {
       if (is_step(operand)) return slot_of[index(operand)];
-      const int first =
-          operand.kind == Kind::kInput ? PointwiseProgram::kFirstInput : PointwiseProgram::kFirstConstant;
+      const int first = operand.kind == Kind::kInput ? PointwiseProgram::kFirstInput : PointwiseProgram::kFirstConstant;
       return static_cast<std::uint8_t>(first + operand.number);
     };
     for (std::size_t i = 0; i < steps_.size(); ++i) {
@@ -169,7 +168,7 @@ class Planner {
       free.pop_back();
       PointwiseProgram::Step& to = made.step[made.steps++];
       const int operands = step.operands();
-      to = {step.code, static_cast<std::uint8_t>(operands), slot_of[i], place(step.operand[0]), 0, 0, step.before,
+      to = {step.code,  static_cast<std::uint8_t>(operands), slot_of[i], place(step.operand[0]), 0, 0, step.before,
             step.factor};
       if (operands > 1) to.b = place(step.operand[1]);
       if (operands > 2) to.c = place(step.operand[2]);

@@ -158,15 +158,15 @@ class GraphMaker {
     made_.graph.set_layer(in_.of_output(number, "loss"));
     output.value = cast(output.value, DType::kFloat32);
     output.loss = attempt(loss, in_.errors, [&] {
-      output.labels =
-          made_.graph.input(in_.of_output(number, "labels"), targets_spec(targets_of(loss.value), shape));
+      output.labels = made_.graph.input(in_.of_output(number, "labels"), targets_spec(targets_of(loss.value), shape));
       if (objective.labels.may_be_missing) output.present = number_of_examples(number, "present");
       if (weighted || objective.labels.may_be_missing) output.weights = number_of_examples(number, "weights");
       std::vector<ValueId> inputs = loss_inputs(loss.value, made_.graph, output.value, output.labels);
       if (output.present != kNoValue && inputs[0] != output.value) {
         // What a formula gives for a label that is not there may be no number.
-        const ValueId counted = formula::add_formula(made_.graph, "where(present, value, 0)",
-                                                     {{"present", output.present}, {"value", inputs[0]}}, DType::kFloat32);
+        const ValueId counted =
+            formula::add_formula(made_.graph, "where(present, value, 0)",
+                                 {{"present", output.present}, {"value", inputs[0]}}, DType::kFloat32);
         inputs = {counted, counted};
       }
       if (output.weights != kNoValue) inputs.push_back(output.weights);
@@ -210,9 +210,8 @@ class GraphMaker {
       made_.graph.set_layer(in_.of_output(number, name_of(metric.value)));
       output.metrics.push_back(attempt(metric, in_.errors, [&] {
         MetricNode node = metric_node(metric.value, objective.loss.value, shape);
-        std::vector<ValueId> inputs =
-            metric_inputs(metric.value, made_.graph, node.reads_probabilities ? probabilities(number) : output.value,
-                          output.labels);
+        std::vector<ValueId> inputs = metric_inputs(
+            metric.value, made_.graph, node.reads_probabilities ? probabilities(number) : output.value, output.labels);
         if (mask != kNoValue) inputs.push_back(mask);
         const ValueId sums = made_.graph.apply(node.op, std::move(inputs)).front();
         if (place < known.size()) {
@@ -324,12 +323,12 @@ void require_distinct_scores(const Description& in, const Model& model) {
 
 /// [3, 32, 32] would train on images of 3 rows with 32 channels.
 void warn_of_channels_first(const ModelOptions& options, config::Errors& errors) {
-  const bool has_images = std::ranges::any_of(options.layers, [](const auto& layer) {
-    return type_name(layer.value).find("2d") != std::string_view::npos;
-  });
+  const bool has_images = std::ranges::any_of(
+      options.layers, [](const auto& layer) { return type_name(layer.value).find("2d") != std::string_view::npos; });
   for (const ModelInputOptions& input : options.all_inputs()) {
     const Shape& shape = input.shape;
-    if (!has_images || shape.rank() != 3 || (shape[0] != 1 && shape[0] != 3) || shape[1] <= 4 || shape[2] <= 4) continue;
+    if (!has_images || shape.rank() != 3 || (shape[0] != 1 && shape[0] != 3) || shape[1] <= 4 || shape[2] <= 4)
+      continue;
     errors.warn(input.place, input.path,
                 fmt::format("[{0}, {1}, {2}] is taken as height {0}, width {1} and {2} channels; images are stored as "
                             "[height, width, channels], here [{1}, {2}, {0}]",

@@ -88,7 +88,8 @@ std::string LayerBuilder::described(ValueId input) const {
   const std::string text = inputs_are_guessed_ ? fmt::format("[{}]", fmt::join(unknown, ", ")) : shape(input).text();
   if (!layer.empty()) return fmt::format("{} of '{}'", text, layer);
   const bool is_only = model_graph_.inputs.size() == 1;
-  return text + (is_only ? " of the model's input" : fmt::format(" of the input '{}'", model_graph_.graph.value(input).name));
+  return text +
+         (is_only ? " of the model's input" : fmt::format(" of the input '{}'", model_graph_.graph.value(input).name));
 }
 
 std::string LayerBuilder::sequence_remedy(ValueId input) const {
@@ -124,8 +125,7 @@ ValueId LayerBuilder::whole_numbers(ValueId input, std::int64_t limit) {
                             described(input)));
   }
   source->numbers_below = std::min(limit, source->numbers_below.value_or(limit));
-  return shape(source->value) == shape(input) ? source->value
-                                              : apply(ops::Reshape(shape(input)), {source->value});
+  return shape(source->value) == shape(input) ? source->value : apply(ops::Reshape(shape(input)), {source->value});
 }
 
 const Shape& LayerBuilder::features(ValueId input) const {
@@ -216,16 +216,17 @@ ValueId LayerBuilder::reused(const std::string& name, const Shape& needed) {
     const VariableSpec& known = variables_[i].spec;
     if (known.name != name) continue;
     if (known.shape == needed) return model_graph_.variables[i];
-    throw Error(fmt::format("'{}' has the shape {}, made for the inputs of '{}', but these inputs need {}; give both "
-                            "calls inputs of one shape",
-                            name, known.shape.text(), weights_of_, needed.text()));
+    throw Error(
+        fmt::format("'{}' has the shape {}, made for the inputs of '{}', but these inputs need {}; give both "
+                    "calls inputs of one shape",
+                    name, known.shape.text(), weights_of_, needed.text()));
   }
   throw Error(fmt::format("'{}' has no '{}' to use again", weights_of_, name));
 }
 
 void LayerBuilder::assign(ValueId variable, ValueId value) {
-  const auto number = static_cast<std::size_t>(std::ranges::find(model_graph_.variables, variable) -
-                                               model_graph_.variables.begin());
+  const auto number =
+      static_cast<std::size_t>(std::ranges::find(model_graph_.variables, variable) - model_graph_.variables.begin());
   auto& all = model_graph_.assignments;
   const auto before = std::ranges::find(all, number, &Assignment::variable);
   if (before != all.end()) {

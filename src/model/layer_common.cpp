@@ -4,12 +4,14 @@ namespace mirrortrain {
 
 config::Section<LayerConnections> LayerConnections::section() {
   return config::Section<LayerConnections>("What connects a layer with others.")
-      .key("name", &LayerConnections::name, "Name of the layer and prefix of its variables; default: its type, numbered.",
+      .key("name", &LayerConnections::name,
+           "Name of the layer and prefix of its variables; default: its type, numbered.",
            // Letters of any script; `input` is the model's.
            config::matches("^(?!input$)([A-Za-z0-9_.-]|[^\\x00-\\x7F])+$"))
-      .key("inputs", &LayerConnections::inputs,
-           "Names of the layers whose outputs are the inputs of this layer, or of inputs of the model (`input` where it "
-           "has one); default: the previous layer.");
+      .key(
+          "inputs", &LayerConnections::inputs,
+          "Names of the layers whose outputs are the inputs of this layer, or of inputs of the model (`input` where it "
+          "has one); default: the previous layer.");
 }
 
 config::Section<LayerCommon> LayerCommon::section() {

@@ -29,17 +29,15 @@
 namespace mirrortrain {
 
 /// The list of layers. To add one: a file in model/layers and a line here.
-using Layer =
-    std::variant<layers::Dense, layers::Conv2d, layers::DepthwiseConv2d, layers::SeparableConv2d,
-                 layers::Conv2dTranspose, layers::Conv1d, layers::Embedding, layers::PositionEmbedding,
-                 layers::ClassToken, layers::Cropping1d, layers::MultiHeadAttention, layers::Lstm, layers::Gru,
-                 layers::MaxPooling2d, layers::AveragePooling2d, layers::GlobalAveragePooling2d,
-                 layers::GlobalMaxPooling2d, layers::GlobalAveragePooling1d, layers::ZeroPadding2d,
-                 layers::Upsampling2d, layers::Flatten, layers::Reshape, layers::Permute, layers::Flip,
-                 layers::Activation, layers::Softmax, layers::Prelu, layers::Dropout, layers::BatchNormalization,
-                 layers::LayerNormalization, layers::GroupNormalization, layers::Add, layers::Subtract,
-                 layers::Multiply, layers::Average, layers::Maximum, layers::Minimum, layers::Concatenate, layers::Dot,
-                 layers::Reuse, layers::Expression>;
+using Layer = std::variant<
+    layers::Dense, layers::Conv2d, layers::DepthwiseConv2d, layers::SeparableConv2d, layers::Conv2dTranspose,
+    layers::Conv1d, layers::Embedding, layers::PositionEmbedding, layers::ClassToken, layers::Cropping1d,
+    layers::MultiHeadAttention, layers::Lstm, layers::Gru, layers::MaxPooling2d, layers::AveragePooling2d,
+    layers::GlobalAveragePooling2d, layers::GlobalMaxPooling2d, layers::GlobalAveragePooling1d, layers::ZeroPadding2d,
+    layers::Upsampling2d, layers::Flatten, layers::Reshape, layers::Permute, layers::Flip, layers::Activation,
+    layers::Softmax, layers::Prelu, layers::Dropout, layers::BatchNormalization, layers::LayerNormalization,
+    layers::GroupNormalization, layers::Add, layers::Subtract, layers::Multiply, layers::Average, layers::Maximum,
+    layers::Minimum, layers::Concatenate, layers::Dot, layers::Reuse, layers::Expression>;
 
 /// Whether a recurrent layer processes its sequence from the last time step to the first.
 inline bool goes_backwards(const Layer& layer) {

@@ -48,11 +48,11 @@ struct ModelInput {
 /// An output of the model in a graph, with what it is compared with and measured by.
 struct ModelOutput {
   ValueId value = kNoValue;
-  ValueId mask = kNoValue;       ///< of the output; absent: every position counts
-  ValueId labels = kNoValue;     ///< input of the graph, batched; int32 for class numbers, else float32
-  ValueId weights = kNoValue;    ///< input, batched [], float32: each example's loss weight; absent: all equal
-  ValueId present = kNoValue;    ///< input, batched [], float32: 1 where there is a label, else 0; absent: all have one
-  ValueId loss = kNoValue;       ///< float64 [], the sum over rows; [2] if the output has a mask, see ops::Loss
+  ValueId mask = kNoValue;     ///< of the output; absent: every position counts
+  ValueId labels = kNoValue;   ///< input of the graph, batched; int32 for class numbers, else float32
+  ValueId weights = kNoValue;  ///< input, batched [], float32: each example's loss weight; absent: all equal
+  ValueId present = kNoValue;  ///< input, batched [], float32: 1 where there is a label, else 0; absent: all have one
+  ValueId loss = kNoValue;     ///< float64 [], the sum over rows; [2] if the output has a mask, see ops::Loss
   std::vector<ValueId> metrics{};  ///< float64, sums over rows, in the order of OutputTraits::metrics
 
   /// Calls `visit` with the id of every value.
@@ -70,7 +70,7 @@ struct ModelGraph {
   std::vector<ModelInput> inputs;    ///< in the order of Model::inputs
   std::vector<ModelOutput> outputs;  ///< in the order of Model::outputs
   std::vector<ValueId> variables;    ///< in the order of Model::variables
-  std::vector<ValueId> gradients;  ///< training only: one per variable, kNoValue for a frozen one
+  std::vector<ValueId> gradients;    ///< training only: one per variable, kNoValue for a frozen one
   std::vector<Assignment> assignments;
 };
 
@@ -108,7 +108,7 @@ struct OutputTraits {
 
 struct Model {
   std::vector<ModelVariable> variables;
-  std::vector<std::string> inputs;    ///< their names
+  std::vector<std::string> inputs;  ///< their names
   std::vector<OutputTraits> outputs;
   std::vector<LayerSummary> layers;
   ModelGraph training, evaluation;

@@ -20,8 +20,8 @@ void require_masked_input(const ModelOptions& options) {
   if (inputs.size() > 1) throw Error("expected a model with one input, found several; remove data.sequences");
   const Shape& input = inputs.front().shape;
   if (input.rank() != 1) {
-    throw Error(fmt::format("expected sequences of whole numbers as {}, [steps], found {}", inputs.front().path,
-                            input.text()));
+    throw Error(
+        fmt::format("expected sequences of whole numbers as {}, [steps], found {}", inputs.front().path, input.text()));
   }
   config::Errors reported;
   const Wiring wiring = wire_layers(options, reported);
@@ -84,8 +84,9 @@ bool same_ids(const ModelGraph& a, const ModelGraph& b) {
   const auto same_assignment = [](const Assignment& one, const Assignment& other) {
     return one.variable == other.variable && one.value == other.value;
   };
-  return std::ranges::equal(a.inputs, b.inputs, {}, &ModelInput::value, &ModelInput::value) &&
-         a.outputs == b.outputs && a.variables == b.variables && a.gradients == b.gradients && std::ranges::equal(a.assignments, b.assignments, same_assignment);
+  return std::ranges::equal(a.inputs, b.inputs, {}, &ModelInput::value, &ModelInput::value) && a.outputs == b.outputs &&
+         a.variables == b.variables && a.gradients == b.gradients &&
+         std::ranges::equal(a.assignments, b.assignments, same_assignment);
 }
 
 /// Whether a step can use either graph's values in place of the other's.

@@ -249,14 +249,13 @@ class Wirer {
     if (!names_known_ || (!defaults_known_ && is_default_name(input.value))) return Wiring::kUnknown;
     std::vector<std::string> names = layer_names();
     names.insert(names.begin(), wiring_.inputs.begin(), wiring_.inputs.end());
-    const std::string hint =
-        input.value == kInputName
-            ? fmt::format("; the model has several inputs: name one of {}", fmt::join(wiring_.inputs, ", "))
-            : config::suggestion(input.value, names);
-    errors_.add(input.place, input.path,
-                fmt::format("no earlier layer{} is named '{}'{}",
-                            wiring_.inputs.size() > 1 ? " and no input of the model" : "",
-                            config::shortened(input.value), hint));
+    const std::string hint = input.value == kInputName ? fmt::format("; the model has several inputs: name one of {}",
+                                                                     fmt::join(wiring_.inputs, ", "))
+                                                       : config::suggestion(input.value, names);
+    errors_.add(
+        input.place, input.path,
+        fmt::format("no earlier layer{} is named '{}'{}", wiring_.inputs.size() > 1 ? " and no input of the model" : "",
+                    config::shortened(input.value), hint));
     return Wiring::kUnknown;
   }
 
@@ -270,8 +269,7 @@ class Wirer {
     wiring_.states[layer] = ReadState::kNot;
     if (!names_known_ || (!defaults_known_ && is_default_name(reuse->layer.value))) return layer;
     errors_.add(reuse->layer.place, reuse->layer.path,
-                fmt::format("no earlier layer or use of a block is named '{}'{}",
-                            config::shortened(reuse->layer.value),
+                fmt::format("no earlier layer or use of a block is named '{}'{}", config::shortened(reuse->layer.value),
                             config::suggestion(reuse->layer.value, layer_names())));
     return layer;
   }

@@ -49,9 +49,10 @@ const LayerCommon& common_options(const Layer& layer);
 std::string_view type_name(const Layer& layer);
 
 /// Names unnamed layers as Keras does (their type, then with _1, _2, ...), and resolves `inputs`, `outputs` and the
-/// layers that are reused. Adds an error for each bad or repeated name, unknown input, output or reused layer, number of
-/// inputs that a layer does not accept, and input of the model that nothing reads; a warning for a layer that no output
-/// depends on. Possible consequences of a layer that could not be read, which is in `errors` already, are not reported.
+/// layers that are reused. Adds an error for each bad or repeated name, unknown input, output or reused layer, number
+/// of inputs that a layer does not accept, and input of the model that nothing reads; a warning for a layer that no
+/// output depends on. Possible consequences of a layer that could not be read, which is in `errors` already, are not
+/// reported.
 Wiring wire_layers(const ModelOptions& options, config::Errors& errors);
 
 }  // namespace mirrortrain

@@ -82,7 +82,8 @@ bool FitRun::open_folder() {
   }
 
   CheckpointNames names{values().optimizer ? slot_names(*values().optimizer) : std::vector<std::string>(),
-                        checked_.model->metric_sum_names(), Callbacks(values()).names(), checked_.model->outputs.size()};
+                        checked_.model->metric_sum_names(), Callbacks(values()).names(),
+                        checked_.model->outputs.size()};
   checkpoints_ = std::make_unique<Checkpoints>(folder_.checkpoints(), *run_.strategy, std::move(names),
                                                RunIdentity{values().seed, fingerprints_of(run_)});
   return true;

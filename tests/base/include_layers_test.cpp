@@ -24,8 +24,8 @@ const std::map<std::string, int> kLayers = {
 /// The rooms of a folder: a later one sees the earlier ones. "" is what lies in the folder itself.
 const std::map<std::string, std::vector<std::string>> kRooms = {
     {"data",
-     {"", "files", "preprocessing", "arrays", "text", "pictures", "tables", "folders", "records", "reading", "sources", "order",
-      "loading", "feeding", "first_look"}},
+     {"", "files", "preprocessing", "arrays", "text", "pictures", "tables", "folders", "records", "reading", "sources",
+      "order", "loading", "feeding", "first_look"}},
     {"strategy", {"", "variables", "reduction", "steps", "mirrored", "parameter_server"}},
     {"train", {"checkpoint", "session", "inference", "runs", ""}},
 };

@@ -54,7 +54,8 @@ TEST_CASE("a mistake in a formula is an error at its place, with a caret") {
   };
   const Mistake mistakes[] = {
       {"sigmoid(beta * x)", "sigmoid(beta * x",
-       "a.yaml:8:29: model.layers[0].expression.formula: in the formula, line 1, column 21: expected ')', found the end"},
+       "a.yaml:8:29: model.layers[0].expression.formula: in the formula, line 1, column 21: expected ')', found the "
+       "end"},
       {"sigmoid(beta * x)", "sigmoid(bets * x)",
        "model.layers[0].expression: in the formula, line 1, column 13: there is no 'bets'; did you mean 'beta'?"},
       {"sigmoid(beta * x)", "sigmod(beta * x)", "there is no function 'sigmod'; did you mean 'sigmoid'?"},
@@ -70,7 +71,8 @@ TEST_CASE("a mistake in a formula is an error at its place, with a caret") {
       {"mean(square(y_true", "mean(square(y_tru", "there is no 'y_tru'; did you mean 'y_true'?"},
       {"name: rmse", "name: loss", "'loss' is the name of what is trained for; choose another name"},
       {"finish: sqrt", "finish: root", "expected one of none, sqrt, exp"},
-      {", mode: min", "", "'rmse' is a formula, of which it is not known whether more or less is better; add mode: min or mode: max"},
+      {", mode: min", "",
+       "'rmse' is a formula, of which it is not known whether more or less is better; add mode: min or mode: max"},
       {"formula: \"x * sigmoid(beta * x)\", ", "", "missing key 'formula'"},
   };
   for (const Mistake& mistake : mistakes) {
@@ -88,8 +90,9 @@ TEST_CASE("a parameter that the formula does not read is warned of") {
   write_file(folder / "a.yaml", with("sigmoid(beta * x)", "sigmoid(x)"));
   const Outcome outcome = run_program(folder, "config check a.yaml");
   CHECK(outcome.exit_code == 0);
-  CHECK_MESSAGE(contains(outcome.err, "the formula does not read the parameter 'beta', which is never trained; leave it out"),
-                outcome.err);
+  CHECK_MESSAGE(
+      contains(outcome.err, "the formula does not read the parameter 'beta', which is never trained; leave it out"),
+      outcome.err);
 }
 
 TEST_CASE("a formula compares numbers: class numbers and masks are refused") {
@@ -115,7 +118,8 @@ optimizer: {type: adam, learning_rate: 0.01}
 )yaml");
   const Outcome masked = run_program(folder, "config check b.yaml");
   CHECK(masked.exit_code == 2);
-  CHECK_MESSAGE(contains(masked.err, "a formula gives one number for an example, but the output carries a mask"), masked.err);
+  CHECK_MESSAGE(contains(masked.err, "a formula gives one number for an example, but the output carries a mask"),
+                masked.err);
 }
 
 }  // namespace

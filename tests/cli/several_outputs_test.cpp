@@ -65,8 +65,8 @@ TEST_CASE("events, evaluations and predictions name the outputs") {
   REQUIRE(epoch != events.end());
   for (const auto& metrics : {epoch->at("metrics"), epoch->at("validation").at("metrics")}) {
     CHECK(metrics.size() == 5);
-    for (const char* name : {"rating_loss", "rating_mean_absolute_error", "clicked_loss", "clicked_accuracy",
-                             "clicked_auc"}) {
+    for (const char* name :
+         {"rating_loss", "rating_mean_absolute_error", "clicked_loss", "clicked_accuracy", "clicked_auc"}) {
       CHECK_MESSAGE(metrics.contains(name), name);
     }
   }
@@ -99,7 +99,8 @@ TEST_CASE("a run of several outputs that was stopped goes on to the same bits") 
   const TemporaryFolder folder;
   write_file(folder / "a.yaml", kConfig);
   REQUIRE(run_program(folder, "fit a.yaml --run-dir whole --set training.epochs=4").exit_code == 0);
-  REQUIRE(run_program(folder, "fit a.yaml --run-dir cut --set training.epochs=4 --set training.steps=5").exit_code == 0);
+  REQUIRE(run_program(folder, "fit a.yaml --run-dir cut --set training.epochs=4 --set training.steps=5").exit_code ==
+          0);
   REQUIRE(run_program(folder, "fit a.yaml --run-dir cut --resume --set training.epochs=4 --set training.steps=null")
               .exit_code == 0);
   CHECK(read_text_file(folder / "cut/model.safetensors") == read_text_file(folder / "whole/model.safetensors"));
@@ -186,8 +187,9 @@ TEST_CASE("a layer that is reused on another shape is refused with both shapes")
   write_file(folder / "a.yaml", text);
   const Outcome outcome = run_program(folder, "config check a.yaml");
   CHECK(outcome.exit_code == 2);
-  CHECK_MESSAGE(contains(outcome.err, "'tower/kernel' has the shape [5, 4], made for the inputs of 'tower', but these "
-                                      "inputs need [4, 4]"),
+  CHECK_MESSAGE(contains(outcome.err,
+                         "'tower/kernel' has the shape [5, 4], made for the inputs of 'tower', but these "
+                         "inputs need [4, 4]"),
                 outcome.err);
 }
 

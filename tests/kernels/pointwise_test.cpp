@@ -69,7 +69,9 @@ struct CodeCase {
 const CodeCase kCodes[] = {
     {PointwiseCode::kNegate, "negate", [](const auto& v) { return -v[0]; }},
     {PointwiseCode::kAbs, "abs", [](const auto& v) { return std::fabs(v[0]); }},
-    {PointwiseCode::kSign, "sign", [](const auto& v) { return v[0] > 0 ? 1. : v[0] < 0 ? -1. : 0.; }},
+    {PointwiseCode::kSign, "sign", [](const auto& v) { return v[0] > 0   ? 1.
+                                                              : v[0] < 0 ? -1.
+                                                                         : 0.; }},
     {PointwiseCode::kExp, "exp", [](const auto& v) { return std::exp(v[0]); }},
     {PointwiseCode::kExpm1, "expm1", [](const auto& v) { return std::expm1(v[0]); }},
     {PointwiseCode::kLog, "log", [](const auto& v) { return std::log(v[0]); }, true},
@@ -127,16 +129,17 @@ struct ShapeCase {
 TEST_CASE("every pointwise function matches a reference in double, and so does its gradient") {
   for (const CodeCase& c : kCodes) {
     for (const DType dtype : kFloatTypes) {
-      for (const ShapeCase& shapes : {ShapeCase{{7, 51}, {7, 51}, true}, ShapeCase{{4, 1, 6}, {1, 5, 1}, true},
-                                      ShapeCase{{3, 5}, {5}, false}, ShapeCase{{2, 3, 5}, {}, false},
-                                      ShapeCase{{}, {}, false}}) {
+      for (const ShapeCase& shapes :
+           {ShapeCase{{7, 51}, {7, 51}, true}, ShapeCase{{4, 1, 6}, {1, 5, 1}, true}, ShapeCase{{3, 5}, {5}, false},
+            ShapeCase{{2, 3, 5}, {}, false}, ShapeCase{{}, {}, false}}) {
         const Fill fill = c.is_of_positive ? Fill(positive) : Fill();
         Case test{.name = fmt::format("{} {} {} {}", c.name, name_of(dtype), shapes.first.text(), shapes.others.text()),
                   .op = std::make_shared<ops::Pointwise>(of_code(c.code), dtype),
                   .inputs = {batched(dtype, shapes.first, fill)}};
         Shape y = shapes.first;
         for (int i = 1; i < ops::operands_of(c.code); ++i) {
-          test.inputs.push_back(shapes.others_batched ? batched(dtype, shapes.others, fill) : fixed(shapes.others, fill));
+          test.inputs.push_back(shapes.others_batched ? batched(dtype, shapes.others, fill)
+                                                      : fixed(shapes.others, fill));
           y = ops::broadcast(y, shapes.others);
         }
         test.reference = of_elements(y, c.function);
@@ -161,14 +164,14 @@ TEST_CASE("a long function of many inputs has exact gradients") {
                              f.apply(PointwiseCode::kAdd, f.constant(1), f.apply(PointwiseCode::kSquare, d)));
   f.set_result(f.apply(PointwiseCode::kSubtract, left, f.apply(PointwiseCode::kPower, right, f.constant(3))));
   for (const DType dtype : kFloatTypes) {
-    const Case test{.name = fmt::format("long {}", name_of(dtype)),
-                    .op = std::make_shared<ops::Pointwise>(f, dtype),
-                    .inputs = {batched(dtype, {3, 40}), batched(dtype, {3, 40}), batched(dtype, {1, 40}), fixed({3, 1})},
-                    .reference = of_elements({3, 40}, [](const std::vector<double>& v) {
-                      const double gate_of = 1 / (1 + std::exp(-1.7f * v[0]));
-                      return v[0] * gate_of * std::exp(-v[1] * v[1]) -
-                             std::pow(std::tanh(v[2]) / (1 + v[3] * v[3]), 3);
-                    })};
+    const Case test{
+        .name = fmt::format("long {}", name_of(dtype)),
+        .op = std::make_shared<ops::Pointwise>(f, dtype),
+        .inputs = {batched(dtype, {3, 40}), batched(dtype, {3, 40}), batched(dtype, {1, 40}), fixed({3, 1})},
+        .reference = of_elements({3, 40}, [](const std::vector<double>& v) {
+          const double gate_of = 1 / (1 + std::exp(-1.7f * v[0]));
+          return v[0] * gate_of * std::exp(-v[1] * v[1]) - std::pow(std::tanh(v[2]) / (1 + v[3] * v[3]), 3);
+        })};
     check_forward(test);
     check_gradient(test, {true, true, true, true});
   }
@@ -209,7 +212,8 @@ TEST_CASE("pointwise functions are right at the ends of their ranges") {
   expect(run(PointwiseCode::kSin, turns), sines);
   expect(run(PointwiseCode::kCos, turns), cosines);
   expect(run(PointwiseCode::kErf, {3, -0.75, 0.7499, 1e-10, -kInfinity, kNan}),
-         {std::erf(3), std::erf(-0.75), std::erf(static_cast<double>(0.7499f)), std::erf(static_cast<double>(1e-10f)), -1, kNan});
+         {std::erf(3), std::erf(-0.75), std::erf(static_cast<double>(0.7499f)), std::erf(static_cast<double>(1e-10f)),
+          -1, kNan});
   expect(run(PointwiseCode::kRelu, {-1, 0, kNan, 2, -kInfinity, kInfinity}), {0, 0, kNan, 2, 0, kInfinity});
   expect(run(PointwiseCode::kSqrt, {0, -1, kInfinity, kNan, 4, 1}), {0, kNan, kInfinity, kNan, 2, 1});
 }
@@ -244,7 +248,8 @@ TEST_CASE("shapes that cannot be broadcast are refused") {
   CHECK(ops::broadcast({3, 1}, {4}) == Shape{3, 4});
   CHECK(ops::broadcast({}, {4}) == Shape{4});
   CHECK_THROWS_WITH_AS(ops::broadcast({3}, {4}),
-                       "expected shapes that are equal, or 1, in every axis from the last on; found [3] and [4]", Error);
+                       "expected shapes that are equal, or 1, in every axis from the last on; found [3] and [4]",
+                       Error);
 }
 
 TEST_CASE("the largest over axes matches a reference, and equals share its gradient") {
@@ -253,15 +258,14 @@ TEST_CASE("the largest over axes matches a reference, and equals share its gradi
       const Case test{.name = fmt::format("max {} to {}", name_of(dtype), target.text()),
                       .op = std::make_shared<ops::MaxTo>(target),
                       .inputs = {batched(dtype, {6, 7, 19})},
-                      .reference =
-                          [&](const std::vector<Values>& inputs) {
-                            Values y = filled(target.with_rows(inputs[0].rows()), -1e9);
-                            for (std::int64_t i = 0; i < inputs[0].elements(); ++i) {
-                              double& largest = y[element_of(y.shape, inputs[0].shape, i)];
-                              largest = std::max(largest, inputs[0][i]);
-                            }
-                            return std::vector<Values>{y};
-                          }};
+                      .reference = [&](const std::vector<Values>& inputs) {
+                        Values y = filled(target.with_rows(inputs[0].rows()), -1e9);
+                        for (std::int64_t i = 0; i < inputs[0].elements(); ++i) {
+                          double& largest = y[element_of(y.shape, inputs[0].shape, i)];
+                          largest = std::max(largest, inputs[0][i]);
+                        }
+                        return std::vector<Values>{y};
+                      }};
       check_forward(test);
       if (dtype == DType::kFloat32) check_gradient(test, {true});
     }
@@ -271,8 +275,8 @@ TEST_CASE("the largest over axes matches a reference, and equals share its gradi
 TEST_CASE("functions run in fewer steps give what their steps give one by one") {
   // Shapes of functions whose products with constants, factors and terms may be joined.
   PointwiseFunction fixed(3);
-  const auto fixed_product = fixed.apply(PointwiseCode::kMultiply, fixed.apply(PointwiseCode::kExp, fixed.input(0)),
-                                         fixed.input(1));
+  const auto fixed_product =
+      fixed.apply(PointwiseCode::kMultiply, fixed.apply(PointwiseCode::kExp, fixed.input(0)), fixed.input(1));
   const auto fixed_sum = fixed.apply(PointwiseCode::kAdd, fixed_product, fixed.input(2));
   fixed.set_result(fixed.apply(PointwiseCode::kMultiply, fixed.constant(3), fixed_sum));
   std::vector<PointwiseFunction> functions{fixed};
@@ -303,7 +307,8 @@ TEST_CASE("functions run in fewer steps give what their steps give one by one") 
   const std::vector<Values> inputs = {{{1, 2}, {0.3, -1.1}}, {{1, 2}, {1.7, 0.4}}, {{1, 2}, {-0.6, 0.9}}};
   for (std::size_t number = 0; number < functions.size(); ++number) {
     const PointwiseFunction& f = functions[number];
-    const Values found = run_op(ops::Pointwise(f, DType::kFloat32), {{spec, inputs[0]}, {spec, inputs[1]}, {spec, inputs[2]}}, 1)[0];
+    const Values found =
+        run_op(ops::Pointwise(f, DType::kFloat32), {{spec, inputs[0]}, {spec, inputs[1]}, {spec, inputs[2]}}, 1)[0];
     for (std::int64_t element = 0; element < 2; ++element) {
       std::vector<double> steps;
       const auto value = [&](PointwiseFunction::Operand operand) {

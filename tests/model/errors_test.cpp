@@ -157,12 +157,13 @@ TEST_CASE("inputs must be as many as the layer takes, and an unused layer is lef
                  "a.yaml:5:7: model.layers[1].add: expected at least two `inputs`, found one"));
   CHECK(contains(errors_of("    - flatten: {inputs: [input, input]}\n"),
                  "a.yaml:4:7: model.layers[0].flatten: expected one input, found 2"));
-  const Built built = build_layers(
-      "[3]", "    - flatten\n    - dense: {units: 2}\n    - dense: {units: 2, inputs: [flatten]}\n");
+  const Built built =
+      build_layers("[3]", "    - flatten\n    - dense: {units: 2}\n    - dense: {units: 2, inputs: [flatten]}\n");
   CHECK(built.errors == "");
   REQUIRE(built.warnings.size() == 1);
-  CHECK(contains(built.warnings[0],
-                 "a.yaml:5:7: model.layers[1].dense: no layer and no output uses the output of 'dense', so it is left"));
+  CHECK(
+      contains(built.warnings[0],
+               "a.yaml:5:7: model.layers[1].dense: no layer and no output uses the output of 'dense', so it is left"));
   CHECK(variable_names(built.model) == std::vector<std::string>{"dense_1/kernel", "dense_1/bias"});
   CHECK(contains(errors_of("    - flatten: {inputs: [flatten]}\n"), "no earlier layer is named 'flatten'"));
 }

@@ -44,7 +44,8 @@ inline Built build_from(std::string_view text) {
   expand_blocks(document.root, errors);
   Built built{config::read<Description>(document, errors), {}, "", {}};
   const Description& description = built.description;
-  built.model = build_described(description.model, description.loss, description.metrics, description.precision, errors);
+  built.model =
+      build_described(description.model, description.loss, description.metrics, description.precision, errors);
   if (!errors.empty()) built.errors = errors.text();
   built.warnings = errors.warnings();
   return built;

@@ -82,7 +82,8 @@ TEST_CASE("a sequence that is reversed has its mask reversed with it") {
   const auto flips = [](const Built& built) {
     const Graph& graph = built.model.evaluation.graph;
     int count = 0;
-    for (ValueId mask = built.model.evaluation.outputs[0].mask; mask != node_of(graph, "padding_mask")->outputs[0]; ++count) {
+    for (ValueId mask = built.model.evaluation.outputs[0].mask; mask != node_of(graph, "padding_mask")->outputs[0];
+         ++count) {
       REQUIRE(graph.node(graph.value(mask).producer).op->name() == "flip");
       mask = graph.node(graph.value(mask).producer).inputs[0];
     }

@@ -81,7 +81,9 @@ class Evaluation {
   static double one(const std::string& name, const std::vector<double>& v) {
     static const std::map<std::string, std::function<double(const std::vector<double>&)>> functions = {
         {"abs", [](const auto& a) { return std::abs(a[0]); }},
-        {"sign", [](const auto& a) { return a[0] > 0 ? 1. : a[0] < 0 ? -1. : 0.; }},
+        {"sign", [](const auto& a) { return a[0] > 0   ? 1.
+                                            : a[0] < 0 ? -1.
+                                                       : 0.; }},
         {"exp", [](const auto& a) { return std::exp(a[0]); }},
         {"expm1", [](const auto& a) { return std::expm1(a[0]); }},
         {"log", [](const auto& a) { return std::log(a[0]); }},
@@ -132,8 +134,8 @@ class Evaluation {
   static Array reduced(const Expression& tree, const Array& x) {
     const bool is_softmax = tree.name == "softmax";
     std::vector<bool> is_reduced(x.shape.size(), !tree.axes && !is_softmax);
-    const std::vector<std::int64_t> axes = tree.axes.value_or(is_softmax ? std::vector<std::int64_t>{-1}
-                                                                         : std::vector<std::int64_t>{});
+    const std::vector<std::int64_t> axes =
+        tree.axes.value_or(is_softmax ? std::vector<std::int64_t>{-1} : std::vector<std::int64_t>{});
     for (const std::int64_t axis : axes) {
       is_reduced[static_cast<std::size_t>(axis < 0 ? axis + std::ssize(x.shape) : axis)] = true;
     }
@@ -182,7 +184,8 @@ class Evaluation {
     if (is_row) a.shape.insert(a.shape.begin(), 1);
     if (is_column) b.shape.push_back(1);
     const std::int64_t rows = a.shape[a.shape.size() - 2], inner = a.shape.back(), columns = b.shape.back();
-    const Shape outer = ops::broadcast(Shape({a.shape.begin(), a.shape.end() - 2}), Shape({b.shape.begin(), b.shape.end() - 2}));
+    const Shape outer =
+        ops::broadcast(Shape({a.shape.begin(), a.shape.end() - 2}), Shape({b.shape.begin(), b.shape.end() - 2}));
     Array result{outer.dims(), {}};
     for (std::int64_t o = 0; o < outer.elements(); ++o) {
       for (std::int64_t r = 0; r < rows; ++r) {
@@ -275,7 +278,7 @@ struct Named {
   std::vector<std::int64_t> shape;
   bool has_rows;
 };
-const std::vector<Named> kValues = {{"x0", {3, 4}, true}, {"x1", {4}, true},      {"x2", {}, true},
+const std::vector<Named> kValues = {{"x0", {3, 4}, true}, {"x1", {4}, true},    {"x2", {}, true},
                                     {"w", {4, 2}, false}, {"b", {3, 1}, false}, {"s", {}, false}};
 
 /// A formula in the graph, with its mean as a loss.
@@ -329,7 +332,8 @@ class InGraph {
       const std::int64_t size = size_of(kValues[i].shape), first = kValues[i].has_rows ? row * size : 0;
       Array array{kValues[i].shape, {}};
       for (std::int64_t k = first; k < first + size; ++k) {
-        array.data.push_back(static_cast<double>(all[static_cast<std::size_t>(k)]) + (i == moved && k == element ? by : 0));
+        array.data.push_back(static_cast<double>(all[static_cast<std::size_t>(k)]) +
+                             (i == moved && k == element ? by : 0));
       }
       values.emplace(kValues[i].name, std::move(array));
     }
@@ -418,11 +422,28 @@ class Draw {
   }
 
   Text of_one(Text x) {
-    const std::string form =
-        pick({"tanh({})", "sigmoid({})", "sin({})", "cos({})", "-{}", "square(tanh({}))", "softplus({})", "erf({})",
-              "relu({})", "abs({})", "sqrt(1.5 + tanh({}))", "log(1.5 + tanh({}))", "rsqrt(1.25 + sin({}))",
-              "exp(tanh({}))", "expm1(sin({}))", "log1p(square({}))", "(2 + sin({})) ** 1.5", "tanh({}) ** 3",
-              "clip({}, -0.5, 0.7)", "(1.5 + sigmoid({})) ** s", "1 / (1.5 + square({}))", "(not {} > 0) * s"});
+    const std::string form = pick({"tanh({})",
+                                   "sigmoid({})",
+                                   "sin({})",
+                                   "cos({})",
+                                   "-{}",
+                                   "square(tanh({}))",
+                                   "softplus({})",
+                                   "erf({})",
+                                   "relu({})",
+                                   "abs({})",
+                                   "sqrt(1.5 + tanh({}))",
+                                   "log(1.5 + tanh({}))",
+                                   "rsqrt(1.25 + sin({}))",
+                                   "exp(tanh({}))",
+                                   "expm1(sin({}))",
+                                   "log1p(square({}))",
+                                   "(2 + sin({})) ** 1.5",
+                                   "tanh({}) ** 3",
+                                   "clip({}, -0.5, 0.7)",
+                                   "(1.5 + sigmoid({})) ** s",
+                                   "1 / (1.5 + square({}))",
+                                   "(not {} > 0) * s"});
     return {"(" + fmt::format(fmt::runtime(form), x.text) + ")", x.shape};
   }
 
@@ -462,7 +483,9 @@ class Draw {
     std::vector<std::int64_t> dims = x.shape.dims();
     if (keeps) dims[static_cast<std::size_t>(axis)] = 1;
     if (!keeps) dims.erase(dims.begin() + axis);
-    return {fmt::format("{}({}, {}{}{})", name, x.text, name == "max" || name == "min" ? "axis=" : "", written, keeps ? ", keepdims=true" : ""), Shape(dims)};
+    return {fmt::format("{}({}, {}{}{})", name, x.text, name == "max" || name == "min" ? "axis=" : "", written,
+                        keeps ? ", keepdims=true" : ""),
+            Shape(dims)};
   }
 
   Text product(int depth) {
@@ -598,7 +621,8 @@ TEST_CASE("a mistake in a formula is shown where it is") {
       {"softmax(x0, keepdims=true)", "softmax has no keepdims"},
       {"softmax(x2)", "there is no axis -1 in a single number per example"},
       {"concatenate(x0, x0)", "concatenate needs an axis="},
-      {"concatenate(x0, x1, axis=0)", "expected values that differ in the axis 0 alone, found the shapes [3, 4] and [4]"},
+      {"concatenate(x0, x1, axis=0)",
+       "expected values that differ in the axis 0 alone, found the shapes [3, 4] and [4]"},
       {"x0 + w", "found [3, 4] and [4, 2]"},
       {"matmul(x0, x0)", "expected as many columns on the left as rows on the right, found 4 and 3"},
       {"matmul(x2, x0)", "expected a matrix or vector on both sides, found [] and [3, 4]"},

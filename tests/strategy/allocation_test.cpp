@@ -116,7 +116,7 @@ TEST_CASE("steps allocate nothing") {
     config::Document document = config::load_text(kText, "test", {}, errors);
     const auto described = config::read<Described>(document, errors);
     const Model model = build_described(described.model, described.loss, described.metrics, test.precision, errors,
-                                    test.gradients.aggregation_method);
+                                        test.gradients.aggregation_method);
     errors.throw_if_any();
     const data::Splits splits = data::load(described.data, 0, nullptr);
     const data::Feeder feeder(splits.train, {}, data::OneSpec{Shape{9, 9, 3}, Shape{}, DType::kInt32, 4});

@@ -74,8 +74,7 @@ TEST_CASE("a loss given as a formula is the same as one with a name") {
       {"{type: huber, delta: 0.3}",
        "mean(where(abs(y_pred - y_true) <= 0.3, 0.5 * (y_pred - y_true)**2, 0.3 * (abs(y_pred - y_true) - 0.15)))"},
       {"log_cosh", "mean(log((exp(y_pred - y_true) + exp(y_true - y_pred)) / 2))"},
-      {"cosine_similarity",
-       "-sum(y_true * y_pred) * rsqrt(sum(square(y_true))) * rsqrt(sum(square(y_pred)))"},
+      {"cosine_similarity", "-sum(y_true * y_pred) * rsqrt(sum(square(y_true))) * rsqrt(sum(square(y_pred)))"},
   };
   for (const auto& [name, formula] : losses) {
     CAPTURE(name);

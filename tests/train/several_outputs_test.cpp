@@ -87,16 +87,16 @@ TEST_CASE("the loss is the weighted sum of the outputs' losses, which are report
   const report::Scores scores = scores_of(sums, *training.checked.model);
   std::vector<std::string> names;
   for (const auto& [name, value] : scores.metrics) names.push_back(name);
-  CHECK(names == std::vector<std::string>{"rating_loss", "rating_mean_absolute_error", "clicked_loss",
-                                          "clicked_accuracy"});
+  CHECK(names ==
+        std::vector<std::string>{"rating_loss", "rating_mean_absolute_error", "clicked_loss", "clicked_accuracy"});
   CHECK(scores.metrics[2].second == doctest::Approx(sums.losses[1] / examples));
 }
 
 TEST_CASE("an output whose loss weighs nothing changes no weight that others use") {
   Training both(kTwoOutputs, {"loss.clicked.weight=0"});
-  Training one(kTwoOutputs, {"model.outputs=[rating]", "loss={rating: mean_squared_error}",
-                             "metrics={rating: [mean_absolute_error]}",
-                             "data.train.labels={rating: {label_shape: [1]}}"});
+  Training one(kTwoOutputs,
+               {"model.outputs=[rating]", "loss={rating: mean_squared_error}",
+                "metrics={rating: [mean_absolute_error]}", "data.train.labels={rating: {label_shape: [1]}}"});
   both.steps(5);
   one.steps(5);
   const auto of_both = both.variables(), of_one = one.variables();
@@ -125,8 +125,7 @@ std::string siamese(const std::string& layers) {
 
 TEST_CASE("the gradients of a layer that is called twice add up, and its regularizer counts once") {
   // Without a bias, W a + W b = W (a + b).
-  const std::string tower =
-      "{dense: {units: 3, use_bias: false, name: tower, kernel_regularizer: {l2: 0.1}, inputs: [";
+  const std::string tower = "{dense: {units: 3, use_bias: false, name: tower, kernel_regularizer: {l2: 0.1}, inputs: [";
   Training twice(siamese(tower + "a]}}, {reuse: {layer: tower, inputs: [b]}}, {add: {inputs: [tower, reuse]}}"));
   Training once(siamese("{add: {inputs: [a, b], name: sum}}, " + tower + "sum]}}"));
   const auto losses = twice.steps(6), expected = once.steps(6);
@@ -159,8 +158,10 @@ TEST_CASE("a batch normalization that is called twice moves its statistics twice
 TEST_CASE("dropout that is called twice draws anew") {
   const std::string end = "{add: {inputs: [difference, b]}}, {dense: {units: 3, kernel_initializer: ones}}";
   const std::string drop = "{dropout: {rate: 0.5, inputs: [a], name: drop}}, ";
-  Training twice(siamese(drop + "{reuse: {layer: drop, inputs: [a]}}, {subtract: {inputs: [drop, reuse], name: "
-                                "difference}}, " + end));
+  Training twice(siamese(drop +
+                         "{reuse: {layer: drop, inputs: [a]}}, {subtract: {inputs: [drop, reuse], name: "
+                         "difference}}, " +
+                         end));
   Training once(siamese(drop + "{subtract: {inputs: [drop, drop], name: difference}}, " + end));
   CHECK(twice.steps(1).front() != doctest::Approx(once.steps(1).front()));
 }

@@ -65,16 +65,18 @@ config::Section<Inline> Inline::section() {
            "The labels: one number or nested list per example; or those for each output of the model, as "
            "{OUTPUT: [...]}.",
            config::required)
-      .check("labels", [](const Inline& options) -> std::string {
-        if (options.all_inputs().empty()) return "";
-        const std::int64_t examples = options.all_inputs().front().second->shape[0];
-        for (const auto& [name, labels] : options.all_labels()) {
-          if (labels->shape[0] == examples || examples == 0 || labels->shape[0] == 0) continue;  // has its own error
-          return fmt::format("expected one label{} for each of the {} features, found {}",
-                             name.empty() ? "" : fmt::format(" of '{}'", name), examples, labels->shape[0]);
-        }
-        return "";
-      })
+      .check("labels",
+             [](const Inline& options) -> std::string {
+               if (options.all_inputs().empty()) return "";
+               const std::int64_t examples = options.all_inputs().front().second->shape[0];
+               for (const auto& [name, labels] : options.all_labels()) {
+                 if (labels->shape[0] == examples || examples == 0 || labels->shape[0] == 0)
+                   continue;  // has its own error
+                 return fmt::format("expected one label{} for each of the {} features, found {}",
+                                    name.empty() ? "" : fmt::format(" of '{}'", name), examples, labels->shape[0]);
+               }
+               return "";
+             })
       .check("inputs", [](const Inline& options) -> std::string {
         if (options.inputs.empty()) return "";
         const auto& [first, expected] = options.inputs.entries.front();

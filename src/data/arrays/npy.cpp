@@ -70,7 +70,8 @@ config::Section<Npy> Npy::section() {
            "In place of `features`: the file, glob or list of files for each input of the model, as {INPUT: FILE}.",
            config::excludes("features"))
       .key("labels", &Npy::labels,
-           "Path of the file with the labels, one row per example; or a glob or a list of files; or such a value for each "
+           "Path of the file with the labels, one row per example; or a glob or a list of files; or such a value for "
+           "each "
            "output of the model, as {OUTPUT: FILE}.",
            config::required);
 }

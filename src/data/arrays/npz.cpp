@@ -76,15 +76,13 @@ FieldsByName<std::string> fields_of(const Npz& source) {
 }  // namespace
 
 std::vector<Features> read_features(const Npz& source) {
-  return read_inputs(fields_of(source), [&](const std::string& name, const std::string&) {
-    return read_arrays(source, name, "");
-  });
+  return read_inputs(fields_of(source),
+                     [&](const std::string& name, const std::string&) { return read_arrays(source, name, ""); });
 }
 
 Examples read(const Npz& source) {
-  return read_fields(fields_of(source), [&](const std::string& name, const std::string& key) {
-    return read_arrays(source, name, key);
-  });
+  return read_fields(fields_of(source),
+                     [&](const std::string& name, const std::string& key) { return read_arrays(source, name, key); });
 }
 
 }  // namespace mirrortrain::data

@@ -62,9 +62,9 @@ class Inputs {
   Inputs(const Philox& philox, const Synthetic& source) : philox_(philox), options_(source.all_inputs()) {
     for (const SyntheticInput& input : options_) {
       const std::string of = input.name.empty() ? "" : fmt::format(" of '{}'", input.name);
-      arrays_.push_back({input.name,
-                         Array(input.below.value ? DType::kInt32 : DType::kFloat32,
-                               Shape(input.shape.value).with_rows(source.examples), "the synthetic features" + of)});
+      arrays_.push_back(
+          {input.name, Array(input.below.value ? DType::kInt32 : DType::kFloat32,
+                             Shape(input.shape.value).with_rows(source.examples), "the synthetic features" + of)});
       const auto elements = static_cast<std::size_t>(arrays_.back().array.row_elements());
       numbers_.emplace_back(elements);
       looked_at_ += options_.size() == 1 ? elements : std::min(elements, kMostOfEach);
@@ -159,11 +159,12 @@ config::Section<Synthetic> Synthetic::section() {
            "2}, OUTPUT: {label_shape: [1]}}.")
       .key("seed", &Synthetic::seed, "Random seed of the examples.")
       .relation(fmt::format(R"({{"anyOf": [{{"required": ["labels"]}}, {}]}})", kOneOfBoth))
-      .check("", [](const Synthetic& options) -> std::string {
-        if (options.labels.empty()) return one_of_both(options.only);
-        const bool has_only = options.only.classes.value || options.only.label_shape.value;
-        return has_only ? "expected `labels` or one of 'classes' and 'label_shape', found both; remove one" : "";
-      })
+      .check("",
+             [](const Synthetic& options) -> std::string {
+               if (options.labels.empty()) return one_of_both(options.only);
+               const bool has_only = options.only.classes.value || options.only.label_shape.value;
+               return has_only ? "expected `labels` or one of 'classes' and 'label_shape', found both; remove one" : "";
+             })
       .check("labels", [](const Synthetic& options) -> std::string {
         for (const auto& [name, labels] : options.labels.entries) {
           if (const std::string wrong = one_of_both(labels); !wrong.empty()) return fmt::format("{}: {}", name, wrong);

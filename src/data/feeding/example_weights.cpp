@@ -30,8 +30,8 @@ std::vector<float> weights_of(const Dataset& dataset, std::size_t output, const 
     if (weights[i] == 0) continue;
     const auto row = static_cast<std::int64_t>(i);
     if (labels.weights) {
-      weights[i] = static_cast<float>(
-          labels.weights->span<double>()[static_cast<std::size_t>(dataset.first_row() + row)]);
+      weights[i] =
+          static_cast<float>(labels.weights->span<double>()[static_cast<std::size_t>(dataset.first_row() + row)]);
     } else if (!classes.empty()) {
       const auto found = classes.find(class_of(dataset, output, row));
       if (found != classes.end()) weights[i] = found->second;

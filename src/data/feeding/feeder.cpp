@@ -17,7 +17,9 @@ void require(const std::string& origin, const std::string& mismatch) {
 }
 
 /// The elements of a row that a tensor of these rows has place for.
-std::int64_t taken_of(const TensorView& to, std::size_t rows) { return to.elements() / static_cast<std::int64_t>(rows); }
+std::int64_t taken_of(const TensorView& to, std::size_t rows) {
+  return to.elements() / static_cast<std::int64_t>(rows);
+}
 
 }  // namespace
 
@@ -26,8 +28,8 @@ Feeder::Feeder(const Dataset& dataset, const std::vector<PreprocessingStep>& pre
     : dataset_(dataset) {
   std::vector<std::vector<PreprocessingStep>> acting;
   for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
-    acting.push_back(acting_steps(steps_of_input(preprocessing, spec.inputs[i].name),
-                                  dataset_.features(i).row_shape(), options.trains));
+    acting.push_back(acting_steps(steps_of_input(preprocessing, spec.inputs[i].name), dataset_.features(i).row_shape(),
+                                  options.trains));
     add_input(i, acting.back(), spec.inputs[i], options);
   }
   const Wanted wanted = wanted_by(&spec, preprocessing);
@@ -61,11 +63,11 @@ void Feeder::add_input(std::size_t number, const std::vector<PreprocessingStep>&
                     read.origin));
   }
   const bool is_stored = dataset_.source(number) == nullptr && making.empty();
-  auto maker = is_stored ? nullptr
-                         : std::make_shared<const ExampleMaker>(dataset_, number, making, options.seed, options.watch);
+  auto maker =
+      is_stored ? nullptr : std::make_shared<const ExampleMaker>(dataset_, number, making, options.seed, options.watch);
   const Array& from = maker ? maker->features() : read;
-  inputs_.push_back({affine, maker, RowConverter(from, affine, DType::kFloat32),
-                     RowConverter(from, affine, DType::kBfloat16)});
+  inputs_.push_back(
+      {affine, maker, RowConverter(from, affine, DType::kFloat32), RowConverter(from, affine, DType::kBfloat16)});
 }
 
 void Feeder::add_output(std::size_t number, const std::vector<std::vector<PreprocessingStep>>& acting,
@@ -77,9 +79,10 @@ void Feeder::add_output(std::size_t number, const std::vector<std::vector<Prepro
     auto with_input =
         std::make_shared<const LabelPictures>(dataset_, input, acting[input], number, wanted, options.seed);
     if (pictures && !pictures->empty() && !with_input->empty()) {
-      throw Error(fmt::format("{}: the labels are pictures, and the pictures of several inputs are moved, so that it is "
-                              "unknown with which one they go; move those of one input alone",
-                              read.origin));
+      throw Error(
+          fmt::format("{}: the labels are pictures, and the pictures of several inputs are moved, so that it is "
+                      "unknown with which one they go; move those of one input alone",
+                      read.origin));
     }
     if (!pictures || !with_input->empty()) pictures = std::move(with_input);
   }

@@ -7,9 +7,9 @@
 
 #include "base/tensor_view.h"
 #include "data/dataset.h"
+#include "data/example_spec.h"
 #include "data/feeding/example_weights.h"
 #include "data/loading/label_pictures.h"
-#include "data/example_spec.h"
 #include "data/loading/model_fit.h"
 #include "data/preprocessing/preprocessing.h"
 #include "data/reading/example_maker.h"
@@ -23,9 +23,9 @@ namespace mirrortrain::data {
 /// How a feeder computes features that are not stored in memory as fed.
 struct FeederOptions {
   RowsAhead::Options ahead{};
-  bool trains = false;                            ///< whether random transforms are applied, in epochs from 1 on
-  std::uint64_t seed = 0;                         ///< of the random transforms
-  std::vector<ClassWeights> classes{};            ///< by output; for labels without weights of which the spec needs some
+  bool trains = false;                  ///< whether random transforms are applied, in epochs from 1 on
+  std::uint64_t seed = 0;               ///< of the random transforms
+  std::vector<ClassWeights> classes{};  ///< by output; for labels without weights of which the spec needs some
   std::vector<std::int64_t> bucket_boundaries{};  ///< of sequences; none: all are fed in full length
   StallWatch* watch = nullptr;                    ///< notified of reads from disk, if not null; must outlive the feeder
 };

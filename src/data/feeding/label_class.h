@@ -8,8 +8,8 @@
 
 namespace mirrortrain::data {
 
-/// The class of an example, `row` of the data set, by its labels for an output: of several numbers the argmax, of a single one the
-/// nearest integer, as in Keras.
+/// The class of an example, `row` of the data set, by its labels for an output: of several numbers the argmax, of a
+/// single one the nearest integer, as in Keras.
 std::int64_t class_of(const Dataset& dataset, std::size_t output, std::int64_t row);
 
 /// The same for each of the `steps` time steps of an example as fed outside of training: labels that are pictures have

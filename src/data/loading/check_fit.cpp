@@ -111,8 +111,8 @@ class FitCheck {
   }
 
   /// Checks the names that a source gives against the model's. `key`: of the source that gives names.
-  bool check_names(const std::vector<std::string>& given, const std::vector<std::string>& wanted,
-                   std::string_view what, const std::string& key, const config::Place& place, const std::string& path) {
+  bool check_names(const std::vector<std::string>& given, const std::vector<std::string>& wanted, std::string_view what,
+                   const std::string& key, const config::Place& place, const std::string& path) {
     const bool has_names = given.size() != 1 || !given.front().empty();
     if (!has_names && wanted.size() == 1) return true;
     const std::string below = path + "." + key;
@@ -141,10 +141,8 @@ class FitCheck {
   void check_format(const Format& source, const config::Place& place, const std::string& path) {
     if constexpr (!std::is_same_v<Format, ValidationFraction>) {
       const FieldNames names = names_of_source(source);
-      const bool inputs_fit =
-          check_names(names.inputs, names_of(spec_.inputs), "input", "inputs", place, path);
-      const bool outputs_fit =
-          check_names(names.outputs, names_of(spec_.labels), "output", "labels", place, path);
+      const bool inputs_fit = check_names(names.inputs, names_of(spec_.inputs), "input", "inputs", place, path);
+      const bool outputs_fit = check_names(names.outputs, names_of(spec_.labels), "output", "labels", place, path);
       if (inputs_fit && outputs_fit) check(source);
     }
   }
@@ -160,8 +158,9 @@ class FitCheck {
     if (input.rank() >= 2 && input.rank() <= 3 && input[0] == size.height && input[1] == size.width) return;
     if (same_but_ones(Shape{size.height, size.width}, input)) return;
     has_wrong_size_.insert(number);
-    add(located(*sized), fmt::format("gives pictures the size {} x {} (height x width), but {} is {}; make them the same",
-                                     size.height, size.width, spec.path, input.text()));
+    add(located(*sized),
+        fmt::format("gives pictures the size {} x {} (height x width), but {} is {}; make them the same", size.height,
+                    size.width, spec.path, input.text()));
   }
 
   /// Checks the numbers that an embedding looks up.
@@ -274,8 +273,8 @@ class FitCheck {
     return found != fields.end() ? *found : fields.front();
   }
 
-  /// The mismatch of an input's examples with a known shape, or "". Adds errors of transforms that are not applicable to
-  /// them.
+  /// The mismatch of an input's examples with a known shape, or "". Adds errors of transforms that are not applicable
+  /// to them.
   std::string example_mismatch(std::size_t input, const Shape& example) {
     const std::vector<PreprocessingStep>& steps = of_input_[input];
     for (const PreprocessingStep& step : steps) {

@@ -13,13 +13,12 @@
 
 namespace mirrortrain::data {
 
-/// The transforms of `steps`, for an input's features of shape `features`, that also apply to an output's labels of shape
-/// `labels`: those that
-/// move pixels (flips, crops, translations, rotations, resizing), if labels are pictures, [height, width] or [height,
-/// width, channels], such as masks and the labels of an autoencoder. Labels of another size than the features but of
-/// the same aspect ratio are transformed at their own size; resizing leaves labels unchanged if they already fit the
-/// model's output. None for labels that are not pictures. Throws KeyError for a transform that is not applicable to labels
-/// that are pictures.
+/// The transforms of `steps`, for an input's features of shape `features`, that also apply to an output's labels of
+/// shape `labels`: those that move pixels (flips, crops, translations, rotations, resizing), if labels are pictures,
+/// [height, width] or [height, width, channels], such as masks and the labels of an autoencoder. Labels of another size
+/// than the features but of the same aspect ratio are transformed at their own size; resizing leaves labels unchanged
+/// if they already fit the model's output. None for labels that are not pictures. Throws KeyError for a transform that
+/// is not applicable to labels that are pictures.
 std::vector<PreprocessingStep> label_steps(const std::vector<PreprocessingStep>& steps, const Shape& features,
                                            const Shape& labels, std::size_t output, const Wanted& wanted);
 

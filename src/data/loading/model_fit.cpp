@@ -55,10 +55,10 @@ std::string features_mismatch(const Shape& example, const InputSpec& spec) {
         example.text(), spec.shape.text());
   }
   if (example.rank() == 0 && spec.shape.elements() > 1) {
-    return found + (spec.shape.rank() >= 2
-                        ? "these look like labels: are features and labels swapped?"
-                        : fmt::format("are features and labels swapped? if each example is one number, write {}: [1]",
-                                      key));
+    return found +
+           (spec.shape.rank() >= 2
+                ? "these look like labels: are features and labels swapped?"
+                : fmt::format("are features and labels swapped? if each example is one number, write {}: [1]", key));
   }
   if (example == channels_first(spec.shape)) {
     return found + "the data have their channels first: store them as [examples, height, width, channels]";
@@ -67,19 +67,16 @@ std::string features_mismatch(const Shape& example, const InputSpec& spec) {
     return found + fmt::format("channels go last: write {}: {}", key, example.text());
   }
   if (example.rank() == 2 && spec.shape.rank() == 3) {
-    return found +
-           fmt::format("these are pictures of one channel: write {}: [{}, {}, 1]", key, example[0], example[1]);
+    return found + fmt::format("these are pictures of one channel: write {}: [{}, {}, 1]", key, example[0], example[1]);
   }
-  return found + fmt::format(
-                     "write {}: {}, and let a flatten or reshape layer follow where another shape is wanted", key,
-                     example.text());
+  return found + fmt::format("write {}: {}, and let a flatten or reshape layer follow where another shape is wanted",
+                             key, example.text());
 }
 
 std::string channels_mismatch(std::size_t channels, const InputSpec& spec) {
   const std::int64_t wanted = spec.shape.rank() == 0 ? 1 : spec.shape.back();
   if (channels == 1 || static_cast<std::int64_t>(channels) == wanted) return "";
-  return fmt::format("{} channels, but the last axis of {} {} has {}", channels, spec.path, spec.shape.text(),
-                     wanted);
+  return fmt::format("{} channels, but the last axis of {} {} has {}", channels, spec.path, spec.shape.text(), wanted);
 }
 
 std::string labels_mismatch(const Shape& label, std::size_t output, const Wanted& wanted) {

@@ -118,8 +118,7 @@ Source new_source(const std::string& path, const DataOptions& options) {
   return with_file(options.test.value ? *options.test.value : options.train.value, file, options);
 }
 
-Dataset read_new(const Source& source, const Adapted& adapted, const Wanted& wanted, OnBadExample on_bad,
-                 int threads) {
+Dataset read_new(const Source& source, const Adapted& adapted, const Wanted& wanted, OnBadExample on_bad, int threads) {
   BadExamples bad(on_bad, threads);
   Examples examples = std::visit(
       [&](const auto& held) -> Examples {

@@ -32,10 +32,11 @@ config::Section<Resizing> Resizing::section() {
       .key("fill_value", &Resizing::fill_value, "What `pad_to_aspect_ratio` fills with.")
       .key("antialias", &Resizing::antialias,
            "Whether a pixel of a smaller picture is made of all that it covers. `nearest` has no use for it.")
-      .check("pad_to_aspect_ratio", [](const Resizing& step) -> std::string {
-        if (!step.crop_to_aspect_ratio || !step.pad_to_aspect_ratio) return "";
-        return "a picture is cropped or padded to the ratio, not both; leave one out";
-      })
+      .check("pad_to_aspect_ratio",
+             [](const Resizing& step) -> std::string {
+               if (!step.crop_to_aspect_ratio || !step.pad_to_aspect_ratio) return "";
+               return "a picture is cropped or padded to the ratio, not both; leave one out";
+             })
       .include<OfInput>();
 }
 
@@ -101,9 +102,10 @@ config::Section<RandomContrast> RandomContrast::section() {
            config::between(0, 1))
       .key("value_range", &RandomContrast::value_range,
            "The least and the largest value of the pixels that this step gets; what goes beyond is cut.")
-      .check("value_range", [](const RandomContrast& step) -> std::string {
-        return step.value_range[0] < step.value_range[1] ? "" : "expected the least value first";
-      })
+      .check("value_range",
+             [](const RandomContrast& step) -> std::string {
+               return step.value_range[0] < step.value_range[1] ? "" : "expected the least value first";
+             })
       .include<OfInput>();
 }
 

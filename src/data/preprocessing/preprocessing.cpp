@@ -62,7 +62,8 @@ void apply(Affine&, const Step&) {}
 
 config::Section<OfInput> OfInput::section() {
   return config::Section<OfInput>("What every step for features has.")
-      .key("input", &OfInput::input, "Name of the model's input whose features it changes; needed where it has several.");
+      .key("input", &OfInput::input,
+           "Name of the model's input whose features it changes; needed where it has several.");
 }
 
 config::Section<Rescaling> Rescaling::section() {
@@ -94,20 +95,20 @@ config::Section<Normalization> Normalization::section() {
                }
                return step.adapt || (has_mean && has_variance) ? "" : "without it, give mean and variance";
              })
-      .check("variance", [](const Normalization& step) -> std::string {
-        if (!step.mean.value || !step.variance.value) return "";
-        const std::size_t means = listed(step.mean.value).size(), variances = listed(step.variance.value).size();
-        if (same_channels(means, variances)) return "";
-        return fmt::format("expected one number, or {} as in mean, found {}", means, variances);
-      })
+      .check("variance",
+             [](const Normalization& step) -> std::string {
+               if (!step.mean.value || !step.variance.value) return "";
+               const std::size_t means = listed(step.mean.value).size(), variances = listed(step.variance.value).size();
+               if (same_channels(means, variances)) return "";
+               return fmt::format("expected one number, or {} as in mean, found {}", means, variances);
+             })
       .include<OfInput>();
 }
 
 config::Section<OneHot> OneHot::section() {
   return config::Section<OneHot>("Converts class labels to one-hot vectors.")
       .key("depth", &OneHot::depth, "Number of classes.", config::required, config::between(1, 1 << 24))
-      .key("output", &OneHot::output,
-           "Name of the model's output whose labels they are; needed where it has several.");
+      .key("output", &OneHot::output, "Name of the model's output whose labels they are; needed where it has several.");
 }
 
 bool is_of_pictures(const PreprocessingStep& step) {

@@ -22,8 +22,8 @@ std::vector<float>& scratch(std::size_t which, std::int64_t elements) {
 
 }  // namespace
 
-ExampleMaker::ExampleMaker(const Dataset& dataset, std::size_t input, const std::vector<PreprocessingStep>& steps, std::uint64_t seed,
-                           StallWatch* watch)
+ExampleMaker::ExampleMaker(const Dataset& dataset, std::size_t input, const std::vector<PreprocessingStep>& steps,
+                           std::uint64_t seed, StallWatch* watch)
     : dataset_(dataset),
       input_(input),
       scale_(dataset_.features(input), before_pictures(steps), DType::kFloat32),

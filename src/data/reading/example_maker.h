@@ -13,14 +13,14 @@
 
 namespace mirrortrain::data {
 
-/// Computes examples' features for an input: from memory or their files, by preprocessing transforms. Each is a pure function of
-/// data set, seed, epoch and row, independent of thread and time.
+/// Computes examples' features for an input: from memory or their files, by preprocessing transforms. Each is a pure
+/// function of data set, seed, epoch and row, independent of thread and time.
 class ExampleMaker {
  public:
   /// `watch`, unless null, is notified of reads from files, and must outlive the maker. Throws Error if examples are
   /// not pictures and a transform needs pictures.
-  ExampleMaker(const Dataset& dataset, std::size_t input, const std::vector<PreprocessingStep>& steps, std::uint64_t seed,
-               StallWatch* watch = nullptr);
+  ExampleMaker(const Dataset& dataset, std::size_t input, const std::vector<PreprocessingStep>& steps,
+               std::uint64_t seed, StallWatch* watch = nullptr);
 
   /// The type and shape of the computed features, float32 [rows, ...], without memory.
   const Array& features() const { return features_; }

@@ -17,7 +17,8 @@ struct Sequences {
   static config::Section<Sequences> section();
 };
 
-/// Buckets of the sequences of a data set's one input by length: up to the last number that is not 0, which is the padding at the end.
+/// Buckets of the sequences of a data set's one input by length: up to the last number that is not 0, which is the
+/// padding at the end.
 class LengthBuckets {
  public:
   /// A single bucket.

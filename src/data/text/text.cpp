@@ -62,7 +62,8 @@ class Windows {
 
 config::Section<Text> Text::section() {
   return config::Section<Text>(
-             "Files of text cut into windows, for models that predict the next token: the features are a window's tokens "
+             "Files of text cut into windows, for models that predict the next token: the features are a window's "
+             "tokens "
              "as numbers, the labels the same shifted by one token.")
       .key("files", &Text::files, "Path of the file; or a glob or a list of files.", config::required)
       .key("window", &Text::window, "Number of tokens of an example.", config::required, config::between(1, 1 << 20))

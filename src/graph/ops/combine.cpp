@@ -10,13 +10,6 @@
 namespace mirrortrain::ops {
 namespace {
 
-/// `gradient`, of the broadcast shape, summed to the spec of `value`.
-ValueId summed_like(Graph& graph, ValueId gradient, ValueId value) {
-  const ValueSpec& spec = graph.spec(value);
-  if (graph.spec(gradient) == spec) return gradient;
-  return graph.apply_one(SumTo(spec.shape, spec.batched), {gradient});
-}
-
 void expect_operands(std::string_view op, const ValueSpec& a, const ValueSpec& b) {
   expect(a.batched && is_float(a.dtype), op, "a batched float32 or bfloat16 tensor", a);
   const DType dtype = b.batched ? a.dtype : DType::kFloat32;
@@ -75,7 +68,7 @@ std::vector<ValueId> Combine::gradient(Graph& graph, const Node& node, std::span
     if (kind == CombineKind::kMaximum || kind == CombineKind::kMinimum) {
       term = graph.apply_one(ChoiceGradient(kind, i == 0), {dy, node.inputs[0], node.inputs[1]});
     }
-    gradients[i] = summed_like(graph, term, node.inputs[i]);
+    gradients[i] = summed_to(graph, term, node.inputs[i]);
   }
   return gradients;
 }

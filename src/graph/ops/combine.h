@@ -40,9 +40,9 @@ struct SumTo : Op {
   std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
 };
 
-/// The largest element over the axes where `target` has one and x more. Its gradient is shared by all that are as large,
-/// or, where it is not `differentiated`, none flows.
-/// Input: x batched. Output: `target`, of as many axes, batched in x's dtype.
+/// The largest element over the axes where `target` has one and x more. Its gradient is shared by all that are as
+/// large, or, where it is not `differentiated`, none flows. Input: x batched. Output: `target`, of as many axes,
+/// batched in x's dtype.
 struct MaxTo : Op {
   Shape target;
   bool differentiated;

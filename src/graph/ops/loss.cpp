@@ -32,7 +32,8 @@ std::vector<ValueSpec> Loss::infer(std::span<const ValueSpec> inputs) const {
 
 std::vector<ValueId> Loss::gradient(Graph&, const Node& node, std::span<const ValueId>,
                                     const std::vector<bool>& wanted) const {
-  if (wanted[1] && kind != LossKind::kOutput) throw Error("loss: targets have no gradient; they cannot depend on trained variables");
+  if (wanted[1] && kind != LossKind::kOutput)
+    throw Error("loss: targets have no gradient; they cannot depend on trained variables");
   std::vector<ValueId> gradients(node.inputs.size(), kNoValue);
   if (wanted[0]) gradients[0] = node.outputs[1];
   return gradients;

@@ -5,10 +5,10 @@
 
 namespace mirrortrain::ops {
 
-/// A function of the elements of several tensors in one pass. Their shapes per row are broadcast as in NumPy: aligned at
-/// the last axis, an axis of 1 or none is repeated.
-/// Inputs: float32 or bfloat16 with rows, all of as many axes, and at least one; float32 without rows, of as many axes
-/// or fewer. Output: batched, of the broadcast shape, in `dtype`. `pointwise` adds axes where they lack.
+/// A function of the elements of several tensors in one pass. Their shapes per row are broadcast as in NumPy: aligned
+/// at the last axis, an axis of 1 or none is repeated. Inputs: float32 or bfloat16 with rows, all of as many axes, and
+/// at least one; float32 without rows, of as many axes or fewer. Output: batched, of the broadcast shape, in `dtype`.
+/// `pointwise` adds axes where they lack.
 struct Pointwise : Op {
   /// Kernels take no more.
   static constexpr std::size_t kMostInputs = 8, kMostSteps = 144, kMostConstants = 48;

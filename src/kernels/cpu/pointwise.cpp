@@ -121,9 +121,8 @@ class Run {
     const float* const a = step.operands > 1 ? spread(of, 0) : of.at;
     const float* const b = step.operands > 1 ? spread(times, 1) : nullptr;
     const float* const c = step.operands > 2 ? spread(plus, 2) : nullptr;
-    scalar::with_code_of_one(step.code, [&](auto function) {
-      each(function, step.before, step.factor, a, b, c, count, to);
-    });
+    scalar::with_code_of_one(step.code,
+                             [&](auto function) { each(function, step.before, step.factor, a, b, c, count, to); });
   }
 
   /// With the function in the loops, so that they become vector code.
@@ -183,9 +182,11 @@ std::unique_ptr<Kernel> make_pointwise(const ops::Pointwise& op, const KernelSpe
   const auto program = std::make_shared<const PointwiseProgram>(scalar::program_of(op.function));
   const Shape& shape = specs.outputs[0].shape;
   std::vector<Input> inputs;
-  for (const TensorView& input : specs.inputs) inputs.push_back({scalar::walk_of_input(input.shape, shape), input.dtype});
+  for (const TensorView& input : specs.inputs)
+    inputs.push_back({scalar::walk_of_input(input.shape, shape), input.dtype});
   // A thread is worth starting for fewer elements than of a copy.
-  const std::int64_t grain = std::max<std::int64_t>(kTogether, kThreadGrain / (1 + program->steps) / kTogether * kTogether);
+  const std::int64_t grain =
+      std::max<std::int64_t>(kTogether, kThreadGrain / (1 + program->steps) / kTogether * kTogether);
   return for_float_type(op, op.dtype, [&]<class T>(T) {
     const std::int64_t scratch = Run<T>::scratch_floats(*program);
     const auto body = [=, count = shape.elements(), threads = specs.threads](const KernelArgs& args) {

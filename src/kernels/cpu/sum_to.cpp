@@ -71,19 +71,20 @@ std::unique_ptr<Kernel> make_max_to(const ops::MaxTo& op, const KernelSpecs& spe
     return loop_kernel([walk, terms, threads = specs.threads](const KernelArgs& args) {
       const T* x = input<T>(args, 0);
       T* y = output<T>(args, 0);
-      parallel_for(threads, walk.kept.count, rows_per_thread(walk.reduced.count), [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) {
-          const T* first = x + walk.kept.place(i).at[0];
-          auto largest = static_cast<float>(*first);
-          for (const std::int64_t start : terms->starts) {
-            const T* from = first + start;
-            for (std::int64_t term = 0; term < terms->stretch; ++term, from += terms->step) {
-              largest = scalar::Maximum()(largest, static_cast<float>(*from));
-            }
-          }
-          y[i] = T(largest);
-        }
-      });
+      parallel_for(threads, walk.kept.count, rows_per_thread(walk.reduced.count),
+                   [&](std::int64_t begin, std::int64_t end) {
+                     for (std::int64_t i = begin; i < end; ++i) {
+                       const T* first = x + walk.kept.place(i).at[0];
+                       auto largest = static_cast<float>(*first);
+                       for (const std::int64_t start : terms->starts) {
+                         const T* from = first + start;
+                         for (std::int64_t term = 0; term < terms->stretch; ++term, from += terms->step) {
+                           largest = scalar::Maximum()(largest, static_cast<float>(*from));
+                         }
+                       }
+                       y[i] = T(largest);
+                     }
+                   });
     });
   });
 }

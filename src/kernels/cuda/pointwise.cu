@@ -1,9 +1,8 @@
-#include "kernels/scalar/pointwise.h"
-
 #include "kernels/cuda/custom_kernels.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/stream_kernel.h"
 #include "kernels/cuda/walk.h"
+#include "kernels/scalar/pointwise.h"
 
 namespace mirrortrain::cuda {
 namespace {
@@ -24,7 +23,8 @@ struct Element {
 
   __device__ float value(const PointwiseProgram& program, int operand) const {
     if (operand >= PointwiseProgram::kFirstInput) return input[operand - PointwiseProgram::kFirstInput];
-    if (operand >= PointwiseProgram::kFirstConstant) return program.constant[operand - PointwiseProgram::kFirstConstant];
+    if (operand >= PointwiseProgram::kFirstConstant)
+      return program.constant[operand - PointwiseProgram::kFirstConstant];
     return slot[operand];
   }
 

@@ -76,7 +76,8 @@ struct ClassTerms {
   }
 
   MIRRORTRAIN_HOST_DEVICE ClassSums<kSums> operator()(const float* y, const CountedTargets& targets,
-                                                      std::int64_t position, std::int64_t element, const Largest& largest) const {
+                                                      std::int64_t position, std::int64_t element,
+                                                      const Largest& largest) const {
     const float* const of_position = y + position * targets.count;
     const bool is = is_predicted(of_position, element, largest.output);
     const bool by_largest = predicted == ops::Predicted::kFirst && targets.numbers != nullptr;
@@ -99,7 +100,8 @@ struct SquareTerms {
   MIRRORTRAIN_HOST_DEVICE Largest find(const float*, const CountedTargets&, std::int64_t) const { return {}; }
 
   MIRRORTRAIN_HOST_DEVICE ClassSums<kSums> operator()(const float* y, const CountedTargets& targets,
-                                                      std::int64_t position, std::int64_t element, const Largest&) const {
+                                                      std::int64_t position, std::int64_t element,
+                                                      const Largest&) const {
     const double target = targets(position, element), distance = target - y[position * targets.count + element];
     return {{target, target * target, distance * distance, 1.0}};
   }

@@ -67,7 +67,8 @@ struct Turned {
 
   MIRRORTRAIN_HOST_DEVICE explicit Turned(float a) {
     constexpr double kRounder = 6755399441055744.0;  // 1.5 * 2^52: leaves the nearest integer in the low bits
-    const double x = static_cast<double>(a), shifted = x * 0.63661977236758134 + kRounder, quarters = shifted - kRounder;
+    const double x = static_cast<double>(a), shifted = x * 0.63661977236758134 + kRounder,
+                 quarters = shifted - kRounder;
     const double rest = (x - quarters * 1.5707963267948966) - quarters * 6.1232339957367660e-17;
     const auto r = static_cast<float>(rest), z = r * r;
     const float s = ((-1.95152959e-4f * z + 8.33216087e-3f) * z - 1.66666546e-1f) * z * r + r;
@@ -216,13 +217,15 @@ MIRRORTRAIN_DEVICE void with_code_of_two(ops::PointwiseCode code, const Function
   }
 }
 
-/// A PointwiseFunction as a kernel runs it, in fewer steps: products and sums are done with what they multiply and add to. Results lie in a few slots, each free again after its last reader. A kernel's parameter.
+/// A PointwiseFunction as a kernel runs it, in fewer steps: products and sums are done with what they multiply and add
+/// to. Results lie in a few slots, each free again after its last reader. A kernel's parameter.
 struct PointwiseProgram {
   static constexpr int kMostSlots = 64;
   /// Which operand a number means: a slot, then constants, then inputs.
   static constexpr int kFirstConstant = kMostSlots;
   static constexpr int kFirstInput = kFirstConstant + static_cast<int>(ops::Pointwise::kMostConstants);
-  /// factor * code(a, b, c). A code of one operand: factor * code(before * a), or that times b, or that times b, plus c.
+  /// factor * code(a, b, c). A code of one operand: factor * code(before * a), or that times b, or that times b, plus
+  /// c.
   struct Step {
     ops::PointwiseCode code;
     std::uint8_t operands;  ///< 1 to 3

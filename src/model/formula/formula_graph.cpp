@@ -54,9 +54,7 @@ class Lowering {
     return graph_.spec(value).shape == shape ? value : apply(ops::Reshape(std::move(shape)), {value});
   }
 
-  Term pointwise(PointwiseCode code, std::vector<Term> operands) {
-    return Term::of(nodes_, code, std::move(operands));
-  }
+  Term pointwise(PointwiseCode code, std::vector<Term> operands) { return Term::of(nodes_, code, std::move(operands)); }
 
   Term term(const Expression& tree) {
     switch (tree.kind) {
@@ -119,10 +117,11 @@ class Lowering {
   std::size_t axis_of(const Shape& shape, std::int64_t number) const {
     const auto rank = static_cast<std::int64_t>(shape.rank());
     if (number < -rank || number >= rank) {
-      throw Error(rank == 0 ? fmt::format("there is no axis {} in a single number per example", number)
-                            : fmt::format("there is no axis {} in the shape {} of an example; axes count from 0 without "
-                                          "the batch",
-                                          number, shape.text()));
+      throw Error(rank == 0
+                      ? fmt::format("there is no axis {} in a single number per example", number)
+                      : fmt::format("there is no axis {} in the shape {} of an example; axes count from 0 without "
+                                    "the batch",
+                                    number, shape.text()));
     }
     return static_cast<std::size_t>(number < 0 ? number + rank : number);
   }
@@ -146,7 +145,8 @@ class Lowering {
     if (tree.keeps_axes) return value;
     std::vector<std::int64_t> rest;
     for (std::size_t axis = 0; axis < before.rank() && tree.axes; ++axis) {
-      const bool is_named = std::ranges::any_of(*tree.axes, [&](std::int64_t one) { return axis_of(before, one) == axis; });
+      const bool is_named =
+          std::ranges::any_of(*tree.axes, [&](std::int64_t one) { return axis_of(before, one) == axis; });
       if (!is_named) rest.push_back(before[axis]);
     }
     return reshaped(value, Shape(std::move(rest)));
@@ -205,9 +205,10 @@ class Lowering {
     }
     const std::int64_t inner = left.back(), rows = right.rank() == 1 ? right[0] : right[right.rank() - 2];
     if (inner != rows) {
-      throw Error(fmt::format("expected as many columns on the left as rows on the right, found {} and {}: the shapes {} "
-                              "and {}",
-                              inner, rows, left.text(), right.text()));
+      throw Error(
+          fmt::format("expected as many columns on the left as rows on the right, found {} and {}: the shapes {} "
+                      "and {}",
+                      inner, rows, left.text(), right.text()));
     }
     const ValueId kernel = b.value();
     if (kernel != kNoValue && !graph_.spec(kernel).batched && right.rank() == 2) {

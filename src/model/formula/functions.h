@@ -11,9 +11,9 @@ namespace mirrortrain::formula {
 
 /// What a function of the language does with its arguments.
 enum class FunctionKind : std::uint8_t {
-  kPointwise,    ///< of single elements
-  kReduction,    ///< over axes: axis=, keepdims=
-  kAlongAxis,    ///< softmax
+  kPointwise,  ///< of single elements
+  kReduction,  ///< over axes: axis=, keepdims=
+  kAlongAxis,  ///< softmax
   kMatmul,
   kConcatenate,
 };

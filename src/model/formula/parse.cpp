@@ -29,8 +29,8 @@ struct Constant {
   std::string_view name;
   double value;
 };
-constexpr auto kConstants = std::to_array<Constant>(
-    {{"pi", 3.14159265358979323846}, {"True", 1}, {"true", 1}, {"False", 0}, {"false", 0}});
+constexpr auto kConstants =
+    std::to_array<Constant>({{"pi", 3.14159265358979323846}, {"True", 1}, {"true", 1}, {"False", 0}, {"false", 0}});
 constexpr auto kKeywords =
     std::to_array<std::string_view>({"and", "or", "not", "if", "else", "lambda", "for", "in", "is", "None"});
 

@@ -11,8 +11,8 @@ namespace {
 using ops::PointwiseFunction;
 using Operand = ops::PointwiseOperand;
 
-/// Two inputs fewer than a node may have, as its gradient reads its output and that one's gradient, too; and steps whose
-/// derivatives are not too many.
+/// Two inputs fewer than a node may have, as its gradient reads its output and that one's gradient, too; and steps
+/// whose derivatives are not too many.
 constexpr std::size_t kMostInputs = ops::Pointwise::kMostInputs - 2, kMostSteps = 10;
 
 PointwiseFunction number(double value) {
@@ -34,7 +34,8 @@ ValueId Nodes::rows() {
   return rows_;
 }
 
-Term::Term(const Graph& graph, ValueId value) : shape_(graph.spec(value).shape), inputs_{value}, function_(identity()) {}
+Term::Term(const Graph& graph, ValueId value)
+    : shape_(graph.spec(value).shape), inputs_{value}, function_(identity()) {}
 
 Term::Term(double value) : function_(number(value)) {}
 
@@ -75,7 +76,8 @@ Term Term::of(Nodes& nodes, ops::PointwiseCode code, std::vector<Term> operands)
     for (const Term& operand : operands) {
       std::vector<Operand> arguments;
       for (const ValueId input : operand.inputs_) {
-        arguments.push_back(function.input(static_cast<std::size_t>(std::ranges::find(inputs, input) - inputs.begin())));
+        arguments.push_back(
+            function.input(static_cast<std::size_t>(std::ranges::find(inputs, input) - inputs.begin())));
       }
       results.push_back(function.call(operand.function_, arguments));
     }

@@ -71,10 +71,9 @@ ValueId Dot::build(LayerBuilder& builder, std::span<const ValueId> sources) cons
     b.value = of_length_one(builder, b.value);
   }
   constexpr bool kTransposed = true;
-  const ValueId products =
-      builder.apply(ops::MatMul(!kTransposed, kTransposed),
-                    {builder.apply(ops::Reshape(Shape{a.rows(), a.length}), {a.value}),
-                     builder.apply(ops::Reshape(Shape{b.rows(), b.length}), {b.value})});
+  const ValueId products = builder.apply(ops::MatMul(!kTransposed, kTransposed),
+                                         {builder.apply(ops::Reshape(Shape{a.rows(), a.length}), {a.value}),
+                                          builder.apply(ops::Reshape(Shape{b.rows(), b.length}), {b.value})});
   std::vector<std::int64_t> shape = a.others;
   shape.insert(shape.end(), b.others.begin(), b.others.end());
   if (shape.empty()) shape.push_back(1);

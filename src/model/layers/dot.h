@@ -9,8 +9,8 @@
 
 namespace mirrortrain::layers {
 
-/// The dot product of two inputs along one axis of each, as Keras's: the output has the first input's other axes, followed
-/// by the second's; [1] where there are none.
+/// The dot product of two inputs along one axis of each, as Keras's: the output has the first input's other axes,
+/// followed by the second's; [1] where there are none.
 struct Dot : LayerCommon {
   static constexpr std::string_view kName = "dot";
   static constexpr std::size_t kFewestInputs = 2, kMostInputs = 2;

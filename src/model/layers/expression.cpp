@@ -65,8 +65,8 @@ ValueId Expression::build(LayerBuilder& builder, std::span<const ValueId> source
       builder.warn(fmt::format("the formula does not read the parameter '{}', which is never trained; leave it out",
                                parameter_name));
     }
-    values.emplace(parameter_name, builder.weight(parameter_name, Shape(parameter.shape), parameter.initializer, parameter.regularizer,
-                                        parameter.constraint));
+    values.emplace(parameter_name, builder.weight(parameter_name, Shape(parameter.shape), parameter.initializer,
+                                                  parameter.regularizer, parameter.constraint));
   }
   return formula::add_formula(builder.graph(), formula, values, builder.graph().spec(sources[0]).dtype);
 }

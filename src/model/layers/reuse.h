@@ -8,7 +8,8 @@
 namespace mirrortrain::layers {
 
 /// An earlier layer called once more, on other inputs, with the same weights: their gradients add up, and regularizers
-/// count once. A batch normalization updates its moving statistics at each call, in the file's order; dropout draws anew.
+/// count once. A batch normalization updates its moving statistics at each call, in the file's order; dropout draws
+/// anew.
 struct Reuse : LayerCommon {
   static constexpr std::string_view kName = "reuse";
   // As many inputs as the reused layer has, and its masking: what builds the layers looks there.

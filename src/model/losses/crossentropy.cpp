@@ -27,11 +27,12 @@ config::Section<BinaryFocalCrossentropy> BinaryFocalCrossentropy::section() {
            "Label smoothing: 0 leaves the labels as they are, 1 makes both classes equally likely.",
            config::between(0, 1))
       .include(&Self::class_weight)
-      .check("alpha", [](const Self& focal) -> std::string {
-        return focal.alpha == Self{}.alpha || focal.apply_class_balancing
-                   ? ""
-                   : "has no effect without `apply_class_balancing: true`";
-      })
+      .check("alpha",
+             [](const Self& focal) -> std::string {
+               return focal.alpha == Self{}.alpha || focal.apply_class_balancing
+                          ? ""
+                          : "has no effect without `apply_class_balancing: true`";
+             })
       .include<LossCommon>();
 }
 

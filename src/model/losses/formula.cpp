@@ -20,13 +20,13 @@ config::Section<Formula> Formula::section() {
 }
 
 std::vector<ValueId> Formula::inputs(Graph& graph, ValueId output, ValueId labels) const {
-  const ValueId value =
-      formula::add_formula(graph, formula, {{"y_pred", output}, {"y_true", labels}}, DType::kFloat32);
+  const ValueId value = formula::add_formula(graph, formula, {{"y_pred", output}, {"y_true", labels}}, DType::kFloat32);
   const Shape shape = graph.spec(value).shape;
   if (shape.elements() != 1) {
-    throw Error(fmt::format("expected a formula that gives a single number for each example, found the shape {}; put "
-                            "mean(...) or sum(...) around it",
-                            shape.text()));
+    throw Error(
+        fmt::format("expected a formula that gives a single number for each example, found the shape {}; put "
+                    "mean(...) or sum(...) around it",
+                    shape.text()));
   }
   const ValueId number = graph.apply_one(ops::Reshape(Shape{1}), {value});
   return {number, number};

@@ -3,13 +3,11 @@
 namespace mirrortrain::losses {
 
 config::Section<MeanSquaredError> MeanSquaredError::section() {
-  return config::Section<MeanSquaredError>("Mean squared error: the mean of (output - label)^2.")
-      .include<LossCommon>();
+  return config::Section<MeanSquaredError>("Mean squared error: the mean of (output - label)^2.").include<LossCommon>();
 }
 
 config::Section<MeanAbsoluteError> MeanAbsoluteError::section() {
-  return config::Section<MeanAbsoluteError>("Mean absolute error: the mean of |output - label|.")
-      .include<LossCommon>();
+  return config::Section<MeanAbsoluteError>("Mean absolute error: the mean of |output - label|.").include<LossCommon>();
 }
 
 config::Section<Huber> Huber::section() {

@@ -15,7 +15,7 @@ using MetricValue = std::function<double(std::span<const double> sums, std::int6
 
 /// How a metric is computed.
 struct MetricNode {
-  std::shared_ptr<const Op> op;      ///< of the output, the labels and perhaps a mask; returns float64 sums over a batch
+  std::shared_ptr<const Op> op;  ///< of the output, the labels and perhaps a mask; returns float64 sums over a batch
   bool reads_probabilities = false;  ///< whether logits are first converted to probabilities
   MetricValue value;
 };

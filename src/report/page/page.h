@@ -51,7 +51,7 @@ struct RunPage {
   RunHistory history;
   std::vector<std::pair<std::string, std::string>> facts;  ///< {"status", "done"}, ... in the page's order
   std::vector<std::string> notes;                          ///< shown to the reader first
-  std::vector<ClassFigures> classes;  ///< of each output that predicts classes
+  std::vector<ClassFigures> classes;                       ///< of each output that predicts classes
   std::string why_no_classes;
   std::vector<Mistake> mistakes;
   std::string why_no_mistakes;

@@ -40,8 +40,7 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
     : topology_(std::move(topology)),
       model_(model),
       parts_(std::move(parts)),
-      in_flight_(model, topology_.on_gpus() || topology_.ranks() > 1 ? kStepsAhead : 1,
-                 topology_.replicas) {
+      in_flight_(model, topology_.on_gpus() || topology_.ranks() > 1 ? kStepsAhead : 1, topology_.replicas) {
   const ReductionChoice choice = choose_reduction(parts_.options, topology_, parts_.gradients.aggregation_method,
                                                   reduced_gradient_bytes(model, parts_.policies), parts_.why_no_nccl);
   // A gradient that is stored for later, or reduced before the update, needs memory.

@@ -134,9 +134,10 @@ void ParameterServerStrategy::require(const StepResult& result) const {
         fmt::format("a worker reported a staleness of {}, expected 0 to {}, the updates so far", staleness, updates_));
   }
   if (result.sums.losses.size() != outputs_) {
-    throw Error(fmt::format("a worker reported the losses of {} outputs, expected {}; all tasks need the same "
-                            "configuration",
-                            result.sums.losses.size(), outputs_));
+    throw Error(
+        fmt::format("a worker reported the losses of {} outputs, expected {}; all tasks need the same "
+                    "configuration",
+                    result.sums.losses.size(), outputs_));
   }
 }
 

@@ -199,8 +199,7 @@ void DeviceExamples::gather(Stream& stream, const data::Feeder& examples, const 
     if (i < source.inputs.size()) {
       const data::Array& from = examples.features(i);
       const TensorView& inputs = to.inputs[i];
-      batch.features = {data_of(source.inputs[i].features), from.dtype, from.row_elements(),
-                        inputs.elements() / count};
+      batch.features = {data_of(source.inputs[i].features), from.dtype, from.row_elements(), inputs.elements() / count};
       batch.affine = source.inputs[i].conversion;
       batch.features_dtype = inputs.dtype;
       batch.features_to = inputs.data;

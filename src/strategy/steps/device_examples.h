@@ -55,7 +55,7 @@ class DeviceExamples {
     DeviceAffine conversion;
   };
   struct Output {
-    Place labels, weights, present;           ///< the last two without rows if the data set has none
+    Place labels, weights, present;               ///< the last two without rows if the data set has none
     Buffer weights_on_device, present_on_device;  ///< if they reside there
   };
   struct Source {
@@ -86,7 +86,7 @@ class DeviceExamples {
   std::map<const std::byte*, Buffer> arrays_;  ///< by their address on the host: data sets may share arrays
   std::map<const data::Feeder*, Source> sources_;
   std::array<Staging, 3> stagings_;
-  std::size_t staging_bytes_ = 0, staging_ = 0;  ///< capacity; index of the one in use
+  std::size_t staging_bytes_ = 0, staging_ = 0;             ///< capacity; index of the one in use
   std::vector<std::byte*> staged_inputs_, staged_outputs_;  ///< of the step being staged
   std::array<SmallCopy, 2> brought_along_;
   std::unique_ptr<Stream> copies_;  ///< last, so that it is destroyed first

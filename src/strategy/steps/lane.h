@@ -100,7 +100,9 @@ class Lane {
   /// Where an evaluation writes an output of the model: float32 [rows, ...]. Only for lanes that keep them.
   const std::byte* output(const Replica& replica, std::size_t number) const;
   /// The same for the output's mask, if it has one.
-  const std::byte* mask(const Replica& replica, std::size_t number) const { return replica.outputs[number].mask.data(); }
+  const std::byte* mask(const Replica& replica, std::size_t number) const {
+    return replica.outputs[number].mask.data();
+  }
 
   /// Bytes of the arena and of the replicas' own buffers.
   std::size_t bytes() const;

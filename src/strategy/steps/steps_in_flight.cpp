@@ -63,7 +63,8 @@ void StepsInFlight::add(std::span<const double> numbers, StepSums& sums) {
   for (; !numbers.empty(); numbers = numbers.subspan(values())) {
     rest_.regularization += numbers[0];
     auto loss = numbers.begin() + 1;
-    for (std::size_t i = 0; i < sums.losses.size(); loss += static_cast<std::ptrdiff_t>(model_.outputs[i++].loss_sums)) {
+    for (std::size_t i = 0; i < sums.losses.size();
+         loss += static_cast<std::ptrdiff_t>(model_.outputs[i++].loss_sums)) {
       sums.losses[i] += *loss;
       if (model_.outputs[i].loss_sums > 1) rest_.counted[i] += loss[1];
     }

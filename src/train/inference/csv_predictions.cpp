@@ -70,13 +70,12 @@ class OutputColumns {
     return probabilities_ && are_all ? std::span<const std::string>(meaning_.classes) : std::span<const std::string>();
   }
   /// A single number is the prediction; it is listed as an output, too, where probabilities are wanted.
-  bool lists_outputs() const {
-    return meaning_.elements() != 1 || (probabilities_ && meaning_.name.empty());
-  }
+  bool lists_outputs() const { return meaning_.elements() != 1 || (probabilities_ && meaning_.name.empty()); }
 
   std::string names_of_numbers() const {
     std::string columns = meaning_.elements() == 1 ? "," + prediction_ : "";
-    for (std::int64_t i = 0; i < meaning_.elements() && lists_outputs(); ++i) columns += fmt::format(",{}_{}", number_, i);
+    for (std::int64_t i = 0; i < meaning_.elements() && lists_outputs(); ++i)
+      columns += fmt::format(",{}_{}", number_, i);
     return columns;
   }
   std::string numbers(std::span<const float> output) const {

@@ -42,10 +42,10 @@ ExtraColumns labels_of_split(const data::Dataset& examples, const data::Adapted*
       for (std::int64_t row = first; row < first + examples.rows(); ++row) {
         const auto label = static_cast<double>(output.array.span<T>()[static_cast<std::size_t>(row)]);
         const bool has_name = label >= 0 && label < static_cast<double>(classes.size());
-        extra.rows[static_cast<std::size_t>(row - first)].push_back(
-            !output.is_present(row) ? ""
-            : has_name              ? classes[static_cast<std::size_t>(label)]
-                                    : fmt::format("{}", label));
+        extra.rows[static_cast<std::size_t>(row - first)].push_back(!output.is_present(row) ? ""
+                                                                    : has_name
+                                                                        ? classes[static_cast<std::size_t>(label)]
+                                                                        : fmt::format("{}", label));
       }
     });
   }

@@ -24,8 +24,9 @@ struct PredictOptions {
 Run run_to_predict(const CheckedConfiguration& checked, const data::Dataset& dataset, data::Adapted adapted,
                    const PredictOptions& predicting = {});
 
-/// Calls `take` with the outputs of the run's model for every example, in order. Memory does not grow with the number of
-/// examples. The same bits on any number of replicas.
-void predict_all(const Run& run, const std::function<void(std::int64_t row, std::span<const ExampleOutput> outputs)>& take);
+/// Calls `take` with the outputs of the run's model for every example, in order. Memory does not grow with the number
+/// of examples. The same bits on any number of replicas.
+void predict_all(const Run& run,
+                 const std::function<void(std::int64_t row, std::span<const ExampleOutput> outputs)>& take);
 
 }  // namespace mirrortrain

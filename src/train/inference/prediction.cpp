@@ -48,7 +48,8 @@ std::vector<OutputMeaning> output_meanings(const CheckedConfiguration& checked, 
   for (std::size_t i = 0; i < checked.objectives.size(); ++i) {
     const Objective& objective = checked.objectives[i];
     const ModelGraph& graph = checked.model->evaluation;
-    OutputMeaning& meaning = meanings.emplace_back(meaning_of(objective, graph.graph.spec(graph.outputs[i].value).shape));
+    OutputMeaning& meaning =
+        meanings.emplace_back(meaning_of(objective, graph.graph.spec(graph.outputs[i].value).shape));
     meaning.layer = checked.model->outputs[i].name;
     if (checked.objectives.size() > 1) meaning.name = meaning.layer;
     if (adapted != nullptr) meaning.classes = adapted->classes_of(checked.model->outputs[i].name);

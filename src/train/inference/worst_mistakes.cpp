@@ -32,8 +32,8 @@ std::string WorstMistakes::label_of(std::int64_t number) const {
 std::vector<report::Mistake> WorstMistakes::pictures(const data::Dataset& dataset, std::size_t input) const {
   std::vector<report::Mistake> mistakes;
   for (const Wrong& wrong : worst_) {
-    mistakes.push_back({data::encode_png(data::picture_of(dataset, input, wrong.row, kMostPixels)), label_of(wrong.truth),
-                        label_of(wrong.predicted), wrong.probability, wrong.row});
+    mistakes.push_back({data::encode_png(data::picture_of(dataset, input, wrong.row, kMostPixels)),
+                        label_of(wrong.truth), label_of(wrong.predicted), wrong.probability, wrong.row});
   }
   return mistakes;
 }

@@ -42,9 +42,10 @@ void check_watched(const WatchedMetric& watched, const Configuration& values, co
   const bool wants_less = watched.less_is_better();
   const bool is_known = !is_formula(model, metric.value);
   if (!is_known && watched.mode == MetricMode::kAuto) {
-    return refuse(fmt::format("'{}' is a formula, of which it is not known whether more or less is better; add mode: min "
-                              "or mode: max",
-                              shortened(metric.value)));
+    return refuse(
+        fmt::format("'{}' is a formula, of which it is not known whether more or less is better; add mode: min "
+                    "or mode: max",
+                    shortened(metric.value)));
   }
   if (is_known && wants_less != lower_is_better(metric.value)) {
     errors.warn(metric.place, metric.path,

@@ -72,10 +72,9 @@ LabelTraits label_traits(const Configuration& values, const std::string& output,
     errors.add(classes->weights.place, classes->weights.path,
                "the examples of data.train have weights of their own; remove class_weight or data.train.weights");
   }
-  const bool may_be_missing =
-      may_lack_labels(data.train.value, output) ||
-      (data.validation.value && may_lack_labels(*data.validation.value, output)) ||
-      (data.test.value && may_lack_labels(*data.test.value, output));
+  const bool may_be_missing = may_lack_labels(data.train.value, output) ||
+                              (data.validation.value && may_lack_labels(*data.validation.value, output)) ||
+                              (data.test.value && may_lack_labels(*data.test.value, output));
   return {of_train || of_classes, of_train || of_others, may_be_missing};
 }
 
@@ -110,12 +109,12 @@ void add_lengths(const Configuration& values, Model& model, const BuildModel& bu
   if (!sequences) return;
   const std::vector<std::int64_t>& lengths = sequences->bucket_boundaries.value;
   const ModelInputOptions input = values.model->all_inputs().front();
-  const bool has_steps = model.inputs.size() == 1 && input.shape.rank() > 0;  // else add_shorter_graphs says what is wrong
+  const bool has_steps =
+      model.inputs.size() == 1 && input.shape.rank() > 0;  // else add_shorter_graphs says what is wrong
   if (has_steps && lengths.back() >= input.shape[0]) {
-    errors.add(
-        sequences->bucket_boundaries.place, sequences->bucket_boundaries.path,
-        fmt::format("expected numbers of steps below {}, the steps of {}, which the last bucket has; found {}",
-                    input.shape[0], input.path, lengths.back()));
+    errors.add(sequences->bucket_boundaries.place, sequences->bucket_boundaries.path,
+               fmt::format("expected numbers of steps below {}, the steps of {}, which the last bucket has; found {}",
+                           input.shape[0], input.path, lengths.back()));
     return;
   }
   try {

@@ -23,8 +23,8 @@ struct CheckedConfiguration {
   std::vector<ResolvedVariable> variables;  ///< the policies of the model's variables
   std::vector<Objective> objectives;        ///< of the model's outputs
   data::ExampleSpec examples;               ///< what the model requires of them
-  std::vector<std::string> warnings;   ///< about probably unintended options that the file shows, with places
-  std::optional<ClusterSpec> cluster;  ///< for a strategy of several machines, if a cluster is given
+  std::vector<std::string> warnings;        ///< about probably unintended options that the file shows, with places
+  std::optional<ClusterSpec> cluster;       ///< for a strategy of several machines, if a cluster is given
 
   bool has_model() const { return !model->layers.empty(); }
 

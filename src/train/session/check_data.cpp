@@ -91,8 +91,8 @@ std::optional<data::Dataset> read_split(const CheckedConfiguration& checked, dat
       errors.warn(place, path, left_out_text(*dataset->left_out(), LeftOutList::kFirst));
     }
     if (dataset && checked.has_model()) {
-      const data::Feeder looked_at(*dataset, data::without_adapting(checked.values().data.preprocessing), checked.examples,
-                                   {.bucket_boundaries = bucket_boundaries(checked.values().data)});
+      const data::Feeder looked_at(*dataset, data::without_adapting(checked.values().data.preprocessing),
+                                   checked.examples, {.bucket_boundaries = bucket_boundaries(checked.values().data)});
     }
     return dataset;
   } catch (const data::AtKey& error) {  // once, even if several splits have it

@@ -85,8 +85,8 @@ std::string counts_text(const CheckedConfiguration& checked, const SplitsToCheck
   const auto of_train = counts_of(checked, splits.train, output);
   if (!of_train) return "";
   const std::vector<std::string> names = names_of(checked, splits, output);
-  std::string text = fmt::format("classes{}: train {}", checked.of_output(output),
-                                 data::class_counts_text(*of_train, names));
+  std::string text =
+      fmt::format("classes{}: train {}", checked.of_output(output), data::class_counts_text(*of_train, names));
   if (const auto counts = counts_of(checked, splits.validation, output))
     text += "; validation " + data::class_counts_text(*counts, names);
   if (const auto counts = counts_of(checked, splits.test, output))

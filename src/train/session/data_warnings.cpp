@@ -50,8 +50,7 @@ std::string label_text(double label, const std::vector<std::string>& classes) {
 /// A split of one class says nothing about the others; the training data have several.
 template <class LocatedSource>
 void warn_of_one_class(const LocatedSource& source, const data::Dataset* split, std::size_t output,
-                       const std::string& name,
-                       const std::vector<std::string>& classes, config::Errors& errors) {
+                       const std::string& name, const std::vector<std::string>& classes, config::Errors& errors) {
   const std::int64_t enough = part_of_train(source.value) != nullptr ? 10 : 2;  // a small part may have one by chance
   if (split == nullptr || split->rows() < enough) return;
   const std::set<double> labels = different_labels(*split, output);
@@ -94,10 +93,11 @@ void warn_of_padding_alone(const CheckedConfiguration& checked, const data::Data
   for (std::size_t i = 0; i < checked.examples.inputs.size(); ++i) {
     const bool pads = checked.examples.inputs[i].pads_with_zero && train.source(i) == nullptr;
     if (!pads || !data::is_all_zero(train, i)) continue;
-    errors.warn(source.place, source.path,
-                fmt::format("every number{} is 0, which mask_zero takes for padding, so there is nothing to learn from; "
-                            "check how the words were numbered",
-                            checked.of_input(i)));
+    errors.warn(
+        source.place, source.path,
+        fmt::format("every number{} is 0, which mask_zero takes for padding, so there is nothing to learn from; "
+                    "check how the words were numbered",
+                    checked.of_input(i)));
   }
 }
 
@@ -170,10 +170,11 @@ template <class LocatedSource>
 void warn_of_no_labels(const CheckedConfiguration& checked, const LocatedSource& source, const data::Dataset* split,
                        std::size_t output, config::Errors& errors) {
   if (split == nullptr || split->rows() == 0 || !different_labels(*split, output).empty()) return;
-  errors.warn(source.place, source.path,
-              fmt::format("no example has a label{}, so that its loss and metrics here are 0 and mean nothing; check the "
-                          "data, and what callbacks watch",
-                          checked.of_output(output)));
+  errors.warn(
+      source.place, source.path,
+      fmt::format("no example has a label{}, so that its loss and metrics here are 0 and mean nothing; check the "
+                  "data, and what callbacks watch",
+                  checked.of_output(output)));
 }
 
 void warn_of_labels(const CheckedConfiguration& checked, const SplitsToCheck& splits, std::size_t output,
@@ -199,9 +200,9 @@ void warn_of_labels(const CheckedConfiguration& checked, const SplitsToCheck& sp
                     "are sorted by class",
                     checked.of_output(output), *different.begin()));
   } else {
-    const std::vector<std::string> classes =
-        splits.adapted != nullptr ? splits.adapted->classes_of(checked.examples.labels[output].name)
-                                  : std::vector<std::string>();
+    const std::vector<std::string> classes = splits.adapted != nullptr
+                                                 ? splits.adapted->classes_of(checked.examples.labels[output].name)
+                                                 : std::vector<std::string>();
     warn_of_one_class(data.validation, splits.validation, output, "validation", classes, errors);
     warn_of_one_class(data.test, splits.test, output, "test", classes, errors);
   }

@@ -152,8 +152,7 @@ void warn_of_directions(const CheckedConfiguration& checked, config::Errors& err
         i + 1 < listed.size() && (std::holds_alternative<layers::Flatten>(listed[i + 1].value) ||
                                   std::holds_alternative<layers::GlobalAveragePooling1d>(listed[i + 1].value));
     if (ends_steps) continue;
-    const std::size_t source =
-        wiring.layer_of(wiring.sources[i][static_cast<std::size_t>(backward - inputs.begin())]);
+    const std::size_t source = wiring.layer_of(wiring.sources[i][static_cast<std::size_t>(backward - inputs.begin())]);
     errors.warn(listed[i].place, listed[i].path,
                 fmt::format("joins steps of different places: '{}' gives its last step first, as go_backwards does, "
                             "and another input its first; put a flip behind it and name that in `inputs`",
@@ -198,10 +197,11 @@ void warn_of_default_arrays(const CheckedConfiguration& checked, config::Errors&
     if (split == nullptr) return;
     const auto compare = [&](bool is_default, std::string_view key, const auto& of_train, const auto& of_split) {
       if (!is_default || arrays_text(of_train) == arrays_text(of_split)) return;
-      errors.warn(place, path,
-                  fmt::format("nothing is said here of the {}, which are taken from {}, though data.train takes {}; name "
-                              "them here too",
-                              key, arrays_text(of_split), arrays_text(of_train)));
+      errors.warn(
+          place, path,
+          fmt::format("nothing is said here of the {}, which are taken from {}, though data.train takes {}; name "
+                      "them here too",
+                      key, arrays_text(of_split), arrays_text(of_train)));
     };
     compare(!split->features && split->inputs.empty(), "features", train->all_inputs(), split->all_inputs());
     compare(split->labels.one == data::Npz().labels.one, "labels", train->all_labels(), split->all_labels());

@@ -29,8 +29,7 @@ std::unique_ptr<data::Feeder> feeder_for(const CheckedConfiguration& checked,
                                          const std::optional<data::Dataset>& dataset, const Run& run,
                                          bool trains = false) {
   if (!dataset) return nullptr;
-  data::FeederOptions options =
-      trains ? training_options(checked, *dataset) : feeder_options(checked.values());
+  data::FeederOptions options = trains ? training_options(checked, *dataset) : feeder_options(checked.values());
   options.watch = run.watch.get();
   return std::make_unique<data::Feeder>(*dataset, preprocessing, checked.examples, options);
 }
@@ -175,9 +174,9 @@ data::FeederOptions training_options(const CheckedConfiguration& checked, const 
   options.trains = true;
   for (std::size_t i = 0; i < checked.objectives.size(); ++i) {
     const losses::ClassWeight* const classes = class_weight_of(checked.objectives[i].loss.value);
-    options.classes.push_back(classes == nullptr         ? data::ClassWeights()
+    options.classes.push_back(classes == nullptr       ? data::ClassWeights()
                               : classes->is_balanced() ? data::balanced_weights(train, i)
-                                                         : classes->by_class());
+                                                       : classes->by_class());
   }
   return options;
 }

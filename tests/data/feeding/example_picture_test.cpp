@@ -35,8 +35,8 @@ TEST_CASE("examples are pictures where their shape says so") {
     std::vector<std::int64_t> dims = row.dims();
     dims.insert(dims.begin(), 1);
     Examples examples = examples_of(Array(dtype, Shape(dims), "x"), Array(DType::kInt32, Shape{1}, "y"));
-    std::ranges::fill_n(examples.inputs[0].array.bytes.data(), static_cast<std::ptrdiff_t>(examples.inputs[0].array.bytes.size()),
-                        std::byte{0});
+    std::ranges::fill_n(examples.inputs[0].array.bytes.data(),
+                        static_cast<std::ptrdiff_t>(examples.inputs[0].array.bytes.size()), std::byte{0});
     std::ranges::fill(examples.outputs[0].array.span<std::int32_t>(), 0);
     return holds_pictures(Dataset(std::move(examples)), 0, input);
   };

@@ -26,7 +26,7 @@ TensorView view(Shape shape, std::vector<T>& elements) {
 
 Dataset three_images() {
   return Dataset(examples_of(array<std::uint8_t>({3, 2, 2}, {0, 1, 2, 3, 10, 11, 12, 13, 252, 253, 254, 255}, "images"),
-                  array<std::uint8_t>({3}, {2, 0, 1}, "labels")));
+                             array<std::uint8_t>({3}, {2, 0, 1}, "labels")));
 }
 
 OneSpec class_spec() { return {.features = {2, 2, 1}, .labels = {}, .labels_dtype = DType::kInt32, .classes = 3}; }
@@ -73,7 +73,8 @@ TEST_CASE("examples count by their class, or by weights of their own") {
 }
 
 TEST_CASE("the class of several labels is the largest one's, and that of one is the whole number next to it") {
-  const Dataset one_hot(examples_of(array<float>({2, 1}, {0, 0}, "x"), array<float>({2, 3}, {0, 1, 0, 0.2f, 0.2f, 0}, "y")));
+  const Dataset one_hot(
+      examples_of(array<float>({2, 1}, {0, 0}, "x"), array<float>({2, 3}, {0, 1, 0, 0.2f, 0.2f, 0}, "y")));
   CHECK(weights_of(one_hot, 0, {{0, 2}, {1, 3}}) == std::vector<float>{3, 2});
   const Dataset numbers(examples_of(array<float>({3, 1}, {0, 0, 0}, "x"), array<float>({3, 1}, {0.9f, 0.5f, 1}, "y")));
   CHECK(weights_of(numbers, 0, {{0, 2}, {1, 3}}) == std::vector<float>{3, 2, 3});
@@ -135,7 +136,8 @@ TEST_CASE("channels are normalized each with its own numbers, for rows of any le
     Normalization step;
     step.mean.value = std::vector<double>{10, 20, 30};
     step.variance.value = std::vector<double>{1, 4, 16};
-    const Dataset dataset(examples_of(array<std::uint8_t>({2, width, 3}, pixels, "x"), array<std::uint8_t>({2}, {0, 1}, "y")));
+    const Dataset dataset(
+        examples_of(array<std::uint8_t>({2, width, 3}, pixels, "x"), array<std::uint8_t>({2}, {0, 1}, "y")));
     const Feeder feeder(dataset, {step}, OneSpec{.features = {width, 3}, .labels = {1}});
     std::vector<float> x(pixels.size()), y(2);
     feeder.fill(std::vector<std::int64_t>{0, 1}, one_batch(view({2, width, 3}, x), view({2, 1}, y)));

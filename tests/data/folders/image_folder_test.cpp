@@ -93,7 +93,8 @@ TEST_CASE("the feeder brings pictures as it brings rows in memory, expected or n
   feeder.expect(rows);
   std::vector<float> features(2 * 13 * 18 * 3);
   std::vector<std::int32_t> labels(2);
-  feeder.fill(rows, one_batch({DType::kFloat32, {2, 13, 18, 3}, reinterpret_cast<std::byte*>(features.data())}, {DType::kInt32, {2}, reinterpret_cast<std::byte*>(labels.data())}));
+  feeder.fill(rows, one_batch({DType::kFloat32, {2, 13, 18, 3}, reinterpret_cast<std::byte*>(features.data())},
+                              {DType::kInt32, {2}, reinterpret_cast<std::byte*>(labels.data())}));
   CHECK(labels == std::vector<std::int32_t>{1, 0});
   const auto last = pixels(dataset, 2), first = pixels(dataset, 0);
   for (std::size_t i = 0; i < last.size(); ++i) {

@@ -48,7 +48,8 @@ TEST_CASE("mean, variance and normalized features are those of Keras's Normaliza
     std::vector<std::int64_t> rows;
     for (std::int64_t row = 0; row < dataset.rows(); ++row) rows.push_back(row);
     std::vector<float> x(one["examples"].size()), y(rows.size());
-    feeder.fill(rows, one_batch({DType::kFloat32, shape, reinterpret_cast<std::byte*>(x.data())}, {DType::kFloat32, {shape[0], 1}, reinterpret_cast<std::byte*>(y.data())}));
+    feeder.fill(rows, one_batch({DType::kFloat32, shape, reinterpret_cast<std::byte*>(x.data())},
+                                {DType::kFloat32, {shape[0], 1}, reinterpret_cast<std::byte*>(y.data())}));
     for (std::size_t i = 0; i < x.size(); ++i) CHECK(std::abs(x[i] - one["normalized"][i].get<float>()) < 1e-5f);
   }
 }

@@ -77,7 +77,10 @@ TEST_CASE("labels that are the features' own pictures stay equal to them, whatev
     for (std::int64_t epoch = 1; epoch < 6; ++epoch) {
       const std::vector<std::int64_t> rows{2, 0, 1};
       std::vector<float> x(3 * 16), y(3 * 16);
-      feeder.fill(rows, one_batch({DType::kFloat32, {3, 4, 4, 1}, reinterpret_cast<std::byte*>(x.data())}, {DType::kFloat32, {3, 4, 4, 1}, reinterpret_cast<std::byte*>(y.data())}, nullptr), epoch);
+      feeder.fill(rows,
+                  one_batch({DType::kFloat32, {3, 4, 4, 1}, reinterpret_cast<std::byte*>(x.data())},
+                            {DType::kFloat32, {3, 4, 4, 1}, reinterpret_cast<std::byte*>(y.data())}, nullptr),
+                  epoch);
       if (!contrast) CHECK(x == y);
       anything_moved = anything_moved || y[0] != 72;
       std::vector<float> staged_x(3 * 16), staged_y(3 * 16);  // as for a GPU
@@ -98,7 +101,10 @@ TEST_CASE("classes are those of the nearest pixel, and 0 where a picture is fill
   const std::vector<std::int64_t> rows{2, 1};
   std::vector<float> x(128);
   std::vector<std::int32_t> y(128);
-  feeder.fill(rows, one_batch({DType::kFloat32, {2, 8, 8, 1}, reinterpret_cast<std::byte*>(x.data())}, {DType::kInt32, {2, 8, 8}, reinterpret_cast<std::byte*>(y.data())}, nullptr), 1);
+  feeder.fill(rows,
+              one_batch({DType::kFloat32, {2, 8, 8, 1}, reinterpret_cast<std::byte*>(x.data())},
+                        {DType::kInt32, {2, 8, 8}, reinterpret_cast<std::byte*>(y.data())}, nullptr),
+              1);
   const auto count = [&](std::size_t row, std::int32_t label) {
     return std::count(y.begin() + static_cast<std::ptrdiff_t>(row) * 64,
                       y.begin() + static_cast<std::ptrdiff_t>(row + 1) * 64, label);
@@ -114,7 +120,9 @@ TEST_CASE("outside of training labels get the size of their features alone") {
                       classes({2, 2, 3}, {2, 2}), {.trains = false});
   std::vector<float> x(12);
   std::vector<std::int32_t> y(4);
-  feeder.fill(std::vector<std::int64_t>{1}, one_batch({DType::kFloat32, {1, 2, 2, 3}, reinterpret_cast<std::byte*>(x.data())}, {DType::kInt32, {1, 2, 2}, reinterpret_cast<std::byte*>(y.data())}));
+  feeder.fill(std::vector<std::int64_t>{1},
+              one_batch({DType::kFloat32, {1, 2, 2, 3}, reinterpret_cast<std::byte*>(x.data())},
+                        {DType::kInt32, {1, 2, 2}, reinterpret_cast<std::byte*>(y.data())}));
   CHECK(y == std::vector<std::int32_t>{50, 51, 56, 57});
   CHECK(feeder.labels(0).row_shape() == Shape{2, 2, 1});
 }

@@ -22,9 +22,9 @@ Array sequences(const std::vector<std::vector<T>>& rows, std::string origin) {
 Dataset five_sequences() {
   return Dataset(examples_of(
       sequences<std::int32_t>({{7, 0, 0, 0, 0}, {1, 0, 3, 0, 0}, {0, 0, 0, 0, 0}, {0, 2, 0, 0, 0}, {1, 2, 3, 4, 0}},
-                               "words"),
+                              "words"),
       sequences<std::uint8_t>({{0, 1, 2, 0, 1}, {1, 1, 1, 1, 1}, {2, 2, 2, 2, 2}, {0, 1, 0, 1, 0}, {2, 1, 0, 1, 2}},
-                               "classes")));
+                              "classes")));
 }
 
 Feeder bucketed(const Dataset& dataset, std::vector<std::int64_t> boundaries) {
@@ -49,7 +49,8 @@ TEST_CASE("inputs of fewer steps are filled with the first of each row") {
   std::vector<float> x(6);
   std::vector<std::int32_t> y(6);
   const std::vector<std::int64_t> rows{2, 0};
-  feeder.fill(rows, one_batch({DType::kFloat32, {2, 3}, reinterpret_cast<std::byte*>(x.data())}, {DType::kInt32, {2, 3}, reinterpret_cast<std::byte*>(y.data())}));
+  feeder.fill(rows, one_batch({DType::kFloat32, {2, 3}, reinterpret_cast<std::byte*>(x.data())},
+                              {DType::kInt32, {2, 3}, reinterpret_cast<std::byte*>(y.data())}));
   CHECK(x == std::vector<float>{0, 2, 0, 1, 0, 3});
   CHECK(y == std::vector<std::int32_t>{0, 1, 0, 1, 1, 1});
 }

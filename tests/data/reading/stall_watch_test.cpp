@@ -50,7 +50,8 @@ void fill(const Dataset& dataset, StallWatch* watch, const std::vector<std::int6
   const auto count = static_cast<std::int64_t>(rows.size());
   std::vector<float> x(rows.size() * 4);
   std::vector<std::int32_t> y(rows.size());
-  feeder.fill(rows, one_batch({DType::kFloat32, {count, 2, 2, 1}, reinterpret_cast<std::byte*>(x.data())}, {DType::kInt32, {count}, reinterpret_cast<std::byte*>(y.data())}));
+  feeder.fill(rows, one_batch({DType::kFloat32, {count, 2, 2, 1}, reinterpret_cast<std::byte*>(x.data())},
+                              {DType::kInt32, {count}, reinterpret_cast<std::byte*>(y.data())}));
 }
 
 TEST_CASE("a file that is not read in time is named, from another thread than the one that waits") {

@@ -98,7 +98,8 @@ TEST_CASE("features go to inputs and outputs by name, numbers and pictures side 
   CHECK(read_without_labels(source).inputs.size() == 3);
 
   source.inputs.entries = {{"integer", {.shape = {{2}}}}};
-  CHECK(contains(error_text([&] { read(source); }), "did you mean 'integers'?; an input of numbers has the feature of "));
+  CHECK(
+      contains(error_text([&] { read(source); }), "did you mean 'integers'?; an input of numbers has the feature of "));
   source.inputs.entries = {{"integers", {.shape = {{2}}}}};
   source.labels.named.entries[1].second = "float";
   CHECK(contains(error_text([&] { read(source); }), "say in 'labels.halves' which one to take"));

@@ -30,7 +30,8 @@ TEST_CASE("a text is cut into windows, and their labels are the bytes behind the
   CHECK(examples.outputs[0].array.shape == Shape{6, 4});
   CHECK(row(examples.inputs[0].array, 0) == "to b");
   CHECK(row(examples.outputs[0].array, 0) == "o be");
-  CHECK(row(examples.inputs[0].array, 3) == " to ");  // no window begins at the 17th of 19 bytes: 4 and one more are not left
+  CHECK(row(examples.inputs[0].array, 3) ==
+        " to ");  // no window begins at the 17th of 19 bytes: 4 and one more are not left
   CHECK(row(examples.outputs[0].array, 3) == "to b");
   CHECK(row(examples.inputs[0].array, 4) == "and ");  // none crosses from file to file
   CHECK(row(examples.outputs[0].array, 5) == "o on");

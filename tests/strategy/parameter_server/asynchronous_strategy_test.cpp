@@ -58,7 +58,9 @@ class Asynchronous : public Strategy {
   void read(const StepSpec& step) {
     std::vector<float> features(step.rows.size()), labels(step.rows.size());
     const Shape shape{step.global_examples(), 1};
-    step.data_set->fill(step.rows, data::one_batch({DType::kFloat32, shape, reinterpret_cast<std::byte*>(features.data())}, {DType::kFloat32, shape, reinterpret_cast<std::byte*>(labels.data())}));
+    step.data_set->fill(step.rows,
+                        data::one_batch({DType::kFloat32, shape, reinterpret_cast<std::byte*>(features.data())},
+                                        {DType::kFloat32, shape, reinterpret_cast<std::byte*>(labels.data())}));
     sums_.clear();
     sums_.examples = step.global_examples();
     has_sums_ = true;
