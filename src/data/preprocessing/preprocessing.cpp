@@ -10,7 +10,7 @@
 namespace mirrortrain::data {
 namespace {
 
-std::vector<double> listed(const std::optional<PerChannel>& values) {
+std::vector<double> values_of(const std::optional<PerChannel>& values) {
   if (!values) throw Error("data.preprocessing: a normalization is not adapted to the training data yet");
   if (const auto* list = std::get_if<std::vector<double>>(&*values)) return *list;
   return {std::get<double>(*values)};
@@ -38,7 +38,7 @@ void apply(Affine& affine, const Rescaling& step) {
 // ((x - shift) scale + offset - mean) / deviation = (x - (shift - (offset - mean) / scale)) (scale / deviation)
 void apply(Affine& affine, const Normalization& step) {
   constexpr double kLeastDeviation = 1e-7;  // as in Keras, so that a constant feature does not cause a division by zero
-  const std::vector<double> mean = listed(step.mean.value), variance = listed(step.variance.value);
+  const std::vector<double> mean = values_of(step.mean.value), variance = values_of(step.variance.value);
   widen(affine, mean.size());
   widen(affine, variance.size());
   for (std::size_t i = 0; i < affine.channels(); ++i) {
@@ -98,7 +98,7 @@ config::Section<Normalization> Normalization::section() {
       .check("variance",
              [](const Normalization& step) -> std::string {
                if (!step.mean.value || !step.variance.value) return "";
-               const std::size_t means = listed(step.mean.value).size(), variances = listed(step.variance.value).size();
+               const std::size_t means = values_of(step.mean.value).size(), variances = values_of(step.variance.value).size();
                if (same_channels(means, variances)) return "";
                return fmt::format("expected one number, or {} as in mean, found {}", means, variances);
              })
