@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <functional>
 #include <numeric>
 
@@ -10,6 +11,14 @@ namespace mirrortrain {
 
 std::int64_t Shape::elements() const {
   return std::accumulate(dims_.begin(), dims_.end(), std::int64_t{1}, std::multiplies<>{});
+}
+
+bool Shape::is_possible() const {
+  constexpr std::int64_t kMostElements = std::int64_t{1} << 40;
+  std::int64_t elements = 1;
+  return std::ranges::all_of(dims_, [&](std::int64_t extent) {
+    return !__builtin_mul_overflow(elements, extent, &elements) && elements <= kMostElements;
+  });
 }
 
 Shape Shape::with_rows(std::int64_t rows) const {

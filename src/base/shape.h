@@ -23,6 +23,8 @@ class Shape {
   auto end() const { return dims_.end(); }
 
   std::int64_t elements() const;
+  /// Whether memory could ever hold as many elements, some 10^12; if not, elements() may be anything.
+  bool is_possible() const;
 
   /// This shape with `rows` put in front.
   Shape with_rows(std::int64_t rows) const;

@@ -172,10 +172,10 @@ class NanCount {
   void add(std::int64_t row) {
     if (count_++ == 0) first_ = row;
   }
-  void warn(const data::Dataset& examples, const VariableStore& variables) const {
+  void warn(const data::Dataset& examples, const VariableStore& variables, const Model& model) const {
     if (count_ == 0) return;
     spdlog::warn("the model gives NaN for {} of {} example{}, first for row {} (counting from 0): {}", count_,
-                 examples.rows(), examples.rows() == 1 ? "" : "s", first_, reason_of_nan(variables));
+                 examples.rows(), examples.rows() == 1 ? "" : "s", first_, reason_of_nan(variables, model));
   }
 
  private:
@@ -201,6 +201,10 @@ int predict(PredictArguments arguments) {
   }
   const TrainedRun trained = open_trained_run(arguments.run, arguments.overrides);
   const CheckedConfiguration& checked = trained.checked;
+  if (standard_input && data::has_columns_of_pictures(checked.values().data)) {
+    throw UsageError(
+        "--data -: the run reads pictures, whose paths are relative to the table's folder; give the table as a file");
+  }
   const std::optional<data::Adapted>& adapted = trained.adapted;
   const data::Dataset examples = read_examples(arguments, checked, adapted ? &*adapted : nullptr);
 
@@ -228,6 +232,10 @@ int predict(PredictArguments arguments) {
   }
   const ExtraColumns extra = extra_columns({arguments.data, arguments.keep, arguments.labels}, checked.values().data,
                                            adapted ? &*adapted : nullptr, examples);
+  if (arguments.labels && extra.names.size() == arguments.keep.size()) {
+    spdlog::warn("--labels: {} no label that is one number or class, so none is written",
+                 arguments.data ? fmt::format("{} has", *arguments.data) : "the examples have");
+  }
   if (!arguments.output) require_not_read("/dev/stdout");
   PredictionOutput output;
   output.extra_columns = extra.names;
@@ -252,7 +260,7 @@ int predict(PredictArguments arguments) {
       if (any_nan) nan.add(row);
     });
     predictions.finish();
-    nan.warn(examples, run.strategy->variables());
+    nan.warn(examples, run.strategy->variables(), *checked.model);
   } catch (const Stopped& stopped) {
     spdlog::warn("stopped by a signal{}",
                  arguments.output ? fmt::format("; {} is not written", *arguments.output) : "");

@@ -15,14 +15,17 @@ std::string LeftOut::text() const {
 
 void BadExamples::add(std::int64_t row, std::string_view reason) {
   rows_.push_back(row);
-  if (wants_reason()) listed_.emplace_back(row, reason);
+  if (wants_reason() && !reason.empty()) listed_.emplace_back(row, reason);
 }
 
 LeftOut BadExamples::left_out(std::int64_t kept, const std::string& origin) && {
   std::ranges::sort(rows_);
   std::ranges::stable_sort(listed_, {}, [](const auto& one) { return one.first; });
-  LeftOut left{origin, kept + static_cast<std::int64_t>(rows_.size()), std::move(rows_), {}};
-  for (auto& [row, reason] : listed_) left.reasons.push_back(std::move(reason));
+  LeftOut left{origin, kept + static_cast<std::int64_t>(rows_.size()), std::move(rows_), {}, {}};
+  for (auto& [row, reason] : listed_) {
+    left.reasons.push_back(std::move(reason));
+    left.of_reasons.push_back(row);
+  }
   if (kept > 0) return left;
   std::string first;
   constexpr std::size_t kShown = 3;

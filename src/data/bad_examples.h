@@ -20,10 +20,11 @@ enum class OnBadExample : std::uint8_t {
 
 /// The examples left out of a data set.
 struct LeftOut {
-  std::string origin;                ///< of the data set
-  std::int64_t examples = 0;         ///< total, including those left out
-  std::vector<std::int64_t> rows;    ///< ascending, counted with all the others
-  std::vector<std::string> reasons;  ///< each with file and row; only for the first ones
+  std::string origin;                    ///< of the data set
+  std::int64_t examples = 0;             ///< total, including those left out
+  std::vector<std::int64_t> rows;        ///< ascending, counted with all the others
+  std::vector<std::string> reasons;      ///< each with file and row; only for the first ones
+  std::vector<std::int64_t> of_reasons;  ///< the row of each reason
 
   std::int64_t count() const { return static_cast<std::int64_t>(rows.size()); }
   /// "3 of 500 examples in train.csv cannot be used and are skipped"
@@ -40,9 +41,11 @@ class BadExamples {
   /// For readers: null if the first is an error.
   BadExamples* if_skips() { return skips_ ? this : nullptr; }
   bool any() const { return !rows_.empty(); }
+  /// In the order in which they were added.
+  const std::vector<std::int64_t>& rows() const { return rows_; }
   /// Whether `add` keeps a reason: formatting one that is not kept takes time.
   bool wants_reason() const { return listed_.size() < kListed; }
-  /// `row`: counted with all the others.
+  /// `row`: counted with all the others. `reason`: empty if it is not known any more.
   void add(std::int64_t row, std::string_view reason);
   /// Number of threads that may search for bad examples.
   int threads() const { return threads_; }

@@ -1,7 +1,12 @@
 #pragma once
 
+#include <array>
+#include <concepts>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "config/by_name.h"
@@ -14,14 +19,30 @@ struct FieldNames {
   std::vector<std::string> inputs, outputs;
 };
 
-/// What a format reads for each input and output, as it is written: `features`, or `inputs` by the names of the
-/// model's, and `labels`, which may be by the names of the model's outputs. T says where one of them is: an array's
-/// name, a file.
+/// Of a source's `weights`, those for an output of the model; null if its examples count alike. `output`: empty for the
+/// only one.
 template <class T>
+const config::Located<T>* find_weights(const std::optional<config::ByName<config::Located<T>>>& weights,
+                                       std::string_view output) {
+  if (!weights) return nullptr;
+  return output.empty() ? weights->only() : weights->find(output);
+}
+
+/// What becomes of an example without a label.
+enum class MissingLabel : std::uint8_t {
+  kError,
+  kIgnore,  ///< it counts nothing for the output
+};
+
+/// What a format reads for each input and output, as it is written: `features`, or `inputs` by the names of the
+/// model's, and `labels` and `weights`, which may be by the names of the model's outputs. T says where one of them is:
+/// an array's name, a file; L where labels are, and whether any may be missing.
+template <class T, class L = T>
 struct FieldsByName {
   std::optional<T> features;
   config::Map<T> inputs;
-  config::ByName<T> labels;
+  config::ByName<L> labels;
+  std::optional<config::ByName<config::Located<T>>> weights;  ///< null: all examples count alike
 
   /// By name, empty for `features`; the order is the file's.
   std::vector<std::pair<std::string, const T*>> all_inputs() const {
@@ -30,11 +51,22 @@ struct FieldsByName {
     if (all.empty() && features) all.emplace_back("", &*features);
     return all;
   }
-  std::vector<std::pair<std::string, const T*>> all_labels() const {
-    std::vector<std::pair<std::string, const T*>> all;
+  std::vector<std::pair<std::string, const L*>> all_labels() const {
+    std::vector<std::pair<std::string, const L*>> all;
     if (labels.one) all.emplace_back("", &*labels.one);
     for (const auto& [name, label] : labels.named.entries) all.emplace_back(name, &label);
     return all;
+  }
+  /// The weights of an output's examples; null if all count alike. `output`: empty for the only one.
+  const config::Located<T>* weights_of(std::string_view output) const { return find_weights(weights, output); }
+  /// Whether examples may have no label for an output.
+  bool may_lack_labels(std::string_view output) const {
+    if constexpr (std::same_as<T, L>)
+      return false;
+    else {
+      const L* const found = labels.find(output);
+      return found != nullptr && ignores_missing(*found);
+    }
   }
   FieldNames field_names() const {
     FieldNames names;
@@ -45,23 +77,50 @@ struct FieldsByName {
   }
 };
 
-/// Calls read(T, key), which returns an Array, for each input and output. `key`: "features", "inputs.NAME", "labels" or
-/// "labels.NAME", for messages.
-template <class T, class Read>
-std::vector<Features> read_inputs(const FieldsByName<T>& fields, const Read& read) {
+/// From now on an example whose label is not a number has none.
+void allow_missing(Labels& labels);
+/// The numbers as weights of the examples. Throws Error, naming the row, for numbers that are no weights.
+Array weights_in(const Array& numbers, const Array& labels);
+
+/// Calls read(T, key), which returns an Array, for each input and output. `key`: "features", "inputs.NAME", "labels",
+/// "labels.NAME", "weights" or "weights.NAME", for messages.
+template <class T, class L, class Read>
+std::vector<Features> read_inputs(const FieldsByName<T, L>& fields, const Read& read) {
   std::vector<Features> inputs;
   for (const auto& [name, input] : fields.all_inputs()) {
     inputs.push_back({name, read(*input, name.empty() ? "features" : "inputs." + name)});
   }
   return inputs;
 }
-template <class T, class Read>
-Examples read_fields(const FieldsByName<T>& fields, const Read& read) {
-  Examples examples{read_inputs(fields, read), {}};
-  for (const auto& [name, label] : fields.all_labels()) {
-    examples.outputs.push_back({name, read(*label, name.empty() ? "labels" : "labels." + name)});
+template <class T, class L, class Read>
+std::vector<Labels> read_outputs(const FieldsByName<T, L>& fields, const Read& read) {
+  std::vector<Labels> outputs;
+  for (const auto& [name, written] : fields.all_labels()) {
+    const std::string key = name.empty() ? "labels" : "labels." + name;
+    Labels labels{name, {}};
+    if constexpr (std::same_as<T, L>) {
+      labels.array = read(*written, key);
+    } else {
+      labels.array = read(where(*written), key);
+      if (ignores_missing(*written)) allow_missing(labels);
+    }
+    if (const config::Located<T>* const weights = fields.weights_of(name)) {
+      const bool is_named = !fields.weights->one;
+      labels.weights = weights_in(read(weights->value, is_named ? "weights." + name : "weights"), labels.array);
+    }
+    outputs.push_back(std::move(labels));
   }
-  return examples;
+  return outputs;
+}
+template <class T, class L, class Read>
+Examples read_fields(const FieldsByName<T, L>& fields, const Read& read) {
+  return {read_inputs(fields, read), read_outputs(fields, read)};
 }
 
 }  // namespace mirrortrain::data
+
+template <>
+struct mirrortrain::config::EnumNames<mirrortrain::data::MissingLabel> {
+  static constexpr auto names = std::to_array<std::pair<std::string_view, mirrortrain::data::MissingLabel>>(
+      {{"error", mirrortrain::data::MissingLabel::kError}, {"ignore", mirrortrain::data::MissingLabel::kIgnore}});
+};

@@ -32,6 +32,11 @@ std::vector<ValueId> Graph::apply(std::shared_ptr<const Op> op, std::vector<Valu
     input_specs.push_back(id == kNoValue ? ValueSpec{DType::kFloat32, Shape{0}, false} : spec(id));
   }
   const std::vector<ValueSpec> output_specs = op->infer(input_specs);
+  for (const ValueSpec& output : output_specs) {
+    if (output.shape.is_possible()) continue;
+    throw Error(fmt::format("the output would have the shape {}, which has more elements than any memory can hold",
+                            output.shape.text()));
+  }
   const auto node_id = static_cast<NodeId>(nodes_.size());
   std::vector<ValueId> outputs;
   for (std::size_t i = 0; i < output_specs.size(); ++i) {

@@ -98,7 +98,7 @@ class Graph {
   ValueId input(std::string name, ValueSpec spec);
   ValueId variable(const VariableSpec& spec);
 
-  /// Appends a node; returns its outputs. Throws what `infer` throws.
+  /// Appends a node; returns its outputs. Throws what `infer` throws, and Error for outputs that no memory can hold.
   std::vector<ValueId> apply(std::shared_ptr<const Op> op, std::vector<ValueId> inputs);
   template <class OpType>
   std::vector<ValueId> apply(OpType op, std::vector<ValueId> inputs) {

@@ -212,6 +212,9 @@ class GraphMaker {
         MetricNode node = metric_node(metric.value, objective.loss.value, shape);
         std::vector<ValueId> inputs = metric_inputs(
             metric.value, made_.graph, node.reads_probabilities ? probabilities(number) : output.value, output.labels);
+        if (output.mask != kNoValue && std::holds_alternative<metrics::Formula>(metric.value)) {
+          require_steps(inputs[0], output.mask);
+        }
         if (mask != kNoValue) inputs.push_back(mask);
         const ValueId sums = made_.graph.apply(node.op, std::move(inputs)).front();
         if (place < known.size()) {
@@ -221,6 +224,16 @@ class GraphMaker {
         return sums;
       }));
     }
+  }
+
+  /// Throws Error for a formula's value that has not the steps of a mask.
+  void require_steps(ValueId value, ValueId mask) const {
+    const Shape &found = made_.graph.spec(value).shape, &steps = made_.graph.spec(mask).shape;
+    if (found.rank() >= steps.rank() && std::equal(steps.begin(), steps.end(), found.begin())) return;
+    throw Error(
+        fmt::format("the output carries a mask of padding, so that a formula has to keep its steps, {}, but gives {}; "
+                    "take means and sums over later axes alone, as mean(..., axis=-1)",
+                    steps.text(), found.text()));
   }
 
   ValueId build(const Layer& layer, std::span<const ValueId> inputs) {
@@ -256,7 +269,6 @@ class GraphMaker {
       builder_.begin_layer(name, trainable, inputs.guessed, inputs.masks, in_.wiring.names[of]);
       const ValueId output = build(misread ? with_defaults(built.value) : built.value, inputs.values);
       const Shape& shape = builder_.shape(output);
-      check_elements(shape, "output");
       if (builder_.mode() == Mode::kTraining) {
         model_.layers.push_back({name, std::string(type_name(layer.value)), shape, builder_.parameters()});
       }
@@ -336,50 +348,20 @@ void warn_of_channels_first(const ModelOptions& options, config::Errors& errors)
   }
 }
 
+bool has_formulas(const ModelOptions& options, const std::vector<Objective>& objectives) {
+  return std::ranges::any_of(
+             options.layers,
+             [](const auto& layer) { return std::holds_alternative<layers::Expression>(layer.value); }) ||
+         std::ranges::any_of(objectives, [](const Objective& objective) {
+           return std::holds_alternative<losses::Formula>(objective.loss.value);
+         });
+}
+
 double weight_of(const Loss& loss) {
   return std::visit([](const auto& options) { return options.weight; }, loss);
 }
 
 }  // namespace
-
-bool Model::is_masked() const {
-  return std::ranges::any_of(outputs, [](const OutputTraits& output) { return output.loss_sums > 1; });
-}
-
-std::size_t Model::loss_sums() const {
-  std::size_t all = 0;
-  for (const OutputTraits& output : outputs) all += output.loss_sums;
-  return all;
-}
-
-std::size_t Model::metric_sums() const {
-  std::size_t all = 0;
-  for (const OutputTraits& output : outputs) {
-    for (const ModelMetric& metric : output.metrics) all += metric.sums;
-  }
-  return all;
-}
-
-std::vector<std::string> Model::score_names() const {
-  std::vector<std::string> names;
-  for (const OutputTraits& output : outputs) {
-    if (outputs.size() > 1) names.push_back(output.name + "_loss");
-    for (const ModelMetric& metric : output.metrics) names.push_back(metric.name);
-  }
-  return names;
-}
-
-std::vector<std::string> Model::metric_sum_names() const {
-  std::vector<std::string> names;
-  for (const OutputTraits& output : outputs) {
-    for (const ModelMetric& metric : output.metrics) {
-      for (std::size_t i = 0; i < metric.sums; ++i) {
-        names.push_back(metric.sums == 1 ? metric.name : fmt::format("{}[{}]", metric.name, i));
-      }
-    }
-  }
-  return names;
-}
 
 Model build_model(const ModelOptions& options, const Wiring& wiring, const std::vector<Objective>& objectives,
                   Precision precision, config::Errors& errors, AggregationMethod aggregation) {
@@ -391,6 +373,7 @@ Model build_model(const ModelOptions& options, const Wiring& wiring, const std::
     name_metrics(description, i, model.outputs.back());
   }
   require_distinct_scores(description, model);
+  model.has_formulas = has_formulas(options, objectives);
   check_freeze(options, wiring.names, wiring.weights_of, errors);
   const bool shapes_known = !errors.concern("model.input_shape") && !errors.concern("model.inputs");
   if (options.layers.empty() || wiring.inputs.empty() || !shapes_known) return model;

@@ -12,16 +12,8 @@
 
 namespace mirrortrain {
 
-bool is_possible(const Shape& shape) {
-  constexpr std::int64_t kMostElements = std::int64_t{1} << 40;
-  std::int64_t elements = 1;
-  return std::ranges::all_of(shape, [&](std::int64_t extent) {
-    return !__builtin_mul_overflow(elements, extent, &elements) && elements <= kMostElements;
-  });
-}
-
 void check_elements(const Shape& shape, std::string_view what) {
-  if (is_possible(shape)) return;
+  if (shape.is_possible()) return;
   throw Error(fmt::format("the {} would have the shape {}, which has more elements than any memory can hold", what,
                           shape.text()));
 }

@@ -131,9 +131,6 @@ class LayerBuilder {
   std::vector<std::string> warnings_;
 };
 
-/// Whether a tensor of this shape is possible: at most 2^40 elements.
-bool is_possible(const Shape& shape);
-
 /// Throws Error, naming `what` and the shape, unless it is possible.
 void check_elements(const Shape& shape, std::string_view what);
 

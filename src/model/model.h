@@ -112,6 +112,7 @@ struct Model {
   std::vector<OutputTraits> outputs;
   std::vector<LayerSummary> layers;
   ModelGraph training, evaluation;
+  bool has_formulas = false;             ///< of layers or losses, whose logarithms and roots may be NaN
   std::vector<ShorterGraphs> shorter{};  ///< ascending; empty if all sequences are computed at full length
 
   /// Whether an output has a mask, so that loss and metrics exclude padding.

@@ -21,7 +21,7 @@ config::Section<InputOptions> InputOptions::section() {
            config::required, config::at_least(1))
       .check("shape", [](const InputOptions& options) -> std::string {
         const Shape shape(options.shape.value);
-        return is_possible(shape) ? "" : shape.text() + " has more elements than any memory can hold";
+        return shape.is_possible() ? "" : shape.text() + " has more elements than any memory can hold";
       });
 }
 
@@ -69,7 +69,7 @@ config::Section<ModelOptions> ModelOptions::section() {
            config::required, config::non_empty, config::written_out("repeat", "blocks"))
       .check("input_shape", [](const ModelOptions& options) -> std::string {
         const Shape shape(options.input_shape.value.value_or(std::vector<std::int64_t>{}));
-        return is_possible(shape) ? "" : shape.text() + " has more elements than any memory can hold";
+        return shape.is_possible() ? "" : shape.text() + " has more elements than any memory can hold";
       });
 }
 

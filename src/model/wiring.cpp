@@ -262,7 +262,12 @@ class Wirer {
   /// The layer whose weights this one has.
   std::size_t weights_of(std::size_t layer) {
     const auto* const reuse = std::get_if<layers::Reuse>(&layers_[layer].value);
-    if (reuse == nullptr || wiring_.states[layer] != ReadState::kWhole) return layer;
+    if (reuse == nullptr) return layer;
+    if (wiring_.states[layer] != ReadState::kWhole) {  // nothing is built of it
+      inputs_known_ = false;
+      wiring_.states[layer] = ReadState::kNot;
+      return layer;
+    }
     const auto found = numbers_.find(reuse->layer.value);
     if (found != numbers_.end()) return wiring_.weights_of[found->second];
     inputs_known_ = false;

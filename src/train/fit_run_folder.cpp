@@ -31,6 +31,17 @@ RunFolder folder_to_resume(const FitArguments& arguments, const std::string& nam
   return *folder;
 }
 
+std::string scores_text(const Configuration& values) {
+  constexpr std::size_t kWhole = 1 << 20;
+  const config::Value shown = config::Codec<Configuration>::show(values);
+  std::string text;
+  for (const char* const key : {"loss", "metrics"}) {
+    const config::Value::Entry* const entry = shown.find(key);
+    if (entry != nullptr) text += fmt::format("{}: {}\n", key, config::flow_text(entry->value, kWhole));
+  }
+  return text;
+}
+
 DataFingerprints fingerprints_of(const Run& run) {
   DataFingerprints data;
   if (run.train) data.train = run.fingerprint(data::Split::kTrain);
@@ -82,7 +93,7 @@ bool FitRun::open_folder() {
   }
 
   CheckpointNames names{values().optimizer ? slot_names(*values().optimizer) : std::vector<std::string>(),
-                        checked_.model->metric_sum_names(), Callbacks(values()).names(),
+                        checked_.model->metric_sum_names(), scores_text(values()), Callbacks(values()).names(),
                         checked_.model->outputs.size()};
   checkpoints_ = std::make_unique<Checkpoints>(folder_.checkpoints(), *run_.strategy, std::move(names),
                                                RunIdentity{values().seed, fingerprints_of(run_)});

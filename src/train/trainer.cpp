@@ -24,9 +24,12 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 /// too.
 constexpr int kMostSkippedInRow = 20;
 
-constexpr const char* kRemedy =
-    "lower optimizer.learning_rate, clip the gradients (gradients.clip_norm) or scale the inputs; "
-    "training.on_non_finite: ignore continues";
+std::string remedy_for(const Model& model) {
+  return fmt::format(
+      "{}lower optimizer.learning_rate, clip the gradients (gradients.clip_norm) or scale the inputs; "
+      "training.on_non_finite: ignore continues",
+      model.has_formulas ? fmt::format("{}; or ", kFormulaRemedy) : "");
+}
 
 }  // namespace
 
@@ -147,7 +150,7 @@ void Trainer::fail_not_finite(std::int64_t step, const std::string& what) {
     text += fmt::format("; {} has values that are not finite after step {}", *found, state_.step);
   }
   if (const std::string largest = steps_.largest_input_text(step); !largest.empty()) text += "; " + largest;
-  throw NonFinite(fmt::format("{}; {}", text, kRemedy));
+  throw NonFinite(fmt::format("{}; {}", text, remedy_for(model_)));
 }
 
 void Trainer::require_finite(const StepSums& sums, const data::Feeder& examples, std::string_view split) const {
@@ -161,7 +164,7 @@ void Trainer::require_finite(const StepSums& sums, const data::Feeder& examples,
   std::iota(rows.begin(), rows.end(), 0);
   const std::string largest = largest_input_text(examples.dataset(), rows, fmt::format("the {} data", split));
   if (!largest.empty()) text += "; " + largest;
-  throw NonFinite(fmt::format("{}; {}", text, kRemedy));
+  throw NonFinite(fmt::format("{}; {}", text, remedy_for(model_)));
 }
 
 void Trainer::end_epoch_if_due() {

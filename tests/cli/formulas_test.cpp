@@ -48,6 +48,24 @@ TEST_CASE("formulas train, resume, evaluate and predict as everything else does"
   CHECK(run_program(folder, "fit a.yaml --dry-run").out.find("expression/beta") != std::string::npos);
 }
 
+TEST_CASE("the averages of an epoch restart where its formulas changed") {
+  const TemporaryFolder folder;
+  write_file(folder / "a.yaml", kConfig);
+  const std::string fit = "fit a.yaml --run-dir run --set callbacks=[] --set training.epochs=1 ";
+  const auto metric = [](const std::string& formula) {
+    return "--set 'metrics=[{formula: {name: rmse, formula: \"0 * y_pred + " + formula + "\"}}]' ";
+  };
+  REQUIRE(run_program(folder, fit + metric("1") + "--set training.steps=2").exit_code == 0);
+  const Outcome resumed = run_program(folder, fit + metric("3") + "--resume");
+  REQUIRE_MESSAGE(resumed.exit_code == 0, resumed.err);
+  CHECK(contains(resumed.err, "the losses or metrics changed: this epoch's averages restart"));
+  const auto events = events_of(folder / "run/metrics.jsonl");
+  const auto epoch =
+      std::find_if(events.rbegin(), events.rend(), [](const auto& one) { return one.at("event") == "epoch"; });
+  REQUIRE(epoch != events.rend());
+  CHECK(epoch->at("metrics").at("rmse").get<double>() == doctest::Approx(3));
+}
+
 TEST_CASE("a mistake in a formula is an error at its place, with a caret") {
   struct Mistake {
     std::string from, to, expected;
@@ -74,6 +92,9 @@ TEST_CASE("a mistake in a formula is an error at its place, with a caret") {
       {", mode: min", "",
        "'rmse' is a formula, of which it is not known whether more or less is better; add mode: min or mode: max"},
       {"formula: \"x * sigmoid(beta * x)\", ", "", "missing key 'formula'"},
+      {"x * sigmoid(beta * x)\", parameters: {beta: {shape: [4]",
+       "x * sum(b[:,None,None,None] * b[:,None,None] * b[:,None] * b)\", parameters: {b: {shape: [65536]",
+       "[65536, 65536, 65536, 1] of an example are more numbers than any memory can hold"},
   };
   for (const Mistake& mistake : mistakes) {
     const TemporaryFolder folder;
@@ -118,6 +139,15 @@ optimizer: {type: adam, learning_rate: 0.01}
 )yaml");
   const Outcome masked = run_program(folder, "config check b.yaml");
   CHECK(masked.exit_code == 2);
+  std::string text = read_text_file(folder / "b.yaml");
+  text.replace(text.find("loss:"), text.find("optimizer:") - text.find("loss:"),
+               "loss: mean_squared_error\nmetrics: [{formula: {name: m, formula: \"mean(y_true - y_pred)\"}}]\n");
+  write_file(folder / "c.yaml", text);
+  const Outcome metric = run_program(folder, "config check c.yaml");
+  CHECK(metric.exit_code == 2);
+  CHECK(contains(metric.err,
+                 "the output carries a mask of padding, so that a formula has to keep its steps, [4], but "
+                 "gives [1]"));
   CHECK_MESSAGE(contains(masked.err, "a formula gives one number for an example, but the output carries a mask"),
                 masked.err);
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cli/program.h"
+#include "data/files/zip_writer.h"
 #include "error_text.h"
 
 namespace mirrortrain::testing {
@@ -95,6 +96,46 @@ TEST_CASE("events, evaluations and predictions name the outputs") {
   CHECK(run_program(folder, "verify a.yaml").exit_code == 0);
 }
 
+/// One-dimensional float32 numbers as numpy.save writes them.
+std::string npy(const std::string& shape, const std::vector<float>& numbers) {
+  std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': " + shape + ", }";
+  header.resize(117, ' ');
+  std::string file = std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(118) + '\0' + header + "\n";
+  return file.append(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(float));
+}
+
+TEST_CASE("new data of several inputs are arrays of their names, with labels or without; one array is refused") {
+  const TemporaryFolder folder;
+  write_file(folder / "a.yaml", kConfig);
+  REQUIRE(run_program(folder, "fit a.yaml --run-dir run --set training.epochs=1").exit_code == 0);
+  const std::string context = npy("(2, 4)", {1, 2, 3, 4, 5, 6, 7, 8});
+  const auto predicted = [&](const std::vector<std::pair<std::string, std::string>>& arrays, const std::string& more) {
+    data::ZipWriter archive((folder / "new.npz").string());
+    for (const auto& [name, content] : arrays) archive.write(archive.add(name + ".npy"), content);
+    archive.finish();
+    return run_program(folder, "predict run --data new.npz " + more);
+  };
+  const std::pair<std::string, std::string> user{"user", npy("(2,)", {3, 4})}, of_context{"context", context};
+  const std::pair<std::string, std::string> clicked{"clicked", npy("(2,)", {1, 0})};
+  CHECK(predicted({user, of_context, clicked}, "").out.starts_with("index,rating,clicked\n0,"));
+  const Outcome labelled = predicted({user, of_context, clicked}, "--labels");
+  CHECK_MESSAGE(labelled.out.starts_with("index,rating,clicked,clicked_label\n0,"), labelled.out);
+  CHECK(contains(labelled.out, ",1\n1,"));
+  CHECK(contains(predicted({user, of_context}, "--labels").err, "--labels: new.npz has no label that is one number"));
+  const Outcome fewer = predicted({user, of_context, {"clicked", npy("(1,)", {1})}}, "--labels");
+  CHECK(fewer.exit_code == 1);
+  CHECK(contains(fewer.err, "clicked has 1 rows, but there are 2 examples"));
+  CHECK(contains(predicted({of_context}, "").err, "there is no array 'user' in it, but [context]"));
+
+  write_file(folder / "new.npy", context);
+  write_file(folder / "new.csv", "1,2,3,4,5\n");
+  for (const char* const file : {"new.npy", "new.csv"}) {
+    const Outcome one = run_program(folder, std::string("predict run --data ") + file);
+    CHECK(one.exit_code == 2);
+    CHECK(contains(one.err, "the model has the inputs user, context, and this is the data of one"));
+  }
+}
+
 TEST_CASE("a run of several outputs that was stopped goes on to the same bits") {
   const TemporaryFolder folder;
   write_file(folder / "a.yaml", kConfig);
@@ -162,6 +203,15 @@ TEST_CASE("mistakes with several inputs and outputs are answered at their place"
        "inputs: [users, tower, again], name: all}\n    - reuse: {layer: all, inputs: [users, tower], name: again}",
        "no earlier layer and no input of the model is named 'again'"},
       {"model:\n  inputs:", "model:\n  input_shape: [4]\n  inputs:", "input_shape and inputs exclude each other"},
+      {"inputs: [all], name: clicked}", "inputs: [all], name: clicked}\n    - reuse: {inputs: [context], name: again}",
+       "a.yaml:17:7: model.layers[5].reuse: missing key 'layer'"},
+      {"inputs: [all], name: clicked}",
+       "inputs: [all], name: clicked}\n    - reuse: {layer: tower, units: 3, inputs: [context]}",
+       "model.layers[5].reuse.units: unknown key"},
+      {"inputs: [all], name: clicked}",
+       "inputs: [all], name: clicked}\n    - reuse: {layer: [tower], inputs: [context]}",
+       "model.layers[5].reuse.layer: expected"},
+      {"weight: 0.2", "weight: 1.0e39", "loss.clicked.weight: expected a number between 0 and 3.4"},
       {"metric: clicked_auc", "metric: auc", "expected loss or one of the run's metrics (loss, rating_loss, "},
   };
   const TemporaryFolder folder;
@@ -169,9 +219,30 @@ TEST_CASE("mistakes with several inputs and outputs are answered at their place"
     write_file(folder / "a.yaml", with(row.from, row.to));
     const Outcome outcome = run_program(folder, "config check a.yaml");
     CAPTURE(row.to);
+    CHECK(outcome.exit_code != 1);
     const std::string text = outcome.out + outcome.err;
     CHECK_MESSAGE(contains(text, row.answer), text);
   }
+}
+
+TEST_CASE("predictions of which two columns would have one name are refused as csv, and are arrays of an npz") {
+  const TemporaryFolder folder;
+  std::string text = with("units: 1, inputs: [all], name: rating", "units: 2, inputs: [all], name: r");
+  for (const auto& [from, to] : {std::pair("rating: {label_shape: [1]}", "r: {label_shape: [2]}"),
+                                 std::pair("clicked", "r_0"), std::pair("rating", "r")}) {
+    for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + 1)) {
+      text.replace(at, std::string(from).size(), to);
+    }
+  }
+  write_file(folder / "a.yaml", text);
+  const Outcome trained = run_program(folder, "fit a.yaml --run-dir run --set training.epochs=1");
+  REQUIRE_MESSAGE(trained.exit_code == 0, trained.err);
+  const Outcome csv = run_program(folder, "predict run --split validation");
+  CHECK(csv.exit_code == 2);
+  CHECK(csv.out.empty());
+  CHECK(contains(csv.err, "two columns of the predictions would be named 'r_0'; write them with --output FILE.npz"));
+  CHECK(run_program(folder, "predict run --split validation -o p.npz").exit_code == 0);
+  CHECK(run_program(folder, "predict run --split validation -o p.jsonl").exit_code == 0);
 }
 
 TEST_CASE("a layer that is reused on another shape is refused with both shapes") {

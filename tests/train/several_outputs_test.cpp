@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <fstream>
 
+#include "temporary_folder.h"
 #include "train/training.h"
 #include "train/training_events.h"
 
@@ -102,6 +104,37 @@ TEST_CASE("an output whose loss weighs nothing changes no weight that others use
   const auto of_both = both.variables(), of_one = one.variables();
   CHECK(of_one.count("clicked/kernel") == 0);
   for (const auto& [name, values] : of_one) CHECK_MESSAGE(of_both.at(name) == values, name);
+}
+
+TEST_CASE("weights by output count alike in tables and in arrays") {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "a.csv") << "x,y,z,w\n1,1,2,1\n2,1,3,0.5\n3,2,5,0\n4,1.5,6,3\n";
+  const auto with = [&](const std::string& source) {
+    return fmt::format(R"yaml(
+data: {{global_batch_size: 4, shuffle: false, train: {{{}}}}}
+model:
+  inputs: {{x: {{shape: [1]}}}}
+  layers: [{{dense: {{units: 1, name: y, inputs: [x]}}}}, {{dense: {{units: 1, name: z, inputs: [x]}}}}]
+  outputs: [y, z]
+loss: mean_squared_error
+optimizer: {{type: sgd, learning_rate: 0.01}}
+strategy: {{type: mirrored, devices: [cpu:0], threads_per_replica: 1}}
+training: {{epochs: 1}}
+)yaml",
+                       source);
+  };
+  const std::string table =
+      fmt::format("format: csv, file: {}, inputs: {{x: [x]}}, labels: {{y: y, z: z}}", (folder / "a.csv").string());
+  const std::string lists =
+      "format: inline, inputs: {x: [[1], [2], [3], [4]]}, labels: {y: [1, 1, 2, 1.5], z: [2, 3, 5, 6]}";
+  for (const auto& [of_table, of_lists] : {std::pair("weights: w", "weights: [1, 0.5, 0, 3]"),
+                                           std::pair("weights: {z: w}", "weights: {z: [1, 0.5, 0, 3]}")}) {
+    Training a(with(table + ", " + of_table)), b(with(lists + ", " + of_lists)), unweighted(with(lists));
+    CHECK(a.steps(3) == b.steps(3));
+    CHECK(a.variables() == b.variables());
+    unweighted.steps(3);
+    CHECK(difference(a.variables(), unweighted.variables()) > 1e-3);
+  }
 }
 
 const std::string kSiamese = R"(

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -53,6 +54,24 @@ Array array_of(const InlineArray& source, DType dtype) {
   return array;
 }
 
+/// What is wrong with the weights, or "".
+std::string weights_mismatch(const Inline& options) {
+  for (const auto& [name, labels] : options.all_labels()) {
+    const config::Located<InlineArray>* const weights = options.weights_of(name);
+    if (weights == nullptr || weights->value.elements.empty()) continue;
+    const InlineArray& numbers = weights->value;
+    if (numbers.shape[0] != labels->shape[0] || std::ssize(numbers.elements) != numbers.shape[0]) {
+      return fmt::format("expected one weight for each of the {} examples, found the shape {}", labels->shape[0],
+                         numbers.shape.text());
+    }
+    const auto wrong = std::ranges::find_if(numbers.elements, [](double weight) { return weight < 0; });
+    if (wrong != numbers.elements.end()) {
+      return fmt::format("expected a weight, which is a number from 0, found {}", *wrong);
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 config::Section<Inline> Inline::section() {
@@ -65,6 +84,13 @@ config::Section<Inline> Inline::section() {
            "The labels: one number or nested list per example; or those for each output of the model, as "
            "{OUTPUT: [...]}.",
            config::required)
+      .key(
+          "weights", &Inline::weights,
+          "The examples' weights, one number for each: each example's loss is multiplied "
+          "by its weight, in training and evaluation; the sum is still divided by the number of examples. Metrics are "
+          "not weighted. Or such a value for each output of the model, as {OUTPUT: [...]}; an output that is not named "
+          "weighs 1. null: all count alike.")
+      .check("weights", weights_mismatch)
       .check("labels",
              [](const Inline& options) -> std::string {
                if (options.all_inputs().empty()) return "";

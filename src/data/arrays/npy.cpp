@@ -61,6 +61,25 @@ Array transposed(const Array& from) {
 
 }  // namespace
 
+Files where(const NpyLabels& labels) {
+  if (const auto* const files = std::get_if<LabelFiles>(&labels)) return files->file;
+  if (const auto* const path = std::get_if<config::Path>(&labels)) return *path;
+  return std::get<std::vector<config::Path>>(labels);
+}
+
+bool ignores_missing(const NpyLabels& labels) {
+  const auto* const files = std::get_if<LabelFiles>(&labels);
+  return files != nullptr && files->missing == MissingLabel::kIgnore;
+}
+
+config::Section<LabelFiles> LabelFiles::section() {
+  return config::Section<LabelFiles>("Files of labels, of which some may be missing.")
+      .key("file", &LabelFiles::file, "Path of the file; or a glob or a list of files.", config::required)
+      .key("missing", &LabelFiles::missing,
+           "What becomes of an example whose label is NaN: `error`, or `ignore`, with which it counts nothing in the "
+           "output's loss and metrics.");
+}
+
 config::Section<Npy> Npy::section() {
   return config::Section<Npy>("NumPy files of one array each, as numpy.save writes them.")
       .key("features", &Npy::features,
@@ -71,9 +90,15 @@ config::Section<Npy> Npy::section() {
            config::excludes("features"))
       .key("labels", &Npy::labels,
            "Path of the file with the labels, one row per example; or a glob or a list of files; or such a value for "
-           "each "
-           "output of the model, as {OUTPUT: FILE}.",
-           config::required);
+           "each output of the model, as {OUTPUT: FILE}. Where labels may be missing, which NaN says, {file: FILE, "
+           "missing: ignore}.",
+           config::required)
+      .key("weights", &Npy::weights,
+           "Path of the file with the examples' weights, one number for each, or a glob or a list of files: each "
+           "example's loss is multiplied "
+           "by its weight, in training and evaluation; the sum is still divided by the number of examples. Metrics are "
+           "not weighted. Or such a value for each output of the model, as {OUTPUT: FILE}; an output that is not named "
+           "weighs 1. null: all count alike.");
 }
 
 Array read_npy(Input& input) {

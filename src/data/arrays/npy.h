@@ -2,6 +2,8 @@
 
 #include <string>
 #include <string_view>
+#include <variant>
+#include <vector>
 
 #include "base/shape.h"
 #include "config/section.h"
@@ -13,8 +15,18 @@
 
 namespace mirrortrain::data {
 
+/// The files of an output's labels, of which some may be missing: NaN.
+struct LabelFiles {
+  Files file;
+  MissingLabel missing = MissingLabel::kError;
+  static config::Section<LabelFiles> section();
+};
+using NpyLabels = std::variant<config::Path, std::vector<config::Path>, LabelFiles>;
+Files where(const NpyLabels& labels);
+bool ignores_missing(const NpyLabels& labels);
+
 /// NumPy files with one array each (numpy.save).
-struct Npy : FieldsByName<Files> {
+struct Npy : FieldsByName<Files, NpyLabels> {
   static constexpr std::string_view kName = "npy";
   static config::Section<Npy> section();
 };
@@ -39,3 +51,8 @@ Examples read(const Npy& source);
 std::vector<Features> read_features(const Npy& source);
 
 }  // namespace mirrortrain::data
+
+template <>
+struct mirrortrain::config::ChoiceTag<mirrortrain::data::NpyLabels> {
+  static constexpr std::string_view noun = "a path, a glob, a list of them, or {file: ..., missing: ...}";
+};

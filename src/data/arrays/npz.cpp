@@ -48,6 +48,24 @@ Array read_arrays(const Npz& source, const std::string& name, std::string_view k
 
 }  // namespace
 
+const std::string& where(const NpzLabels& labels) {
+  const auto* const array = std::get_if<LabelArray>(&labels);
+  return array != nullptr ? array->array : std::get<std::string>(labels);
+}
+
+bool ignores_missing(const NpzLabels& labels) {
+  const auto* const array = std::get_if<LabelArray>(&labels);
+  return array != nullptr && array->missing == MissingLabel::kIgnore;
+}
+
+config::Section<LabelArray> LabelArray::section() {
+  return config::Section<LabelArray>("An array of labels, of which some may be missing.")
+      .key("array", &LabelArray::array, "Name of the array.", config::required, config::non_empty)
+      .key("missing", &LabelArray::missing,
+           "What becomes of an example whose label is NaN: `error`, or `ignore`, with which it counts nothing in the "
+           "output's loss and metrics.");
+}
+
 config::Section<Npz> Npz::section() {
   return config::Section<Npz>("A NumPy archive of arrays, as numpy.savez and numpy.savez_compressed write it.")
       .key("file", &Npz::file, "Path of the archive; or a glob or a list of archives.", config::required)
@@ -58,8 +76,14 @@ config::Section<Npz> Npz::section() {
            config::non_empty, config::excludes("features"))
       .key("labels", &Npz::labels,
            "Name of the array with the labels, one row per example; or one for each output of the model, as "
-           "{OUTPUT: ARRAY}.",
-           config::non_empty);
+           "{OUTPUT: ARRAY}. Where labels may be missing, which NaN says, {array: ARRAY, missing: ignore}.",
+           config::non_empty)
+      .key(
+          "weights", &Npz::weights,
+          "Name of the array with the examples' weights, one number for each: each example's loss is multiplied "
+          "by its weight, in training and evaluation; the sum is still divided by the number of examples. Metrics are "
+          "not weighted. Or such a value for each output of the model, as {OUTPUT: ARRAY}; an output that is not named "
+          "weighs 1. null: all count alike.");
 }
 
 Npz::Npz() { labels.one = "y"; }
@@ -67,8 +91,8 @@ Npz::Npz() { labels.one = "y"; }
 namespace {
 
 /// With the array that is taken where none is named.
-FieldsByName<std::string> fields_of(const Npz& source) {
-  FieldsByName<std::string> fields = source;
+FieldsByName<std::string, NpzLabels> fields_of(const Npz& source) {
+  FieldsByName<std::string, NpzLabels> fields = source;
   if (fields.inputs.empty() && !fields.features) fields.features = "x";
   return fields;
 }
@@ -78,6 +102,23 @@ FieldsByName<std::string> fields_of(const Npz& source) {
 std::vector<Features> read_features(const Npz& source) {
   return read_inputs(fields_of(source),
                      [&](const std::string& name, const std::string&) { return read_arrays(source, name, ""); });
+}
+
+std::vector<Labels> read_labels(const Npz& source) {
+  std::vector<std::string> remarks;
+  const std::vector<std::string> files = expanded(source.file, remarks);
+  Npz present = source;
+  present.weights.reset();
+  const auto is_absent = [&](const NpzLabels& labels) {
+    return !std::ranges::all_of(files, [&](const std::string& file) {
+      const std::vector<std::string> names = array_names(Zip(file));
+      return std::ranges::find(names, where(labels)) != names.end();
+    });
+  };
+  if (present.labels.one && is_absent(*present.labels.one)) present.labels.one.reset();
+  std::erase_if(present.labels.named.entries, [&](const auto& entry) { return is_absent(entry.second); });
+  return read_outputs(present,
+                      [&](const std::string& name, const std::string& key) { return read_arrays(source, name, key); });
 }
 
 Examples read(const Npz& source) {

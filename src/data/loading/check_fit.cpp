@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <concepts>
 #include <set>
 #include <utility>
 
@@ -176,17 +177,22 @@ class FitCheck {
   }
 
   template <class Format>
-  void check(const Format&) {}
+  void check(const Format& source) {
+    if constexpr (requires { source.weights; }) check_names(source.weights);
+    if constexpr (std::same_as<Format, Inline>) check_numbers(source);
+    if constexpr (std::same_as<Format, Synthetic>) check_synthetic(source);
+  }
 
-  void check(const Csv& source) {
-    if (!source.weights) return;
-    for (const auto& [name, column] : source.weights->named.entries) {
+  template <class T>
+  void check_names(const std::optional<config::ByName<config::Located<T>>>& weights) {
+    if (!weights) return;
+    for (const auto& [name, of_output] : weights->named.entries) {
       const std::vector<std::string> outputs = names_of(spec_.labels);
-      if (std::ranges::count(outputs, name) == 0) add(column, unknown_name(name, "output", outputs));
+      if (std::ranges::count(outputs, name) == 0) add(of_output, unknown_name(name, "output", outputs));
     }
   }
 
-  void check(const Inline& source) {
+  void check_numbers(const Inline& source) {
     for (const auto& [name, input] : source.all_inputs()) {
       if (input->elements.empty()) return;  // already reported
     }
@@ -197,12 +203,12 @@ class FitCheck {
     arrange(examples, spec_);
     const Dataset dataset(std::move(examples));
     for (std::size_t i = 0; i < spec_.inputs.size(); ++i) {
-      const InlineArray& written = written_for(source.all_inputs(), spec_.inputs[i].name);
+      const InlineArray& written = *written_for(source.all_inputs(), spec_.inputs[i].name);
       add(written, written.written.place(), example_mismatch(i, dataset.features(i).row_shape()));
       if (const auto wrong = find_wrong_feature(dataset, i, spec_.inputs[i])) add_at_row(written, *wrong);
     }
     for (std::size_t i = 0; i < spec_.labels.size(); ++i) {
-      const InlineArray& written = written_for(source.all_labels(), spec_.labels[i].name);
+      const InlineArray& written = *written_for(source.all_labels(), spec_.labels[i].name);
       const std::string mismatch = label_mismatch(i, shapes_of(dataset), dataset.labels(i).row_shape());
       if (!mismatch.empty()) {
         add(written, written.written.place(), mismatch);
@@ -218,10 +224,10 @@ class FitCheck {
     return shapes;
   }
 
-  static const InlineArray& written_for(const std::vector<std::pair<std::string, const InlineArray*>>& all,
+  static const InlineArray* written_for(const std::vector<std::pair<std::string, const InlineArray*>>& all,
                                         const std::string& name) {
     const auto found = std::ranges::find(all, name, &std::pair<std::string, const InlineArray*>::first);
-    return *(found != all.end() ? *found : all.front()).second;
+    return (found != all.end() ? *found : all.front()).second;
   }
 
   void add_at_row(const InlineArray& written, const WrongNumber& wrong) {
@@ -229,7 +235,7 @@ class FitCheck {
     errors_.add(row.place(), fmt::format("{}[{}]", written.path, wrong.row), wrong.message);
   }
 
-  void check(const Synthetic& source) {
+  void check_synthetic(const Synthetic& source) {
     const std::vector<SyntheticInput> inputs = source.all_inputs();
     const std::vector<SyntheticLabels> outputs = source.all_labels();
     if (inputs.empty()) return;  // already reported

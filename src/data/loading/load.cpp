@@ -7,7 +7,9 @@
 #include <cmath>
 #include <functional>
 #include <future>
+#include <map>
 #include <numeric>
+#include <set>
 #include <span>
 #include <thread>
 
@@ -208,10 +210,43 @@ std::optional<std::vector<std::int64_t>> classes_of(const std::vector<Labels>& o
   return std::nullopt;
 }
 
-Training adapt(const Csv& source, const DataOptions& options, std::uint64_t seed, const Terms& terms) {
+/// The numbers of rows that turn out to be bad after the parts are split, with the reason where it is kept.
+using LateRows = std::map<std::int64_t, std::string>;
+
+/// Adds the rows that were left out, but for those of `early`. Returns whether any is new.
+bool add_late(const LeftOut& left, const std::set<std::int64_t>& early, LateRows& late) {
+  const std::size_t before = late.size();
+  for (const std::int64_t row : left.rows) {
+    if (!early.contains(row)) late.try_emplace(row);
+  }
+  for (std::size_t i = 0; i < left.reasons.size(); ++i) {
+    const auto found = late.find(left.of_reasons[i]);
+    if (found != late.end()) found->second = left.reasons[i];
+  }
+  return late.size() > before;
+}
+
+/// Leaves out rows that are known to be bad, before the parts are split.
+void leave_out_known(CsvTable& table, const LateRows& known, BadExamples& bad) {
+  std::vector<std::int64_t> rows;
+  const std::vector<std::int64_t>& picked = table.features.picked;
+  for (std::int64_t row = 0; row < table.rows(); ++row) {
+    const auto found = known.find(picked.empty() ? row : picked[static_cast<std::size_t>(row)]);
+    if (found == known.end()) continue;
+    bad.add(found->first, found->second);
+    rows.push_back(row);
+  }
+  if (!rows.empty()) keep_rows(table, rows_but(table.rows(), rows));
+}
+
+/// Reads and splits the table without the rows of `late`. nullopt if others turn out to be bad too late, which are then
+/// in `late`, too.
+std::optional<Training> adapt(const Csv& source, const DataOptions& options, std::uint64_t seed, const Terms& terms,
+                              LateRows& late) {
   BadExamples bad = terms.gather();
   CsvTable table = read_table(source, {nullptr, true, bad.if_skips()});
   if (bad.skips()) leave_out_wrong_labels(table, terms, bad);
+  leave_out_known(table, late, bad);
   const std::string origin = table.features.origin;
   if (table.rows() == 0 && bad.any()) std::move(bad).left_out(0, origin);
   if (table.rows() == 0) throw Error(fmt::format("{}: expected at least one example, found none", origin));
@@ -224,7 +259,10 @@ Training adapt(const Csv& source, const DataOptions& options, std::uint64_t seed
   const std::vector<std::int64_t> before = table.outputs.front().array.picked;
   // Words that occur only in the validation part do not count as training data.
   Examples examples = encoded(std::move(table), adapted, bad.if_skips());
+  const std::set<std::int64_t> early(bad.rows().begin(), bad.rows().end());
   const Dataset whole = usable(std::move(examples), terms.wanted, std::move(bad));
+  if (const LeftOut* const left = whole.left_out(); left != nullptr && add_late(*left, early, late))
+    return std::nullopt;
   follow(before, whole.labels(0).picked, rows.train);
   const bool has_part = !rows.validation.empty();
   follow(before, whole.labels(0).picked, rows.validation);
@@ -233,6 +271,16 @@ Training adapt(const Csv& source, const DataOptions& options, std::uint64_t seed
                             whole.left_out()->count(), origin, rows.train.empty() ? "train" : "validation"));
   }
   return make_parts(whole, rows, std::move(adapted));
+}
+
+/// Pictures are looked at, and numbers compared with what the model takes, after the parts are split, what is not known
+/// in advance: where rows are left out then, all is done once more without them, so that the parts are those of a table
+/// that never had them.
+Training adapt(const Csv& source, const DataOptions& options, std::uint64_t seed, const Terms& terms) {
+  LateRows late;
+  while (true) {
+    if (std::optional<Training> training = adapt(source, options, seed, terms, late)) return *std::move(training);
+  }
 }
 
 Training read_training(const DataOptions& options, std::uint64_t seed, const Terms& terms) {

@@ -47,6 +47,7 @@ Source with_file(const Source& format, const config::Path& file, const DataOptio
           source.file = file;
         } else if constexpr (requires { source.features = Files(file); }) {
           source.features = Files(file);
+          source.inputs = {};
         } else {
           throw UsageError(
               fmt::format("--data {}: unknown format: name a .csv, .npy or .npz file (the run's data are {})",
@@ -55,6 +56,33 @@ Source with_file(const Source& format, const config::Path& file, const DataOptio
         return source;
       },
       format);
+}
+
+FieldNames names_of(const Source& source) {
+  return std::visit([](const auto& held) { return field_names(held); }, source);
+}
+
+/// An archive like those of the run; without any, one whose arrays have the names of the model's inputs and outputs.
+Npz archive_like(const config::Path& file, const DataOptions& options) {
+  Npz archive = std::get<Npz>(with_file(Npz{}, file, options));
+  const FieldNames names = names_of(options.train.value);
+  if (!archive.inputs.empty() || archive.features || names.inputs.front().empty()) return archive;
+  for (const std::string& input : names.inputs) archive.inputs.entries.emplace_back(input, input);
+  if (names.outputs.front().empty()) return archive;
+  archive.labels = {};
+  for (const std::string& output : names.outputs) archive.labels.named.entries.emplace_back(output, output);
+  return archive;
+}
+
+/// Refuses a file of one input for a model that has several.
+void require_all_inputs(const std::string& path, const Source& source, const DataOptions& options) {
+  const std::vector<std::string> wanted = names_of(options.train.value).inputs;
+  const bool has_others = std::holds_alternative<Csv>(source) && has_tables(options);  // those of the training data
+  if (wanted.size() == 1 || has_others || names_of(source).inputs.size() > 1) return;
+  throw UsageError(
+      fmt::format("--data {}: the model has the inputs {}, and this is the data of one; save them all as "
+                  "numpy.savez(\"new.npz\", {}=...)",
+                  path, fmt::join(wanted, ", "), fmt::join(wanted, "=..., ")));
 }
 
 std::vector<Features> read_features(const Idx& source) {
@@ -101,7 +129,9 @@ Examples new_table(const Csv& source, const Adapted& adapted, const ExampleSpec&
 
 }  // namespace
 
-Source new_source(const std::string& path, const DataOptions& options) {
+namespace {
+
+Source source_of(const std::string& path, const DataOptions& options) {
   const config::Path file{std::filesystem::absolute(path).string()};
   const std::string ending = in_lower_case(std::filesystem::path(path).extension().string());
   const bool is_picture = ending == ".png" || ending == ".jpg" || ending == ".jpeg";
@@ -114,8 +144,24 @@ Source new_source(const std::string& path, const DataOptions& options) {
     return table;
   }
   if (ending == ".npy") return with_file(Npy{}, file, options);
-  if (ending == ".npz") return with_file(Npz{}, file, options);
+  if (ending == ".npz") return archive_like(file, options);
   return with_file(options.test.value ? *options.test.value : options.train.value, file, options);
+}
+
+}  // namespace
+
+Source new_source(const std::string& path, const DataOptions& options) {
+  Source source = source_of(path, options);
+  require_all_inputs(path, source, options);
+  return source;
+}
+
+bool has_columns_of_pictures(const DataOptions& options) {
+  const auto* const table = std::get_if<Csv>(&options.train.value);
+  return table != nullptr && std::ranges::any_of(table->inputs.entries, [](const auto& input) {
+           const auto* const content = std::get_if<ContentColumn>(&input.second.value);
+           return content != nullptr && content->as == CellContent::kPicture;
+         });
 }
 
 Dataset read_new(const Source& source, const Adapted& adapted, const Wanted& wanted, OnBadExample on_bad, int threads) {
@@ -150,7 +196,7 @@ Dataset read_new(const Source& source, const Adapted& adapted, const Wanted& wan
 
 namespace {
 
-std::vector<std::string> names_of(const CsvFile& file) {
+std::vector<std::string> column_names(const CsvFile& file) {
   if (!file.first_line().header.empty()) return file.first_line().header;
   std::vector<std::string> numbers;
   for (std::int64_t i = 0; i < file.first_line().columns; ++i) numbers.push_back(std::to_string(i));
@@ -161,7 +207,7 @@ std::vector<std::string> names_of(const CsvFile& file) {
 
 bool has_column(const Csv& table, const std::string& column, const std::vector<std::string>& known) {
   std::vector<std::string> remarks;
-  const std::vector<std::string> names = names_of(CsvFile(expanded(table.file, remarks).front(), table, &known));
+  const std::vector<std::string> names = column_names(CsvFile(expanded(table.file, remarks).front(), table, &known));
   return std::ranges::find(names, column) != names.end();
 }
 
@@ -171,7 +217,7 @@ std::vector<std::vector<std::string>> column_texts(const Csv& table, const std::
   std::vector<std::string> remarks;
   for (const std::string& path : expanded(table.file, remarks)) {
     CsvFile file(path, table, &known);
-    const std::vector<std::string> names = names_of(file);
+    const std::vector<std::string> names = column_names(file);
     std::vector<std::size_t> places;
     for (const std::string& column : columns) {
       const auto found = std::ranges::find(names, column);

@@ -11,8 +11,11 @@ namespace mirrortrain::data {
 
 /// The format of a file of new data: by its extension, else that of the test data or of the training data. If the
 /// format is the same, their other options are used. Throws UsageError for formats that do not consist of a single
-/// file.
+/// file, and for the data of one input where the model has several.
 Source new_source(const std::string& path, const DataOptions& options);
+
+/// Whether a table of the training data has paths of pictures.
+bool has_columns_of_pictures(const DataOptions& options);
 
 /// Reads examples without their labels, which the file may have or not; all labels are 0. Throws Error for data that
 /// are missing or broken; with `on_bad` kSkip, unusable examples are left out.

@@ -63,9 +63,9 @@ FieldNames Csv::field_names() const {
   return names;
 }
 
-const config::Located<CsvColumn>* Csv::weights_of(std::string_view output) const {
-  if (!weights) return nullptr;
-  return output.empty() ? weights->only() : weights->find(output);
+bool Csv::may_lack_labels(std::string_view output) const {
+  const auto* const found = labels.find(output);
+  return found != nullptr && ignores_missing(found->value);
 }
 
 std::vector<CsvOutput> outputs_of(const Csv& csv) {

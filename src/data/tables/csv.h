@@ -41,12 +41,6 @@ struct ContentColumn {
 /// What an input of the model takes: one column, several side by side, or pictures or texts.
 using CsvInput = std::variant<std::int64_t, std::string, std::vector<CsvColumn>, ContentColumn>;
 
-/// What becomes of an example without a label.
-enum class MissingLabel : std::uint8_t {
-  kError,
-  kIgnore,  ///< it counts nothing for the output
-};
-
 /// The columns of an output's labels, some of which may be empty.
 struct LabelColumns {
   CsvColumns column;
@@ -129,7 +123,9 @@ struct Csv {
 
   FieldNames field_names() const;
   /// The weights of an output's examples; null if all count alike. `output`: empty for the only one.
-  const config::Located<CsvColumn>* weights_of(std::string_view output) const;
+  const config::Located<CsvColumn>* weights_of(std::string_view output) const { return find_weights(weights, output); }
+  /// Whether examples may have no label for an output.
+  bool may_lack_labels(std::string_view output) const;
 };
 
 /// What a table has for an output of the model.
@@ -166,11 +162,6 @@ template <>
 struct mirrortrain::config::EnumNames<mirrortrain::data::CellContent> {
   static constexpr auto names = std::to_array<std::pair<std::string_view, mirrortrain::data::CellContent>>(
       {{"picture", mirrortrain::data::CellContent::kPicture}, {"text", mirrortrain::data::CellContent::kText}});
-};
-template <>
-struct mirrortrain::config::EnumNames<mirrortrain::data::MissingLabel> {
-  static constexpr auto names = std::to_array<std::pair<std::string_view, mirrortrain::data::MissingLabel>>(
-      {{"error", mirrortrain::data::MissingLabel::kError}, {"ignore", mirrortrain::data::MissingLabel::kIgnore}});
 };
 template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::data::CsvInput> {

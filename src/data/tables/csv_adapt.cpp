@@ -61,8 +61,19 @@ std::map<std::string, std::vector<std::string>, std::less<>> sorted_classes(cons
   std::map<std::string, std::vector<std::string>, std::less<>> classes;
   for (std::size_t i = 0; i < table.outputs.size(); ++i) {
     if (table.label_words[i].empty()) continue;
+    const Labels& labels = table.outputs[i];
+    const auto width = static_cast<std::size_t>(labels.array.row_elements());
+    std::vector<bool> is_used(table.label_words[i].size(), false);  // by a row that was not left out
+    for (std::int64_t row = 0; row < labels.array.rows(); ++row) {
+      if (!labels.is_present(row)) continue;
+      for (const double word : labels.array.span<double>().subspan(static_cast<std::size_t>(row) * width, width)) {
+        is_used[static_cast<std::size_t>(word)] = true;
+      }
+    }
     std::vector<std::string>& own = classes[table.outputs.size() == 1 ? "" : table.outputs[i].name];
-    own = table.label_words[i];
+    for (std::size_t word = 0; word < is_used.size(); ++word) {
+      if (is_used[word]) own.push_back(table.label_words[i][word]);
+    }
     std::ranges::sort(own);
   }
   return classes;

@@ -42,13 +42,17 @@ std::optional<double> LabelCells::read(TableCursor& at) {
 
 /// Whether the cell is empty or stands for a missing label; if so, skips it. NA and the like do so among numbers alone,
 /// as they may be the names of classes.
-bool LabelCells::is_missing(TableCursor& at) const {
+bool LabelCells::is_missing(TableCursor& at) {
   if (kind_ == Kind::kNumbers) return at.passes_missing_number();
   if (at.text().empty_cell()) return true;
   const char* const start = at.text().position();
-  if (const std::string_view found = at.read_word(); found.empty() || at.is_mark(found)) return true;
+  const std::string_view found = at.read_word();
+  if (found.empty() || at.is_mark(found)) return true;
+  const bool may_be_mark = std::ranges::find(kMissingMarks, found) != kMissingMarks.end();
   at.text().go_back(start);
-  return false;
+  if (kind_ != Kind::kUnknown || !may_be_mark || !at.numbers_follow()) return false;
+  kind_ = Kind::kNumbers;
+  return at.passes_missing_number();
 }
 
 /// Throws Error if a cell that is no number cannot be a word either.

@@ -29,7 +29,7 @@ class LabelCells {
   std::vector<std::string> take_words() { return words_.take(); }
 
  private:
-  bool is_missing(TableCursor& at) const;
+  bool is_missing(TableCursor& at);
   void require_words(TableCursor& at);
   std::string remedy_of_empty() const;
   [[noreturn]] void fail_at_label(TableCursor& at) const;

@@ -58,6 +58,27 @@ bool TableCursor::passes_missing_number() {
   return false;
 }
 
+bool TableCursor::numbers_follow() const {
+  CsvText text = *text_;
+  text.go_back(cell_);
+  std::string buffer;
+  for (std::size_t column = column_;;) {
+    const char* const start = text.position();
+    const std::string_view found = text.word(buffer);
+    const bool is_missing =
+        found.empty() || is_mark(found) || std::ranges::find(kMissingMarks, found) != kMissingMarks.end();
+    if (column == column_ && !is_missing) {
+      text.go_back(start);
+      return text.whole_number<double>().has_value();
+    }
+    ++column;
+    const CsvText::After after = text.next();
+    if (after == CsvText::After::kCell) continue;
+    if (after == CsvText::After::kGarbage || text.at_end()) return false;  // which is reported where it is read
+    column = 0;
+  }
+}
+
 bool TableCursor::is_mark(std::string_view text) const {
   return std::ranges::find(columns_.missing_values, text) != columns_.missing_values.end();
 }

@@ -40,6 +40,8 @@ class TableCursor {
   std::string_view read_word();
   /// Whether the cell is empty or a mark of a missing number; if so, skips it.
   bool passes_missing_number();
+  /// Whether the next cell of the column that is neither empty nor such a mark, from this one on, is a number.
+  bool numbers_follow() const;
   /// Whether the training data's options list a text as a mark of a missing value.
   bool is_mark(std::string_view text) const;
   bool is_mark(double number) const;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -68,6 +69,9 @@ class Lowering {
       Term made = called(tree, function);
       if (made.shape().rank() > kMostAxes) {
         throw Error(fmt::format("expected at most {} axes, found {}", kMostAxes, made.shape().text()));
+      }
+      if (!made.shape().is_possible()) {
+        throw Error(fmt::format("{} of an example are more numbers than any memory can hold", made.shape().text()));
       }
       return made;
     } catch (const FormulaError&) {
@@ -183,7 +187,10 @@ class Lowering {
 
   Term log_sum_exp(const Expression& tree, ValueId x, const Shape& target) {
     const Shape before = graph_.spec(x).shape;
-    const Term most = largest(x, target);
+    // Finite, as the difference of infinite numbers is none: of nothing but -inf it is -inf.
+    constexpr double kMost = std::numeric_limits<float>::max();
+    const Term at_least = pointwise(PointwiseCode::kMaximum, {largest(x, target), Term(-kMost)});
+    const Term most = pointwise(PointwiseCode::kMinimum, {at_least, Term(kMost)});
     const Term log = pointwise(PointwiseCode::kLog, {known(sum_to(exponentials(x, most), target))});
     return known(with_axes_of(tree, before, computed(pointwise(PointwiseCode::kAdd, {most, log}))));
   }

@@ -69,6 +69,7 @@ void Checkpoints::save(const TrainingState& state, std::int64_t keep, bool is_be
   saved.seed = run_.seed;
   saved.data = run_.data;
   saved.metrics = names_.metrics;
+  saved.scores = names_.scores;
   saved.callbacks = names_.callbacks;
   if (events_ != nullptr) saved.events = events_->lines();
   const auto snapshot = std::make_shared<CheckpointSnapshot>(std::move(saved), strategy_, names_);
@@ -189,8 +190,9 @@ TrainingState Checkpoints::restore_from(const ReadCheckpoint& checkpoint) {
     throw Error(fmt::format("it was saved with the seed {}, and the run has {}", saved.seed, run_.seed));
   }
   require_same_data(saved, run_.data);
-  if (saved.metrics != names_.metrics) {
-    spdlog::warn("the metrics changed: this epoch's averages restart");
+  const bool same_scores = saved.scores.empty() || saved.scores == names_.scores;
+  if (saved.metrics != names_.metrics || !same_scores) {
+    spdlog::warn("the losses or metrics changed: this epoch's averages restart");
     state.epoch_sums = {};
     state.step_sums = {};
   }

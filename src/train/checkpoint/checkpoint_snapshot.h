@@ -16,6 +16,7 @@ namespace mirrortrain {
 struct CheckpointNames {
   std::vector<std::string> slots;      ///< of the update rule, one per slot of the store
   std::vector<std::string> metrics;    ///< Model::metric_sum_names
+  std::string scores;                  ///< the losses and metrics as they are configured
   std::vector<std::string> callbacks;  ///< Callbacks::names
   std::size_t outputs = 1;             ///< how many the model has
 };

@@ -168,6 +168,7 @@ CheckpointState state_from(const Json& json) {
   state.replicas = integer_from<int>(json.at("replicas"));
   state.policies = policies_from(json.at("policies"));
   state.metrics = json.at("metrics").get<std::vector<std::string>>();
+  state.scores = json.value("scores", std::string());  // older versions did not keep it
   state.events = integer_from<std::int64_t>(json.at("events"));
   state.is_finite = json.at("is_finite").get<bool>();
   for (const auto& [file, checksum] : json.at("checksums").items()) {
@@ -201,6 +202,7 @@ std::string to_text(const CheckpointState& state) {
   json["replicas"] = state.replicas;
   json["policies"] = to_json(state.policies);
   json["metrics"] = state.metrics;
+  json["scores"] = state.scores;
   for_each_sums(training, [&](const char* name, const StepSums& sums) { json[name] = to_json(sums); });
   json["last_epoch"] = {{"train", to_json(training.last_epoch.train)},
                         {"validation", to_json(training.last_epoch.validation)}};

@@ -35,6 +35,7 @@ struct CheckpointState {
   int replicas = 1;
   SavedPolicies policies;
   std::vector<std::string> metrics;                ///< the names of the metrics in the sums
+  std::string scores;                              ///< how the sums' losses and metrics were configured; may be empty
   std::vector<std::string> callbacks;              ///< the names of the run's callbacks
   std::int64_t events = 0;                         ///< lines of metrics.jsonl
   bool is_finite = true;                           ///< whether all numbers in the other files are finite

@@ -26,11 +26,14 @@ bool has_non_finite(const DistributedVariable& variable) {
          });
 }
 
-std::string reason_of_nan(const VariableStore& variables) {
+std::string reason_of_nan(const VariableStore& variables, const Model& model) {
   const auto found = std::ranges::find_if(variables.variables(), has_non_finite);
-  return found != variables.variables().end()
-             ? fmt::format("{} has values that are not finite; take an earlier checkpoint", found->name())
-             : "the numbers grow too large in the model; give it inputs like those that it was trained on";
+  if (found != variables.variables().end()) {
+    return fmt::format("{} has values that are not finite; take an earlier checkpoint", found->name());
+  }
+  const std::string of_formulas = model.has_formulas ? fmt::format("{}, or ", kFormulaRemedy) : "";
+  return fmt::format("the numbers grow too large in the model{}; {}give it inputs like those that it was trained on",
+                     model.has_formulas ? " or leave what a formula allows" : "", of_formulas);
 }
 
 std::string largest_input_text(const data::Dataset& dataset, std::span<const std::int64_t> rows,

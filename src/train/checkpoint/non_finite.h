@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "data/dataset.h"
+#include "model/model.h"
 #include "strategy/variables/variable_store.h"
 
 namespace mirrortrain {
@@ -25,8 +26,12 @@ bool all_finite(std::span<const float> numbers);
 /// Whether any copy does; false for types other than float32.
 bool has_non_finite(const DistributedVariable& variable);
 
+/// What keeps formulas from values that are not finite.
+inline constexpr std::string_view kFormulaRemedy =
+    "keep what the model's formulas take logarithms, roots or powers of, or divide by, above 0 (maximum, clip)";
+
 /// Why a trained model outputs NaN, with the remedy.
-std::string reason_of_nan(const VariableStore& variables);
+std::string reason_of_nan(const VariableStore& variables, const Model& model);
 
 /// "the largest input of its batch is 3e+30, in x.npy: row 17 (counting from 0)": a common cause. `what`: a description
 /// of the rows, "its batch". Empty if the features are read from files on demand.

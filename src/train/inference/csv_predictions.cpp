@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "report/format.h"
 #include "train/inference/prediction_writers.h"
 
@@ -57,8 +59,8 @@ class OutputColumns {
         probability_(meaning.name.empty() ? "probability" : meaning.name + "_probability"),
         number_(meaning.name.empty() ? "output" : meaning.name) {}
 
-  // With preceding commas.
-  std::string names() const { return meaning_.tells_classes() ? names_of_classes() : names_of_numbers(); }
+  std::vector<std::string> names() const { return meaning_.tells_classes() ? names_of_classes() : names_of_numbers(); }
+  /// With preceding commas.
   std::string cells(const ExampleOutput& output) const {
     return meaning_.tells_classes() ? classes(output) : numbers(output.values);
   }
@@ -72,28 +74,29 @@ class OutputColumns {
   /// A single number is the prediction; it is listed as an output, too, where probabilities are wanted.
   bool lists_outputs() const { return meaning_.elements() != 1 || (probabilities_ && meaning_.name.empty()); }
 
-  std::string names_of_numbers() const {
-    std::string columns = meaning_.elements() == 1 ? "," + prediction_ : "";
+  std::vector<std::string> names_of_numbers() const {
+    std::vector<std::string> columns;
+    if (meaning_.elements() == 1) columns.push_back(prediction_);
     for (std::int64_t i = 0; i < meaning_.elements() && lists_outputs(); ++i)
-      columns += fmt::format(",{}_{}", number_, i);
+      columns.push_back(fmt::format("{}_{}", number_, i));
     return columns;
   }
   std::string numbers(std::span<const float> output) const {
     return (output.size() == 1 ? csv_cells(output) : "") + (lists_outputs() ? csv_cells(output) : "");
   }
 
-  std::string names_of_classes() const {
-    std::string columns, names, probabilities;
+  std::vector<std::string> names_of_classes() const {
+    std::vector<std::string> columns, names, probabilities;
     for (const std::string& step : step_suffixes(meaning_.steps())) {
-      std::string by_name;
-      columns += "," + prediction_ + step;
-      if (!meaning_.classes.empty()) names += "," + name_ + step;
+      columns.push_back(prediction_ + step);
+      if (!meaning_.classes.empty()) names.push_back(name_ + step);
       for (std::int64_t i = 0; i < meaning_.number_of_classes() && probabilities_; ++i)
-        probabilities += fmt::format(",{}{}_{}", probability_, step, i);
-      for (const std::string& name : named_classes()) by_name += "," + csv_cell(probability_ + step + "_" + name);
-      probabilities += by_name;
+        probabilities.push_back(fmt::format("{}{}_{}", probability_, step, i));
+      for (const std::string& name : named_classes()) probabilities.push_back(probability_ + step + "_" + name);
     }
-    return columns + names + probabilities;
+    columns.insert(columns.end(), names.begin(), names.end());
+    columns.insert(columns.end(), probabilities.begin(), probabilities.end());
+    return columns;
   }
   /// Cells are empty for padding, and NaN has no class.
   std::string classes(const ExampleOutput& output) const {
@@ -117,15 +120,27 @@ class OutputColumns {
   std::string prediction_, name_, probability_, number_;
 };
 
+/// Outputs may be named as columns of another one are: `dense_1` beside `dense` with several numbers.
+void require_own_names(std::vector<std::string> names) {
+  std::ranges::sort(names);
+  const auto twice = std::ranges::adjacent_find(names);
+  if (twice == names.end()) return;
+  throw UsageError(fmt::format(
+      "two columns of the predictions would be named '{}'; write them with --output FILE.npz, which has one "
+      "array for each output",
+      *twice));
+}
+
 class CsvPredictions : public PredictionWriter {
  public:
   CsvPredictions(const PredictionOutput& output, const Meanings& meanings) : sink_(output.file) {
-    std::string header = "index";
+    std::vector<std::string> names;
     for (const OutputMeaning& meaning : meanings) {
       columns_.emplace_back(meaning, output.probabilities);
-      header += columns_.back().names();
+      for (std::string& name : columns_.back().names()) names.push_back(std::move(name));
     }
-    sink_.write(header + texts(output.extra_columns) + "\n");
+    if (meanings.size() > 1) require_own_names(names);
+    sink_.write("index" + texts(names) + texts(output.extra_columns) + "\n");
   }
 
   void write(std::int64_t index, std::span<const ExampleOutput> outputs, const std::string&,

@@ -25,21 +25,20 @@ ExtraColumns numbered(ExtraColumns extra, const data::Dataset& examples) {
   return extra;
 }
 
-/// The labels of a split for each output with one label per example: the names of classes, if they have names; empty
-/// where one is missing.
-ExtraColumns labels_of_split(const data::Dataset& examples, const data::Adapted* adapted) {
+/// The labels of rows for each output with one label per example: the names of classes, if they have names; empty where
+/// one is missing.
+ExtraColumns labels_of_rows(const std::vector<data::Labels>& outputs, std::int64_t first, std::int64_t rows,
+                            std::size_t outputs_of_model, const data::Adapted* adapted) {
   ExtraColumns extra;
-  extra.rows.resize(static_cast<std::size_t>(examples.rows()));
-  const std::int64_t first = examples.first_row();
-  const bool is_only = examples.outputs().size() == 1;
-  for (const data::Labels& output : examples.outputs()) {
+  extra.rows.resize(static_cast<std::size_t>(rows));
+  for (const data::Labels& output : outputs) {
     if (output.array.row_elements() != 1) continue;
-    extra.names.push_back(is_only ? "label" : output.name + "_label");
+    extra.names.push_back(outputs_of_model == 1 ? "label" : output.name + "_label");
     const std::vector<std::string> classes =
         adapted != nullptr ? adapted->classes_of(output.name) : std::vector<std::string>();
     data::with_element_type(output.array.dtype, [&](auto* type) {
       using T = std::remove_pointer_t<decltype(type)>;
-      for (std::int64_t row = first; row < first + examples.rows(); ++row) {
+      for (std::int64_t row = first; row < first + rows; ++row) {
         const auto label = static_cast<double>(output.array.span<T>()[static_cast<std::size_t>(row)]);
         const bool has_name = label >= 0 && label < static_cast<double>(classes.size());
         extra.rows[static_cast<std::size_t>(row - first)].push_back(!output.is_present(row) ? ""
@@ -49,8 +48,23 @@ ExtraColumns labels_of_split(const data::Dataset& examples, const data::Adapted*
       }
     });
   }
-  if (extra.names.empty()) return {};
-  return numbered(std::move(extra), examples);
+  return extra.names.empty() ? ExtraColumns{} : extra;
+}
+
+ExtraColumns labels_of_split(const data::Dataset& examples, const data::Adapted* adapted) {
+  const std::vector<data::Labels>& outputs = examples.outputs();
+  return numbered(labels_of_rows(outputs, examples.first_row(), examples.rows(), outputs.size(), adapted), examples);
+}
+
+ExtraColumns labels_of_archive(const data::Npz& archive, const data::Dataset& examples, const data::Adapted* adapted) {
+  const std::vector<data::Labels> outputs = data::read_labels(archive);
+  const std::int64_t rows = examples.rows() + left_out_within(examples);
+  for (const data::Labels& output : outputs) {
+    if (output.array.rows() == rows) continue;
+    throw Error(fmt::format("{} has {} rows, but there are {} examples; labels need one row per example",
+                            output.array.origin, output.array.rows(), rows));
+  }
+  return labels_of_rows(outputs, 0, rows, examples.outputs().size(), adapted);
 }
 
 /// The first input of pictures in files, null if there is none.
@@ -120,7 +134,9 @@ ExtraColumns extra_columns(const WantedColumns& wanted, const data::DataOptions&
     if (!are_pictures || std::ranges::any_of(wanted.keep, [](const auto& one) { return one != "file"; })) {
       refuse_keep(are_pictures ? "pictures have no other column" : "--data is none of both");
     }
-    return are_pictures ? columns_of_pictures(wanted, examples, adapted) : ExtraColumns{};
+    if (are_pictures) return columns_of_pictures(wanted, examples, adapted);
+    const auto* const archive = std::get_if<data::Npz>(&source);
+    return archive != nullptr && wanted.labels ? labels_of_archive(*archive, examples, adapted) : ExtraColumns{};
   }
   const std::vector<std::string> known =
       adapted != nullptr && adapted->table ? adapted->table->header : std::vector<std::string>();

@@ -32,24 +32,32 @@ Json by_step(const OutputMeaning& meaning, const ExampleOutput& output, const Va
 /// Adds an output's keys: `prediction`, `name`, `probabilities`; of one of several outputs `NAME`, `NAME_name`,
 /// `NAME_probabilities`.
 void add_output(const OutputMeaning& meaning, const ExampleOutput& output, bool probabilities, Json& line) {
+  const auto add = [&](const std::string& name, Json value) {
+    if (line.contains(name)) {
+      throw UsageError(fmt::format(
+          "two keys of a prediction would be named '{}'; write predictions with --output FILE.npz, which has "
+          "one array for each output",
+          name));
+    }
+    line[name] = std::move(value);
+  };
   const std::string key = meaning.name.empty() ? "prediction" : meaning.name;
   const std::string prefix = meaning.name.empty() ? "" : meaning.name + "_";
   if (!meaning.tells_classes()) {
-    line[key] = output.values.size() == 1 ? Json(output.values[0])
-                                          : Json(std::vector<float>(output.values.begin(), output.values.end()));
-    return;
+    return add(key, output.values.size() == 1 ? Json(output.values[0])
+                                              : Json(std::vector<float>(output.values.begin(), output.values.end())));
   }
-  line[key] = by_step(meaning, output, [&](const auto& prediction) {
-    return has_nan(prediction) ? Json() : Json(meaning.class_of(prediction));
-  });
+  add(key, by_step(meaning, output, [&](const auto& prediction) {
+        return has_nan(prediction) ? Json() : Json(meaning.class_of(prediction));
+      }));
   if (!meaning.classes.empty()) {
-    line[prefix + "name"] = by_step(meaning, output, [&](const auto& prediction) {
-      return has_nan(prediction) ? Json() : Json(meaning.name_of(meaning.class_of(prediction)));
-    });
+    add(prefix + "name", by_step(meaning, output, [&](const auto& prediction) {
+          return has_nan(prediction) ? Json() : Json(meaning.name_of(meaning.class_of(prediction)));
+        }));
   }
   if (probabilities) {
-    line[prefix + "probabilities"] =
-        by_step(meaning, output, [&](const auto& prediction) { return meaning.class_probabilities(prediction); });
+    add(prefix + "probabilities",
+        by_step(meaning, output, [&](const auto& prediction) { return meaning.class_probabilities(prediction); }));
   }
 }
 

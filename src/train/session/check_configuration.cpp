@@ -47,16 +47,23 @@ data::ExampleSpec example_spec(const Model& model, const ModelOptions& options,
 /// Whether a split has weights for the examples' loss of an output.
 template <class Split>
 bool has_weights(const Split& split, const std::string& output) {
-  const auto* const table = std::get_if<data::Csv>(&split);
-  return table != nullptr && table->weights_of(output) != nullptr;
+  return std::visit(
+      [&](const auto& source) {
+        if constexpr (requires { source.weights_of(output); }) return source.weights_of(output) != nullptr;
+        return false;
+      },
+      split);
 }
 
 /// Whether examples of a split may have no label for an output.
 template <class Split>
 bool may_lack_labels(const Split& split, const std::string& output) {
-  const auto* const table = std::get_if<data::Csv>(&split);
-  const auto* const labels = table != nullptr ? table->labels.find(output) : nullptr;
-  return labels != nullptr && data::ignores_missing(labels->value);
+  return std::visit(
+      [&](const auto& source) {
+        if constexpr (requires { source.may_lack_labels(output); }) return source.may_lack_labels(output);
+        return false;
+      },
+      split);
 }
 
 /// Weights in the data apply to every split that has them, class weights only to training.

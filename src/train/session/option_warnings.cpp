@@ -182,9 +182,10 @@ void warn_of_same_data(const CheckedConfiguration& checked, config::Errors& erro
 }
 
 /// The names of arrays: "'x', 'y'".
-std::string arrays_text(const std::vector<std::pair<std::string, const std::string*>>& fields) {
+template <class Field>
+std::string arrays_text(const std::vector<std::pair<std::string, const Field*>>& fields) {
   std::string text;
-  for (const auto& [name, array] : fields) text += fmt::format("{}'{}'", text.empty() ? "" : ", ", *array);
+  for (const auto& [name, field] : fields) text += fmt::format("{}'{}'", text.empty() ? "" : ", ", data::where(*field));
   return text.empty() ? "'x'" : text;  // where nothing is said of features
 }
 

@@ -71,7 +71,7 @@ TEST_CASE("every data format is read from the configuration") {
       "  test: {format: csv, file: /b.csv, labels: 3}\n");
   CHECK(others.text() == "");
   CHECK(std::get<Npz>(others.options.train.value).features == "images");
-  CHECK(std::get<Npz>(others.options.train.value).labels.one == "y");
+  CHECK(std::get<Npz>(others.options.train.value).labels.one == NpzLabels("y"));
   CHECK(std::get<config::Path>(*std::get<Npy>(*others.options.validation.value).labels.one).text == "/y.npy");
   CHECK(std::get<std::int64_t>(std::get<Csv>(*others.options.test.value).labels.one->value) == 3);
 }

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "data/feeding/example_weights.h"
 #include "data/files.h"
@@ -152,6 +153,27 @@ TEST_CASE("marks of missing numbers are missing labels among numbers, and words 
   CHECK(present(1) == std::vector<float>{1, 1, 0});
 }
 
+TEST_CASE("marks of missing numbers are missing labels in whichever row they are") {
+  for (const char* const mark : {"NA", "nan", "null", "None", "?"}) {
+    for (const std::string& prices : {fmt::format("{},5,8", mark), fmt::format("5,{},8", mark),
+                                      fmt::format(",{0},8", mark), fmt::format("{0},{0},8", mark)}) {
+      CAPTURE(prices);
+      std::string rows;
+      std::vector<float> expected;
+      std::istringstream cells(prices);
+      for (std::string cell; std::getline(cells, cell, ',');) {
+        rows += fmt::format("1,red,1,a.png,new,{},b,1\n", cell);
+        expected.push_back(cell == "5" || cell == "8" ? 1.0f : 0.0f);
+      }
+      Shop shop(rows);
+      shop.input("id", std::string("id"));
+      shop.csv.labels.named.entries[0].second.value = LabelColumns{std::string("price"), MissingLabel::kIgnore};
+      shop.csv.missing_values = {"?"};
+      CHECK(presence_of(shop.train(), 0) == expected);
+    }
+  }
+}
+
 TEST_CASE("a column may be read as several things at once, each of which must take all of it") {
   Shop shop("1,red,2,a.png,7,10,x,1\n2,red,3,a.png,8,20,y,1\n");
   shop.input("number", std::string("note"));
@@ -190,6 +212,54 @@ TEST_CASE("what cells lack is told with row, column and remedy; such rows are le
   CHECK(numbers(train.features(2)) == std::vector<double>{0, 0, 0, 0, 0, 3, 0, 0, 0, 0});
   CHECK(numbers(train.labels(0)) == std::vector<double>{2, 4});
   CHECK(presence_of(train, 1) == std::vector<float>{1, 0});
+}
+
+TEST_CASE("a path that the system refuses is one of no picture, and its row is left out on request") {
+  for (const std::string& name : {std::string(300, 'x') + ".png", std::string(5000, 'x'), std::string("loop.png")}) {
+    Shop shop(fmt::format("1,red,1,{},new,1,x,1\n2,red,1,a.png,new,2,y,1\n", name));
+    fs::create_symlink(shop.path("loop.png"), shop.path("loop.png"));
+    shop.photo();
+    CHECK(contains(shop.error(), "a.csv:2: row 0 (counting from 0), column 3 ('photo'): there is no picture "));
+    shop.on_bad_example = OnBadExample::kSkip;
+    CHECK(shop.train().rows() == 1);
+  }
+}
+
+TEST_CASE("parts of a table without its bad rows are those of a table that never had them") {
+  // Of each kind: a picture that cannot be decoded, an id that the embedding lacks, a class of its own; all seen late.
+  const auto loaded = [](bool has_bad, bool shuffles) {
+    std::string rows;
+    for (int row = 0; row < 24; ++row) {
+      const bool is_bad = row == 2 || row == 3 || row == 11 || row == 17;
+      if (is_bad && !has_bad) continue;
+      rows += fmt::format("{},{},{},{},new,{},{},1\n", row == 11 ? 99 : row % 5, row % 3 == 0 ? "red" : "blue", row,
+                          row != 11 && is_bad ? "broken.png" : "a.png", row,
+                          row == 17      ? "z"
+                          : row % 2 == 0 ? "x"
+                                         : "y");
+    }
+    Shop shop(rows);
+    shop.write("broken.png", "not a picture");
+    shop.input("id", std::string("id"));
+    shop.photo();
+    shop.look();
+    shop.csv.missing = MissingIsMean{};
+    shop.on_bad_example = OnBadExample::kSkip;
+    DataOptions options = shop.options();
+    options.validation.value = ValidationFraction{0.25, shuffles, std::nullopt};
+    ExampleSpec spec = spec_of({"id", "photo", "look"});
+    spec.inputs[0].numbers_below = 5;
+    return load(options, 7, &spec);
+  };
+  for (const bool shuffles : {false, true}) {
+    const Splits bad = loaded(true, shuffles), good = loaded(false, shuffles);
+    CHECK(numbers(bad.validation->labels(0)) == numbers(good.validation->labels(0)));
+    CHECK(numbers(bad.train.labels(0)) == numbers(good.train.labels(0)));
+    CHECK(numbers(bad.train.features(2)) == numbers(good.train.features(2)));
+    CHECK(bad.adapted.classes_of("kind") == good.adapted.classes_of("kind"));
+    CHECK(bad.train.left_out()->rows == std::vector<std::int64_t>{2, 3, 11, 17});
+    CHECK(bad.train.left_out()->reasons.size() == 4);
+  }
 }
 
 TEST_CASE("other splits and new data are matched by name, with what was adapted, also as a run kept it") {
