@@ -1,6 +1,7 @@
 #include "model/blocks.h"
 
 #include <fmt/format.h>
+#include <fnmatch.h>
 
 #include <algorithm>
 #include <map>
@@ -43,18 +44,34 @@ class Expansion {
   /// `inputs`: names of the model's inputs; empty if it has one without a name.
   Expansion(std::vector<std::string> inputs, config::Errors& errors) : errors_(errors), layers_(std::move(inputs)) {}
 
-  Value run(const Value& blocks, const Value& layers) {
+  /// `freeze`: the globs of frozen layers, to which names of layers in blocks are added; may be null.
+  Value run(const Value& blocks, const Value& layers, Value* freeze) {
     blocks_ = read_block_definitions(blocks, errors_);
     Scope model;
     add_list(layers, model, "model.layers");
     refuse_unknown_reuses();
     warn_of_unused_blocks();
+    if (freeze != nullptr && freeze->is_sequence()) name_frozen(*freeze);
     return Value::sequence(std::move(layers_).written(), layers.place());
   }
 
  private:
   void error(const Place& place, std::string path, std::string message) {
     errors_.add_as_written(place, std::move(path), std::move(message));
+  }
+
+  /// A layer without a name of its own has one that says nothing of its block: it is listed by that name.
+  void name_frozen(Value& freeze) const {
+    std::vector<Value> globs;
+    for (const Value& item : freeze.items()) {
+      const auto glob = config::as_text(item);
+      std::vector<std::string> unmatched = glob ? layers_.meant_by(*glob) : std::vector<std::string>();
+      const std::size_t meant = unmatched.size();
+      std::erase_if(unmatched, [&](const std::string& name) { return ::fnmatch(glob->c_str(), name.c_str(), 0) == 0; });
+      if (unmatched.empty() || unmatched.size() < meant) globs.push_back(item);
+      for (const std::string& name : unmatched) globs.push_back(Value::scalar(name, true, item.place()));
+    }
+    freeze = Value::sequence(std::move(globs), freeze.place());
   }
 
   void add_list(const Value& list, Scope& scope, const std::string& path) {
@@ -494,7 +511,8 @@ bool holds_blocks(const Value& layers) {
 void expand_blocks(Value& root, config::Errors& errors) {
   Value::Entry* model = root.is_mapping() ? root.find("model") : nullptr;
   if (model == nullptr || !model->value.is_mapping()) return;
-  Value::Entry *blocks = model->value.find("blocks"), *layers = model->value.find("layers");
+  Value::Entry *blocks = model->value.find("blocks"), *layers = model->value.find("layers"),
+               *freeze = model->value.find("freeze");
   if (layers == nullptr || !layers->value.is_sequence()) return;
   if ((blocks == nullptr || blocks->value.is_null()) && !holds_blocks(layers->value)) return;
   std::vector<std::string> names;
@@ -502,7 +520,9 @@ void expand_blocks(Value& root, config::Errors& errors) {
   if (inputs != nullptr && inputs->value.is_mapping()) {
     for (const Value::Entry& input : inputs->value.entries()) names.push_back(input.key);
   }
-  layers->value = Expansion(std::move(names), errors).run(blocks == nullptr ? Value() : blocks->value, layers->value);
+  layers->value = Expansion(std::move(names), errors)
+                      .run(blocks == nullptr ? Value() : blocks->value, layers->value,
+                           freeze == nullptr ? nullptr : &freeze->value);
   std::erase_if(model->value.entries(), [](const Value::Entry& entry) { return entry.key == "blocks"; });
 }
 

@@ -1,6 +1,7 @@
 #include "model/expanded_layers.h"
 
 #include <fmt/format.h>
+#include <fnmatch.h>
 
 #include <algorithm>
 #include <memory>
@@ -42,7 +43,9 @@ void ExpandedLayers::push(ExpandedLayer layer) {
   const Value::Entry* const entry = layer_entry(layer.value);
   const Value::Entry* const given = entry != nullptr && entry->value.is_mapping() ? entry->value.find("name") : nullptr;
   const auto name = given != nullptr ? config::as_text(given->value) : std::nullopt;
-  names_.push_back(name ? *name : default_name(entry != nullptr ? entry->key : "", unnamed_));
+  const std::string type = entry != nullptr ? entry->key : "";
+  types_.push_back(name ? "" : type);
+  names_.push_back(name ? *name : default_name(type, unnamed_));
   layers_.push_back(std::move(layer));
 }
 
@@ -65,6 +68,18 @@ std::optional<Source> ExpandedLayers::named(const std::string& name) const {
 std::optional<std::size_t> ExpandedLayers::use_named(const std::string& name) const {
   const auto at = std::ranges::find(uses_, name, &BlockUse::name);
   return at != uses_.end() ? std::optional(static_cast<std::size_t>(at - uses_.begin())) : std::nullopt;
+}
+
+std::vector<std::string> ExpandedLayers::meant_by(const std::string& glob) const {
+  const auto matches = [&](const std::string& name) { return ::fnmatch(glob.c_str(), name.c_str(), 0) == 0; };
+  std::vector<std::string> meant;
+  for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
+    const bool is_of_use = !types_[layer].empty() && std::ranges::any_of(uses_, [&](const BlockUse& use) {
+      return layer >= use.first && layer < use.end && matches(use.name + "_" + types_[layer]);
+    });
+    if (is_of_use || matches(names_[layer])) meant.push_back(names_[layer]);
+  }
+  return meant;
 }
 
 std::size_t ExpandedLayers::begin_use(std::string name, std::string block, Source input) {

@@ -71,6 +71,10 @@ class ExpandedLayers {
   /// `NAME_activation` for one without a name. Returns the number of this use.
   std::size_t reuse(std::size_t use, std::string name, Source input, const config::Place& place);
 
+  /// The layers that a glob of names means: those whose names match it, and those without a name of their own in a use
+  /// of a block, as `encoder_*` and `encoder_dense` mean a dense layer of `encoder`.
+  std::vector<std::string> meant_by(const std::string& glob) const;
+
   /// The layers, with the names that `inputs` refer to.
   std::vector<config::Value> written() &&;
 
@@ -82,6 +86,7 @@ class ExpandedLayers {
   std::vector<std::string> inputs_;
   std::vector<ExpandedLayer> layers_;
   std::vector<std::string> names_;  ///< of the layers
+  std::vector<std::string> types_;  ///< of those without a name of their own; else empty
   std::vector<BlockUse> uses_;
   std::map<std::string, int> unnamed_;  ///< layers by type, for their names
 };

@@ -270,6 +270,16 @@ TEST_CASE("a layer is frozen by its own name, with all its calls") {
                "model.freeze: 'second_*' matches reuses alone, whose weights are those of other layers; name these, as "
                "'first_up'"));
 
+  // A layer without a name is frozen by the name of its block, too.
+  const std::string tower = "    tower: {layers: [{dense: {units: 3}}, {dense: {units: 4, name: down}}]}\n";
+  for (const char* const globs : {"['first*']", "[first_*]", "['first_d*']", "[first_dense, first_down]"}) {
+    CHECK(trained(with_towers(tower, layers, std::string("  freeze: ") + globs + "\n")) == "dense_1/kernel dense_1/bias ");
+  }
+  CHECK(trained(with_towers(tower, layers, "  freeze: [first_dense]\n")) ==
+        "first_down/kernel first_down/bias dense_1/kernel dense_1/bias ");
+  CHECK(trained(with_towers(tower, layers, "  freeze: [first_down]\n")) ==
+        "dense/kernel dense/bias dense_1/kernel dense_1/bias ");
+
   // A frozen batch normalization moves no statistics in any call, and a frozen weight is not regularized.
   const Built frozen = build_layers("[4]",
                                     "    - batch_normalization: {name: n, trainable: false}\n"
