@@ -571,6 +571,8 @@ TEST_CASE("formulas follow Python's grammar") {
       {"max(concatenate(x1, x1, axis=0)) == max(x1)", 1},
       {"clip(5, 0, 1)", 1},
       {"pi > 3.14159 and pi < 3.1416", 1},
+      {"logsumexp(log(0 * x1)) < -1e38", 1},
+      {"logsumexp(x1 - log(0 * x1)) > 1e38", 1},
   };
   for (const auto& [text, expected] : numbers) {
     CAPTURE(text);
@@ -619,6 +621,7 @@ TEST_CASE("a mistake in a formula is shown where it is") {
       {"sum(x0, dim=1)", "sum has no such argument"},
       {"exp(x0, axis=1)", "exp has no axis"},
       {"softmax(x0, keepdims=true)", "softmax has no keepdims"},
+      {"softmax(x0[..., 0:1])", "has one number, of which the softmax is always 1; name another axis"},
       {"softmax(x2)", "there is no axis -1 in a single number per example"},
       {"concatenate(x0, x0)", "concatenate needs an axis="},
       {"concatenate(x0, x1, axis=0)",

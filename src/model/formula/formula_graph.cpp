@@ -199,7 +199,13 @@ class Lowering {
     const ValueId x = computed(argument);
     Expression along = tree;
     if (!along.axes) along.axes = {-1};
-    const Shape target = without_axes(along, graph_.spec(x).shape);
+    const Shape before = graph_.spec(x).shape, target = without_axes(along, before);
+    if (!tree.axes && before.back() == 1) {
+      throw Error(
+          fmt::format("the last axis of {} has one number, of which the softmax is always 1; name another axis, as "
+                      "softmax(x, axis=0)",
+                      before.text()));
+    }
     const ValueId terms = exponentials(x, largest(x, target));
     return pointwise(PointwiseCode::kDivide, {known(terms), known(sum_to(terms, target))});
   }

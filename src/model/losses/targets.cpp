@@ -5,7 +5,10 @@
 namespace mirrortrain {
 
 ValueSpec targets_spec(Targets targets, const Shape& output) {
-  if (output.rank() == 0) throw Error("expected an output with at least one axis, found the output shape []");
+  if (output.rank() == 0)
+    throw Error(
+        "expected an output with at least one axis, found the output shape []; make it [1], as "
+        "with reshape: {target_shape: [1]}");
   if (targets != Targets::kClassNumbers) return {DType::kFloat32, output, true};
   return {DType::kInt32, Shape({output.begin(), output.end() - 1}), true};
 }
