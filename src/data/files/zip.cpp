@@ -55,26 +55,19 @@ class ZippedInput : public Input {
 
 void Zip::Close::operator()(::zip* archive) const { zip_discard(archive); }
 
-namespace {
-
-/// From libzip 1.11 on an archive that is cut off has a code of its own.
-bool is_no_archive(int code) {
-#ifdef ZIP_ER_TRUNCATED_ZIP
-  if (code == ZIP_ER_TRUNCATED_ZIP) return true;
-#endif
-  return code == ZIP_ER_NOZIP;
-}
-
-}  // namespace
-
 Zip::Zip(const std::string& path) : path_(path) {
   bytes_ = PlainFile(path).size();  // which refuses what is no regular file
   int code = ZIP_ER_NOZIP;
   // For libzip, an empty file is an archive without files.
   if (bytes_ > 0) archive_.reset(zip_open(path.c_str(), ZIP_RDONLY, &code));
-  if (archive_ == nullptr && is_no_archive(code)) {
+  if (archive_ == nullptr && code == ZIP_ER_NOZIP) {
     fail("expected a zip archive, found no directory at its end; it is truncated or of another format");
   }
+#ifdef ZIP_ER_TRUNCATED_ZIP  // from libzip 1.11 on, for both
+  if (archive_ == nullptr && code == ZIP_ER_TRUNCATED_ZIP) {
+    fail("expected a zip archive, found one that is truncated, or its directory is damaged; get the file again");
+  }
+#endif
   if (archive_ == nullptr) fail(fmt::format("its directory is damaged ({}); get the file again", text_of(code)));
   const zip_int64_t entries = zip_get_num_entries(archive_.get(), 0);
   for (zip_int64_t i = 0; i < entries; ++i) {
