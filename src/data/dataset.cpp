@@ -61,7 +61,7 @@ Array picked_rows(const Array& from, std::int64_t first_row, const std::vector<s
     const auto source = static_cast<std::size_t>(first_row + row);
     if (bytes > 0) std::memcpy(at, from.bytes.data() + source * bytes, bytes);
     at += bytes;
-    to.picked.push_back(from.picked.empty() ? first_row + row : from.picked[source]);
+    to.picked.push_back(from.row_in_files(first_row + row));
   }
   return to;
 }
@@ -128,7 +128,7 @@ Array::Array(DType type, Shape extents, std::string name)
 Shape Array::row_shape() const { return Shape(std::vector<std::int64_t>(shape.begin() + 1, shape.end())); }
 
 std::string Array::row_text(std::int64_t row) const {
-  if (!picked.empty()) row = picked[static_cast<std::size_t>(row)];
+  row = row_in_files(row);
   if (!parts.empty()) {
     const auto part = std::find_if(parts.rbegin(), parts.rend(), [&](const Part& one) { return one.first_row <= row; });
     return row_text_in(part->origin, part->first_line, row - part->first_row);
@@ -205,7 +205,7 @@ void keep_rows(Array& array, const std::vector<std::int64_t>& rows) {
     const auto from = static_cast<std::size_t>(row);
     if (bytes > 0 && to != nullptr) std::memmove(to, array.bytes.data() + from * bytes, bytes);
     to += bytes;
-    picked.push_back(array.picked.empty() ? row : array.picked[from]);
+    picked.push_back(array.row_in_files(row));
   }
   array.picked = std::move(picked);
   std::vector<std::int64_t> dims = array.shape.dims();

@@ -65,6 +65,10 @@ struct Array {
   /// The shape of one example.
   Shape row_shape() const;
   std::int64_t row_elements() const { return row_shape().elements(); }
+  /// A row's number in the files, with those that were not selected.
+  std::int64_t row_in_files(std::int64_t row) const {
+    return picked.empty() ? row : picked[static_cast<std::size_t>(row)];
+  }
   /// "images.gz: row 17 (counting from 0)", in its own file, with the line if known.
   std::string row_text(std::int64_t row) const;
 

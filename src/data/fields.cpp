@@ -11,6 +11,19 @@
 
 namespace mirrortrain::data {
 
+std::string meaning_of_weights(std::string_view where, std::string_view others, std::string_view form) {
+  return fmt::format(
+      "{}: each example's loss is multiplied by its weight, in training and evaluation; the sum is still divided by "
+      "the "
+      "number of examples. Metrics are not weighted. Or {} for each output of the model, as {{OUTPUT: {}}}; an output "
+      "that is not named weighs 1. null: all count alike.",
+      where, others, form);
+}
+
+bool is_weight(double number) {
+  return number >= 0 && number <= static_cast<double>(std::numeric_limits<float>::max());
+}
+
 void allow_missing(Labels& labels) {
   Array& array = labels.array;
   Array& present = labels.present.emplace(DType::kUint8, Shape{array.rows()}, array.origin);
@@ -50,9 +63,7 @@ Array weights_in(const Array& numbers, const Array& labels) {
                            [](auto number) { return static_cast<double>(number); });
   });
   const std::span<const double> all = weights.span<double>();
-  const auto wrong = std::ranges::find_if_not(all, [](double weight) {
-    return weight >= 0 && weight <= static_cast<double>(std::numeric_limits<float>::max());
-  });
+  const auto wrong = std::ranges::find_if_not(all, is_weight);
   if (wrong != all.end()) {
     throw Error(fmt::format("{}: expected a weight, which is a number from 0, found {}",
                             numbers.row_text(wrong - all.begin()), *wrong));

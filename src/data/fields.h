@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "config/by_name.h"
@@ -76,6 +77,27 @@ struct FieldsByName {
     return names;
   }
 };
+
+/// Whether examples may have no label: as the labels' `missing` says, where they have one.
+template <class... Ts>
+bool ignores_missing(const std::variant<Ts...>& labels) {
+  return std::visit(
+      [](const auto& held) {
+        if constexpr (requires { held.missing; }) return held.missing == MissingLabel::kIgnore;
+        return false;
+      },
+      labels);
+}
+
+/// The meaning of a source's `weights`. `where`: of one output; `others` and `form`: "such a value", "FILE".
+std::string meaning_of_weights(std::string_view where, std::string_view others, std::string_view form);
+/// The meaning of `missing` of labels in arrays.
+inline constexpr std::string_view kMissingNaN =
+    "What becomes of an example whose label is NaN: `error`, or `ignore`, with which it counts nothing in the output's "
+    "loss and metrics.";
+
+/// Whether a number may be the weight of an example: from 0, and one of float32.
+bool is_weight(double number);
 
 /// From now on an example whose label is not a number has none.
 void allow_missing(Labels& labels);

@@ -14,17 +14,13 @@
 namespace mirrortrain::data {
 namespace {
 
-std::int64_t place_of(const Array& labels, std::int64_t row) {
-  return labels.picked.empty() ? row : labels.picked[static_cast<std::size_t>(row)];
-}
-
 /// Removes bad examples, one kind after the other.
 class Sieve {
  public:
   Sieve(Examples& examples, BadExamples& bad) : examples_(examples), bad_(bad) {}
 
   void add(std::int64_t row, std::string_view reason) {
-    bad_.add(place_of(examples_.outputs.front().array, row), reason);
+    bad_.add(examples_.outputs.front().array.row_in_files(row), reason);
     rows_.push_back(row);
   }
   void leave_out() {
@@ -114,7 +110,7 @@ std::vector<std::int64_t> rows_with_wrong_labels(const Labels& labels, std::size
   std::vector<std::int64_t> rows;
   if (wanted.spec == nullptr) return rows;
   for (const auto& [row, message] : wrong_labels(labels, output, wanted)) {
-    bad.add(place_of(labels.array, row), fmt::format("{}: {}", labels.array.row_text(row), message));
+    bad.add(labels.array.row_in_files(row), fmt::format("{}: {}", labels.array.row_text(row), message));
     rows.push_back(row);
   }
   return rows;

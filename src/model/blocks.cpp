@@ -1,13 +1,13 @@
 #include "model/blocks.h"
 
 #include <fmt/format.h>
-#include <fnmatch.h>
 
 #include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
 
+#include "base/glob.h"
 #include "config/scalar.h"
 #include "model/block_definitions.h"
 #include "model/expanded_layers.h"
@@ -67,7 +67,7 @@ class Expansion {
       const auto glob = config::as_text(item);
       std::vector<std::string> unmatched = glob ? layers_.meant_by(*glob) : std::vector<std::string>();
       const std::size_t meant = unmatched.size();
-      std::erase_if(unmatched, [&](const std::string& name) { return ::fnmatch(glob->c_str(), name.c_str(), 0) == 0; });
+      std::erase_if(unmatched, [&](const std::string& name) { return matches_glob(*glob, name); });
       if (unmatched.empty() || unmatched.size() < meant) globs.push_back(item);
       for (const std::string& name : unmatched) globs.push_back(Value::scalar(name, true, item.place()));
     }

@@ -1,11 +1,11 @@
 #include "model/expanded_layers.h"
 
 #include <fmt/format.h>
-#include <fnmatch.h>
 
 #include <algorithm>
 #include <memory>
 
+#include "base/glob.h"
 #include "config/scalar.h"
 #include "model/block_definitions.h"
 #include "model/layers.h"
@@ -71,13 +71,12 @@ std::optional<std::size_t> ExpandedLayers::use_named(const std::string& name) co
 }
 
 std::vector<std::string> ExpandedLayers::meant_by(const std::string& glob) const {
-  const auto matches = [&](const std::string& name) { return ::fnmatch(glob.c_str(), name.c_str(), 0) == 0; };
   std::vector<std::string> meant;
   for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
     const bool is_of_use = !types_[layer].empty() && std::ranges::any_of(uses_, [&](const BlockUse& use) {
-      return layer >= use.first && layer < use.end && matches(use.name + "_" + types_[layer]);
+      return layer >= use.first && layer < use.end && matches_glob(glob, use.name + "_" + types_[layer]);
     });
-    if (is_of_use || matches(names_[layer])) meant.push_back(names_[layer]);
+    if (is_of_use || matches_glob(glob, names_[layer])) meant.push_back(names_[layer]);
   }
   return meant;
 }

@@ -1,20 +1,14 @@
 #include "model/model_options.h"
 
 #include <fmt/format.h>
-#include <fnmatch.h>
 
 #include <algorithm>
 
+#include "base/glob.h"
 #include "base/utf8.h"
 #include "config/schema.h"
 
 namespace mirrortrain {
-namespace {
-
-bool matches(const std::string& glob, const std::string& name) { return ::fnmatch(glob.c_str(), name.c_str(), 0) == 0; }
-
-}  // namespace
-
 config::Section<InputOptions> InputOptions::section() {
   return config::Section<InputOptions>("An input of the model.")
       .key("shape", &InputOptions::shape, "Shape of one example, without the batch axis; [] for a single number.",
@@ -74,7 +68,7 @@ config::Section<ModelOptions> ModelOptions::section() {
 }
 
 bool ModelOptions::freezes(const std::string& layer) const {
-  return std::ranges::any_of(freeze.value, [&](const std::string& glob) { return matches(glob, layer); });
+  return std::ranges::any_of(freeze.value, [&](const std::string& glob) { return matches_glob(glob, layer); });
 }
 
 void check_freeze(const ModelOptions& options, const std::vector<std::string>& layers,
@@ -82,7 +76,7 @@ void check_freeze(const ModelOptions& options, const std::vector<std::string>& l
   for (const std::string& glob : options.freeze.value) {
     std::vector<std::size_t> matching;
     for (std::size_t i = 0; i < layers.size(); ++i) {
-      if (matches(glob, layers[i])) matching.push_back(i);
+      if (matches_glob(glob, layers[i])) matching.push_back(i);
     }
     const auto has_weights = [&](std::size_t layer) { return weights_of[layer] == layer; };
     if (std::ranges::any_of(matching, has_weights)) continue;
@@ -92,11 +86,11 @@ void check_freeze(const ModelOptions& options, const std::vector<std::string>& l
                              shortened(glob, 200), layers[weights_of[matching.front()]]));
       continue;
     }
-    const auto is_inside = [&](const std::string& layer) { return matches(glob + "_*", layer); };
+    const auto is_inside = [&](const std::string& layer) { return matches_glob(glob + "_*", layer); };
     const bool is_block = std::ranges::any_of(layers, is_inside);
     const std::string of_variable = glob.substr(0, std::min(glob.rfind('/'), glob.size()));
     const bool is_variable =
-        std::ranges::any_of(layers, [&](const auto& layer) { return matches(of_variable, layer); });
+        std::ranges::any_of(layers, [&](const auto& layer) { return matches_glob(of_variable, layer); });
     errors.add(options.freeze.place, options.freeze.path,
                fmt::format("'{}' matches no layer of the model{}", shortened(glob, 200),
                            is_block      ? fmt::format("; for all layers of the block write '{}_*'", glob)

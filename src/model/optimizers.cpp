@@ -1,15 +1,16 @@
 #include "model/optimizers.h"
 
 #include <fmt/format.h>
-#include <fnmatch.h>
 
 #include <algorithm>
+
+#include "base/glob.h"
 
 namespace mirrortrain {
 namespace {
 
 bool matches(const std::string& glob, const ModelVariable& variable) {
-  return variable.spec.trainable && ::fnmatch(glob.c_str(), variable.spec.name.c_str(), 0) == 0;
+  return variable.spec.trainable && matches_glob(glob, variable.spec.name);
 }
 
 /// Calls set(variable) for each trainable variable that the glob matches.

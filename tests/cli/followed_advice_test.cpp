@@ -553,11 +553,7 @@ const Row kWarnings[] = {
      "callbacks:\n  - early_stopping: {metric: accuracy}"},
 };
 
-std::string with(const char* part, const char* other) {
-  std::string text = kConfig;
-  REQUIRE(text.find(part) != std::string::npos);
-  return text.replace(text.find(part), std::string(part).size(), other);
-}
+std::string with(const char* part, const char* other) { return replaced(kConfig, part, other); }
 
 /// What `config check` says of each text.
 std::map<std::string, Outcome> check_all(const TemporaryFolder& folder, const std::set<std::string>& texts) {

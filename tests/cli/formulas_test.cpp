@@ -25,12 +25,7 @@ training: {epochs: 2}
 callbacks: [{early_stopping: {metric: rmse, mode: min}}]
 )yaml";
 
-std::string with(const std::string& from, const std::string& to) {
-  std::string text = kConfig;
-  const std::size_t at = text.find(from);
-  REQUIRE_MESSAGE(at != std::string::npos, from);
-  return text.replace(at, from.size(), to);
-}
+std::string with(const std::string& from, const std::string& to) { return replaced(kConfig, from, to); }
 
 TEST_CASE("formulas train, resume, evaluate and predict as everything else does") {
   const TemporaryFolder folder;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -20,6 +21,13 @@ struct Outcome {
   int exit_code = 0;
   std::string out, err;
 };
+
+/// A text with `to` in place of the first `from`, which it has to contain.
+inline std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  REQUIRE_MESSAGE(at != std::string::npos, from);
+  return text.replace(at, from.size(), to);
+}
 
 /// Runs a shell's script in `folder`, with the program as $MIRRORTRAIN.
 inline Outcome run_script(const TemporaryFolder& folder, const std::string& script) {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cli/program.h"
-#include "data/files/zip_writer.h"
+#include "data/files.h"
 #include "error_text.h"
 
 namespace mirrortrain::testing {
@@ -37,12 +37,7 @@ callbacks:
   - early_stopping: {metric: clicked_auc, mode: max, patience: 5}
 )";
 
-std::string with(const std::string& from, const std::string& to) {
-  std::string text = kConfig;
-  const std::size_t at = text.find(from);
-  REQUIRE_MESSAGE(at != std::string::npos, from);
-  return text.replace(at, from.size(), to);
-}
+std::string with(const std::string& from, const std::string& to) { return replaced(kConfig, from, to); }
 
 TEST_CASE("outputs may be named as options of losses are") {
   const TemporaryFolder folder;
@@ -96,12 +91,9 @@ TEST_CASE("events, evaluations and predictions name the outputs") {
   CHECK(run_program(folder, "verify a.yaml").exit_code == 0);
 }
 
-/// One-dimensional float32 numbers as numpy.save writes them.
+/// Float32 numbers as numpy.save writes them.
 std::string npy(const std::string& shape, const std::vector<float>& numbers) {
-  std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': " + shape + ", }";
-  header.resize(117, ' ');
-  std::string file = std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(118) + '\0' + header + "\n";
-  return file.append(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(float));
+  return data::npy("<f4", false, shape, data::bytes_of(numbers));
 }
 
 TEST_CASE("new data of several inputs are arrays of their names, with labels or without; one array is refused") {
@@ -110,9 +102,9 @@ TEST_CASE("new data of several inputs are arrays of their names, with labels or 
   REQUIRE(run_program(folder, "fit a.yaml --run-dir run --set training.epochs=1").exit_code == 0);
   const std::string context = npy("(2, 4)", {1, 2, 3, 4, 5, 6, 7, 8});
   const auto predicted = [&](const std::vector<std::pair<std::string, std::string>>& arrays, const std::string& more) {
-    data::ZipWriter archive((folder / "new.npz").string());
-    for (const auto& [name, content] : arrays) archive.write(archive.add(name + ".npy"), content);
-    archive.finish();
+    std::vector<data::ZipFile> files;
+    for (const auto& [name, content] : arrays) files.push_back({name + ".npy", content});
+    write_file(folder / "new.npz", data::zip(files));
     return run_program(folder, "predict run --data new.npz " + more);
   };
   const std::pair<std::string, std::string> user{"user", npy("(2,)", {3, 4})}, of_context{"context", context};

@@ -171,10 +171,7 @@ TEST_CASE_FIXTURE(Fixture, "mistakes in a table's inputs and outputs are answere
       {"user: user_id", "user: []", "user: expected at least one column, found an empty list"},
   };
   for (const Row& row : rows) {
-    std::string text = kConfig;
-    const std::size_t at = text.find(row.from);
-    REQUIRE_MESSAGE(at != std::string::npos, row.from);
-    write_file(folder / "a.yaml", text.replace(at, row.from.size(), row.to));
+    write_file(folder / "a.yaml", replaced(kConfig, row.from, row.to));
     const Outcome outcome = fit("--run-dir run");
     CHECK_MESSAGE(outcome.exit_code == 2, row.to);
     CHECK_MESSAGE(contains(outcome.err, row.answer), outcome.err);

@@ -16,18 +16,6 @@ using ops::CombineKind;
 
 namespace {
 
-/// The element of `from`, of as many axes or without the rows, that the element `number` of `all` is made of.
-std::int64_t element_of(const Shape& from, const Shape& all, std::int64_t number) {
-  std::int64_t element = 0, step = 1;
-  for (std::size_t i = 0; i < from.rank(); ++i) {
-    const std::size_t axis = all.rank() - 1 - i, own = from.rank() - 1 - i;
-    element += from[own] == 1 ? 0 : number % all[axis] * step;
-    step *= from[own];
-    number /= all[axis];
-  }
-  return element;
-}
-
 using Function = std::function<double(double, double)>;
 
 Reference combined(const Shape& row, const Function& function) {

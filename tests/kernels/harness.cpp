@@ -178,6 +178,17 @@ std::vector<Values> values_of(const Inputs& inputs) {
   return values;
 }
 
+std::int64_t element_of(const Shape& from, const Shape& all, std::int64_t number) {
+  std::int64_t element = 0, step = 1;
+  for (std::size_t i = 0; i < from.rank(); ++i) {
+    const std::size_t axis = all.rank() - 1 - i, own = from.rank() - 1 - i;
+    element += from[own] == 1 ? 0 : number % all[axis] * step;
+    step *= from[own];
+    number /= all[axis];
+  }
+  return element;
+}
+
 Values filled(const Shape& shape, double value) {
   return {shape, std::vector<double>(static_cast<std::size_t>(shape.elements()), value)};
 }

@@ -27,6 +27,9 @@ struct Values {
 /// Zeros (or `value`) of a shape.
 Values filled(const Shape& shape, double value = 0);
 
+/// The element of `from`, of as many axes or without the rows, that the element `number` of `all` is made of.
+std::int64_t element_of(const Shape& from, const Shape& all, std::int64_t number);
+
 /// An op's outputs from its inputs, written plainly.
 using Reference = std::function<std::vector<Values>(const std::vector<Values>& inputs)>;
 

@@ -19,17 +19,6 @@ using ops::PointwiseFunction;
 
 namespace {
 
-std::int64_t element_of(const Shape& from, const Shape& all, std::int64_t number) {
-  std::int64_t element = 0, step = 1;
-  for (std::size_t i = 0; i < from.rank(); ++i) {
-    const std::size_t axis = all.rank() - 1 - i, own = from.rank() - 1 - i;
-    element += from[own] == 1 ? 0 : number % all[axis] * step;
-    step *= from[own];
-    number /= all[axis];
-  }
-  return element;
-}
-
 using Function = std::function<double(const std::vector<double>&)>;
 
 Reference of_elements(const Shape& row, const Function& function) {

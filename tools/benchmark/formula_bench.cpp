@@ -3,7 +3,6 @@
 // time of the thread.
 
 #include <fmt/format.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -13,6 +12,7 @@
 
 #include "device/cpu/cpu_device.h"
 #include "graph/ops/elementwise.h"
+#include "kernel_timing.h"
 #include "kernels/cpu/registry.h"
 #include "model/formula/formula_graph.h"
 
@@ -20,17 +20,6 @@ using namespace mirrortrain;
 using ops::ActivationKind;
 
 namespace {
-
-double thread_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-struct Free {
-  void operator()(std::byte* data) const { std::free(data); }
-};
-using Memory = std::unique_ptr<std::byte, Free>;
 
 /// An op and its gradient for one input, with memory for their operands.
 class Training {
@@ -46,9 +35,9 @@ class Training {
     const std::vector<ValueId> output_gradients = {dy};
     node.op->gradient(graph, node, output_gradients, {true});
     tensors_.resize(graph.values().size());
-    for (TensorView& tensor : tensors_) tensor = {DType::kFloat32, {1, elements}, allocate(tensor_bytes(elements))};
-    fill(tensors_[index(x)]);
-    fill(tensors_[index(dy)]);
+    for (TensorView& tensor : tensors_) tensor = {DType::kFloat32, {1, elements}, memory_of(tensor_bytes(elements))};
+    fill(tensors_[index(x)], 4);
+    fill(tensors_[index(dy)], 4);
     for (const Node& one : graph.nodes()) {
       Step step;
       KernelSpecs specs;
@@ -58,7 +47,7 @@ class Training {
       specs.outputs = step.outputs;
       specs.input_present.assign(step.inputs.size(), true);
       step.kernel = cpu::kernel_registry().make(*one.op, specs);
-      step.workspace = allocate(step.kernel->workspace_bytes());
+      step.workspace = memory_of(step.kernel->workspace_bytes());
       steps_.push_back(std::move(step));
     }
   }
@@ -79,19 +68,7 @@ class Training {
 
   static std::size_t tensor_bytes(std::int64_t elements) { return static_cast<std::size_t>(elements) * sizeof(float); }
 
-  std::byte* allocate(std::size_t bytes) {
-    memory_.emplace_back(static_cast<std::byte*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64 + 64)));
-    return memory_.back().get();
-  }
-
-  /// Numbers from -4 to 4.
-  static void fill(const TensorView& view) {
-    std::uint32_t random = 1;
-    for (float& value : view.span<float>()) {
-      random = random * 1664525u + 1013904223u;
-      value = static_cast<float>(random >> 8) / 2097152.0f - 4.0f;
-    }
-  }
+  std::byte* memory_of(std::size_t bytes) { return memory_.emplace_back(allocate(bytes)).get(); }
 
   std::vector<Memory> memory_;
   std::vector<TensorView> tensors_;

@@ -2,7 +2,6 @@
 // table. Takes the number of repetitions; the fastest counts, in processor time of the thread.
 
 #include <fmt/format.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -13,36 +12,13 @@
 #include "device/cpu/cpu_device.h"
 #include "graph/ops/conv2d.h"
 #include "graph/ops/dense.h"
+#include "kernel_timing.h"
 #include "kernels/cpu/onednn_kernel.h"
 #include "kernels/cpu/registry.h"
 
 using namespace mirrortrain;
 
 namespace {
-
-double thread_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-struct Free {
-  void operator()(std::byte* data) const { std::free(data); }
-};
-using Memory = std::unique_ptr<std::byte, Free>;
-
-Memory allocate(std::size_t bytes) {
-  return Memory(static_cast<std::byte*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64 + 64)));
-}
-
-/// Small numbers of both signs.
-void fill(const TensorView& view) {
-  std::uint32_t random = 1;
-  for (float& value : view.span<float>()) {
-    random = random * 1664525u + 1013904223u;
-    value = static_cast<float>(random >> 8) / 16777216.0f - 0.5f;
-  }
-}
 
 /// Milliseconds of the fastest of `repetitions`.
 double time_of(Kernel& kernel, KernelSpecs specs, int repetitions) {
@@ -52,7 +28,7 @@ double time_of(Kernel& kernel, KernelSpecs specs, int repetitions) {
   for (std::vector<TensorView>* views : {&specs.inputs, &specs.outputs}) {
     for (TensorView& view : *views) {
       bind(view.data, view.bytes());
-      fill(view);
+      fill(view, 0.5f);
     }
   }
   for (std::size_t i = 0; i < specs.inputs.size(); ++i) {

@@ -64,7 +64,7 @@ std::string weights_mismatch(const Inline& options) {
       return fmt::format("expected one weight for each of the {} examples, found the shape {}", labels->shape[0],
                          numbers.shape.text());
     }
-    const auto wrong = std::ranges::find_if(numbers.elements, [](double weight) { return weight < 0; });
+    const auto wrong = std::ranges::find_if_not(numbers.elements, is_weight);
     if (wrong != numbers.elements.end()) {
       return fmt::format("expected a weight, which is a number from 0, found {}", *wrong);
     }
@@ -84,12 +84,8 @@ config::Section<Inline> Inline::section() {
            "The labels: one number or nested list per example; or those for each output of the model, as "
            "{OUTPUT: [...]}.",
            config::required)
-      .key(
-          "weights", &Inline::weights,
-          "The examples' weights, one number for each: each example's loss is multiplied "
-          "by its weight, in training and evaluation; the sum is still divided by the number of examples. Metrics are "
-          "not weighted. Or such a value for each output of the model, as {OUTPUT: [...]}; an output that is not named "
-          "weighs 1. null: all count alike.")
+      .key("weights", &Inline::weights,
+           meaning_of_weights("The examples' weights, one number for each", "such a value", "[...]"))
       .check("weights", weights_mismatch)
       .check("labels",
              [](const Inline& options) -> std::string {

@@ -67,17 +67,10 @@ Files where(const NpyLabels& labels) {
   return std::get<std::vector<config::Path>>(labels);
 }
 
-bool ignores_missing(const NpyLabels& labels) {
-  const auto* const files = std::get_if<LabelFiles>(&labels);
-  return files != nullptr && files->missing == MissingLabel::kIgnore;
-}
-
 config::Section<LabelFiles> LabelFiles::section() {
   return config::Section<LabelFiles>("Files of labels, of which some may be missing.")
       .key("file", &LabelFiles::file, "Path of the file; or a glob or a list of files.", config::required)
-      .key("missing", &LabelFiles::missing,
-           "What becomes of an example whose label is NaN: `error`, or `ignore`, with which it counts nothing in the "
-           "output's loss and metrics.");
+      .key("missing", &LabelFiles::missing, kMissingNaN);
 }
 
 config::Section<Npy> Npy::section() {
@@ -94,11 +87,9 @@ config::Section<Npy> Npy::section() {
            "missing: ignore}.",
            config::required)
       .key("weights", &Npy::weights,
-           "Path of the file with the examples' weights, one number for each, or a glob or a list of files: each "
-           "example's loss is multiplied "
-           "by its weight, in training and evaluation; the sum is still divided by the number of examples. Metrics are "
-           "not weighted. Or such a value for each output of the model, as {OUTPUT: FILE}; an output that is not named "
-           "weighs 1. null: all count alike.");
+           meaning_of_weights(
+               "Path of the file with the examples' weights, one number for each, or a glob or a list of files",
+               "such a value", "FILE"));
 }
 
 Array read_npy(Input& input) {

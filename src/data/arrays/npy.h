@@ -23,7 +23,6 @@ struct LabelFiles {
 };
 using NpyLabels = std::variant<config::Path, std::vector<config::Path>, LabelFiles>;
 Files where(const NpyLabels& labels);
-bool ignores_missing(const NpyLabels& labels);
 
 /// NumPy files with one array each (numpy.save).
 struct Npy : FieldsByName<Files, NpyLabels> {

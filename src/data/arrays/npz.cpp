@@ -53,17 +53,10 @@ const std::string& where(const NpzLabels& labels) {
   return array != nullptr ? array->array : std::get<std::string>(labels);
 }
 
-bool ignores_missing(const NpzLabels& labels) {
-  const auto* const array = std::get_if<LabelArray>(&labels);
-  return array != nullptr && array->missing == MissingLabel::kIgnore;
-}
-
 config::Section<LabelArray> LabelArray::section() {
   return config::Section<LabelArray>("An array of labels, of which some may be missing.")
       .key("array", &LabelArray::array, "Name of the array.", config::required, config::non_empty)
-      .key("missing", &LabelArray::missing,
-           "What becomes of an example whose label is NaN: `error`, or `ignore`, with which it counts nothing in the "
-           "output's loss and metrics.");
+      .key("missing", &LabelArray::missing, kMissingNaN);
 }
 
 config::Section<Npz> Npz::section() {
@@ -78,12 +71,9 @@ config::Section<Npz> Npz::section() {
            "Name of the array with the labels, one row per example; or one for each output of the model, as "
            "{OUTPUT: ARRAY}. Where labels may be missing, which NaN says, {array: ARRAY, missing: ignore}.",
            config::non_empty)
-      .key(
-          "weights", &Npz::weights,
-          "Name of the array with the examples' weights, one number for each: each example's loss is multiplied "
-          "by its weight, in training and evaluation; the sum is still divided by the number of examples. Metrics are "
-          "not weighted. Or such a value for each output of the model, as {OUTPUT: ARRAY}; an output that is not named "
-          "weighs 1. null: all count alike.");
+      .key("weights", &Npz::weights,
+           meaning_of_weights("Name of the array with the examples' weights, one number for each", "such a value",
+                              "ARRAY"));
 }
 
 Npz::Npz() { labels.one = "y"; }
@@ -106,15 +96,13 @@ std::vector<Features> read_features(const Npz& source) {
 
 std::vector<Labels> read_labels(const Npz& source) {
   std::vector<std::string> remarks;
-  const std::vector<std::string> files = expanded(source.file, remarks);
+  std::vector<std::vector<std::string>> names;  // by archive
+  for (const std::string& file : expanded(source.file, remarks)) names.push_back(array_names(Zip(file)));
+  const auto is_absent = [&](const NpzLabels& labels) {
+    return std::ranges::any_of(names, [&](const auto& all) { return std::ranges::count(all, where(labels)) == 0; });
+  };
   Npz present = source;
   present.weights.reset();
-  const auto is_absent = [&](const NpzLabels& labels) {
-    return !std::ranges::all_of(files, [&](const std::string& file) {
-      const std::vector<std::string> names = array_names(Zip(file));
-      return std::ranges::find(names, where(labels)) != names.end();
-    });
-  };
   if (present.labels.one && is_absent(*present.labels.one)) present.labels.one.reset();
   std::erase_if(present.labels.named.entries, [&](const auto& entry) { return is_absent(entry.second); });
   return read_outputs(present,

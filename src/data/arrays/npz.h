@@ -20,7 +20,6 @@ struct LabelArray {
 };
 using NpzLabels = std::variant<std::string, LabelArray>;
 const std::string& where(const NpzLabels& labels);
-bool ignores_missing(const NpzLabels& labels);
 
 /// NumPy archives of named arrays (numpy.savez, savez_compressed).
 struct Npz : FieldsByName<std::string, NpzLabels> {

@@ -51,7 +51,7 @@ std::set<std::string> marks_to_list(const std::vector<TableColumn>& columns) {
   for (const TableColumn& column : columns) {
     if (!column.has_numbers()) continue;
     for (const auto& [mark, found] : column.marks) {
-      if (std::ranges::find(kMissingMarks, mark) == kMissingMarks.end()) marks.insert(mark);
+      if (!is_missing_mark(mark)) marks.insert(mark);
     }
   }
   return marks;

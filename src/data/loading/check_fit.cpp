@@ -186,8 +186,8 @@ class FitCheck {
   template <class T>
   void check_names(const std::optional<config::ByName<config::Located<T>>>& weights) {
     if (!weights) return;
+    const std::vector<std::string> outputs = names_of(spec_.labels);
     for (const auto& [name, of_output] : weights->named.entries) {
-      const std::vector<std::string> outputs = names_of(spec_.labels);
       if (std::ranges::count(outputs, name) == 0) add(of_output, unknown_name(name, "output", outputs));
     }
   }

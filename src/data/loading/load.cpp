@@ -229,9 +229,8 @@ bool add_late(const LeftOut& left, const std::set<std::int64_t>& early, LateRows
 /// Leaves out rows that are known to be bad, before the parts are split.
 void leave_out_known(CsvTable& table, const LateRows& known, BadExamples& bad) {
   std::vector<std::int64_t> rows;
-  const std::vector<std::int64_t>& picked = table.features.picked;
   for (std::int64_t row = 0; row < table.rows(); ++row) {
-    const auto found = known.find(picked.empty() ? row : picked[static_cast<std::size_t>(row)]);
+    const auto found = known.find(table.features.row_in_files(row));
     if (found == known.end()) continue;
     bad.add(found->first, found->second);
     rows.push_back(row);
@@ -273,8 +272,8 @@ std::optional<Training> adapt(const Csv& source, const DataOptions& options, std
   return make_parts(whole, rows, std::move(adapted));
 }
 
-/// Pictures are looked at, and numbers compared with what the model takes, after the parts are split, what is not known
-/// in advance: where rows are left out then, all is done once more without them, so that the parts are those of a table
+/// Pictures are looked at, and numbers compared with what the model takes, after the parts are split:
+/// where rows are left out then, all is done once more without them, so that the parts are those of a table
 /// that never had them.
 Training adapt(const Csv& source, const DataOptions& options, std::uint64_t seed, const Terms& terms) {
   LateRows late;

@@ -127,10 +127,6 @@ Examples new_table(const Csv& source, const Adapted& adapted, const ExampleSpec&
   return examples;
 }
 
-}  // namespace
-
-namespace {
-
 Source source_of(const std::string& path, const DataOptions& options) {
   const config::Path file{std::filesystem::absolute(path).string()};
   const std::string ending = in_lower_case(std::filesystem::path(path).extension().string());

@@ -26,7 +26,7 @@ std::vector<int> files_of_rows(const Dataset& dataset) {
   std::vector<int> files(static_cast<std::size_t>(dataset.rows()));
   for (std::size_t i = 0; i < files.size(); ++i) {
     const std::int64_t row = dataset.first_row() + static_cast<std::int64_t>(i);
-    const std::int64_t of_files = array.picked.empty() ? row : array.picked[static_cast<std::size_t>(row)];
+    const std::int64_t of_files = array.row_in_files(row);
     const auto next = std::ranges::upper_bound(array.parts, of_files, {}, &Array::Part::first_row);
     files[i] = static_cast<int>(next - array.parts.begin()) - 1;
   }

@@ -93,7 +93,7 @@ bool TableCursor::is_nonfinite_number() const {
 std::string TableCursor::missing_hint() const {
   const std::string cell = plain_cell();
   if (!looks_missing(cell)) return "";
-  const bool is_known = is_mark(cell) || std::ranges::find(kMissingMarks, cell) != kMissingMarks.end();
+  const bool is_known = is_mark(cell) || is_missing_mark(cell);
   if (!reading_.wants_labels) return "; the model was trained without missing values: correct it or remove the row";
   const std::string value = "what a missing value stands for, as missing: mean";
   if (is_known) return "; say in 'missing' " + value;

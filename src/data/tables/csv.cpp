@@ -35,11 +35,6 @@ bool is_list(const CsvLabels& labels) {
 
 bool is_list(const CsvInput& input) { return std::holds_alternative<std::vector<CsvColumn>>(input); }
 
-bool ignores_missing(const CsvLabels& labels) {
-  const auto* const columns = std::get_if<LabelColumns>(&labels);
-  return columns != nullptr && columns->missing == MissingLabel::kIgnore;
-}
-
 namespace {
 
 bool has_name(const std::vector<CsvColumn>& columns) {
@@ -87,11 +82,12 @@ config::ByName<config::Located<CsvColumn>> weights_in(CsvColumn column) {
   return weights;
 }
 
+bool is_missing_mark(std::string_view text) { return std::ranges::find(kMissingMarks, text) != kMissingMarks.end(); }
+
 bool looks_missing(std::string_view text) {
   constexpr auto kOthers = std::to_array<std::string_view>({"?", "-", "--", ".", "na", "Na", "n.a.", "N.A.", "none",
                                                             "NONE", "Null", "missing", "#NULL!", "#DIV/0!", "#VALUE!"});
-  return std::ranges::find(kMissingMarks, text) != kMissingMarks.end() ||
-         std::ranges::find(kOthers, text) != kOthers.end();
+  return is_missing_mark(text) || std::ranges::find(kOthers, text) != kOthers.end();
 }
 
 config::Section<RefuseMissing> RefuseMissing::section() {
@@ -259,10 +255,7 @@ config::Section<Csv> Csv::section() {
       .key("encoding", &Csv::encoding,
            "How columns of words become numbers, by the column's name or number. It counts for every split.")
       .key("weights", &Csv::weights,
-           "The column of the examples' weights, by name or number: each example's loss is multiplied by its weight, "
-           "in training and evaluation; the sum is still divided by the number of examples. Metrics are not weighted. "
-           "Or a column for each output of the model, as {OUTPUT: COLUMN}; an output that is not named weighs 1. null: "
-           "all count alike.")
+           meaning_of_weights("The column of the examples' weights, by name or number", "a column", "COLUMN"))
       .check("labels", labels_mismatch)
       .check("features",
              [](const Csv& options) -> std::string {

@@ -100,6 +100,7 @@ const KnownWords* known_words(const Encoding& encoding);
 inline constexpr auto kMissingMarks =
     std::to_array<std::string_view>({"#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND",
                                      "1.#QNAN", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"});
+bool is_missing_mark(std::string_view text);
 /// Whether a text is one of these, or another common mark for a missing number: "?", "-", ".".
 bool looks_missing(std::string_view text);
 
@@ -143,7 +144,6 @@ std::vector<CsvColumn> listed(const CsvInput& input);
 /// Whether columns are side by side in a list, rather than one column's numbers.
 bool is_list(const CsvLabels& labels);
 bool is_list(const CsvInput& input);
-bool ignores_missing(const CsvLabels& labels);
 /// Whether any column of labels or inputs is given by its name.
 bool names_columns(const Csv& csv);
 

@@ -146,8 +146,7 @@ class BadRows {
   template <class Reason>
   void add(std::int64_t row, const Reason& reason) {
     if (bad_ == nullptr) throw Error(reason());
-    const std::vector<std::int64_t>& picked = table_.outputs.front().array.picked;
-    bad_->add(picked.empty() ? row : picked[static_cast<std::size_t>(row)], bad_->wants_reason() ? reason() : "");
+    bad_->add(table_.outputs.front().array.row_in_files(row), bad_->wants_reason() ? reason() : "");
     rows_.push_back(row);
   }
   void leave_out() {

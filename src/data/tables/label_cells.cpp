@@ -48,7 +48,7 @@ bool LabelCells::is_missing(TableCursor& at) {
   const char* const start = at.text().position();
   const std::string_view found = at.read_word();
   if (found.empty() || at.is_mark(found)) return true;
-  const bool may_be_mark = std::ranges::find(kMissingMarks, found) != kMissingMarks.end();
+  const bool may_be_mark = is_missing_mark(found);
   at.text().go_back(start);
   if (kind_ != Kind::kUnknown || !may_be_mark || !at.numbers_follow()) return false;
   kind_ = Kind::kNumbers;

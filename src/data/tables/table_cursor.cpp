@@ -53,7 +53,7 @@ bool TableCursor::passes_missing_number() {
   if (text_->empty_cell()) return true;
   const char* const start = text_->position();
   const std::string_view found = read_word();
-  if (is_mark(found) || std::ranges::find(kMissingMarks, found) != kMissingMarks.end()) return true;
+  if (is_mark(found) || is_missing_mark(found)) return true;
   text_->go_back(start);
   return false;
 }
@@ -65,8 +65,7 @@ bool TableCursor::numbers_follow() const {
   for (std::size_t column = column_;;) {
     const char* const start = text.position();
     const std::string_view found = text.word(buffer);
-    const bool is_missing =
-        found.empty() || is_mark(found) || std::ranges::find(kMissingMarks, found) != kMissingMarks.end();
+    const bool is_missing = found.empty() || is_mark(found) || is_missing_mark(found);
     if (column == column_ && !is_missing) {
       text.go_back(start);
       return text.whole_number<double>().has_value();

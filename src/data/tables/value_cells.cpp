@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/utf8.h"
+#include "data/fields.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -57,7 +58,7 @@ std::int64_t number_of(std::string_view word, WordList& words, const TableCursor
 double read_weight(TableCursor& at) {
   if (at.text().empty_cell()) at.fail("expected a weight, found an empty cell; fill it in or remove the row");
   const std::optional<double> value = at.text().whole_number<double>();
-  if (value && *value >= 0 && *value <= kMost) return *value;
+  if (value && is_weight(*value)) return *value;
   at.fail(fmt::format("expected a weight, which is a number from 0, found '{}'", shortened(at.raw_cell())));
 }
 

@@ -29,16 +29,27 @@ void expect_reducible(std::string_view op, const ValueSpec& x, const Shape& targ
 
 }  // namespace
 
-Shape stretched(std::string_view op, const Shape& a, const Shape& b) {
-  Shape shape = a;
-  for (std::size_t axis = 0; axis < a.rank(); ++axis) {
-    if (a[axis] != b[axis] && a[axis] != 1 && b[axis] != 1) {
-      throw Error(fmt::format("{}: expected shapes that are equal, or 1, in every axis; found {} and {}", op, a.text(),
-                              b.text()));
-    }
-    shape[axis] = a[axis] == 1 ? b[axis] : a[axis];
+Shape with_rank(const Shape& shape, std::size_t rank) {
+  std::vector<std::int64_t> dims(rank - shape.rank(), 1);
+  dims.insert(dims.end(), shape.begin(), shape.end());
+  return Shape(std::move(dims));
+}
+
+std::optional<Shape> common_shape(const Shape& a, const Shape& b) {
+  const std::size_t rank = std::max(a.rank(), b.rank());
+  Shape both = with_rank(a, rank);
+  const Shape other = with_rank(b, rank);
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    if (both[axis] == 1) both[axis] = other[axis];
+    if (other[axis] != both[axis] && other[axis] != 1) return std::nullopt;
   }
-  return shape;
+  return both;
+}
+
+Shape stretched(std::string_view op, const Shape& a, const Shape& b) {
+  if (std::optional<Shape> shape = common_shape(a, b)) return *std::move(shape);
+  throw Error(
+      fmt::format("{}: expected shapes that are equal, or 1, in every axis; found {} and {}", op, a.text(), b.text()));
 }
 
 std::string_view Combine::name() const {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "graph/graph.h"
 
 namespace mirrortrain::ops {
@@ -62,7 +64,11 @@ struct Scale : Op {
   bool may_overwrite(std::size_t) const override { return true; }
 };
 
-/// The shape that two shapes of equal rank are broadcast to. Throws Error if they are incompatible.
+/// With leading axes of 1, so that it has `rank` axes.
+Shape with_rank(const Shape& shape, std::size_t rank);
+/// The shape that two shapes, aligned at their last axes, are broadcast to; nullopt if they are incompatible.
+std::optional<Shape> common_shape(const Shape& a, const Shape& b);
+/// The same for shapes of equal rank. Throws Error if they are incompatible.
 Shape stretched(std::string_view op, const Shape& a, const Shape& b);
 
 }  // namespace mirrortrain::ops

@@ -9,29 +9,10 @@
 #include "graph/ops/elementwise.h"
 
 namespace mirrortrain::ops {
-namespace {
-
-/// With leading axes of 1, so that it has `rank` axes.
-Shape with_rank(const Shape& shape, std::size_t rank) {
-  std::vector<std::int64_t> dims(rank - shape.rank(), 1);
-  dims.insert(dims.end(), shape.begin(), shape.end());
-  return Shape(std::move(dims));
-}
-
-}  // namespace
-
 Shape broadcast(const Shape& a, const Shape& b) {
-  const std::size_t rank = std::max(a.rank(), b.rank());
-  const Shape first = with_rank(a, rank), second = with_rank(b, rank);
-  Shape both = first;
-  for (std::size_t axis = 0; axis < rank; ++axis) {
-    if (first[axis] != second[axis] && first[axis] != 1 && second[axis] != 1) {
-      throw Error(fmt::format("expected shapes that are equal, or 1, in every axis from the last on; found {} and {}",
-                              a.text(), b.text()));
-    }
-    if (first[axis] == 1) both[axis] = second[axis];
-  }
-  return both;
+  if (std::optional<Shape> shape = common_shape(a, b)) return *std::move(shape);
+  throw Error(fmt::format("expected shapes that are equal, or 1, in every axis from the last on; found {} and {}",
+                          a.text(), b.text()));
 }
 
 ValueId summed_to(Graph& graph, ValueId gradient, ValueId value) {

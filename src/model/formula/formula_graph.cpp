@@ -232,8 +232,8 @@ class Lowering {
 
   /// A term's value as matrices of so many axes: a parameter as it is, without rows.
   ValueId matrices(const Term& term, std::vector<std::int64_t> dims, std::size_t axes) {
-    dims.insert(dims.begin(), axes - dims.size(), 1);
-    return reshaped(term.value() != kNoValue ? term.value() : computed(term), Shape(std::move(dims)));
+    return reshaped(term.value() != kNoValue ? term.value() : computed(term),
+                    ops::with_rank(Shape(std::move(dims)), axes));
   }
 
   Term products(const Term& a, const Term& b) {

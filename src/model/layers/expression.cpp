@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "config/names.h"
 #include "model/formula/expression.h"
 #include "model/formula/formula_graph.h"
 
@@ -18,9 +19,8 @@ bool is_input_name(std::string_view name) {
 /// What is wrong with the parameters' names; empty if nothing is.
 std::string wrong_name(const Expression& layer) {
   for (const auto& [name, parameter] : layer.parameters.entries) {
-    const bool is_word = name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
-                             std::string::npos &&
-                         !name.empty() && (name[0] < '0' || name[0] > '9');
+    const bool is_word = name.find_first_not_of(config::kNameCharacters) == std::string::npos && !name.empty() &&
+                         (name[0] < '0' || name[0] > '9');
     if (!is_word) {
       return fmt::format("expected names of letters, digits and '_', found '{}'", config::shortened(name));
     }

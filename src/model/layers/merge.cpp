@@ -24,10 +24,9 @@ Error mismatch(const LayerBuilder& builder, std::string_view expected, ValueId a
 
 /// The value with leading axes of 1, so that it has `rank` axes.
 ValueId with_rank(LayerBuilder& builder, ValueId value, std::size_t rank) {
-  std::vector<std::int64_t> dims = builder.shape(value).dims();
-  if (dims.size() == rank) return value;
-  dims.insert(dims.begin(), rank - dims.size(), 1);
-  return builder.apply(ops::Reshape(Shape(dims)), {value});
+  const Shape& shape = builder.shape(value);
+  if (shape.rank() == rank) return value;
+  return builder.apply(ops::Reshape(ops::with_rank(shape, rank)), {value});
 }
 
 /// The inputs with equal rank. Throws Error if they cannot be broadcast to one shape.
@@ -38,11 +37,9 @@ std::vector<ValueId> alike(LayerBuilder& builder, std::span<const ValueId> sourc
   for (const ValueId source : sources) values.push_back(with_rank(builder, source, rank));
   Shape shape = builder.shape(values[0]);
   for (std::size_t i = 1; i < values.size(); ++i) {
-    try {
-      shape = ops::stretched("", shape, builder.shape(values[i]));
-    } catch (const Error&) {
-      throw mismatch(builder, "of one shape, or with 1 where they differ", sources[0], sources[i]);
-    }
+    const auto common = ops::common_shape(shape, builder.shape(values[i]));
+    if (!common) throw mismatch(builder, "of one shape, or with 1 where they differ", sources[0], sources[i]);
+    shape = *common;
   }
   return values;
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "config/names.h"
 #include "config/scalar.h"
 #include "graph/ops/elementwise.h"
 #include "model/formula/expression.h"
@@ -23,8 +24,7 @@ double finished(Finish finish, double mean) {
 }
 
 std::string wrong_name(const Formula& metric) {
-  const bool is_word = metric.name.find_first_not_of(
-                           "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == std::string::npos;
+  const bool is_word = metric.name.find_first_not_of(config::kNameCharacters) == std::string::npos;
   if (metric.name.empty() || !is_word) {
     return fmt::format("expected a name of letters, digits and '_', found '{}'", config::shortened(metric.name));
   }

@@ -1,22 +1,18 @@
 #include "strategy/variables/variable_rules.h"
 
 #include <fmt/format.h>
-#include <fnmatch.h>
 
 #include <algorithm>
 
+#include "base/glob.h"
 #include "base/utf8.h"
 
 namespace mirrortrain {
 namespace {
 
-bool matches(const VariableRule& rule, const std::string& name) {
-  return ::fnmatch(rule.match.c_str(), name.c_str(), 0) == 0;
-}
-
 const config::Located<VariableRule>* rule_for(const VariableRules& rules, const std::string& name) {
   const auto found =
-      std::find_if(rules.begin(), rules.end(), [&](const auto& rule) { return matches(rule.value, name); });
+      std::find_if(rules.begin(), rules.end(), [&](const auto& rule) { return matches_glob(rule.value.match, name); });
   return found == rules.end() ? nullptr : &*found;
 }
 
