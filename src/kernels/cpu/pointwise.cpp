@@ -14,8 +14,9 @@ namespace {
 
 using scalar::PointwiseProgram;
 
-/// Elements that go through all steps together: enough for the loops, few enough that all slots stay in the cache.
-constexpr std::int64_t kTogether = 512;
+/// Elements that go through all steps together: enough for the loops, few enough that the cache, which loads ahead
+/// while the first steps of these are computed, has the next ones by the time a last step reads them.
+constexpr std::int64_t kTogether = 256;
 
 /// An operand's elements, or one that stands for all.
 struct Elements {
