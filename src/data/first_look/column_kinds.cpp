@@ -104,14 +104,14 @@ ColumnLook look_at_pictures(const TableColumn& column, const std::filesystem::pa
     if (!is_picture_name(path)) continue;
     named += found.count;
     std::string file = (folder / path).string();
-    if (!std::filesystem::is_regular_file(file)) continue;
+    if (!is_below(path) || !is_file(file)) continue;
     found_rows += found.count;
     look.files.push_back(std::move(file));
   }
   if (2 * named <= column.rows()) return look;
   if (2 * found_rows <= named) {
     if (column.words.size() <= kMostWords) return look;  // that may stand for what is in the pictures
-    return {ColumnKind::kNone, "most of the pictures that it names do not exist"};
+    return {ColumnKind::kNone, "most of the pictures that it names are not below the table's folder"};
   }
   look.kind = ColumnKind::kPictures;
   look.without_picture = column.rows() - found_rows;

@@ -19,6 +19,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+bool is_folder(const fs::path& path) {
+  std::error_code refused;
+  return fs::is_directory(path, refused);
+}
+
 std::string lower_ending(const fs::path& path) { return in_lower_case(path.extension().string()); }
 
 /// The entries of a folder, except hidden ones, in bytewise order.
@@ -40,7 +45,7 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
 class PassedOver {
  public:
   void add(const fs::path& path) {
-    if (fs::is_directory(path)) {
+    if (is_folder(path)) {
       ++folders_;
     } else if (is_picture_name(path) || has_other_ending(path) || is_broken_link(path)) {
       ++files_;
@@ -67,7 +72,10 @@ class PassedOver {
         {".webp", ".bmp", ".gif", ".tif", ".tiff", ".heic", ".heif", ".avif", ".jfif", ".jpe", ".jp2", ".ppm", ".pgm"});
     return std::ranges::find(kEndings, lower_ending(path)) != kEndings.end();
   }
-  static bool is_broken_link(const fs::path& path) { return fs::is_symlink(path) && !fs::exists(path); }
+  static bool is_broken_link(const fs::path& path) {
+    std::error_code unreachable;
+    return fs::is_symlink(path, unreachable) && !fs::exists(path, unreachable);
+  }
 
   std::int64_t files_ = 0, folders_ = 0;
   std::string first_;
@@ -75,10 +83,10 @@ class PassedOver {
 
 /// The pictures of a folder; or the path itself if it is a picture.
 std::vector<std::string> pictures_in(const fs::path& folder, PassedOver& passed_over) {
-  if (fs::is_regular_file(folder)) return {folder.string()};
+  if (is_file(folder)) return {folder.string()};
   std::vector<std::string> files;
   for (const fs::path& path : entries_of(folder)) {
-    if (is_picture_name(path) && fs::is_regular_file(path)) {
+    if (is_picture_name(path) && is_file(path)) {
       files.push_back(path.string());
     } else {
       passed_over.add(path);
@@ -109,7 +117,7 @@ LabeledFiles files_of_folders(const fs::path& directory) {
   LabeledFiles found;
   PassedOver passed_over;
   for (const fs::path& folder : entries_of(directory)) {
-    if (!fs::is_directory(folder)) {
+    if (!is_folder(folder)) {
       passed_over.add(folder);
       continue;
     }
@@ -122,7 +130,7 @@ LabeledFiles files_of_folders(const fs::path& directory) {
     const std::vector<std::string> files = pictures_in(folder, passed_over);
     if (files.empty()) {
       const auto inside = entries_of(folder);
-      const bool has_folders = std::ranges::any_of(inside, [](const fs::path& one) { return fs::is_directory(one); });
+      const bool has_folders = std::ranges::any_of(inside, is_folder);
       throw Error(fmt::format(
           "{}: expected PNG or JPEG files of the class '{}', found none; {}", folder.string(),
           shortened(folder.filename().string()),
@@ -165,10 +173,14 @@ LabeledFiles files_of_table(const fs::path& directory, const std::string& path, 
     }
     const std::string picture = (directory / name).string();
     const bool is_first = found.files.empty() && missing.empty() && line == first_line;
-    if (is_first && !is_picture_name(name) && !fs::is_regular_file(picture)) continue;  // a header
-    if (!fs::is_regular_file(picture)) {
-      const std::string reason = fmt::format("{}:{}: there is no picture {}; correct the name or remove the line", path,
-                                             line, shortened(picture, 200));
+    if (is_first && !is_picture_name(name) && !is_file(picture)) continue;  // a header
+    if (!is_below(name) || !is_file(picture)) {
+      const std::string reason =
+          is_below(name) ? fmt::format("{}:{}: there is no picture {}; correct the name or remove the line", path, line,
+                                       shortened(picture, 200))
+                         : fmt::format("{}:{}: expected the path of a picture below {}, found '{}'; move the pictures "
+                                       "there, or link them",
+                                       path, line, directory.string(), shortened(name, 200));
       if (bad == nullptr) throw Error(reason);
       missing.push_back(std::ssize(found.files));
       bad->add(missing.back(), reason);

@@ -1,5 +1,7 @@
 #include "data/pictures/picture_files.h"
 
+#include <system_error>
+
 #include "base/utf8.h"
 #include "data/files/file_stamps.h"
 #include "data/files/input.h"
@@ -9,6 +11,15 @@ namespace mirrortrain::data {
 bool is_picture_name(const std::filesystem::path& path) {
   const std::string name = path.filename().string(), ending = in_lower_case(path.extension().string());
   return !name.starts_with('.') && (ending == ".png" || ending == ".jpg" || ending == ".jpeg");
+}
+
+bool is_below(const std::filesystem::path& path) {
+  return !path.has_root_path() && *path.lexically_normal().begin() != "..";
+}
+
+bool is_file(const std::filesystem::path& path) {
+  std::error_code refused;
+  return std::filesystem::is_regular_file(path, refused);
 }
 
 void PictureFiles::read(std::int64_t row, std::vector<std::byte>& to) const { PlainFile(row_text(row)).read_whole(to); }

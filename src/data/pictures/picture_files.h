@@ -12,6 +12,11 @@ namespace mirrortrain::data {
 /// Whether the name ends as those of PNG and JPEG files do, and the file is not hidden.
 bool is_picture_name(const std::filesystem::path& path);
 
+/// Whether a path, as written in data, is of something below the folder that it starts from, wherever links lead.
+bool is_below(const std::filesystem::path& path);
+/// Whether there is such a file; false too for paths that the system refuses.
+bool is_file(const std::filesystem::path& path);
+
 /// Pictures in a file each.
 class PictureFiles : public EncodedPictures {
  public:

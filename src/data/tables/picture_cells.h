@@ -7,7 +7,7 @@
 
 namespace mirrortrain::data {
 
-/// The file that the cell of a cursor names, a path in `folder`. Throws Error, naming the cell, if there is none.
+/// The file that the cell of a cursor names, a path below `folder`. Throws Error, naming the cell, if there is none.
 std::string read_picture(TableCursor& at, const std::filesystem::path& folder);
 
 }  // namespace mirrortrain::data

@@ -128,7 +128,7 @@ TEST_CASE_FIXTURE(Fixture, "paths are pictures if most of them exist, and what n
   CHECK(look("photo", 30, [](int row) { return fmt::format("{}.png", row % 4); }).kind == ColumnKind::kValues);
   const ColumnLook gone = look("photo", 90, [](int row) { return fmt::format("{}.png", row % 30); });
   CHECK(gone.kind == ColumnKind::kNone);
-  CHECK(gone.why == "most of the pictures that it names do not exist");
+  CHECK(gone.why == "most of the pictures that it names are not below the table's folder");
 }
 
 TEST_CASE_FIXTURE(Fixture, "a table's inputs have the shapes and numbers of their examples") {

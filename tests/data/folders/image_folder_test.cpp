@@ -154,6 +154,23 @@ TEST_CASE("a table of names and labels takes the place of classes' folders") {
   CHECK(found.examples.outputs[0].array.span<double>()[0] == 1);
   source.labels = config::Path{folders.write("labels.csv", "file,kind\nnone.png,ape\n")};
   CHECK(contains(error_text([&] { find_pictures(source, {}); }), "labels.csv:2: there is no picture"));
+  source.labels = config::Path{folders.write("labels.csv", fmt::format("{}.png,ape\n", std::string(300, 'x')))};
+  CHECK(contains(error_text([&] { find_pictures(source, {}); }), "labels.csv:1: there is no picture"));
+  for (const std::string& outside : {std::string("more/../../other.png"), folders.path("set/one.png")}) {
+    source.labels = config::Path{folders.write("labels.csv", fmt::format("one.png,ape\n{},ape\n", outside))};
+    CHECK(contains(error_text([&] { find_pictures(source, {}); }), "labels.csv:2: expected the path of a picture below"));
+  }
+}
+
+TEST_CASE("links that lead to themselves are passed over with a remark") {
+  Folders folders;
+  folders.copy("rgb.png", "set/a/one.png");
+  folders.copy("rgb.png", "set/b/one.png");
+  fs::create_symlink("loop.png", folders.path("set/a/loop.png"));
+  fs::create_symlink("loop", folders.path("set/loop"));
+  const FoundPictures found = find_pictures(folders.source("set"), {});
+  CHECK(found.examples.rows() == 2);
+  CHECK(contains(found.examples.outputs[0].array.remarks.at(0), "2 files"));
 }
 
 TEST_CASE("a table of names without a header keeps its first picture, whatever the labels are") {

@@ -214,6 +214,18 @@ TEST_CASE("what cells lack is told with row, column and remedy; such rows are le
   CHECK(presence_of(train, 1) == std::vector<float>{1, 0});
 }
 
+TEST_CASE("a path that leaves the table's folder is refused, a link that leads elsewhere is not") {
+  Shop shop("1,red,1,elsewhere/a.png,new,1,x,1\n");
+  fs::create_symlink(shop.path("."), shop.path("elsewhere"));
+  shop.photo();
+  CHECK(shop.train().rows() == 1);
+  for (const std::string& outside : {std::string("../a.png"), shop.path("a.png"), std::string("elsewhere/../../a.png")}) {
+    shop.write("a.csv", fmt::format("id,color,size,photo,note,price,kind,w\n1,red,2,{},7 up,10,x,1\n", outside));
+    CHECK(contains(shop.error(), "column 3 ('photo'): expected the path of a picture below the table's folder, found '" +
+                                     outside.substr(0, 2)));
+  }
+}
+
 TEST_CASE("a path that the system refuses is one of no picture, and its row is left out on request") {
   for (const std::string& name : {std::string(300, 'x') + ".png", std::string(5000, 'x'), std::string("loop.png")}) {
     Shop shop(fmt::format("1,red,1,{},new,1,x,1\n2,red,1,a.png,new,2,y,1\n", name));
