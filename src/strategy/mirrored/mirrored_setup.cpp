@@ -46,7 +46,7 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
   // A gradient that is stored for later, or reduced before the update, needs memory.
   const bool measures = scalar::scales_by_norms(parts_.rule);
   const bool keeps_gradients =
-      parts_.keeps_gradients || parts_.gradients.are_kept() || measures || parts_.skips_non_finite;
+      parts_.keeps_gradients || parts_.gradients.are_kept() || measures || parts_.steps.skips_non_finite;
   if (!topology_.on_gpus() && !choice.adds_before_update() && !keeps_gradients) {
     products_ = find_product_gradients(model, parts_.policies, parts_.backend->step_kernels());
   }
@@ -98,7 +98,7 @@ void MirroredStrategy::prepare(const BatchSizes& sizes) {
     lanes_[lane].programs().build(row_counts(lanes_[lane], sizes, topology_.replicas), lanes_[lane].device());
   });
   // One device that needs only numbers from the host runs several steps at once.
-  const bool together = parts_.captures && !parts_.skips_non_finite && topology_.ranks() == 1 && lanes_.size() == 1 &&
+  const bool together = parts_.steps.captures && !parts_.steps.skips_non_finite && topology_.ranks() == 1 && lanes_.size() == 1 &&
                         lanes_[0].stream().can_capture() && !model_.layers.empty();
   for (int lane = 0; lane < lanes_.size(); ++lane) {
     lanes_[lane].place_examples(sizes.data_sets);
@@ -115,15 +115,10 @@ void MirroredStrategy::prepare(const BatchSizes& sizes) {
     return std::size_t{0};
   });
   connect_domains();
-  working_lanes_.emplace(lanes_.size());
-  programs_.emplace(lanes_.size(), *working_lanes_);
-  updates_.emplace(lanes_.size(), *working_lanes_);
-  const RunSteps run{
-      topology_,       model_,      step_,           lanes_.replicas,        *team_, *programs_, *updates_,
-      *working_lanes_, parts_.seed, parts_.captures, parts_.skips_non_finite};
   for (int lane = 0; lane < lanes_.size(); ++lane) {
-    lane_steps_.push_back(
-        std::make_unique<LaneSteps>(lane, lanes_[lane], variables_->of_lane(lane), reduction_of_lane(lane), run));
+    lane_steps_.push_back(std::make_unique<LaneSteps>(lane, lanes_[lane], variables_->of_lane(lane),
+                                                      reduction_of_lane(lane), topology_, lanes_.replicas, *team_,
+                                                      parts_.steps));
   }
   if (together && lanes_[0].examples()->all_on_device() && lanes_[0].kernels() <= MultiStepGraph::kMostKernels)
     multi_step_ = std::make_unique<MultiStepGraph>(lanes_[0]);

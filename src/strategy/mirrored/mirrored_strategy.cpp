@@ -31,7 +31,7 @@ void MirroredStrategy::train(const StepSpec& step) {
   if (key != step_.key) enqueue_deferred();
   begin_step(step, key, std::nullopt);
   evaluation_regularization_.reset();
-  step_.params = variables_->begin_update(step);
+  variables_->begin_update(step, step_.params);
   state_->write_step();
   if (topology_.on_gpus() && reduction_->exchanges()) {
     step_.is_warming_up = ++steps_of_key_[step_.key] <= StepPlan::kWarmUpSteps;
@@ -43,7 +43,7 @@ void MirroredStrategy::train(const StepSpec& step) {
   }
 
   LaneSteps& only = steps_of_lane(0);
-  only.fill_inputs();
+  only.fill_inputs(step_);
   step_.is_filled = true;
   multi_step_->defer();
   if (!only.training().has_run(step_.key) || in_flight_.size() % MultiStepGraph::kSteps == 0) enqueue_deferred();
@@ -54,7 +54,7 @@ void MirroredStrategy::enqueue_deferred() {
   if (!multi_step_ || !multi_step_->has_deferred()) return;
   enter_thread();
   const std::size_t deferred =
-      multi_step_->enqueue(step_.key, in_flight_.size(), [this] { steps_of_lane(0).training().run_fixed(); });
+      multi_step_->enqueue(step_.key, in_flight_.size(), [this] { steps_of_lane(0).training().run_fixed(step_); });
   if (!multi_step_->works()) multi_step_.reset();
   for (std::size_t left = deferred; left > 0; --left) {
     step_.slot = in_flight_.size() - left;
@@ -63,7 +63,7 @@ void MirroredStrategy::enqueue_deferred() {
 }
 
 void MirroredStrategy::run_training() {
-  run_lanes([this](int lane) { steps_of_lane(lane).train(step_.start, step_.key); });
+  run_lanes([this](int lane) { steps_of_lane(lane).train(step_); });
   for (int lane = 0; lane < lanes_.size(); ++lane) steps_of_lane(lane).add_wait_at_end(team_->waited_at_end(lane));
 }
 
@@ -73,7 +73,7 @@ void MirroredStrategy::run_evaluation(const StepSpec& step, const StepKey& key) 
   enqueue_deferred();
   if (!evaluation_regularization_) begin_evaluation();
   begin_step(step, key, evaluation_regularization_);
-  run_lanes([this](int lane) { steps_of_lane(lane).evaluation().run(step_.start, step_.key); });
+  run_lanes([this](int lane) { steps_of_lane(lane).evaluation().run(step_); });
 }
 
 std::vector<PredictedShapes> MirroredStrategy::predicted_shapes() const {
@@ -120,7 +120,10 @@ void MirroredStrategy::begin_evaluation() {
 }
 
 void MirroredStrategy::begin_step(const StepSpec& step, const StepKey& key, std::optional<double> regularization) {
-  step_ = {step, key, {}, in_flight_.begin(step.global_examples(), regularization)};
+  step_ = {.spec = step, .key = key, .slot = in_flight_.begin(step.global_examples(), regularization)};
+  step_.params.seed = parts_.seed;
+  step_.params.step = step.step;
+  step_.params.global_examples = key.examples;  // the loss is divided by it, so that the replicas' parts can be summed
 }
 
 std::span<const StepSums> MirroredStrategy::take_sums() {

@@ -29,8 +29,7 @@ struct MirroredParts {
   State state;
   std::uint64_t seed = 0;
   data::Cache cache = data::Cache::kAuto;
-  bool captures = true;           ///< capture steps if the devices can
-  bool skips_non_finite = false;  ///< see RunSteps
+  StepOptions steps;
   bool keeps_gradients = false;   ///< even if the update does not need it: for callers that send them elsewhere
   std::shared_ptr<const Backend> backend;  ///< of the topology's devices
   std::function<std::string()> why_no_nccl;
@@ -60,7 +59,7 @@ class MirroredStrategy : public Strategy {
   void predict(const StepSpec& step, std::span<const PredictedOutput> outputs) override;
   std::span<const StepSums> take_sums() override;
   bool must_take_sums() const override {
-    return in_flight_.is_full() || (parts_.skips_non_finite && in_flight_.size() > 0);
+    return in_flight_.is_full() || (parts_.steps.skips_non_finite && in_flight_.size() > 0);
   }
   const VariableStore& variables() override;
   void variables_changed() override;
@@ -118,14 +117,11 @@ class MirroredStrategy : public Strategy {
   std::unique_ptr<StateVariables> state_;
 
   StepsInFlight in_flight_;
-  CurrentStep step_;
+  Step step_;  ///< the last one begun
   std::vector<std::unique_ptr<LaneSteps>> lane_steps_;
   std::unique_ptr<MultiStepGraph> multi_step_;       ///< set if steps can be enqueued together
   std::map<StepKey, int> steps_of_key_;              ///< trained so far, on GPUs that exchange data
   std::optional<double> evaluation_regularization_;  ///< absent if the evaluation copies are outdated
-
-  std::optional<WorkingLanes> working_lanes_;
-  std::optional<SharedWork> programs_, updates_;  ///< shared by lanes of one memory
 
   std::unique_ptr<LaneTeam> team_;  ///< last, so that its threads end first
 };

@@ -5,20 +5,20 @@
 namespace mirrortrain {
 
 /// A replica without examples keeps the statistics of its own examples.
-bool LaneSteps::assigns(const Replica& replica, std::size_t assignment) const {
-  return rows_of(replica).count > 0 || lane_.programs().is_assigned_without_rows(assignment);
+bool LaneSteps::assigns(const Step& step, const Replica& replica, std::size_t assignment) const {
+  return rows_of(step, replica).count > 0 || lane_.programs().is_assigned_without_rows(assignment);
 }
 
-void LaneSteps::write_assigned() {
-  const std::vector<Assignment>& assignments = run_.model.training.assignments;
+void LaneSteps::write_assigned(const Step& step) {
+  const std::vector<Assignment>& assignments = model().training.assignments;
   for (std::size_t i = 0; i < assignments.size(); ++i) {
     const DistributedVariable& variable = domain_.variables.variables()[assignments[i].variable];
     if (!variable.policy().copies_can_differ()) {
-      if (own_.is_first()) write_shared(variable, i);
+      if (own_.is_first()) write_shared(step, variable, i);
       continue;
     }
     for (const Replica& replica : lane_.replicas()) {
-      if (!assigns(replica, i)) continue;
+      if (!assigns(step, replica, i)) continue;
       const float* const assigned = reduction_.assigned->own(i, replica.in_domain);
       stream().copy(variable.data(replica.in_domain), reinterpret_cast<const std::byte*>(assigned), variable.bytes());
     }
@@ -26,15 +26,15 @@ void LaneSteps::write_assigned() {
 }
 
 /// A replica without examples writes the variable's current value.
-void LaneSteps::write_shared(const DistributedVariable& variable, std::size_t assignment) {
+void LaneSteps::write_shared(const Step& step, const DistributedVariable& variable, std::size_t assignment) {
   for (const auto& [lane, replica] : domain_replicas_) {
-    if (assigns(*replica, assignment)) continue;
+    if (assigns(step, *replica, assignment)) continue;
     float* const assigned = reduction_.assigned->own(assignment, replica->in_domain);
     stream().copy(reinterpret_cast<std::byte*>(assigned), variable.data(0), variable.bytes());
   }
-  reduction_.assigned->write(stream(), assignment, variable.policy().aggregation, run_.topology.replicas,
+  reduction_.assigned->write(stream(), assignment, variable.policy().aggregation, topology_.replicas,
                              reinterpret_cast<float*>(variable.data(0)));
-  if (exchanges()) meet_while_warming_up();
+  if (exchanges()) meet_while_warming_up(step);
 }
 
 }  // namespace mirrortrain

@@ -16,7 +16,7 @@ bool LaneSteps::is_finite_in_domain() const {
   return domain_.update.gradients_are_finite(stream());
 }
 
-void LaneSteps::find_non_finite() {
+void LaneSteps::find_non_finite(const Step& step) {
   own_.meet();         // every gradient is accumulated
   double domains = 0;  // with a number that is not finite
   auto* const number = reinterpret_cast<std::byte*>(&domains);
@@ -26,13 +26,13 @@ void LaneSteps::find_non_finite() {
     stream().copy(of_domain, number, sizeof domains);
     if (exchanges()) {
       reduction_.link->sum_number(stream(), reinterpret_cast<double*>(of_domain), "numbers that are not finite");
-      meet_while_warming_up();
+      meet_while_warming_up(step);
     }
   }
   own_.meet();
   stream().copy(number, of_domain, sizeof domains);
   reduction_.synchronize(stream());
-  skips_ = domains > 0 || run_.step.spec.skips;
+  skips_ = domains > 0 || step.spec.skips;
   own_.meet();
 }
 

@@ -62,6 +62,7 @@ class Lane {
   Lane(const LanePlace& place, const DomainPlace& domain, const Model& model,
        const std::vector<ProductGradient>& products, const Backend& backend, data::Cache cache);
 
+  const Model& model() const { return model_; }
   Device& device() const { return *device_; }
   Stream& stream() const { return *stream_; }
   std::vector<Replica>& replicas() { return replicas_; }

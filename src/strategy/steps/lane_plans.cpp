@@ -6,7 +6,7 @@ namespace mirrortrain {
 StepPlan LaneSteps::training_plan() {
   StepPlan plan;
   const int lane = own_.index;
-  if (shares_update()) plan.add("set up the update", [this, lane] { run_.updates.restart(lane); });
+  if (shares_update()) plan.add("set up the update", [this, lane](const Step&) { team_.updates().restart(lane); });
   if (shares_programs()) {
     add_shared_programs(plan);
   } else {
@@ -15,10 +15,10 @@ StepPlan LaneSteps::training_plan() {
   }
   add_meeting(plan);  // every gradient is complete, every variable was read for the last time
   if (shares_programs()) {
-    plan.add("set up the next step", [this, lane] { run_.programs.restart(lane); });
+    plan.add("set up the next step", [this, lane](const Step&) { team_.programs().restart(lane); });
   }
   add_update(plan);
-  plan.add("send sums", [this] { lane_.buffers().send_sums(stream(), run_.step.slot); });
+  plan.add("send sums", [this](const Step& step) { lane_.buffers().send_sums(stream(), step.slot); });
   return plan;  // the lanes' team meets afterwards: a step ends when all lanes are done
 }
 
@@ -28,15 +28,15 @@ StepPlan LaneSteps::evaluation_plan() {
   for (Replica& replica : lane_.replicas()) {
     if (has_model()) add_program(plan, replica, StepKind::kEvaluate, 0, kToTheEnd);
   }
-  plan.add("send sums", [this] { lane_.buffers().send_sums(stream(), run_.step.slot); });
+  plan.add("send sums", [this](const Step& step) { lane_.buffers().send_sums(stream(), step.slot); });
   return plan;
 }
 
 void LaneSteps::add_inputs(StepPlan& plan) {
-  if (run_.captures && stream().can_capture() && has_model()) plan.capture_on(stream());
-  plan.add("send inputs", [this] { send_inputs(); });
+  if (options_.captures && stream().can_capture() && has_model()) plan.capture_on(stream());
+  plan.add("send inputs", [this](const Step& step) { send_inputs(step); });
   if (lane_.examples() == nullptr || !has_model()) return;
-  const auto gather = [this] { gather_on_device(); };
+  const auto gather = [this](const Step& step) { gather_on_device(step); };
   if (lane_.examples()->all_on_device()) {
     plan.add_fixed("gather rows", gather);
   } else {
@@ -47,12 +47,12 @@ void LaneSteps::add_inputs(StepPlan& plan) {
 /// Kernels [first, last) of a replica's program; before the first, its rows are gathered.
 void LaneSteps::add_program(StepPlan& plan, Replica& replica, StepKind kind, std::size_t first, std::size_t last) {
   if (first == 0) add_gathering(plan, replica);
-  plan.add_fixed("run layers", [this, &replica, kind, first, last] { run_program(replica, kind, first, last); });
+  plan.add_fixed("run layers", [this, &replica, kind, first, last](const Step&) { run_program(replica, kind, first, last); });
 }
 
 void LaneSteps::add_gathering(StepPlan& plan, Replica& replica) {
   if (lane_.examples() != nullptr) return;  // the device gathered them for all replicas
-  plan.add("gather rows", [this, &replica] { gather_rows(replica); });
+  plan.add("gather rows", [this, &replica](const Step& step) { gather_rows(step, replica); });
 }
 
 /// All programs: replica by replica, or, if they wait for a sum over the replicas, part by part for all replicas. Each
@@ -74,13 +74,13 @@ void LaneSteps::add_training_programs(StepPlan& plan) {
           add_program(plan, replica, StepKind::kTrain, done, bucket->full_after);
           done = bucket->full_after;
         }
-        plan.add("reduce bucket", [this, &full = *bucket] { reduce(full); });
+        plan.add("reduce bucket", [this, &full = *bucket](const Step& step) { reduce(step, full); });
       }
       add_program(plan, replica, StepKind::kTrain, done, ends[part]);
     }
     if (ends[part] != kToTheEnd) add_sum_over_replicas(plan, part);
   }
-  if (reduces) plan.add("wait for buckets", [this] { reduction_.reducer->finish(own_); });
+  if (reduces) plan.add("wait for buckets", [this](const Step&) { reduction_.reducer->finish(own_); });
 }
 
 /// Lanes of one memory share their programs' work if nothing has to happen between a program's parts.
@@ -91,11 +91,11 @@ bool LaneSteps::shares_programs() const {
 void LaneSteps::add_shared_programs(StepPlan& plan) {
   const int lane = own_.index;
   const std::size_t pieces = 1 + lane_.replicas().size() * pieces_of_replica();
-  run_.programs.add_list(lane, SharedWork::Order::kInTurn, pieces,
-                         [this](std::size_t piece) { run_program_piece(piece); });
-  plan.add("run layers", [this, lane] {
+  team_.programs().add_list(lane, SharedWork::Order::kInTurn, pieces,
+                            [this](std::size_t piece, const Step& step) { run_program_piece(step, piece); });
+  plan.add("run layers", [this, lane](const Step& step) {
     choose_cores();
-    own_.waited_seconds += run_.programs.work(lane);
+    own_.waited_seconds += team_.programs().work(lane, step);
   });
 }
 
@@ -109,14 +109,14 @@ void LaneSteps::add_shared_update(StepPlan& plan) {
   const int lane = own_.index;
   std::vector<DomainLane> pieces;
   for (int i = 0; i < kUpdatePieces; ++i) pieces.push_back(own_.piece(i, kUpdatePieces));
-  run_.updates.add_list(lane, SharedWork::Order::kAny, pieces.size(),
-                        [this, pieces](std::size_t which) { domain_.update.apply(pieces[which]); });
-  add_unless_skipped(plan, "update", [this, lane] { run_.updates.work(lane); });
+  team_.updates().add_list(lane, SharedWork::Order::kAny, pieces.size(),
+                           [this, pieces](std::size_t which, const Step&) { domain_.update.apply(pieces[which]); });
+  add_unless_skipped(plan, "update", [this, lane](const Step& step) { team_.updates().work(lane, step); });
 }
 
 /// A sum across domains waits for other lanes, so it is enqueued anew each time.
 void LaneSteps::add_sum_over_replicas(StepPlan& plan, std::size_t sum) {
-  const auto add = [this, sum] { sum_over_replicas(sum); };
+  const auto add = [this, sum](const Step& step) { sum_over_replicas(step, sum); };
   if (exchanges()) {
     plan.add("sum over replicas", add);
   } else {
@@ -128,54 +128,54 @@ void LaneSteps::add_sum_over_replicas(StepPlan& plan, std::size_t sum) {
 void LaneSteps::add_update(StepPlan& plan) {
   const WeightUpdate& update = domain_.update;
   if (update.keeps_gradients()) {
-    plan.add_fixed("accumulate gradients", [this, &update] { update.accumulate(own_); });
-    if (run_.skips_non_finite) plan.add("find non-finite", [this] { find_non_finite(); });
+    plan.add_fixed("accumulate gradients", [this, &update](const Step&) { update.accumulate(own_); });
+    if (options_.skips_non_finite) plan.add("find non-finite", [this](const Step& step) { find_non_finite(step); });
     if (update.needs_norm()) add_meeting(plan);  // every lane computes the whole norm
     if (update.needs_own_squares()) {
-      add_unless_skipped(plan, "sum own squares", [this, &update] { update.sum_own_squares(own_); });
+      add_unless_skipped(plan, "sum own squares", [this, &update](const Step&) { update.sum_own_squares(own_); });
       if (exchanges()) {
         add_unless_skipped(
-            plan, "add squares", [this] { add_squares_of_domains(); }, false);
+            plan, "add squares", [this](const Step& step) { add_squares_of_domains(step); }, false);
       }
     }
     if (update.needs_norm()) {
-      add_unless_skipped(plan, "scale to norms", [this, &update] { update.scale_to_norms(own_); });
+      add_unless_skipped(plan, "scale to norms", [this, &update](const Step&) { update.scale_to_norms(own_); });
       add_meeting(plan);  // every lane's params are set
     }
   }
   if (update.measures()) {
-    add_unless_skipped(plan, "measure directions", [this, &update] { update.measure(own_); });
+    add_unless_skipped(plan, "measure directions", [this, &update](const Step&) { update.measure(own_); });
     add_meeting(plan);  // every lane reads the norms of whole variables
   }
   if (shares_update()) {
     add_shared_update(plan);
   } else {
-    add_unless_skipped(plan, "update", [this, &update] { update.apply(own_); });
+    add_unless_skipped(plan, "update", [this, &update](const Step&) { update.apply(own_); });
   }
   if (domain_.constraints.any()) {
     add_meeting(plan);  // every weight is updated
-    add_unless_skipped(plan, "constrain weights", [this] {
-      if (run_.step.key.applies) domain_.constraints.apply(own_);
+    add_unless_skipped(plan, "constrain weights", [this](const Step& step) {
+      if (step.key.applies) domain_.constraints.apply(own_);
     });
   }
   // Across domains, the sums of shared variables are added.
   add_unless_skipped(
-      plan, "write variables", [this] { write_assigned(); }, !exchanges());
+      plan, "write variables", [this](const Step& step) { write_assigned(step); }, !exchanges());
   add_meeting(plan);  // every variable is written
-  add_unless_skipped(plan, "refresh derived copies", [this] {
-    if (run_.step.key.applies) refresh_derived_copies(true);
+  add_unless_skipped(plan, "refresh derived copies", [this](const Step& step) {
+    if (step.key.applies) refresh_derived_copies(true);
   });
-  if (&lane_ == run_.replicas.front().lane && update.is_regularized()) {
+  if (is_first_ && update.is_regularized()) {
     plan.add_fixed("sum regularization",
-                   [this, &update] { update.sum_regularization(stream(), lane_.buffers().regularization()); });
+                   [this, &update](const Step&) { update.sum_regularization(stream(), lane_.buffers().regularization()); });
   }
 }
 
 /// Actions that may be skipped are not captured: each step decides anew.
-void LaneSteps::add_unless_skipped(StepPlan& plan, const char* name, std::function<void()> run, bool fixed) {
-  if (run_.skips_non_finite) {
-    plan.add(name, [this, run = std::move(run)] {
-      if (!skips_) run();
+void LaneSteps::add_unless_skipped(StepPlan& plan, const char* name, StepPlan::Run run, bool fixed) {
+  if (options_.skips_non_finite) {
+    plan.add(name, [this, run = std::move(run)](const Step& step) {
+      if (!skips_) run(step);
     });
   } else if (fixed) {
     plan.add_fixed(name, std::move(run));
@@ -185,7 +185,7 @@ void LaneSteps::add_unless_skipped(StepPlan& plan, const char* name, std::functi
 }
 
 void LaneSteps::add_meeting(StepPlan& plan) {
-  if (own_.lanes > 1) plan.add("wait for other devices", [this] { own_.meet(); });
+  if (own_.lanes > 1) plan.add("wait for other devices", [this](const Step&) { own_.meet(); });
 }
 
 }  // namespace mirrortrain

@@ -28,26 +28,30 @@ DomainLane place_in_domain(int index, const Lane& lane, const DomainPlace& domai
 
 }  // namespace
 
-LaneSteps::LaneSteps(int index, Lane& lane, MemoryDomain& domain, const DomainReduction& reduction, const RunSteps& run)
+LaneSteps::LaneSteps(int index, Lane& lane, MemoryDomain& domain, const DomainReduction& reduction,
+                     const Topology& topology, std::span<const LaneReplica> replicas, LaneTeam& team, StepOptions options)
     : lane_(lane),
       domain_(domain),
       reduction_(reduction),
-      run_(run),
-      own_(place_in_domain(index, lane, domain.place, run.team)),
+      topology_(topology),
+      team_(team),
+      options_(options),
+      own_(place_in_domain(index, lane, domain.place, team)),
+      is_first_(&lane == replicas.front().lane),
       scales_(domain.place.replicas.size()) {
-  for (const LaneReplica& one : run_.replicas) {
+  for (const LaneReplica& one : replicas) {
     if (std::ranges::count(domain.place.replicas, one.replica->index) > 0) domain_replicas_.push_back(one);
   }
   training_ = training_plan();
   evaluation_ = evaluation_plan();
 }
 
-void LaneSteps::train(StepPlan::Clock::time_point start, const StepKey& key) {
+void LaneSteps::train(const Step& step) {
   const double before = own_.waited_seconds;
-  training_.run(start, key);
+  training_.run(step);
   waited_in_training_ += own_.waited_seconds - before;
   if (own_.index == 0 && shares_programs())
-    run_.working_lanes.step_took(std::chrono::duration<double>(StepPlan::Clock::now() - start).count());
+    team_.working_lanes().step_took(std::chrono::duration<double>(Step::Clock::now() - step.start).count());
 }
 
 double LaneSteps::take_waiting_share() {
@@ -91,44 +95,44 @@ void LaneSteps::run_without_rows(Replica& replica, StepKind kind, std::size_t fi
 /// Gathering the rows, then each kernel; for a replica that never has rows, nothing.
 std::size_t LaneSteps::pieces_of_replica() const { return 1 + std::max<std::size_t>(1, lane_.programs().kernels()); }
 
-void LaneSteps::run_program_piece(std::size_t piece) {
-  if (piece == 0) return send_inputs();
+void LaneSteps::run_program_piece(const Step& step, std::size_t piece) {
+  if (piece == 0) return send_inputs(step);
   const std::size_t of_replica = pieces_of_replica();
   Replica& replica = lane_.replicas()[(piece - 1) / of_replica];
   const std::size_t kernel = (piece - 1) % of_replica;  // counted from 1
-  if (kernel == 0) return gather_rows(replica);
+  if (kernel == 0) return gather_rows(step, replica);
   run_program(replica, StepKind::kTrain, kernel - 1, kernel + 1 == of_replica ? kToTheEnd : kernel);
 }
 
 /// While lanes rest, the scheduler chooses the others' cores: otherwise two concurrent runs would each keep their first
 /// lane on the same core, with the others idle.
 void LaneSteps::choose_cores() {
-  const bool own = run_.working_lanes.all_work();
+  const bool own = team_.working_lanes().all_work();
   if (own == on_own_cores_) return;
   lane_.device().keep_to_own_cores(own);
   on_own_cores_ = own;
 }
 
-void LaneSteps::sum_over_replicas(std::size_t sum) {
+void LaneSteps::sum_over_replicas(const Step& step, std::size_t sum) {
   reduction_.sums->add(sum, own_, reduction_.reducer.get(), lane_.total(sum));
-  if (exchanges()) meet_while_warming_up();
+  if (exchanges()) meet_while_warming_up(step);
 }
 
-void LaneSteps::reduce(const GradientBucket& bucket) {
+void LaneSteps::reduce(const Step& step, const GradientBucket& bucket) {
   const std::vector<int>& replicas = domain_.place.replicas;
   for (std::size_t r = 0; r < replicas.size(); ++r) {
-    scales_[r] = gradient_scale(bucket.aggregation, replicas[r], run_.step.key.examples, run_.topology.replicas);
+    scales_[r] = gradient_scale(bucket.aggregation, replicas[r], step.key.examples, topology_.replicas);
   }
   reduction_.reducer->start(stream(), bucket, scales_, own_);
-  meet_while_warming_up();
+  meet_while_warming_up(step);
 }
 
 /// Adds the squares of variables that replicas do not share over all domains, for the norm.
-void LaneSteps::add_squares_of_domains() {
-  if (!run_.step.key.applies) return;
+void LaneSteps::add_squares_of_domains(const Step& step) {
+  if (!step.key.applies) return;
   if (own_.is_first()) {
     reduction_.link->sum_number(stream(), lane_.norms(), "squares of the replicas' own gradients");
-    meet_while_warming_up();
+    meet_while_warming_up(step);
   }
   own_.meet();
   // Lanes of one domain are in host memory.

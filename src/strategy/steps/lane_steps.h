@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <span>
 #include <vector>
@@ -10,34 +9,13 @@
 #include "strategy/step_spec.h"
 #include "strategy/steps/lane.h"
 #include "strategy/steps/lane_team.h"
-#include "strategy/steps/shared_work.h"
 #include "strategy/steps/step_plan.h"
 
 namespace mirrortrain {
 
-/// The lanes' current step, of training or evaluation: set before they begin, the same for all.
-struct CurrentStep {
-  StepSpec spec;
-  StepKey key;
-  StepParams params;                                           ///< read by the update
-  std::size_t slot = 0;                                        ///< of its inputs and sums
-  bool is_filled = false;                                      ///< its inputs are in the slot already
-  bool is_warming_up = false;                                  ///< among a key's first, on GPUs that exchange data
-  StepPlan::Clock::time_point start = StepPlan::Clock::now();  ///< a lane that starts later has waited for it
-};
-
-/// Data shared by the steps of a run's lanes; everything referred to outlives them.
-struct RunSteps {
-  const Topology& topology;
-  const Model& model;
-  const CurrentStep& step;
-  std::span<const LaneReplica> replicas;  ///< of this process, in order
-  LaneTeam& team;
-  SharedWork& programs;  ///< of training; if all lanes compute on one memory, like the next member
-  SharedWork& updates;
-  WorkingLanes& working_lanes;
-  std::uint64_t seed = 0;
-  bool captures = true;  ///< capture steps if the device can
+/// How training steps run; the same for all lanes.
+struct StepOptions {
+  bool captures = true;  ///< capture steps if the devices can
   /// Whether a step with a non-finite loss or gradient, in any memory, changes no variable. The host then waits in each
   /// step.
   bool skips_non_finite = false;
@@ -49,13 +27,14 @@ struct RunSteps {
 /// they exchange data.
 class LaneSteps {
  public:
-  /// The lane must be bound and the buckets ordered. All must outlive it.
-  LaneSteps(int index, Lane& lane, MemoryDomain& domain, const DomainReduction& reduction, const RunSteps& run);
+  /// The lane must be bound and the buckets ordered. `replicas`: of this process, in order. All must outlive it.
+  LaneSteps(int index, Lane& lane, MemoryDomain& domain, const DomainReduction& reduction, const Topology& topology,
+            std::span<const LaneReplica> replicas, LaneTeam& team, StepOptions options);
   LaneSteps(const LaneSteps&) = delete;
   LaneSteps& operator=(const LaneSteps&) = delete;
 
-  /// Runs the list for training; `start`: the step's start time.
-  void train(StepPlan::Clock::time_point start, const StepKey& key);
+  /// Runs the list for training.
+  void train(const Step& step);
   StepPlan& training() { return training_; }
   const StepPlan& training() const { return training_; }
   StepPlan& evaluation() { return evaluation_; }
@@ -71,7 +50,7 @@ class LaneSteps {
   void profile();
 
   /// Writes the step's inputs for the device, and looks up its programs: for steps whose actions are enqueued later.
-  void fill_inputs() const;
+  void fill_inputs(const Step& step) const;
 
   /// Recomputes all derived copies, after every lane of the domain has called it.
   void renew_derived_copies();
@@ -82,18 +61,19 @@ class LaneSteps {
   static constexpr std::size_t kToTheEnd = std::numeric_limits<std::size_t>::max();  ///< end of a program's kernels
 
   Stream& stream() const { return lane_.stream(); }
-  bool has_model() const { return !run_.model.layers.empty(); }
+  const Model& model() const { return lane_.model(); }
+  bool has_model() const { return !model().layers.empty(); }
   /// Whether the run has other domains.
   bool exchanges() const { return reduction_.link != nullptr; }
   /// The replica's part of the step's global batch.
-  RowRange rows_of(const Replica& replica) const {
-    return rows_of_replica(run_.step.key.examples, replica.index, run_.topology.replicas);
+  RowRange rows_of(const Step& step, const Replica& replica) const {
+    return rows_of_replica(step.key.examples, replica.index, topology_.replicas);
   }
   /// In the first steps of a kind, kernels are loaded and graphs captured, for which CUDA may wait for all work on a
   /// GPU and block every thread meanwhile. An operation that waits for another lane must not be part of that work:
   /// therefore all lanes enqueue it before any continues.
-  void meet_while_warming_up() const {
-    if (run_.step.is_warming_up) run_.team.meet();
+  void meet_while_warming_up(const Step& step) const {
+    if (step.is_warming_up) team_.meet();
   }
 
   // The lists of actions.
@@ -105,7 +85,7 @@ class LaneSteps {
   void add_training_programs(StepPlan& plan);
   void add_sum_over_replicas(StepPlan& plan, std::size_t sum);
   void add_update(StepPlan& plan);
-  void add_unless_skipped(StepPlan& plan, const char* name, std::function<void()> run, bool fixed = true);
+  void add_unless_skipped(StepPlan& plan, const char* name, StepPlan::Run run, bool fixed = true);
   void add_meeting(StepPlan& plan);
   bool shares_programs() const;
   void add_shared_programs(StepPlan& plan);
@@ -113,42 +93,45 @@ class LaneSteps {
   void add_shared_update(StepPlan& plan);
 
   // The actions. Inputs:
-  std::int64_t device_rows() const;
+  std::int64_t device_rows(const Step& step) const;
   /// Sends the step's slot to the device, filling it first if it is not filled.
-  void send_inputs() const;
+  void send_inputs(const Step& step) const;
   /// If the lane's device gathers the examples: those of all replicas one after the other, from the rows sent.
-  void gather_on_device() const;
+  void gather_on_device(const Step& step) const;
   /// If the host gathers them: those of one replica.
-  void gather_rows(const Replica& replica) const;
+  void gather_rows(const Step& step, const Replica& replica) const;
 
   // Programs and sums:
   std::size_t pieces_of_replica() const;
-  void run_program_piece(std::size_t piece);
+  void run_program_piece(const Step& step, std::size_t piece);
   void choose_cores();
   void run_program(Replica& replica, StepKind kind, std::size_t first, std::size_t last) const;
   void run_without_rows(Replica& replica, StepKind kind, std::size_t first, std::size_t last) const;
-  void sum_over_replicas(std::size_t sum);
-  void reduce(const GradientBucket& bucket);
-  void add_squares_of_domains();
+  void sum_over_replicas(const Step& step, std::size_t sum);
+  void reduce(const Step& step, const GradientBucket& bucket);
+  void add_squares_of_domains(const Step& step);
 
   // After all gradients are complete:
   /// Finds whether the step, or one that is accumulated with it, has non-finite numbers in any domain. Waits for the
   /// devices.
-  void find_non_finite();
+  void find_non_finite(const Step& step);
   bool is_finite_in_domain() const;
   /// To each replica's own copy, or the replicas' values aggregated.
-  void write_assigned();
-  bool assigns(const Replica& replica, std::size_t assignment) const;
-  void write_shared(const DistributedVariable& variable, std::size_t assignment);
+  void write_assigned(const Step& step);
+  bool assigns(const Step& step, const Replica& replica, std::size_t assignment) const;
+  void write_shared(const Step& step, const DistributedVariable& variable, std::size_t assignment);
   /// `updated`: by the update's own kernel.
   void refresh_derived_copies(bool updated) const;
 
   Lane& lane_;
   MemoryDomain& domain_;
   const DomainReduction& reduction_;
-  const RunSteps run_;
+  const Topology& topology_;
+  LaneTeam& team_;
+  const StepOptions options_;
   DomainLane own_;
   std::vector<LaneReplica> domain_replicas_;  ///< in order
+  bool is_first_ = false;                     ///< whether it has the first replica of this process
   std::vector<float> scales_;                 ///< by replica of the domain, of the bucket being reduced
   StepPlan training_, evaluation_;
   bool skips_ = false;  ///< the last step checked changes no variable

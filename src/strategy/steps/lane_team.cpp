@@ -43,6 +43,9 @@ bool lane_is_left_behind() { return one_is_left_behind; }
 LaneTeam::LaneTeam(std::vector<Device*> devices, std::vector<std::string> replicas, bool spin, double timeout_seconds)
     : devices_(std::move(devices)),
       replicas_(std::move(replicas)),
+      working_(size()),
+      programs_(size(), working_),
+      updates_(size(), working_),
       timeout_seconds_(timeout_seconds),
       start_(size(), spin),
       meet_(size(), spin, timeout_seconds),

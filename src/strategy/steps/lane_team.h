@@ -13,6 +13,8 @@
 
 #include "base/barrier.h"
 #include "device/device.h"
+#include "strategy/steps/shared_work.h"
+#include "strategy/steps/working_lanes.h"
 
 namespace mirrortrain {
 
@@ -43,6 +45,11 @@ class LaneTeam {
     return std::chrono::duration<double>(ended_ - done_[static_cast<std::size_t>(lane)].time).count();
   }
 
+  // The work that lanes of one memory share, and how many of them do it.
+  SharedWork& programs() { return programs_; }
+  SharedWork& updates() { return updates_; }
+  WorkingLanes& working_lanes() { return working_; }
+
   /// Inside `work`: waits for the other lanes; all writes before it are visible to all after it.
   void meet();
   /// The barrier of `meet`; null for a single lane.
@@ -65,6 +72,8 @@ class LaneTeam {
 
   std::vector<Device*> devices_;
   std::vector<std::string> replicas_;
+  WorkingLanes working_;
+  SharedWork programs_, updates_;
   double timeout_seconds_;
   Barrier start_, meet_;
   const std::function<void(int)>* work_ = nullptr;

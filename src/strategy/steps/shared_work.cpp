@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds kLongestWait{20};
 
 }  // namespace
 
-void SharedWork::add_list(int lane, Order order, std::size_t pieces, std::function<void(std::size_t)> run) {
+void SharedWork::add_list(int lane, Order order, std::size_t pieces, Run run) {
   auto& list = lists_[static_cast<std::size_t>(lane)];
   list = std::make_unique<List>();
   list->order = order;
@@ -28,17 +28,17 @@ void SharedWork::add_list(int lane, Order order, std::size_t pieces, std::functi
   list->run = std::move(run);
 }
 
-double SharedWork::work(int lane) {
+double SharedWork::work(int lane, const Step& step) {
   if (lane >= working_.count()) return 0;
   double waited = 0;
   const std::size_t lanes = lists_.size(), own = static_cast<std::size_t>(lane);
   for (std::size_t i = 0; i < lanes; ++i) {
     List& list = *lists_[(own + i) % lanes];
     if (list.order == Order::kAny) {
-      work_in_any_order(list);
+      work_in_any_order(list, step);
     } else {
       // If another lane has continued this one's list, it finishes the list.
-      work_in_turn(list, i == 0 ? nullptr : &waited);
+      work_in_turn(list, step, i == 0 ? nullptr : &waited);
     }
   }
   return waited;
@@ -46,15 +46,15 @@ double SharedWork::work(int lane) {
 
 void SharedWork::restart(int lane) { lists_[static_cast<std::size_t>(lane)]->next.store(0, std::memory_order_relaxed); }
 
-void SharedWork::work_in_any_order(List& list) {
+void SharedWork::work_in_any_order(List& list, const Step& step) {
   std::uint32_t piece = 0;
-  while ((piece = list.next.fetch_add(1, std::memory_order_relaxed)) < list.pieces) list.run(piece);
+  while ((piece = list.next.fetch_add(1, std::memory_order_relaxed)) < list.pieces) list.run(piece, step);
 }
 
-void SharedWork::work_in_turn(List& list, double* waited) {
+void SharedWork::work_in_turn(List& list, const Step& step, double* waited) {
   while (take_next_in_turn(list, waited)) {
     const std::uint32_t state = list.next.load(std::memory_order_relaxed);
-    list.run(state / 2);
+    list.run(state / 2, step);
     list.next.store(state + 1, std::memory_order_release);
   }
 }

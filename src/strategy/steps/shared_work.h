@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "strategy/steps/step_plan.h"
 #include "strategy/steps/working_lanes.h"
 
 namespace mirrortrain {
@@ -22,17 +23,19 @@ class SharedWork {
     kAny,
   };
 
+  using Run = std::function<void(std::size_t piece, const Step& step)>;
+
   /// `working` must outlive it.
   SharedWork(int lanes, WorkingLanes& working) : lists_(static_cast<std::size_t>(lanes)), working_(working) {}
 
   /// Call before the first step: sets the work of `lane`. `run` may be called from every lane's thread. Either all
   /// lanes have a list or none.
-  void add_list(int lane, Order order, std::size_t pieces, std::function<void(std::size_t piece)> run);
+  void add_list(int lane, Order order, std::size_t pieces, Run run);
 
   /// On `lane`'s thread: runs its own pieces, then the others', unless it rests. Everything is done when every lane has
   /// reached a barrier afterwards. Returns the seconds that it waited for lanes in the middle of a piece. Throws a
   /// piece's exceptions.
-  double work(int lane);
+  double work(int lane, const Step& step);
 
   /// On `lane`'s thread: makes its pieces due again. Between a barrier after `work` and one before the next.
   void restart(int lane);
@@ -42,13 +45,13 @@ class SharedWork {
   struct alignas(64) List {
     Order order;
     std::uint32_t pieces;
-    std::function<void(std::size_t)> run;
+    Run run;
     /// In order: twice the number of the next piece, plus 1 while a lane runs it. In any order: the next piece.
     std::atomic<std::uint32_t> next = 0;
   };
   enum class Turn : std::uint8_t { kTaken, kOfAnother, kOver };
-  static void work_in_any_order(List& list);
-  void work_in_turn(List& list, double* waited);
+  static void work_in_any_order(List& list, const Step& step);
+  void work_in_turn(List& list, const Step& step, double* waited);
   static Turn try_next(List& list);
   bool take_next_in_turn(List& list, double* waited);
 

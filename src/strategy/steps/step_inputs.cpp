@@ -6,60 +6,55 @@
 namespace mirrortrain {
 
 /// Number of examples that the lane's device gathers itself.
-std::int64_t LaneSteps::device_rows() const {
-  if (lane_.examples() == nullptr || run_.step.spec.data_set == nullptr) return 0;
+std::int64_t LaneSteps::device_rows(const Step& step) const {
+  if (lane_.examples() == nullptr || step.spec.data_set == nullptr) return 0;
   std::int64_t rows = 0;
-  for (const Replica& replica : lane_.replicas()) rows += rows_of(replica).count;
+  for (const Replica& replica : lane_.replicas()) rows += rows_of(step, replica).count;
   return rows;
 }
 
-void LaneSteps::fill_inputs() const {
-  const CurrentStep& step = run_.step;
+void LaneSteps::fill_inputs(const Step& step) const {
   const StepSpec& spec = step.spec;
   const StepBuffers::Inputs inputs = lane_.buffers().inputs(step.slot);
   std::ranges::fill(inputs.params, step.params);
   for (Replica& replica : lane_.replicas()) {
-    const RowRange own = rows_of(replica);
+    const RowRange own = rows_of(step, replica);
     if (has_model()) {
       replica.choose(step.key.gradients > 0 ? StepKind::kTrain : StepKind::kEvaluate, {own.count, step.key.length});
     }
-    StepParams& params = inputs.params[1 + static_cast<std::size_t>(replica.in_lane)];
-    params.seed = run_.seed;
-    params.step = spec.step;
-    params.first_row = own.first;
-    params.global_examples = step.key.examples;  // the loss is divided by it, so that the replicas' parts can be summed
+    inputs.params[1 + static_cast<std::size_t>(replica.in_lane)].first_row = own.first;
   }
   if (lane_.examples() == nullptr || spec.data_set == nullptr) return;
   auto next = inputs.rows.begin();
   for (const Replica& replica : lane_.replicas()) {
-    const RowRange own = rows_of(replica);
+    const RowRange own = rows_of(step, replica);
     next = std::copy_n(spec.rows.begin() + own.first, own.count, next);
   }
-  lane_.examples()->begin(lane_.stream(), *spec.data_set, inputs.rows.first(static_cast<std::size_t>(device_rows())),
+  lane_.examples()->begin(lane_.stream(), *spec.data_set, inputs.rows.first(static_cast<std::size_t>(device_rows(step))),
                           spec.epoch);
 }
 
-void LaneSteps::send_inputs() const {
-  if (!run_.step.is_filled) fill_inputs();
-  lane_.buffers().send_inputs(stream(), run_.step.slot, device_rows());
+void LaneSteps::send_inputs(const Step& step) const {
+  if (!step.is_filled) fill_inputs(step);
+  lane_.buffers().send_inputs(stream(), step.slot, device_rows(step));
 }
 
-void LaneSteps::gather_on_device() const {
+void LaneSteps::gather_on_device(const Step& step) const {
   const std::int64_t* choice = lane_.buffers().rows();
   for (const Replica& replica : lane_.replicas()) {
     if (replica.program == nullptr) continue;
-    const std::int64_t own = rows_of(replica).count;
+    const std::int64_t own = rows_of(step, replica).count;
     const ReplicaProgram& bound = *replica.program;
-    lane_.examples()->gather(lane_.stream(), *run_.step.spec.data_set, choice, own, bound.batch);
+    lane_.examples()->gather(lane_.stream(), *step.spec.data_set, choice, own, bound.batch);
     choice += own;
   }
   lane_.examples()->end(lane_.stream());
 }
 
-void LaneSteps::gather_rows(const Replica& replica) const {
+void LaneSteps::gather_rows(const Step& step, const Replica& replica) const {
   if (replica.program == nullptr) return;
-  const RowRange rows = rows_of(replica);
-  const StepSpec& spec = run_.step.spec;
+  const RowRange rows = rows_of(step, replica);
+  const StepSpec& spec = step.spec;
   const ReplicaProgram& bound = *replica.program;
   const auto first = static_cast<std::size_t>(rows.first), count = static_cast<std::size_t>(rows.count);
   spec.data_set->fill(spec.rows.subspan(first, count), bound.batch, spec.epoch);

@@ -7,24 +7,24 @@
 namespace mirrortrain {
 namespace {
 
-double seconds_between(StepPlan::Clock::time_point start, StepPlan::Clock::time_point end) {
+double seconds_between(Step::Clock::time_point start, Step::Clock::time_point end) {
   return std::chrono::duration<double>(end - start).count();
 }
 
 }  // namespace
 
-void StepPlan::run(Clock::time_point step_start, const StepKey& key) {
-  late_seconds_ += seconds_between(step_start, Clock::now());
+void StepPlan::run(const Step& step) {
+  late_seconds_ += seconds_between(step.start, Step::Clock::now());
   bool captures = stream_ != nullptr && !wait_;
-  const auto seen = recordings_.find(key);
+  const auto seen = recordings_.find(step.key);
   for (std::size_t i = 0; i < actions_.size();) {
     if (!captures || !actions_[i].fixed || seen == recordings_.end()) {
-      run_action(actions_[i++]);
+      run_action(actions_[i++], step);
       continue;
     }
     const std::size_t end = end_of_fixed(i);
     std::unique_ptr<Recording>& recording = seen->second[i];
-    if (!recording) recording = capture(i, end);
+    if (!recording) recording = capture(i, end, step);
     if (!recording) {
       captures = false;
       continue;
@@ -32,15 +32,15 @@ void StepPlan::run(Clock::time_point step_start, const StepKey& key) {
     recording->enqueue(*stream_);
     i = end;
   }
-  if (captures && seen == recordings_.end()) recordings_.try_emplace(key);
-  seconds_ += seconds_between(step_start, Clock::now());
+  if (captures && seen == recordings_.end()) recordings_.try_emplace(step.key);
+  seconds_ += seconds_between(step.start, Step::Clock::now());
 }
 
 /// Returns null on failure. Errors in the work itself show up when it is enqueued.
-std::unique_ptr<Recording> StepPlan::capture(std::size_t first, std::size_t end) {
+std::unique_ptr<Recording> StepPlan::capture(std::size_t first, std::size_t end, const Step& step) {
   try {
     return stream_->capture([&] {
-      for (std::size_t action = first; action < end; ++action) actions_[action].run();
+      for (std::size_t action = first; action < end; ++action) actions_[action].run(step);
     });
   } catch (const Error& error) {
     spdlog::warn(
@@ -51,18 +51,18 @@ std::unique_ptr<Recording> StepPlan::capture(std::size_t first, std::size_t end)
   }
 }
 
-void StepPlan::run_fixed() {
+void StepPlan::run_fixed(const Step& step) {
   for (const Action& action : actions_) {
-    if (action.fixed) action.run();
+    if (action.fixed) action.run(step);
   }
 }
 
-void StepPlan::run_action(Action& action) {
-  if (!wait_) return action.run();
-  const auto start = Clock::now();
-  action.run();
+void StepPlan::run_action(Action& action, const Step& step) {
+  if (!wait_) return action.run(step);
+  const auto start = Step::Clock::now();
+  action.run(step);
   wait_();
-  action.seconds += seconds_between(start, Clock::now());
+  action.seconds += seconds_between(start, Step::Clock::now());
 }
 
 std::size_t StepPlan::end_of_fixed(std::size_t first) const {

@@ -9,23 +9,38 @@
 #include <vector>
 
 #include "device/device.h"
+#include "kernels/scalar/step_params.h"
 #include "strategy/step_spec.h"
 
 namespace mirrortrain {
 
+/// A step under way, of training or evaluation: the same for all lanes.
+struct Step {
+  using Clock = std::chrono::steady_clock;
+
+  StepSpec spec;
+  StepKey key;
+  std::size_t slot = 0;                      ///< of its inputs and sums
+  StepParams params;                         ///< what kernels read of it; a replica's have its first row, too
+  bool is_filled = false;                    ///< its inputs are in the slot already
+  bool is_warming_up = false;                ///< among a key's first, on GPUs that exchange data
+  Clock::time_point start = Clock::now();    ///< a lane that starts later has waited for it
+};
+
 /// A lane's actions in a step, one after the other. On its own cache lines, as only its lane records its times.
 class alignas(64) StepPlan {
  public:
-  using Clock = std::chrono::steady_clock;
   struct ActionTime {
     const char* name;
     double seconds;
   };
 
-  void add(const char* name, std::function<void()> run) { actions_.push_back({name, std::move(run)}); }
+  using Run = std::function<void(const Step&)>;
+
+  void add(const char* name, Run run) { actions_.push_back({name, std::move(run)}); }
   /// Adds an action that only enqueues work, the same for all steps of a kind: adjacent fixed actions are captured
   /// together if the stream can.
-  void add_fixed(const char* name, std::function<void()> run) { actions_.push_back({name, std::move(run), true}); }
+  void add_fixed(const char* name, Run run) { actions_.push_back({name, std::move(run), true}); }
   /// Starts capturing fixed actions, the second time that a kind of step runs: kernels that run for the first time may
   /// have to be loaded. If it fails, warns and continues enqueuing one by one.
   void capture_on(Stream& stream) { stream_ = &stream; }
@@ -33,11 +48,10 @@ class alignas(64) StepPlan {
   /// After this many steps of a kind, nothing more is loaded or captured for it.
   static constexpr int kWarmUpSteps = 2;
 
-  /// `step_start`: when the step began; a lane that started later has waited for it.
-  void run(Clock::time_point step_start, const StepKey& key);
+  void run(const Step& step);
 
   /// Enqueues the fixed actions one by one.
-  void run_fixed();
+  void run_fixed(const Step& step);
   /// Whether a step of this kind has run.
   bool has_run(const StepKey& key) const { return recordings_.contains(key); }
 
@@ -53,16 +67,16 @@ class alignas(64) StepPlan {
  private:
   struct Action {
     const char* name;
-    std::function<void()> run;
+    Run run;
     bool fixed = false;
     double seconds = 0;
   };
   /// The captured graphs of one kind of step, by the first action of each group.
   using Recordings = std::map<std::size_t, std::unique_ptr<Recording>>;
 
-  void run_action(Action& action);
+  void run_action(Action& action, const Step& step);
   std::size_t end_of_fixed(std::size_t first) const;
-  std::unique_ptr<Recording> capture(std::size_t first, std::size_t end);
+  std::unique_ptr<Recording> capture(std::size_t first, std::size_t end, const Step& step);
 
   std::vector<Action> actions_;
   Stream* stream_ = nullptr;  ///< to capture on

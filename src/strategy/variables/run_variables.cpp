@@ -74,11 +74,9 @@ RunVariables::RunVariables(const Model& model, StoreOptions store, const UpdateO
   host_variables_ = std::make_unique<VariableStore>(model, store, *host_);
 }
 
-StepParams RunVariables::begin_update(const StepSpec& step) {
-  StepParams params;
-  for (const auto& domain : domains_) params = domain->update.begin(step);
+void RunVariables::begin_update(const StepSpec& step, StepParams& params) {
+  for (const auto& domain : domains_) domain->update.begin(step, params);
   host_is_outdated_ = host_variables_ != nullptr;
-  return params;
 }
 
 void RunVariables::update_host(std::span<Stream* const> streams) {

@@ -26,7 +26,7 @@ class RunVariables {
   const std::vector<std::unique_ptr<MemoryDomain>>& domains() const { return domains_; }
 
   /// Call before the lanes begin a step; see WeightUpdate::begin. The host's variables are outdated from then on.
-  StepParams begin_update(const StepSpec& step);
+  void begin_update(const StepSpec& step, StepParams& params);
 
   /// The variables of all replicas in host memory, which may be outdated.
   const VariableStore& host() const { return host_variables_ ? *host_variables_ : domains_[0]->variables; }

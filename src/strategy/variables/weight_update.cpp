@@ -64,7 +64,7 @@ void WeightUpdate::add_product(int group, const ProductWeight& weight, std::vect
   products_.push_back({of_group, weight, std::move(operands), rows_per_example});
 }
 
-StepParams WeightUpdate::begin(const StepSpec& step) {
+void WeightUpdate::begin(const StepSpec& step, StepParams& params) {
   step_ = step;
   for (Product& product : products_) {
     for (std::size_t r = 0; r < replicas_.size(); ++r) {
@@ -80,10 +80,10 @@ StepParams WeightUpdate::begin(const StepSpec& step) {
       part.sources[r].scale = gradient_scale(aggregation, replicas_[r], step.global_examples(), all_replicas_);
     }
   }
-  StepParams params{.learning_rate = static_cast<float>(step.learning_rate), .updates = step.updates};
+  params.learning_rate = static_cast<float>(step.learning_rate);
+  params.updates = step.updates;
   if (options_.clip_value) params.clip_value = *options_.clip_value;
   if (keeps_gradients()) params.scale = 1 / static_cast<float>(step.gradients);
-  return params;
 }
 
 /// Calls work(part, replica, index of the params, gradient, begin, end) for the lane's work.

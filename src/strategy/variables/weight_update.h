@@ -35,8 +35,8 @@ class WeightUpdate {
   void add_product(int group, const ProductWeight& weight, std::vector<ProductSource> operands,
                    std::int64_t rows_per_example);
 
-  /// Call before the lanes begin the step. Returns the value for every lane's `params` when its work begins.
-  StepParams begin(const StepSpec& step);
+  /// Call before the lanes begin the step. Sets what the update reads of every lane's `params`.
+  void begin(const StepSpec& step, StepParams& params);
 
   /// Whether gradients are stored first. Then all lanes call `accumulate`; if `needs_norm`, they meet, call
   /// `scale_to_norms` and meet again; if `measures`, they call `measure` and meet again; and then they call `apply`.

@@ -223,8 +223,8 @@ std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, con
   if (!wanted.strategy && !served) parts.state = values.state;
   parts.seed = values.seed;
   parts.cache = values.data.cache;
-  parts.captures = values.training.cuda_graph == CudaGraph::kAuto;
-  parts.skips_non_finite = values.training.on_non_finite == OnNonFinite::kSkip && checked.has_model();
+  parts.steps.captures = values.training.cuda_graph == CudaGraph::kAuto;
+  parts.steps.skips_non_finite = values.training.on_non_finite == OnNonFinite::kSkip && checked.has_model();
   parts.backend = hardware.backend(topology, values.training);
   parts.why_no_nccl = hardware.why_no_nccl;
   parts.communicators = hardware.communicators;

@@ -30,7 +30,7 @@ struct Ledger {
 void add_lists(SharedWork& work, Ledger& ledger, Order order) {
   for (std::size_t lane = 0; lane < ledger.counts.size(); ++lane) {
     std::vector<int>& counts = ledger.counts[lane];
-    work.add_list(static_cast<int>(lane), order, kPieces, [&ledger, &counts, order](std::size_t piece) {
+    work.add_list(static_cast<int>(lane), order, kPieces, [&ledger, &counts, order](std::size_t piece, const Step&) {
       if (order == Order::kInTurn && piece > 0 && counts[piece - 1] != counts[piece] + 1) ++ledger.out_of_turn;
       ++counts[piece];
     });
@@ -57,7 +57,7 @@ TEST_CASE("lanes do every piece once in each round, in turn where they must") {
       for (int lane = 0; lane < lanes; ++lane) {
         threads.emplace_back([&, lane] {
           for (int round = 0; round < kRounds; ++round) {
-            work.work(lane);
+            work.work(lane, Step());
             barrier.arrive_and_wait();
             work.restart(lane);
             barrier.arrive_and_wait();
@@ -77,12 +77,12 @@ TEST_CASE("a lane that does not run has its pieces done by another, and finds no
     SharedWork work(2, working);
     Ledger ledger(2);
     add_lists(work, ledger, order);
-    work.work(0);
+    work.work(0, Step());
     CHECK(ledger.counts == all_done(2, 1));
-    work.work(1);
+    work.work(1, Step());
     CHECK(ledger.counts == all_done(2, 1));
     work.restart(1);
-    work.work(1);
+    work.work(1, Step());
     CHECK(ledger.counts[0] == std::vector<int>(kPieces, 1));
     CHECK(ledger.counts[1] == std::vector<int>(kPieces, 2));
   }
@@ -93,15 +93,15 @@ TEST_CASE("a lane waits a while for one in the middle of its piece, and goes on 
   SharedWork work(2, working);
   std::atomic<int> begun = 0;
   std::atomic<bool> go_on = false;
-  work.add_list(0, Order::kInTurn, 0, [](std::size_t) {});
-  work.add_list(1, Order::kInTurn, 3, [&](std::size_t) {
+  work.add_list(0, Order::kInTurn, 0, [](std::size_t, const Step&) {});
+  work.add_list(1, Order::kInTurn, 3, [&](std::size_t, const Step&) {
     if (++begun == 1) {
       while (!go_on) std::this_thread::yield();
     }
   });
-  std::thread owner([&] { work.work(1); });
+  std::thread owner([&] { work.work(1, Step()); });
   while (begun == 0) std::this_thread::yield();
-  const double waited = work.work(0);  // comes back although the owner is still in its first piece
+  const double waited = work.work(0, Step());  // comes back although the owner is still in its first piece
   CHECK(waited > 0);
   CHECK(begun == 1);
   go_on = true;
@@ -112,10 +112,10 @@ TEST_CASE("a lane waits a while for one in the middle of its piece, and goes on 
 TEST_CASE("what a piece throws reaches the lane that did it, and no lane waits for the rest forever") {
   WorkingLanes working(2);
   SharedWork work(2, working);
-  work.add_list(0, Order::kInTurn, 2, [](std::size_t) { throw Error("no memory"); });
-  work.add_list(1, Order::kInTurn, 1, [](std::size_t) {});
-  CHECK(error_text([&] { work.work(0); }) == "no memory");
-  CHECK(work.work(1) > 0);
+  work.add_list(0, Order::kInTurn, 2, [](std::size_t, const Step&) { throw Error("no memory"); });
+  work.add_list(1, Order::kInTurn, 1, [](std::size_t, const Step&) {});
+  CHECK(error_text([&] { work.work(0, Step()); }) == "no memory");
+  CHECK(work.work(1, Step()) > 0);
 }
 
 TEST_CASE("lanes that rest leave all pieces to the others") {
@@ -129,8 +129,8 @@ TEST_CASE("lanes that rest leave all pieces to the others") {
     working.step_took(1.0 / (step + 1));  // faster and faster
   }
   REQUIRE(working.count() == 1);
-  for (const int lane : {2, 1}) work.work(lane);
+  for (const int lane : {2, 1}) work.work(lane, Step());
   CHECK(ledger.counts == all_done(kLanes, 0));
-  work.work(0);
+  work.work(0, Step());
   CHECK(ledger.counts == all_done(kLanes, 1));
 }
