@@ -44,14 +44,16 @@ class Expansion {
   /// `inputs`: names of the model's inputs; empty if it has one without a name.
   Expansion(std::vector<std::string> inputs, config::Errors& errors) : errors_(errors), layers_(std::move(inputs)) {}
 
-  /// `freeze`: the globs of frozen layers, to which names of layers in blocks are added; may be null.
-  Value run(const Value& blocks, const Value& layers, Value* freeze) {
+  /// `freeze`: the globs of frozen layers, to which names of layers in blocks are added. `outputs`: the model's, in
+  /// which names of blocks' uses are refused. Both may be null.
+  Value run(const Value& blocks, const Value& layers, Value* freeze, Value* outputs) {
     blocks_ = read_block_definitions(blocks, errors_);
     Scope model;
     add_list(layers, model, "model.layers");
     refuse_unknown_reuses();
     warn_of_unused_blocks();
     if (freeze != nullptr && freeze->is_sequence()) name_frozen(*freeze);
+    if (outputs != nullptr && outputs->is_sequence()) refuse_uses(*outputs);
     return Value::sequence(std::move(layers_).written(), layers.place());
   }
 
@@ -72,6 +74,21 @@ class Expansion {
       for (const std::string& name : unmatched) globs.push_back(Value::scalar(name, true, item.place()));
     }
     freeze = Value::sequence(std::move(globs), freeze.place());
+  }
+
+  /// What belongs to an output has its name, which is a layer's.
+  void refuse_uses(Value& outputs) {
+    for (std::size_t i = 0; i < outputs.items().size(); ++i) {
+      Value& item = outputs.items()[i];
+      const auto name = config::as_text(item);
+      const auto use = !name || layers_.named(*name) ? std::nullopt : layers_.use_named(*name);
+      if (!use || layers_.uses()[*use].first == layers_.uses()[*use].end) continue;
+      const std::string& last = layers_.name(layers_.uses()[*use].end - 1);
+      error(item.place(), fmt::format("model.outputs[{}]", i),
+            fmt::format("'{}' is a use of the block '{}'; an output is a layer: name its last one, '{}'",
+                        config::shortened(*name), layers_.uses()[*use].block, last));
+      item = Value::scalar(last, true, item.place());
+    }
   }
 
   void add_list(const Value& list, Scope& scope, const std::string& path) {
@@ -283,9 +300,21 @@ class Expansion {
     if (pending_input_) pending_input_ = inside.input;
     add_list(*block.layers, inside, path);
     layers_.end_use(number);
+    if (const Value::Entry* given = use.value.is_mapping() ? use.value.find("inputs") : nullptr;
+        given != nullptr && ignores_input(number)) {
+      error(given->value.place(), path + ".inputs",
+            fmt::format("the block '{}' does not read `input`, so that this has no effect; its parameters say what its "
+                        "layers read",
+                        name));
+    }
     // What follows a block without layers follows what came into it.
     if (pending_input_ == inside.input) pending_input_ = layers_.uses()[number].input;
     if (!own_name.empty()) name_use(own_name, number, scope);
+  }
+
+  /// Whether a use of a block with layers, all of which are known, gives the same whatever comes into it.
+  bool ignores_input(std::size_t use) const {
+    return all_read_ && layers_.uses()[use].first < layers_.uses()[use].end && !layers_.reads_input(use);
   }
 
   void name_use(const std::string& name, std::size_t use, Scope& scope) {
@@ -375,6 +404,12 @@ class Expansion {
       return true;
     }
     const std::string& block = layers_.uses()[*use].block;
+    if (ignores_input(*use)) {
+      error(item.key_place, path,
+            fmt::format("'{}' would compute the same once more: the block '{}' reads what its parameters name, not "
+                        "`input`; reuse its layers one by one",
+                        config::shortened(*name), block));
+    }
     const std::string full_name = own_name.empty() ? naming.prefix + default_name(block, uses_) : naming.of(own_name);
     const std::size_t number = layers_.reuse(*use, full_name, input ? *input : previous(scope), item.key_place);
     pending_input_.reset();
@@ -512,7 +547,7 @@ void expand_blocks(Value& root, config::Errors& errors) {
   Value::Entry* model = root.is_mapping() ? root.find("model") : nullptr;
   if (model == nullptr || !model->value.is_mapping()) return;
   Value::Entry *blocks = model->value.find("blocks"), *layers = model->value.find("layers"),
-               *freeze = model->value.find("freeze");
+               *freeze = model->value.find("freeze"), *outputs = model->value.find("outputs");
   if (layers == nullptr || !layers->value.is_sequence()) return;
   if ((blocks == nullptr || blocks->value.is_null()) && !holds_blocks(layers->value)) return;
   std::vector<std::string> names;
@@ -520,9 +555,10 @@ void expand_blocks(Value& root, config::Errors& errors) {
   if (inputs != nullptr && inputs->value.is_mapping()) {
     for (const Value::Entry& input : inputs->value.entries()) names.push_back(input.key);
   }
-  layers->value = Expansion(std::move(names), errors)
-                      .run(blocks == nullptr ? Value() : blocks->value, layers->value,
-                           freeze == nullptr ? nullptr : &freeze->value);
+  layers->value =
+      Expansion(std::move(names), errors)
+          .run(blocks == nullptr ? Value() : blocks->value, layers->value, freeze == nullptr ? nullptr : &freeze->value,
+               outputs == nullptr ? nullptr : &outputs->value);
   std::erase_if(model->value.entries(), [](const Value::Entry& entry) { return entry.key == "blocks"; });
 }
 

@@ -110,6 +110,22 @@ struct ExpandedLayers::Copy {
   }
 };
 
+bool ExpandedLayers::reads_input(std::size_t use) const {
+  // Through uses within it, too.
+  const auto is_input = [this, use](Source source) {
+    while (source.kind == Source::Kind::kUseInput && source.number > use) source = uses_[source.number].input;
+    return source == Source{Source::Kind::kUseInput, use};
+  };
+  for (std::size_t layer = uses_[use].first; layer < uses_[use].end; ++layer) {
+    const ExpandedLayer& one = layers_[layer];
+    const Value::Entry* const entry = layer_entry(one.value);
+    const bool names_inputs = entry != nullptr && entry->value.is_mapping() && entry->value.find("inputs") != nullptr;
+    if (!names_inputs && is_input(one.previous)) return true;
+    if (std::ranges::any_of(one.inputs, [&](const auto& input) { return is_input(input.second); })) return true;
+  }
+  return false;
+}
+
 std::size_t ExpandedLayers::reuse(std::size_t use, std::string name, Source input, const Place& place) {
   Copy copy{uses_[use], std::move(name), layers_.size()};
   const std::size_t before = uses_.size();

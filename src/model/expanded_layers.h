@@ -66,6 +66,8 @@ class ExpandedLayers {
   /// Begins a use of a block: its layers are those pushed until it ends. Returns its number.
   std::size_t begin_use(std::string name, std::string block, Source input);
   void end_use(std::size_t use) { uses_[use].end = layers_.size(); }
+  /// Whether a layer of a use that has ended reads what comes into it.
+  bool reads_input(std::size_t use) const;
 
   /// Adds a reuse of each layer of an earlier use that has ended: `NAME_a` for its layer `FIRST_a`, and
   /// `NAME_activation` for one without a name. Returns the number of this use.

@@ -204,6 +204,24 @@ TEST_CASE("what is wrong with a reuse is told at its place, with the remedy") {
       "a.yaml:13:29: model.layers[1].reuse.units: unknown key: a reuse has `layer`, `inputs` and `name`, and the "
       "parameters of the use that it names");
   one(first + "    - reuse: {layer: first, inputs: [b], name: [x]}\n" + end, "expected the block's name, found");
+  const std::string pair =
+      "    pair: {parameters: {left: null, right: null}, layers: [{subtract: {inputs: [$left, $right]}}, {dense: "
+      "{units: "
+      "1, name: s}}]}\n";
+  const std::string of_pair = with_towers(pair,
+                                          "    - pair: {left: a, right: b, name: one}\n    - reuse: {layer: one, "
+                                          "inputs: [b], name: two}\n    - add: {inputs: [one, two]}\n")
+                                  .errors;
+  CHECK(contains(of_pair,
+                 "model.layers[1].reuse: 'one' would compute the same once more: the block 'pair' reads what its "
+                 "parameters name, not `input`; reuse its layers one by one"));
+  CHECK(contains(with_towers(pair, "    - pair: {left: a, right: b, inputs: [b]}\n").errors,
+                 "model.layers[0].pair.inputs: the block 'pair' does not read `input`, so that this has no effect"));
+  const std::string by_name =
+      with_towers(kTower, first + "    - dense: {units: 1, inputs: [b]}\n  outputs: [first]\n").errors;
+  CHECK(contains(by_name,
+                 "model.outputs[0]: 'first' is a use of the block 'tower'; an output is a layer: name its last "
+                 "one, 'first_"));
   one(first + "    - reuse: {inputs: [b]}\n" + end, "model.layers[4].reuse: missing key 'layer'");
   const std::string taken =
       with_towers(kTower, first + "    - reuse: {layer: first, inputs: [b], name: first}\n" + end).errors;
@@ -273,7 +291,8 @@ TEST_CASE("a layer is frozen by its own name, with all its calls") {
   // A layer without a name is frozen by the name of its block, too.
   const std::string tower = "    tower: {layers: [{dense: {units: 3}}, {dense: {units: 4, name: down}}]}\n";
   for (const char* const globs : {"['first*']", "[first_*]", "['first_d*']", "[first_dense, first_down]"}) {
-    CHECK(trained(with_towers(tower, layers, std::string("  freeze: ") + globs + "\n")) == "dense_1/kernel dense_1/bias ");
+    CHECK(trained(with_towers(tower, layers, std::string("  freeze: ") + globs + "\n")) ==
+          "dense_1/kernel dense_1/bias ");
   }
   CHECK(trained(with_towers(tower, layers, "  freeze: [first_dense]\n")) ==
         "first_down/kernel first_down/bias dense_1/kernel dense_1/bias ");
