@@ -61,7 +61,7 @@ void bench_on(const Topology& topology, const AllReduceBenchOptions& options) {
                                }};
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> nowhere(std::fopen("/dev/null", "w"), std::fclose);
   std::FILE* const table = options.json == "-" && nowhere ? nowhere.get() : stdout;
-  bench_all_reduce(options, ranks, one_gpu ? topology.replicas : 1, hardware, table);
+  bench_all_reduce(options, ranks, one_gpu ? topology.mesh.data : 1, hardware, table);
 }
 
 void bench(const BenchArguments& arguments) {

@@ -97,7 +97,9 @@ bool are_alike(const ModelGraph& a, const ModelGraph& b) {
     return same_spec(output.loss) && std::ranges::all_of(output.metrics, same_spec);
   };
   return std::ranges::all_of(a.outputs, same_sums) &&
-         std::ranges::all_of(ops::collectives_of(a.graph), same_spec, &ops::Collective::input);
+         std::ranges::all_of(ops::collectives_of(a.graph), [&](const ops::PlacedCollective& collective) {
+           return std::ranges::all_of(collective.inputs, same_spec);
+         });
 }
 
 void require_labels(const Model& model, std::size_t output, const ModelGraph& shorter, std::int64_t steps,

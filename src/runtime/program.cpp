@@ -20,7 +20,8 @@ class Program::Lowering {
         lifetime_of_(graph.values().size(), kNone) {
     for (const ValueId output : outputs) bind_output(output);
     for (const Node& node : graph.nodes()) {
-      if (node.op->is_collective()) bind_output(node.outputs[0]);
+      if (!node.op->is_collective()) continue;
+      for (const ValueId output : node.outputs) bind_output(output);
     }
   }
 

@@ -131,7 +131,7 @@ Topology make_topology(const StrategyOptions& options, std::int64_t global_batch
     throw UsageError(fmt::format("strategy.cross_device_ops: {}", kNcclNeedsGpus));
   }
   const int here = number_of_replicas(options, devices.size());
-  topology.replicas = here * cluster.workers;
+  topology.mesh.data = here * cluster.workers;
   const int each = here / static_cast<int>(devices.size());
   for (int replica = 0; replica < here; ++replica) {
     LanePlace& lane = lane_of(topology.lanes, devices[static_cast<std::size_t>(replica / each)]);

@@ -25,12 +25,21 @@ struct Cluster {
   int workers = 1, worker = 0;
 };
 
+/// The places of a run: data x model, the model index fastest. A replica is a row of places, which compute parts of the
+/// layers for the same examples.
+struct Mesh {
+  int data = 1, model = 1;
+  int places() const { return data * model; }
+  int data_index(int place) const { return place / model; }
+  int model_index(int place) const { return place % model; }
+};
+
 /// One thread that drives one device and runs the replicas assigned to it.
 struct LanePlace {
   DeviceId device;
   int threads = 1;
   std::vector<int> cores;     ///< one per thread, or none: not pinned
-  std::vector<int> replicas;  ///< numbers in the run, ascending
+  std::vector<int> replicas;  ///< their places' numbers in the run, ascending
 };
 
 /// "replica 2", "replicas 2, 3".
@@ -39,7 +48,7 @@ std::string replica_names(const std::vector<int>& replicas);
 /// A memory with variables and the lanes that compute on it: all CPU lanes of a process, or one GPU.
 struct DomainPlace {
   std::vector<int> lanes;     ///< of this process
-  std::vector<int> replicas;  ///< numbers in the run, ascending
+  std::vector<int> replicas;  ///< their places' numbers in the run, ascending
   int rank = 0;               ///< its number in the run
   bool on_host = true;        ///< the host reads and writes it directly
 };
@@ -48,7 +57,7 @@ struct DomainPlace {
 /// memories. Plain data, created once. Every worker has the same number of replicas and of memories.
 struct Topology {
   Cluster cluster;
-  int replicas = 1;                ///< of the run, on all workers
+  Mesh mesh;                       ///< the run's places, on all workers
   std::vector<LanePlace> lanes;    ///< of this process, all on CPUs or all on GPUs
   bool cores_of_their_own = true;  ///< no two lanes share a core
   std::vector<std::string> notes;  ///< for the log: the choices and their reasons
@@ -78,5 +87,9 @@ struct RowRange {
 
 /// Splits `rows` into floor/ceil parts, larger parts first; a replica may get none.
 RowRange rows_of_replica(std::int64_t rows, int replica, int replicas);
+/// The part of the replica that a place is of.
+inline RowRange rows_of_place(std::int64_t rows, int place, const Mesh& mesh) {
+  return rows_of_replica(rows, mesh.data_index(place), mesh.data);
+}
 
 }  // namespace mirrortrain

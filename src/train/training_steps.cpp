@@ -78,7 +78,7 @@ void TrainingSteps::read_ahead(const data::Order::Batch& batch) {
     const auto rows = batch.ahead.subspan(first, std::min(batch.rows.size(), batch.ahead.size() - first));
     for (const LanePlace& lane : topology.lanes) {
       for (const int replica : lane.replicas) {
-        const RowRange own = rows_of_replica(static_cast<std::int64_t>(rows.size()), replica, topology.replicas);
+        const RowRange own = rows_of_place(static_cast<std::int64_t>(rows.size()), replica, topology.mesh);
         const auto part = rows.subspan(static_cast<std::size_t>(own.first), static_cast<std::size_t>(own.count));
         expected_.insert(expected_.end(), part.begin(), part.end());
       }

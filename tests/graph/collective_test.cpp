@@ -21,9 +21,9 @@ TEST_CASE("the gradient of an all_reduce is the all_reduce of its output's gradi
   CHECK(node.op->gradient(graph, node, std::vector{dy}, {false}) == std::vector{kNoValue});
   const auto found = ops::collectives_of(graph);
   REQUIRE(found.size() == 2);
-  CHECK(found[0].input == v);
-  CHECK(found[0].output == total);
-  CHECK(found[1].input == dy);
+  CHECK(found[0].inputs == std::vector{v});
+  CHECK(found[0].outputs == std::vector{total});
+  CHECK(found[1].inputs == std::vector{dy});
 }
 
 TEST_CASE("what an all_reduce gives depends on no replica's own rows, and it takes no rows") {
@@ -34,6 +34,32 @@ TEST_CASE("what an all_reduce gives depends on no replica's own rows, and it tak
   CHECK(!graph.depends_on_rows(graph.apply_one(ops::AllReduce(ops::Axis::kData), {v})));
   CHECK(error_text([&] { graph.apply_one(ops::AllReduce(ops::Axis::kData), {x}); }) ==
         "all_reduce: expected a value without rows, found float32 [2] per row");
+}
+
+TEST_CASE("all_gather and reduce_scatter are each other's gradients") {
+  Graph graph;
+  const ValueSpec rows{DType::kFloat32, Shape{2}, true};
+  const ValueId x = graph.input("x", rows);
+  const std::vector<ValueId> parts = graph.apply(ops::AllGather(ops::Axis::kModel, 3), {x});
+  REQUIRE(parts.size() == 3);
+  CHECK(graph.spec(parts[2]) == rows);
+  const std::vector<ValueId> dy = {graph.input("a", rows), graph.input("b", rows), graph.input("c", rows)};
+  const Node gather = graph.node(graph.value(parts[0]).producer);
+  const ValueId dx = gather.op->gradient(graph, gather, dy, {true})[0];
+  const Node scatter = graph.node(graph.value(dx).producer);
+  CHECK(scatter.op->name() == "reduce_scatter");
+  CHECK(scatter.inputs == dy);
+  CHECK(graph.spec(dx) == rows);
+  const std::vector<ValueId> back = scatter.op->gradient(graph, scatter, std::vector{x}, {true, true, true});
+  CHECK(graph.node(graph.value(back[2]).producer).op->name() == "all_gather");
+  CHECK(back.size() == 3);
+  CHECK(error_text([&] {
+          gather.op->gradient(graph, gather, std::vector{dy[0], kNoValue, dy[2]}, {true});
+        }) == "all_gather has no gradient where only some of its outputs are used");
+  CHECK(error_text([&] {
+          graph.apply_one(ops::ReduceScatter(ops::Axis::kModel),
+                          {x, graph.input("d", {DType::kFloat32, Shape{3}, true})});
+        }) == "reduce_scatter: expected inputs that are alike, found float32 [3] per row");
 }
 
 }  // namespace

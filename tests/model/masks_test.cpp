@@ -139,9 +139,9 @@ TEST_CASE("attention takes the masks of query and value, and without dropout a b
 TEST_CASE("the gradients of a masked loss are divided by what counts in the global batch") {
   const Built built = on_words(line("dense: {units: 1}"));
   const ModelGraph& training = built.model.training;
-  const std::vector<ops::Collective> collectives = ops::collectives_of(training.graph);
+  const std::vector<ops::PlacedCollective> collectives = ops::collectives_of(training.graph);
   REQUIRE(collectives.size() == 1);
-  CHECK(node_of(training.graph, "loss")->inputs.at(4) == collectives[0].output);
+  CHECK(node_of(training.graph, "loss")->inputs.at(4) == collectives[0].outputs[0]);
   CHECK(ops::collectives_of(built.model.evaluation.graph).empty());
   CHECK(ops::collectives_of(build_layers("[6]", kPlain + line("dense: {units: 1}")).model.training.graph).empty());
 }

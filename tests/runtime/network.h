@@ -27,7 +27,9 @@ class Network {
       if (gradient != kNoValue) outputs_.push_back(gradient);
     }
     gradients_ = outputs_.size() - 1;
-    for (const auto& [own, total] : ops::collectives_of(made_.graph)) outputs_.push_back(own);
+    for (const ops::PlacedCollective& one : ops::collectives_of(made_.graph)) {
+      outputs_.insert(outputs_.end(), one.inputs.begin(), one.inputs.end());
+    }
     program_ = std::make_unique<Program>(made_.graph, kRows, outputs_, cpu::kernel_registry(), 1);
     inputs_ = std::make_unique<GraphInputs>(made_.graph, kRows, seed);
     for (const ValueId variable : made_.variables) {

@@ -106,8 +106,8 @@ class BoundRun {
       memory_.emplace_back(inputs.view(output).bytes());
       bindings.values[static_cast<std::size_t>(output)] = memory_.back().data();
     }
-    for (const auto& [own, total] : ops::collectives_of(graph)) {
-      bindings.values[static_cast<std::size_t>(total)] = bindings.values[static_cast<std::size_t>(own)];
+    for (const ops::PlacedCollective& one : ops::collectives_of(graph)) {  // of one place
+      bindings.values[index(one.outputs[0])] = bindings.values[index(one.inputs[0])];
     }
     for (const DerivedCopy& copy : program.derived_copies()) {
       derived_.emplace_back(copy.form.bytes);

@@ -123,7 +123,7 @@ TEST_CASE("steps allocate nothing") {
 
     Topology topology;
     topology.lanes = {{{DeviceId::Kind::kCpu, 0}, 1, {}, {0, 1}}, {{DeviceId::Kind::kCpu, 1}, 1, {}, {2}}};
-    topology.replicas = 3;
+    topology.mesh.data = 3;
     topology.cores_of_their_own = false;
     MirroredParts parts;
     parts.options = test.options;

@@ -31,7 +31,7 @@ TEST_CASE("devices: all takes every GPU, one_device the first") {
   CHECK(all.on_gpus());
   REQUIRE(all.lanes.size() == 3);
   CHECK(all.lanes[2].device.text() == "cuda:2");
-  CHECK(all.replicas == 3);
+  CHECK(all.mesh.data == 3);
   StrategyOptions one;
   one.type = StrategyType::kOneDevice;
   CHECK(make_topology(one, 4, with_gpus(3)).lanes.size() == 1);
@@ -84,20 +84,20 @@ TEST_CASE("lanes are pinned only where they take every core") {
 }
 
 TEST_CASE("devices: all takes as many CPU replicas as suit the cores and the batch") {
-  CHECK(make_topology({}, 256, with_cores({0, 1, 2, 3})).replicas == 4);
-  CHECK(make_topology({}, 4, with_cores({0, 1, 2, 3})).replicas == 1);
+  CHECK(make_topology({}, 256, with_cores({0, 1, 2, 3})).mesh.data == 4);
+  CHECK(make_topology({}, 4, with_cores({0, 1, 2, 3})).mesh.data == 1);
   StrategyOptions options;
   options.cpu_replicas = 3;
-  CHECK(make_topology(options, 256, with_cores({0, 1})).replicas == 3);
+  CHECK(make_topology(options, 256, with_cores({0, 1})).mesh.data == 3);
   options = {};
   options.replicas = 9;
   const Topology nine = make_topology(options, 256, with_cores({0, 1, 2, 3}));
-  CHECK(nine.replicas == 9);
+  CHECK(nine.mesh.data == 9);
   CHECK(nine.lanes.size() == 3);  // the most that divide them
   options = {};
   options.type = StrategyType::kOneDevice;
   const Topology one = make_topology(options, 256, with_cores({0, 1}));
-  CHECK(one.replicas == 1);
+  CHECK(one.mesh.data == 1);
   CHECK(one.lanes[0].threads == 2);
 }
 
@@ -116,7 +116,7 @@ TEST_CASE("all CPU lanes compute in one memory that the host reads, each GPU in 
 
 TEST_CASE("a worker has the run's replicas that follow those of the workers before it") {
   const Topology second = make_topology(on_cpus({0, 1}), 96, with_cores({0, 1}), {.workers = 3, .worker = 1});
-  CHECK(second.replicas == 6);
+  CHECK(second.mesh.data == 6);
   CHECK(second.lanes[0].replicas == std::vector{2});
   CHECK(second.lanes[1].replicas == std::vector{3});
   CHECK(second.domains()[0].replicas == std::vector{2, 3});

@@ -57,7 +57,7 @@ PlannedRun predict(const Layout& layout, const WorkerStep& measured, const Assum
   const int workers = layout.workers();
   PlannedRun run;
   run.workers = workers;
-  run.replicas = layout.topology.replicas;
+  run.replicas = layout.topology.mesh.data;
   run.global_batch = layout.global_batch;
   for (const std::int64_t rows : layout.rows) run.rows += rows;
   for (int worker = 0; worker < workers; ++worker) {

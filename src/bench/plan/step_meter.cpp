@@ -32,8 +32,8 @@ Layout StepMeter::layout(int workers, std::int64_t global_batch) const {
   layout.topology = make_topology(options, global_batch, hardware_.machine, {workers, 0});
   layout.choice = choose_reduction(options, layout.topology, checked_.values().gradients.aggregation_method,
                                    reduced_gradient_bytes(*checked_.model, checked_.policies()), hardware_.why_no_nccl);
-  for (int replica = 0; replica < layout.topology.replicas / workers; ++replica) {
-    layout.rows.push_back(rows_of_replica(global_batch, replica, layout.topology.replicas).count);
+  for (int replica = 0; replica < layout.topology.mesh.data / workers; ++replica) {
+    layout.rows.push_back(rows_of_replica(global_batch, replica, layout.topology.mesh.data).count);
   }
   return layout;
 }

@@ -1,11 +1,24 @@
 #include "graph/ops/collective.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "graph/ops/checks.h"
 
 namespace mirrortrain::ops {
+namespace {
+
+/// Replicas may have different numbers of rows, so that their rows cannot be exchanged.
+void expect_exchangeable(const Collective& op, const ValueSpec& spec) {
+  if (op.axis == Axis::kData) expect(!spec.batched, op.name(), "a value without rows", spec);
+  expect(spec.dtype == DType::kFloat32 || spec.dtype == DType::kFloat64, op.name(), "float32 or float64", spec);
+}
+
+}  // namespace
 
 std::vector<ValueSpec> AllReduce::infer(std::span<const ValueSpec> inputs) const {
-  expect(!inputs[0].batched, name(), "a value without rows", inputs[0]);
+  expect_exchangeable(*this, inputs[0]);
   return {inputs[0]};
 }
 
@@ -15,10 +28,39 @@ std::vector<ValueId> AllReduce::gradient(Graph& graph, const Node&, std::span<co
   return {graph.apply_one(AllReduce(axis), {output_gradients[0]})};
 }
 
-std::vector<Collective> collectives_of(const Graph& graph) {
-  std::vector<Collective> collectives;
+std::vector<ValueSpec> AllGather::infer(std::span<const ValueSpec> inputs) const {
+  expect_exchangeable(*this, inputs[0]);
+  return std::vector<ValueSpec>(static_cast<std::size_t>(places), inputs[0]);
+}
+
+std::vector<ValueId> AllGather::gradient(Graph& graph, const Node&, std::span<const ValueId> output_gradients,
+                                         const std::vector<bool>& wanted) const {
+  if (!wanted[0] || std::ranges::count(output_gradients, kNoValue) == places) return {kNoValue};
+  if (std::ranges::count(output_gradients, kNoValue) > 0) {
+    throw Error("all_gather has no gradient where only some of its outputs are used");
+  }
+  return {graph.apply_one(ReduceScatter(axis), {output_gradients.begin(), output_gradients.end()})};
+}
+
+std::vector<ValueSpec> ReduceScatter::infer(std::span<const ValueSpec> inputs) const {
+  for (const ValueSpec& input : inputs) {
+    expect_exchangeable(*this, input);
+    expect(input == inputs[0], name(), "inputs that are alike", input);
+  }
+  return {inputs[0]};
+}
+
+std::vector<ValueId> ReduceScatter::gradient(Graph& graph, const Node& node, std::span<const ValueId> output_gradients,
+                                             const std::vector<bool>&) const {
+  if (output_gradients[0] == kNoValue) return std::vector<ValueId>(node.inputs.size(), kNoValue);
+  return graph.apply(AllGather(axis, static_cast<int>(node.inputs.size())), {output_gradients[0]});
+}
+
+std::vector<PlacedCollective> collectives_of(const Graph& graph) {
+  std::vector<PlacedCollective> collectives;
   for (const Node& node : graph.nodes()) {
-    if (node.op->is_collective()) collectives.push_back({node.inputs[0], node.outputs[0]});
+    if (!node.op->is_collective()) continue;
+    collectives.push_back({&dynamic_cast<const Collective&>(*node.op), node.inputs, node.outputs});
   }
   return collectives;
 }

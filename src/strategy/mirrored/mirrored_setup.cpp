@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "device/cpu/cpu_device.h"
+#include "graph/ops/collective.h"
 #include "report/format.h"
 #include "strategy/mirrored/mirrored_strategy.h"
 
@@ -16,19 +17,30 @@ namespace {
 constexpr std::size_t kStepsAhead = 64;
 
 /// The lane's row counts in global batches of these sizes.
-RowCounts row_counts(const Lane& lane, const BatchSizes& sizes, int replicas) {
+RowCounts row_counts(const Lane& lane, const BatchSizes& sizes, const Mesh& mesh) {
   RowCounts rows;
   rows.keeps_outputs = sizes.predicts;
   for (const Replica& replica : lane.replicas()) {
-    for (const std::int64_t size : sizes.train) rows.train.insert(rows_of_replica(size, replica.index, replicas).count);
+    for (const std::int64_t size : sizes.train) rows.train.insert(rows_of_place(size, replica.index, mesh).count);
     for (const std::int64_t size : sizes.evaluate) {
-      rows.evaluate.insert(rows_of_replica(size, replica.index, replicas).count);
+      rows.evaluate.insert(rows_of_place(size, replica.index, mesh).count);
     }
   }
-  // At least one program is needed for the order in which gradients are complete, which must be the same on every
-  // worker.
+  // At least one program is needed for the order in which gradients are complete and collectives come, which must be
+  // the same on every worker.
   if (!rows.train.empty() && *rows.train.rbegin() == 0) rows.train.insert(1);
+  const bool waits = !ops::collectives_of(lane.model().evaluation.graph).empty();
+  if (waits && !rows.evaluate.empty() && *rows.evaluate.rbegin() == 0) rows.evaluate.insert(1);
   return rows;
+}
+
+/// The largest batch of all.
+std::int64_t largest_batch(const BatchSizes& sizes) {
+  std::int64_t largest = 0;
+  for (const auto* of_kind : {&sizes.train, &sizes.evaluate}) {
+    for (const std::int64_t size : *of_kind) largest = std::max(largest, size);
+  }
+  return largest;
 }
 
 /// Memory left to the libraries, which load kernels in the first steps, and to captured graphs.
@@ -40,7 +52,7 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
     : topology_(std::move(topology)),
       model_(model),
       parts_(std::move(parts)),
-      in_flight_(model, topology_.on_gpus() || topology_.ranks() > 1 ? kStepsAhead : 1, topology_.replicas) {
+      in_flight_(model, topology_.on_gpus() || topology_.ranks() > 1 ? kStepsAhead : 1, topology_.mesh.places()) {
   const ReductionChoice choice = choose_reduction(parts_.options, topology_, parts_.gradients.aggregation_method,
                                                   reduced_gradient_bytes(model, parts_.policies), parts_.why_no_nccl);
   // A gradient that is stored for later, or reduced before the update, needs memory.
@@ -70,8 +82,8 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
   if (const std::size_t buckets = reduction_->of_domain(0).buckets.size(); buckets > 0) {
     note_ += fmt::format("; {} gradient bucket{}", buckets, buckets == 1 ? "" : "s");
   }
-  state_ = std::make_unique<StateVariables>(parts_.state, topology_.replicas, has_one_plain_copy(parts_.options.type),
-                                            *make_cpu_device(0, 1, {}));
+  state_ = std::make_unique<StateVariables>(parts_.state, topology_.mesh.places(),
+                                            has_one_plain_copy(parts_.options.type), *make_cpu_device(0, 1, {}));
   std::vector<std::string> replicas;
   for (const LanePlace& lane : topology_.lanes) replicas.push_back(replica_names(lane.replicas));
   team_ = std::make_unique<LaneTeam>(lanes_.devices, std::move(replicas), topology_.cores_of_their_own, 0);
@@ -83,8 +95,8 @@ void MirroredStrategy::add_lanes(data::Cache cache) {
     const auto domain =
         std::ranges::find_if(domains, [&](const DomainPlace& one) { return std::ranges::count(one.lanes, index) > 0; });
     const LanePlace& place = topology_.lanes[static_cast<std::size_t>(index)];
-    Lane& lane =
-        *lanes_.owned.emplace_back(std::make_unique<Lane>(place, *domain, model_, products_, *parts_.backend, cache));
+    Lane& lane = *lanes_.owned.emplace_back(
+        std::make_unique<Lane>(place, *domain, topology_.mesh, model_, products_, *parts_.backend, cache));
     lanes_.devices.push_back(&lane.device());
     lanes_.streams.push_back(&lane.stream());
     for (Replica& replica : lane.replicas()) lanes_.replicas.push_back({&lane, &replica});
@@ -95,11 +107,13 @@ void MirroredStrategy::add_lanes(data::Cache cache) {
 void MirroredStrategy::prepare(const BatchSizes& sizes) {
   // Lanes build concurrently, each on its own thread: kernels get that thread's number of threads.
   run_lanes([&](int lane) {
-    lanes_[lane].programs().build(row_counts(lanes_[lane], sizes, topology_.replicas), lanes_[lane].device());
+    lanes_[lane].programs().build(row_counts(lanes_[lane], sizes, topology_.mesh), lanes_[lane].device());
   });
+  reduction_->add_collectives(topology_, model_, parts_.backend->step_kernels(), lanes_.devices,
+                              rows_of_place(largest_batch(sizes), 0, topology_.mesh).count);
   // One device that needs only numbers from the host runs several steps at once.
-  const bool together = parts_.steps.captures && !parts_.steps.skips_non_finite && topology_.ranks() == 1 && lanes_.size() == 1 &&
-                        lanes_[0].stream().can_capture() && !model_.layers.empty();
+  const bool together = parts_.steps.captures && !parts_.steps.skips_non_finite && topology_.ranks() == 1 &&
+                        lanes_.size() == 1 && lanes_[0].stream().can_capture() && !model_.layers.empty();
   for (int lane = 0; lane < lanes_.size(); ++lane) {
     lanes_[lane].place_examples(sizes.data_sets);
     require_memory(lane, sizes);
@@ -171,10 +185,7 @@ void MirroredStrategy::require_memory(int lane, const BatchSizes& sizes) const {
   for (const int other : domain.place.lanes) wanted += lanes_[other].step_bytes();
   if (!domain.place.on_host) free -= reserve_of(free);
   if (wanted <= free) return;
-  std::int64_t batch = 0;
-  for (const auto* of_kind : {&sizes.train, &sizes.evaluate}) {
-    for (const std::int64_t size : *of_kind) batch = std::max(batch, size);
-  }
+  const std::int64_t batch = largest_batch(sizes);
   // Activations grow with the rows; the rest is small in comparison.
   const auto fits =
       static_cast<std::int64_t>(static_cast<double>(batch) * static_cast<double>(free) / static_cast<double>(wanted));
@@ -186,8 +197,8 @@ void MirroredStrategy::require_memory(int lane, const BatchSizes& sizes) const {
                   "of variables, gradients and optimizer{}; {}",
                   domain.place.on_host ? "cpu" : own.device().id().text(), batch, report::bytes_text(wanted),
                   report::bytes_text(free), report::bytes_text(domain.bytes()), examples,
-                  fits >= topology_.replicas ? fmt::format("a global batch of about {} would fit", fits)
-                                             : "no batch would fit; use a smaller model or another device"));
+                  fits >= topology_.mesh.data ? fmt::format("a global batch of about {} would fit", fits)
+                                              : "no batch would fit; use a smaller model or another device"));
 }
 
 }  // namespace mirrortrain

@@ -92,7 +92,8 @@ void MirroredStrategy::predict(const StepSpec& step, std::span<const PredictedOu
   run_evaluation(step, whole);
   synchronize();
   for (const auto& [lane, replica] : lanes_.replicas) {
-    const RowRange rows = rows_of_replica(step.global_examples(), replica->index, topology_.replicas);
+    if (replica->model > 0) continue;
+    const RowRange rows = rows_of_place(step.global_examples(), replica->index, topology_.mesh);
     const auto read = [&, to_lane = lane](const std::byte* from, std::span<float> all) {
       const std::size_t row = all.size() / static_cast<std::size_t>(step.global_examples());
       const auto own =

@@ -20,17 +20,19 @@ class AssignedValues {
   AssignedValues(Device& device, const StepKernels& kernels, const Model& model, int replicas, Communicator* others);
 
   /// Where a replica of the domain writes its assigned values.
-  float* own(std::size_t assignment, int replica) const { return values_[assignment].own(replica); }
+  float* own(std::size_t assignment, int replica) const {
+    return values_[assignment].row<float>(values_[assignment].own(replica));
+  }
 
-  /// Sets `value` to the sum, the mean over `all_replicas` of the run, or the first replica's. The domain's replicas
+  /// Sets `value` to the sum, the mean over the run's `places`, or the first replica's. The domain's replicas
   /// must have written theirs. Called by its first lane.
-  void write(Stream& stream, std::size_t assignment, Aggregation aggregation, int all_replicas, float* value);
+  void write(Stream& stream, std::size_t assignment, Aggregation aggregation, int places, float* value);
 
   std::size_t bytes() const;
 
  private:
   const StepKernels& kernels_;
-  std::vector<GatheredRows<float>> values_;
+  std::vector<GatheredRows> values_;
   std::vector<scalar::GradientSource> sources_;  ///< of the current sum
 };
 

@@ -35,7 +35,7 @@ std::string plural(int count, std::string_view noun) {
 /// Chooses the reduction within one memory.
 ReductionChoice choose_within(const StrategyOptions& options, const Topology& topology, AggregationMethod method,
                               std::uint64_t gradient_bytes) {
-  const int replicas = topology.replicas;
+  const int replicas = topology.mesh.places();
   const std::string name(config::name_of(options.cross_device_ops));
   ReductionChoice choice;
   if (options.cross_device_ops != CrossDeviceOps::kAuto && !topology.on_gpus()) {
@@ -129,14 +129,14 @@ ReductionChoice choose_reduction(const StrategyOptions& options, const Topology&
   if (choice.operation != CrossDeviceOps::kNccl && (topology.on_gpus() || gathers)) {
     const LanePlace& root = root_lane(options, topology);
     // Every worker selects the chief's replica.
-    const int root_replica = root.replicas.front() % (topology.replicas / topology.cluster.workers);
+    const int root_replica = root.replicas.front() % (topology.mesh.places() / topology.cluster.workers);
     const int root_rank = topology.on_gpus() ? static_cast<int>(&root - topology.lanes.data()) : 0;
-    choice.stages.emplace(*choice.operation, gathers ? topology.replicas : ranks, method,
+    choice.stages.emplace(*choice.operation, gathers ? topology.mesh.places() : ranks, method,
                           gathers ? root_replica : root_rank);
     by_method = uses_aggregation_method(*choice.operation);
   }
   const std::string before =
-      topology.replicas > ranks && !gathers ? ", once each has added its own replicas' gradients" : "";
+      topology.mesh.places() > ranks && !gathers ? ", once each has added its own replicas' gradients" : "";
   const std::string_view name = config::name_of(*choice.operation);
   if (topology.on_gpus() || gathers) {
     choice.note =

@@ -31,7 +31,7 @@ class DomainLink {
  private:
   const StepKernels& kernels_;
   Communicator& communicator_;
-  const GatheredRows<double> numbers_;  ///< one from each domain
+  const GatheredRows numbers_;  ///< one from each domain
 };
 
 }  // namespace mirrortrain

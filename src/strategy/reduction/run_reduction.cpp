@@ -5,6 +5,16 @@
 #include "device/cpu/background_stream.h"
 
 namespace mirrortrain {
+namespace {
+
+/// The maximum number of places of a domain.
+int largest_of(const std::vector<DomainPlace>& domains) {
+  std::size_t places = 0;
+  for (const DomainPlace& domain : domains) places = std::max(places, domain.replicas.size());
+  return static_cast<int>(places);
+}
+
+}  // namespace
 
 std::unique_ptr<GradientReducer> make_reducer(const ReductionChoice& choice, const ReducerPlace& place) {
   using Body = ReductionChoice::Body;
@@ -25,10 +35,9 @@ std::unique_ptr<GradientReducer> make_reducer(const ReductionChoice& choice, con
 void RunReduction::add_domains(const RunVariables& variables, const ReductionChoice& choice, const StepKernels& kernels,
                                const Model& model, std::span<Device* const> devices,
                                const BucketBytes& bytes_per_bucket) {
-  int replicas = 0;  // the maximum of a domain
-  for (const auto& domain : variables.domains()) {
-    replicas = std::max(replicas, static_cast<int>(domain->place.replicas.size()));
-  }
+  std::vector<DomainPlace> places;
+  for (const auto& domain : variables.domains()) places.push_back(domain->place);
+  const int replicas = largest_of(places);
   for (const auto& domain : variables.domains()) {
     const std::vector<int>& lanes = domain->place.lanes;
     Device& device = *devices[static_cast<std::size_t>(lanes.front())];
@@ -39,7 +48,6 @@ void RunReduction::add_domains(const RunVariables& variables, const ReductionCho
     }
     const DomainLink* const link = reduction.link.get();
     Communicator* const others = link == nullptr ? nullptr : &link->communicator();
-    reduction.sums = std::make_unique<ReplicaSums>(device, kernels, model.training.graph, replicas, others);
     reduction.assigned = std::make_unique<AssignedValues>(device, kernels, model, replicas, others);
     if (!choice.adds_before_update()) continue;
     reduction.buckets = make_buckets(domain->variables, bytes_per_bucket);
@@ -53,6 +61,24 @@ void RunReduction::add_domains(const RunVariables& variables, const ReductionCho
     const bool overlaps = domain->place.on_host && reduction.buckets.size() > 1;
     reduction.reducer =
         make_reducer(choice, {device, kernels, static_cast<int>(lanes.size()), link, largest, overlaps});
+  }
+}
+
+void RunReduction::add_collectives(const Topology& topology, const Model& model, const StepKernels& kernels,
+                                   std::span<Device* const> devices, std::int64_t most_rows) {
+  const std::vector<DomainPlace> places = topology.domains();
+  for (std::size_t i = 0; i < domains_.size(); ++i) {
+    std::vector<std::vector<int>> by_lane;
+    for (const int lane : places[i].lanes) by_lane.push_back(topology.lanes[static_cast<std::size_t>(lane)].replicas);
+    DomainReduction& reduction = domains_[i];
+    Device& device = *devices[static_cast<std::size_t>(places[i].lanes.front())];
+    Communicator* const others = reduction.link == nullptr ? nullptr : &reduction.link->communicator();
+    const auto of = [&](const ModelGraph& graph) {
+      return std::make_unique<Collectives>(device, kernels, graph.graph, most_rows, topology.mesh, by_lane,
+                                           largest_of(places), others);
+    };
+    reduction.training = of(model.training);
+    reduction.evaluation = of(model.evaluation);
   }
 }
 

@@ -8,8 +8,8 @@
 
 #include "strategy/reduction/assigned_values.h"
 #include "strategy/reduction/choose_reduction.h"
+#include "strategy/reduction/collectives.h"
 #include "strategy/reduction/gradient_reducer.h"
-#include "strategy/reduction/replica_sums.h"
 #include "strategy/variables/run_variables.h"
 
 namespace mirrortrain {
@@ -37,14 +37,16 @@ std::unique_ptr<GradientReducer> make_reducer(const ReductionChoice& choice, con
 /// How a domain's gradients are reduced, and its other exchanges with other domains.
 struct DomainReduction {
   std::vector<GradientBucket> buckets;
-  std::unique_ptr<DomainLink> link;          ///< null if there is one domain
-  std::unique_ptr<GradientReducer> reducer;  ///< null if the update adds the gradients
-  Buffer compressed;                         ///< of the buckets
-  std::unique_ptr<ReplicaSums> sums;         ///< that training programs wait for; may be null
-  std::unique_ptr<AssignedValues> assigned;  ///< values that layers assign to variables
+  std::unique_ptr<DomainLink> link;                   ///< null if there is one domain
+  std::unique_ptr<GradientReducer> reducer;           ///< null if the update adds the gradients
+  Buffer compressed;                                  ///< of the buckets
+  std::unique_ptr<AssignedValues> assigned;           ///< values that layers assign to variables
+  std::unique_ptr<Collectives> training, evaluation;  ///< of the programs; null before they are built
 
   /// Of the rows that the replicas' programs write, and those gathered from other domains.
-  std::size_t rows_bytes() const { return sums->bytes() + assigned->bytes(); }
+  std::size_t rows_bytes() const {
+    return assigned->bytes() + (training ? training->bytes() + evaluation->bytes() : 0);
+  }
   /// Of the device's memory, where it is known.
   std::size_t bytes() const {
     return (link ? link->bytes() : 0) + (reducer ? reducer->bytes() : 0) + compressed.bytes() + rows_bytes();
@@ -61,6 +63,10 @@ class RunReduction {
   /// Creates the reducers of all domains. `devices`: by lane. All but `choice` must outlive this.
   void add_domains(const RunVariables& variables, const ReductionChoice& choice, const StepKernels& kernels,
                    const Model& model, std::span<Device* const> devices, const BucketBytes& bytes_per_bucket);
+  /// Creates the collectives of all domains' programs. `most_rows`: the maximum of a place. All but the topology must
+  /// outlive this.
+  void add_collectives(const Topology& topology, const Model& model, const StepKernels& kernels,
+                       std::span<Device* const> devices, std::int64_t most_rows);
   /// Sorts the buckets by when they are full; see order_buckets.
   void order_buckets(const RunVariables& variables,
                      const std::function<std::size_t(std::size_t variable)>& complete_after);

@@ -32,7 +32,7 @@ void LaneSteps::write_shared(const Step& step, const DistributedVariable& variab
     float* const assigned = reduction_.assigned->own(assignment, replica->in_domain);
     stream().copy(reinterpret_cast<std::byte*>(assigned), variable.data(0), variable.bytes());
   }
-  reduction_.assigned->write(stream(), assignment, variable.policy().aggregation, topology_.replicas,
+  reduction_.assigned->write(stream(), assignment, variable.policy().aggregation, topology_.mesh.places(),
                              reinterpret_cast<float*>(variable.data(0)));
   if (exchanges()) meet_while_warming_up(step);
 }

@@ -5,7 +5,7 @@
 
 namespace mirrortrain {
 
-Lane::Lane(const LanePlace& place, const DomainPlace& domain, const Model& model,
+Lane::Lane(const LanePlace& place, const DomainPlace& domain, const Mesh& mesh, const Model& model,
            const std::vector<ProductGradient>& products, const Backend& backend, data::Cache cache)
     : model_(model),
       products_(products),
@@ -15,6 +15,7 @@ Lane::Lane(const LanePlace& place, const DomainPlace& domain, const Model& model
   for (const int number : place.replicas) {
     Replica& replica = replicas_.emplace_back();
     replica.index = number;
+    replica.model = mesh.model_index(number);
     replica.in_lane = static_cast<int>(replicas_.size()) - 1;
     replica.in_domain = static_cast<int>(std::ranges::find(domain.replicas, number) - domain.replicas.begin());
     in_domain_.push_back(replica.in_domain);
@@ -46,7 +47,6 @@ void Lane::place_examples(const std::vector<const data::Feeder*>& examples) {
 }
 
 void Lane::bind(MemoryDomain& domain, const DomainReduction& reduction, std::size_t steps, std::size_t together) {
-  const ReplicaSums& sums = *reduction.sums;
   const auto replicas = static_cast<int>(replicas_.size());
   buffers_.emplace(*device_, replicas, model_.loss_sums() + model_.metric_sums(),
                    examples_ ? programs_.most_rows() * replicas : 0, steps, together);
@@ -54,9 +54,6 @@ void Lane::bind(MemoryDomain& domain, const DomainReduction& reduction, std::siz
   if (model_.layers.empty()) return;
   blocks_done_ = device_->allocate(sizeof(unsigned));
   arena_ = device_->allocate(arenas() * programs_.arena_bytes());
-  for (std::size_t sum = 0; sums.is_shared() && sum < sums.size(); ++sum) {
-    totals_.push_back(device_->allocate(static_cast<std::size_t>(sums.count(sum)) * sizeof(double)));
-  }
   for (Replica& replica : replicas_) {
     allocate(replica);
     bind_programs(replica, StepKind::kTrain, domain, reduction);
@@ -140,12 +137,7 @@ Bindings Lane::bindings_of(const Replica& replica, StepKind kind, const Variable
   for (std::size_t i = 0; i < graph.assignments.size(); ++i) {
     bind(graph.assignments[i].value, reduction.assigned->own(i, replica.in_domain));
   }
-  const std::vector<ops::Collective> collectives = ops::collectives_of(graph.graph);
-  for (std::size_t sum = 0; sum < collectives.size(); ++sum) {
-    double* const own = reduction.sums->own(sum, replica.in_domain);
-    bind(collectives[sum].input, own);
-    bind(collectives[sum].output, reduction.sums->is_shared() ? total(sum) : own);
-  }
+  (train ? reduction.training : reduction.evaluation)->bind(replica.index, bind);
   bindings.arena =
       arena_.data() + (arenas() > 1 ? static_cast<std::size_t>(replica.in_lane) * programs_.arena_bytes() : 0);
   bindings.step = buffers_->params() + 1 + replica.in_lane;
@@ -214,7 +206,6 @@ const std::byte* Lane::operand(const Replica& replica, ValueId value) const {
 
 std::size_t Lane::bytes() const {
   std::size_t total = arena_.bytes() + norms_.bytes() + blocks_done_.bytes() + (buffers_ ? buffers_->bytes() : 0);
-  for (const Buffer& sum : totals_) total += sum.bytes();
   for (const Replica& replica : replicas_) {
     for (const Buffer& input : replica.inputs) total += input.bytes();
     for (const OutputBuffers& output : replica.outputs) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -31,9 +32,10 @@ struct OutputBuffers {
   Buffer values, mask;  ///< the output itself and its mask, if they are kept
 };
 
-/// A replica's own memory and its programs, bound to it.
+/// A replica's own memory and its programs, bound to it; if several places of a mesh share its examples, those of one.
 struct Replica {
-  int index = 0;                       ///< in the run
+  int index = 0;                       ///< its place in the run
+  int model = 0;                       ///< that place's index on the axis `model`
   int in_lane = 0;                     ///< among the lane's replicas
   int in_domain = 0;                   ///< among those that compute on the same memory
   std::vector<Buffer> inputs;          ///< of the model, sized for the largest part of a batch
@@ -59,7 +61,7 @@ struct LaneReplica {
 class Lane {
  public:
   /// `products`: the gradients that the training programs leave to the update. All but the places must outlive it.
-  Lane(const LanePlace& place, const DomainPlace& domain, const Model& model,
+  Lane(const LanePlace& place, const DomainPlace& domain, const Mesh& mesh, const Model& model,
        const std::vector<ProductGradient>& products, const Backend& backend, data::Cache cache);
 
   const Model& model() const { return model_; }
@@ -89,9 +91,6 @@ class Lane {
   StepBuffers& buffers() { return *buffers_; }
   /// Null if the host fills the inputs.
   DeviceExamples* examples() const { return examples_.get(); }
-  /// Where the lane's programs read a sum over the replicas, in the order of the collectives. Only with more than one
-  /// replica.
-  double* total(std::size_t sum) const { return totals_[sum].as<double>(); }
   /// The norms for clipping: one for what replicas share, then one for each replica.
   double* norms() const { return norms_.as<double>(); }
 
@@ -113,7 +112,12 @@ class Lane {
   /// The buffer of the model's input that is this value of a graph.
   const Buffer& input_buffer(const Replica& replica, const ModelGraph& graph, ValueId value) const;
   /// Replicas that wait for each other inside their programs cannot share an arena.
-  std::size_t arenas() const { return ops::collectives_of(model_.training.graph).empty() ? 1 : replicas_.size(); }
+  std::size_t arenas() const {
+    const auto is_collective = [](const Node& node) { return node.op->is_collective(); };
+    const bool wait = std::ranges::any_of(model_.training.graph.nodes(), is_collective) ||
+                      std::ranges::any_of(model_.evaluation.graph.nodes(), is_collective);
+    return wait ? replicas_.size() : 1;
+  }
   static TensorView canonical(const Replica& replica, StepKind kind, const VariableStore& variables,
                               std::size_t variable);
   Bindings bindings_of(const Replica& replica, StepKind kind, const VariableStore& variables,
@@ -131,7 +135,6 @@ class Lane {
   std::vector<Replica> replicas_;
   std::vector<int> in_domain_;
   Buffer arena_, norms_, blocks_done_;
-  std::vector<Buffer> totals_;
   std::optional<StepBuffers> buffers_;
   std::unique_ptr<DeviceExamples> examples_;
   std::unique_ptr<Stream> stream_;  ///< last, so that its work ends first

@@ -11,7 +11,7 @@ StepPlan LaneSteps::training_plan() {
     add_shared_programs(plan);
   } else {
     add_inputs(plan);
-    add_training_programs(plan);
+    add_programs(plan, StepKind::kTrain);
   }
   add_meeting(plan);  // every gradient is complete, every variable was read for the last time
   if (shares_programs()) {
@@ -25,9 +25,7 @@ StepPlan LaneSteps::training_plan() {
 StepPlan LaneSteps::evaluation_plan() {
   StepPlan plan;
   add_inputs(plan);
-  for (Replica& replica : lane_.replicas()) {
-    if (has_model()) add_program(plan, replica, StepKind::kEvaluate, 0, kToTheEnd);
-  }
+  add_programs(plan, StepKind::kEvaluate);
   plan.add("send sums", [this](const Step& step) { lane_.buffers().send_sums(stream(), step.slot); });
   return plan;
 }
@@ -47,7 +45,8 @@ void LaneSteps::add_inputs(StepPlan& plan) {
 /// Kernels [first, last) of a replica's program; before the first, its rows are gathered.
 void LaneSteps::add_program(StepPlan& plan, Replica& replica, StepKind kind, std::size_t first, std::size_t last) {
   if (first == 0) add_gathering(plan, replica);
-  plan.add_fixed("run layers", [this, &replica, kind, first, last](const Step&) { run_program(replica, kind, first, last); });
+  plan.add_fixed("run layers",
+                 [this, &replica, kind, first, last](const Step&) { run_program(replica, kind, first, last); });
 }
 
 void LaneSteps::add_gathering(StepPlan& plan, Replica& replica) {
@@ -55,14 +54,14 @@ void LaneSteps::add_gathering(StepPlan& plan, Replica& replica) {
   plan.add("gather rows", [this, &replica](const Step& step) { gather_rows(step, replica); });
 }
 
-/// All programs: replica by replica, or, if they wait for a sum over the replicas, part by part for all replicas. Each
-/// bucket is reduced as soon as it is full: while the lane's last replica continues with backward.
-void LaneSteps::add_training_programs(StepPlan& plan) {
+/// All programs: replica by replica, or, if they wait for collectives, segment by segment for all replicas. In
+/// training, each bucket is reduced as soon as it is full: while the lane's last replica continues with backward.
+void LaneSteps::add_programs(StepPlan& plan, StepKind kind) {
   if (!has_model()) return;
-  std::vector<std::size_t> ends;  // of parts
-  if (reduction_.sums->is_shared()) ends = lane_.programs().segment_ends();
+  std::vector<std::size_t> ends;  // of segments
+  if (collectives(kind).are_shared()) ends = lane_.programs().segment_ends(kind);
   ends.push_back(kToTheEnd);
-  const bool reduces = reduction_.reducer != nullptr;
+  const bool reduces = kind == StepKind::kTrain && reduction_.reducer != nullptr;
   auto bucket = reduction_.buckets.begin();
   std::size_t begin = 0;
   for (std::size_t part = 0; part < ends.size(); begin = ends[part++]) {
@@ -71,21 +70,21 @@ void LaneSteps::add_training_programs(StepPlan& plan) {
       const bool is_last = &replica == &lane_.replicas().back();
       for (; reduces && is_last && bucket != reduction_.buckets.end() && bucket->full_after <= ends[part]; ++bucket) {
         if (bucket->full_after > done) {
-          add_program(plan, replica, StepKind::kTrain, done, bucket->full_after);
+          add_program(plan, replica, kind, done, bucket->full_after);
           done = bucket->full_after;
         }
         plan.add("reduce bucket", [this, &full = *bucket](const Step& step) { reduce(step, full); });
       }
-      add_program(plan, replica, StepKind::kTrain, done, ends[part]);
+      add_program(plan, replica, kind, done, ends[part]);
     }
-    if (ends[part] != kToTheEnd) add_sum_over_replicas(plan, part);
+    if (ends[part] != kToTheEnd) add_collective(plan, kind, part);
   }
   if (reduces) plan.add("wait for buckets", [this](const Step&) { reduction_.reducer->finish(own_); });
 }
 
 /// Lanes of one memory share their programs' work if nothing has to happen between a program's parts.
 bool LaneSteps::shares_programs() const {
-  return own_.lanes > 1 && has_model() && reduction_.reducer == nullptr && reduction_.sums->size() == 0;
+  return own_.lanes > 1 && has_model() && reduction_.reducer == nullptr && collectives(StepKind::kTrain).size() == 0;
 }
 
 void LaneSteps::add_shared_programs(StepPlan& plan) {
@@ -114,13 +113,13 @@ void LaneSteps::add_shared_update(StepPlan& plan) {
   add_unless_skipped(plan, "update", [this, lane](const Step& step) { team_.updates().work(lane, step); });
 }
 
-/// A sum across domains waits for other lanes, so it is enqueued anew each time.
-void LaneSteps::add_sum_over_replicas(StepPlan& plan, std::size_t sum) {
-  const auto add = [this, sum](const Step& step) { sum_over_replicas(step, sum); };
+/// One across domains waits for other lanes, so it is enqueued anew each time.
+void LaneSteps::add_collective(StepPlan& plan, StepKind kind, std::size_t which) {
+  const auto run = [this, kind, which](const Step& step) { run_collective(step, kind, which); };
   if (exchanges()) {
-    plan.add("sum over replicas", add);
+    plan.add("run collective", run);
   } else {
-    plan.add_fixed("sum over replicas", add);
+    plan.add_fixed("run collective", run);
   }
 }
 
@@ -166,8 +165,9 @@ void LaneSteps::add_update(StepPlan& plan) {
     if (step.key.applies) refresh_derived_copies(true);
   });
   if (is_first_ && update.is_regularized()) {
-    plan.add_fixed("sum regularization",
-                   [this, &update](const Step&) { update.sum_regularization(stream(), lane_.buffers().regularization()); });
+    plan.add_fixed("sum regularization", [this, &update](const Step&) {
+      update.sum_regularization(stream(), lane_.buffers().regularization());
+    });
   }
 }
 

@@ -41,7 +41,9 @@ std::vector<ValueId> LanePrograms::outputs_of(StepKind kind) const {
     if (gradient != kNoValue) outputs.push_back(gradient);
   }
   for (const Assignment& assignment : graph.assignments) outputs.push_back(assignment.value);
-  for (const auto& [own, total] : ops::collectives_of(graph.graph)) outputs.push_back(own);
+  for (const ops::PlacedCollective& one : ops::collectives_of(graph.graph)) {
+    outputs.insert(outputs.end(), one.inputs.begin(), one.inputs.end());
+  }
   return outputs;
 }
 
@@ -130,8 +132,8 @@ std::optional<std::size_t> LanePrograms::gradient_complete_after(std::size_t var
   return train_.begin()->second.complete_after(gradient);
 }
 
-std::vector<std::size_t> LanePrograms::segment_ends() const {
-  return train_.empty() ? std::vector<std::size_t>() : train_.begin()->second.segment_ends();
+std::vector<std::size_t> LanePrograms::segment_ends(StepKind kind) const {
+  return of(kind).empty() ? std::vector<std::size_t>() : of(kind).begin()->second.segment_ends();
 }
 
 }  // namespace mirrortrain

@@ -73,8 +73,8 @@ class LanePrograms {
   /// The number of kernels of a training program after which a variable's gradient is complete; nothing if no replica
   /// of the lane has examples, or if the variable has no gradient.
   std::optional<std::size_t> gradient_complete_after(std::size_t variable) const;
-  /// Program::segment_ends() of the training programs; empty if no replica of the run trains here.
-  std::vector<std::size_t> segment_ends() const;
+  /// Program::segment_ends() of the programs of a kind; empty if there are none.
+  std::vector<std::size_t> segment_ends(StepKind kind) const;
   /// Whether a replica without examples also assigns this value of ModelGraph::assignments.
   bool is_assigned_without_rows(std::size_t assignment) const;
 

@@ -29,7 +29,8 @@ DomainLane place_in_domain(int index, const Lane& lane, const DomainPlace& domai
 }  // namespace
 
 LaneSteps::LaneSteps(int index, Lane& lane, MemoryDomain& domain, const DomainReduction& reduction,
-                     const Topology& topology, std::span<const LaneReplica> replicas, LaneTeam& team, StepOptions options)
+                     const Topology& topology, std::span<const LaneReplica> replicas, LaneTeam& team,
+                     StepOptions options)
     : lane_(lane),
       domain_(domain),
       reduction_(reduction),
@@ -80,14 +81,10 @@ void LaneSteps::run_program(Replica& replica, StepKind kind, std::size_t first, 
 
 /// A replica without examples contributes zeros, and assigns only values that depend on the others.
 void LaneSteps::run_without_rows(Replica& replica, StepKind kind, std::size_t first, std::size_t last) const {
-  const ReplicaSums& shared = *reduction_.sums;
   if (first == 0) {
     const StepBuffers& buffers = lane_.buffers();
     stream().zero(reinterpret_cast<std::byte*>(buffers.sums(replica.in_lane)), buffers.replica_bytes());
-    for (std::size_t sum = 0; kind == StepKind::kTrain && sum < shared.size(); ++sum) {
-      const auto bytes = static_cast<std::size_t>(shared.count(sum)) * sizeof(double);
-      stream().zero(reinterpret_cast<std::byte*>(shared.own(sum, replica.in_domain)), bytes);
-    }
+    collectives(kind).zero_inputs(stream(), replica.index);
   }
   if (kind == StepKind::kTrain && last == kToTheEnd && replica.without_rows) replica.without_rows->enqueue(stream());
 }
@@ -113,15 +110,16 @@ void LaneSteps::choose_cores() {
   on_own_cores_ = own;
 }
 
-void LaneSteps::sum_over_replicas(const Step& step, std::size_t sum) {
-  reduction_.sums->add(sum, own_, reduction_.reducer.get(), lane_.total(sum));
+void LaneSteps::run_collective(const Step& step, StepKind kind, std::size_t which) {
+  GradientReducer* const reducer = kind == StepKind::kTrain ? reduction_.reducer.get() : nullptr;
+  collectives(kind).run(which, step.key.examples, own_, reducer);
   if (exchanges()) meet_while_warming_up(step);
 }
 
 void LaneSteps::reduce(const Step& step, const GradientBucket& bucket) {
   const std::vector<int>& replicas = domain_.place.replicas;
   for (std::size_t r = 0; r < replicas.size(); ++r) {
-    scales_[r] = gradient_scale(bucket.aggregation, replicas[r], step.key.examples, topology_.replicas);
+    scales_[r] = gradient_scale(bucket.aggregation, replicas[r], step.key.examples, topology_.mesh);
   }
   reduction_.reducer->start(stream(), bucket, scales_, own_);
   meet_while_warming_up(step);

@@ -67,7 +67,7 @@ class LaneSteps {
   bool exchanges() const { return reduction_.link != nullptr; }
   /// The replica's part of the step's global batch.
   RowRange rows_of(const Step& step, const Replica& replica) const {
-    return rows_of_replica(step.key.examples, replica.index, topology_.replicas);
+    return rows_of_place(step.key.examples, replica.index, topology_.mesh);
   }
   /// In the first steps of a kind, kernels are loaded and graphs captured, for which CUDA may wait for all work on a
   /// GPU and block every thread meanwhile. An operation that waits for another lane must not be part of that work:
@@ -76,14 +76,18 @@ class LaneSteps {
     if (step.is_warming_up) team_.meet();
   }
 
+  Collectives& collectives(StepKind kind) const {
+    return *(kind == StepKind::kTrain ? reduction_.training : reduction_.evaluation);
+  }
+
   // The lists of actions.
   StepPlan training_plan();
   StepPlan evaluation_plan();
   void add_inputs(StepPlan& plan);
   void add_program(StepPlan& plan, Replica& replica, StepKind kind, std::size_t first, std::size_t last);
   void add_gathering(StepPlan& plan, Replica& replica);
-  void add_training_programs(StepPlan& plan);
-  void add_sum_over_replicas(StepPlan& plan, std::size_t sum);
+  void add_programs(StepPlan& plan, StepKind kind);
+  void add_collective(StepPlan& plan, StepKind kind, std::size_t which);
   void add_update(StepPlan& plan);
   void add_unless_skipped(StepPlan& plan, const char* name, StepPlan::Run run, bool fixed = true);
   void add_meeting(StepPlan& plan);
@@ -107,7 +111,7 @@ class LaneSteps {
   void choose_cores();
   void run_program(Replica& replica, StepKind kind, std::size_t first, std::size_t last) const;
   void run_without_rows(Replica& replica, StepKind kind, std::size_t first, std::size_t last) const;
-  void sum_over_replicas(const Step& step, std::size_t sum);
+  void run_collective(const Step& step, StepKind kind, std::size_t which);
   void reduce(const Step& step, const GradientBucket& bucket);
   void add_squares_of_domains(const Step& step);
 

@@ -30,8 +30,8 @@ void LaneSteps::fill_inputs(const Step& step) const {
     const RowRange own = rows_of(step, replica);
     next = std::copy_n(spec.rows.begin() + own.first, own.count, next);
   }
-  lane_.examples()->begin(lane_.stream(), *spec.data_set, inputs.rows.first(static_cast<std::size_t>(device_rows(step))),
-                          spec.epoch);
+  lane_.examples()->begin(lane_.stream(), *spec.data_set,
+                          inputs.rows.first(static_cast<std::size_t>(device_rows(step))), spec.epoch);
 }
 
 void LaneSteps::send_inputs(const Step& step) const {

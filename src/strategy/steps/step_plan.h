@@ -20,11 +20,11 @@ struct Step {
 
   StepSpec spec;
   StepKey key;
-  std::size_t slot = 0;                      ///< of its inputs and sums
-  StepParams params;                         ///< what kernels read of it; a replica's have its first row, too
-  bool is_filled = false;                    ///< its inputs are in the slot already
-  bool is_warming_up = false;                ///< among a key's first, on GPUs that exchange data
-  Clock::time_point start = Clock::now();    ///< a lane that starts later has waited for it
+  std::size_t slot = 0;                    ///< of its inputs and sums
+  StepParams params;                       ///< what kernels read of it; a replica's have its first row, too
+  bool is_filled = false;                  ///< its inputs are in the slot already
+  bool is_warming_up = false;              ///< among a key's first, on GPUs that exchange data
+  Clock::time_point start = Clock::now();  ///< a lane that starts later has waited for it
 };
 
 /// A lane's actions in a step, one after the other. On its own cache lines, as only its lane records its times.

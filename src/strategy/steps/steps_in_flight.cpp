@@ -48,12 +48,13 @@ std::span<const StepSums> StepsInFlight::take(std::span<const LaneReplica> repli
   return taken;
 }
 
-/// Regularization is counted once: by the worker and lane that have replica 0.
+/// The regularization is counted once, at the run's first place; a replica's results at its first.
 void StepsInFlight::read(std::size_t slot, std::span<const LaneReplica> replicas, std::span<double> numbers) const {
   for (const auto& [lane, replica] : replicas) {
     const std::span<const double> found = lane->buffers().sums(slot, replica->in_lane);
     numbers[0] = replica->index == 0 ? steps_[slot].regularization.value_or(lane->buffers().regularization(slot)) : 0;
     std::ranges::copy(found, numbers.begin() + 1);
+    if (replica->model > 0) std::ranges::fill(numbers.first(values()), 0.0);
     numbers = numbers.subspan(values());
   }
 }

@@ -69,13 +69,13 @@ const std::byte* reordered(const std::byte* part, std::size_t bytes, const std::
 
 }  // namespace
 
-MemoryDomain::MemoryDomain(DomainPlace of, int all_replicas, const Model& model, const StoreOptions& store,
+MemoryDomain::MemoryDomain(DomainPlace of, const Mesh& mesh, const Model& model, const StoreOptions& store,
                            const UpdateOptions& options, Device& device, const StepKernels& kernels,
                            VariableLayouts laid_out)
     : place(std::move(of)),
       variables(model, store, device),
       derived(device, kernels.refreshes_rounded() ? &variables : nullptr),
-      update(variables, kernels, place.replicas, all_replicas, options),
+      update(variables, kernels, place.replicas, mesh, options),
       layouts(std::move(laid_out)),
       constraints(model, variables, kernels, layouts) {}
 

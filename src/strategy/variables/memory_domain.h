@@ -10,9 +10,9 @@ namespace mirrortrain {
 
 /// The variables in one memory, with their updates there: one domain for all CPU lanes of a process, one for each GPU.
 struct MemoryDomain {
-  /// Replica i of `variables` is place.replicas[i] of the run's `all_replicas`. Throws Error where the device has not
+  /// Replica i of `variables` is place.replicas[i] of the run's `mesh`. Throws Error where the device has not
   /// enough memory. `layouts`: Backend::layouts.
-  MemoryDomain(DomainPlace place, int all_replicas, const Model& model, const StoreOptions& store,
+  MemoryDomain(DomainPlace place, const Mesh& mesh, const Model& model, const StoreOptions& store,
                const UpdateOptions& update, Device& device, const StepKernels& kernels, VariableLayouts layouts);
 
   DomainPlace place;

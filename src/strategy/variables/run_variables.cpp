@@ -48,7 +48,7 @@ RunVariables::RunVariables(const Model& model, StoreOptions store, const UpdateO
   const GraphVariables graphs[] = {{model.training.graph, model.training.variables},
                                    {model.evaluation.graph, model.evaluation.variables}};
   const VariableLayouts layouts = backend.layouts(graphs);
-  store.all_replicas = topology.replicas;
+  store.all_replicas = topology.mesh.places();
   for (const DomainPlace& place : topology.domains()) {
     for (const int lane : place.lanes) {
       domain_of_lane_[static_cast<std::size_t>(lane)] = static_cast<int>(domains_.size());
@@ -56,7 +56,7 @@ RunVariables::RunVariables(const Model& model, StoreOptions store, const UpdateO
     store.replicas = static_cast<int>(place.replicas.size());
     Device& device = *devices[static_cast<std::size_t>(place.lanes.front())];
     try {
-      domains_.push_back(std::make_unique<MemoryDomain>(place, topology.replicas, model, store, update, device,
+      domains_.push_back(std::make_unique<MemoryDomain>(place, topology.mesh, model, store, update, device,
                                                         backend.step_kernels(), layouts));
     } catch (const UsageError&) {
       throw;
@@ -65,8 +65,8 @@ RunVariables::RunVariables(const Model& model, StoreOptions store, const UpdateO
     }
   }
   const DomainPlace& first = domains_[0]->place;
-  if (first.on_host && static_cast<int>(first.replicas.size()) == topology.replicas) return;
-  store.replicas = topology.replicas;
+  if (first.on_host && static_cast<int>(first.replicas.size()) == topology.mesh.places()) return;
+  store.replicas = topology.mesh.places();
   if (store.residuals > 0) store.residuals = topology.ranks();
   store.adds_gradients = nullptr;
   for (std::size_t i = 0; i < model.variables.size(); ++i) store.without_gradient.push_back(i);

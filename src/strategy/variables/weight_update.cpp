@@ -36,10 +36,10 @@ class Total {
 }  // namespace
 
 WeightUpdate::WeightUpdate(const VariableStore& variables, const StepKernels& kernels, std::vector<int> replicas,
-                           int all_replicas, const UpdateOptions& options)
+                           const Mesh& mesh, const UpdateOptions& options)
     : kernels_(kernels),
       replicas_(std::move(replicas)),
-      all_replicas_(all_replicas),
+      mesh_(mesh),
       rule_(options.rule),
       options_(options.gradients),
       reduced_(options.reduced),
@@ -69,15 +69,15 @@ void WeightUpdate::begin(const StepSpec& step, StepParams& params) {
   for (Product& product : products_) {
     for (std::size_t r = 0; r < replicas_.size(); ++r) {
       product.sources[r].rows =
-          rows_of_replica(step.global_examples(), replicas_[r], all_replicas_).count * product.rows_per_example;
+          rows_of_place(step.global_examples(), replicas_[r], mesh_).count * product.rows_per_example;
     }
   }
   for (Part& part : parts_) {
     const Aggregation aggregation = part.group->aggregation();
-    part.regularization = regularization_times(aggregation, step.global_examples(), all_replicas_);
+    part.regularization = regularization_times(aggregation, step.global_examples(), mesh_);
     if (reduced_ && part.group->shared()) continue;  // scaled before they were summed
     for (std::size_t r = 0; r < replicas_.size(); ++r) {
-      part.sources[r].scale = gradient_scale(aggregation, replicas_[r], step.global_examples(), all_replicas_);
+      part.sources[r].scale = gradient_scale(aggregation, replicas_[r], step.global_examples(), mesh_);
     }
   }
   params.learning_rate = static_cast<float>(step.learning_rate);
@@ -139,7 +139,7 @@ void WeightUpdate::sum_own_squares(const DomainLane& lane) const {
   for (const Part& part : parts_) {
     if (part.group->shared()) continue;
     for (int r = 0; r < part.group->copies(); ++r) {
-      mean.add(part.group->view(r).squares, part.group->chunks(), 1.0 / all_replicas_);
+      mean.add(part.group->view(r).squares, part.group->chunks(), 1.0 / mesh_.places());
     }
   }
 }

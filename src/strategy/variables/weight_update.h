@@ -25,9 +25,9 @@ struct UpdateOptions {
 /// shards, one for each lane; if every replica has its own values, its lane updates them.
 class WeightUpdate {
  public:
-  /// `replicas`: those of the store, by their numbers in the run, which has `all_replicas`. `kernels` and `variables`
+  /// `replicas`: those of the store, by their places in the run's `mesh`. `kernels` and `variables`
   /// must outlive it. Throws UsageError if more gradients would be added than the kernels support.
-  WeightUpdate(const VariableStore& variables, const StepKernels& kernels, std::vector<int> replicas, int all_replicas,
+  WeightUpdate(const VariableStore& variables, const StepKernels& kernels, std::vector<int> replicas, const Mesh& mesh,
                const UpdateOptions& options);
 
   /// A variable whose gradient the update makes itself (see product_gradients.h), on host memory alone. `operands`: by
@@ -80,7 +80,7 @@ class WeightUpdate {
 
   const StepKernels& kernels_;
   std::vector<int> replicas_;
-  int all_replicas_;
+  Mesh mesh_;
   scalar::UpdateRule rule_;
   GradientOptions options_;
   bool reduced_, keeps_gradients_;

@@ -185,7 +185,7 @@ Hardware RunCluster::hardware() const {
   hardware.communicators = [this](const Topology& topology, const StrategyOptions& options, const ReductionChoice&,
                                   const Backend&, std::span<Device* const>) {
     const double timeout = options.communication.timeout_seconds;
-    require_same("number of replicas", std::to_string(topology.replicas / topology.cluster.workers));
+    require_same("number of replicas", std::to_string(topology.mesh.data / topology.cluster.workers));
     const RendezvousStore meeting{
         [this](const std::string& key, const std::string& value) { control_->put(key, value); },
         [this](const std::string& key) { return control_->get(key); }};

@@ -15,7 +15,7 @@ namespace {
 Layout layout_of(int workers, std::int64_t batch, CrossDeviceOps operation = CrossDeviceOps::kRing) {
   Layout layout;
   layout.topology.cluster = {workers, 0};
-  layout.topology.replicas = workers;
+  layout.topology.mesh.data = workers;
   layout.topology.lanes = {{{DeviceId::Kind::kCpu, 0}, 1, {}, {0}}};
   layout.choice.operation = operation;
   layout.choice.body = operation == CrossDeviceOps::kReductionToOneDevice ? ReductionChoice::Body::kGathered
@@ -132,7 +132,7 @@ TEST_CASE("a plan has the topology, the buckets and the other exchanges of the r
   const Hardware hardware = this_hardware();
   StepMeter meter(planned.checked, hardware, 0.01);
   const Layout layout = meter.layout(3, 12);
-  CHECK(layout.topology.replicas == 6);
+  CHECK(layout.topology.mesh.data == 6);
   CHECK(layout.rows == std::vector<std::int64_t>{2, 2});
   CHECK(layout.choice.operation == CrossDeviceOps::kRing);
   const WorkerStep& step = meter.step(layout);

@@ -10,7 +10,7 @@ namespace {
 Topology replicas(int count, const Cluster& cluster = {}) {
   Topology topology;
   topology.cluster = cluster;
-  topology.replicas = count * cluster.workers;
+  topology.mesh.data = count * cluster.workers;
   for (int i = 0; i < count; ++i) {
     topology.lanes.push_back({{DeviceId::Kind::kCpu, i}, 1, {}, {cluster.worker * count + i}});
   }
@@ -19,7 +19,7 @@ Topology replicas(int count, const Cluster& cluster = {}) {
 
 Topology gpus(int count, int replicas_each = 1) {
   Topology topology;
-  topology.replicas = count * replicas_each;
+  topology.mesh.data = count * replicas_each;
   for (int i = 0; i < count; ++i) {
     LanePlace& lane = topology.lanes.emplace_back(LanePlace{{DeviceId::Kind::kCuda, i}, 1, {}, {}});
     for (int r = 0; r < replicas_each; ++r) lane.replicas.push_back(i * replicas_each + r);

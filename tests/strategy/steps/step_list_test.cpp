@@ -51,8 +51,8 @@ TEST_CASE("layers that wait for a sum over the replicas run in parts") {
   const std::string normalized =
       "model.layers=[{dense: {units: 7}}, {batch_normalization: {synchronized: true}}, {dense: {units: 3}}]";
   CHECK(list_of("[cpu:0]", {"strategy.replicas=2", normalized}) ==
-        "cpu:0: send inputs, gather rows, run layers, gather rows, run layers, sum over replicas, run layers x 2, "
-        "sum over replicas, run layers x 2, update, write variables, refresh derived copies, send sums");
+        "cpu:0: send inputs, gather rows, run layers, gather rows, run layers, run collective, run layers x 2, "
+        "run collective, run layers x 2, update, write variables, refresh derived copies, send sums");
 }
 
 TEST_CASE("workers reduce each bucket as soon as it is full") {

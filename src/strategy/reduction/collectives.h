@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "graph/ops/collective.h"
+#include "strategy/reduction/gathered_rows.h"
+#include "strategy/reduction/gradient_reducer.h"
+#include "strategy/topology.h"
+
+namespace mirrortrain {
+
+/// The collectives of a graph (graph/ops/collective.h) in one memory domain. Each place of the mesh writes its inputs
+/// to a row of a table; the rows of other domains are gathered; then every lane computes the results of its places from
+/// the rows of their group, in the places' order. A group: places that differ in the index of the collective's axis
+/// alone.
+class Collectives {
+ public:
+  /// `places`: of the domain, by lane. `largest_domain`: the maximum number of places of a domain; with an axis
+  /// `model`, every domain has as many, which follow each other. `most_rows`: of a place's programs. `others`: the
+  /// domain's rank; null if there is only one. All but `places` must outlive it. Throws Error where an input is neither
+  /// float32 nor float64.
+  Collectives(Device& device, const StepKernels& kernels, const Graph& graph, std::int64_t most_rows, const Mesh& mesh,
+              std::vector<std::vector<int>> places, int largest_domain, Communicator* others);
+
+  std::size_t size() const { return all_.size(); }
+  /// Whether any depends on another place; otherwise the programs run without a break.
+  bool are_shared() const;
+
+  /// Calls `bind` with the memory of all inputs and outputs of a place's programs. `place`: its number in the run.
+  void bind(int place, const std::function<void(ValueId value, std::byte* memory)>& bind) const;
+  /// Sets the inputs of a place without rows to 0.
+  void zero_inputs(Stream& stream, int place) const;
+
+  /// Computes the outputs for the lane's places, after they have written their inputs by work enqueued to its stream.
+  /// Called by every lane of the domain. `examples`: of the global batch. `reducer`: of the gradients, whose operations
+  /// must come before this one; null if there is none. Allocates nothing.
+  void run(std::size_t which, std::int64_t examples, DomainLane& lane, GradientReducer* reducer);
+
+  std::size_t bytes() const;
+
+ private:
+  /// The rows of a group's places, in order: first, first + step, ...
+  struct Group {
+    int first = 0, step = 1, size = 1;
+  };
+  /// A sum that a lane computes: for all of its places in a group, or for the one that gets this part.
+  struct Result {
+    int place = 0;
+    Buffer memory;
+    std::vector<scalar::GradientSource> sources{};  ///< of the sum being computed
+  };
+  struct One {
+    ops::PlacedCollective of;
+    ValueSpec spec;             ///< of each input
+    std::int64_t part = 0;      ///< numbers of a row for each input
+    std::int64_t elements = 0;  ///< of `spec`, of a row of examples if it is batched
+    GatheredRows rows;
+    std::vector<std::vector<Result>> results{};  ///< by lane
+
+    std::size_t part_bytes() const { return static_cast<std::size_t>(part) * size_of(spec.dtype); }
+    bool gathers() const { return of.op->kind == ops::Collective::Kind::kAllGather; }
+    bool scatters() const { return of.op->kind == ops::Collective::Kind::kReduceScatter; }
+  };
+
+  /// The row of a place of this domain.
+  std::int64_t row_of(const One& one, int place) const;
+  Group group_of(const One& one, int place) const;
+  int places_of(const One& one) const { return one.of.op->axis == ops::Axis::kData ? mesh_.data : mesh_.model; }
+  /// Whether both get the same sum.
+  bool share(const One& one, int place, int other) const;
+  std::byte* output(const One& one, int place) const;
+  void add(const One& one, Result& result, std::int64_t count, Stream& stream) const;
+
+  const StepKernels& kernels_;
+  const Mesh mesh_;
+  const std::vector<std::vector<int>> places_;
+  const bool is_alone_;  ///< there is only one domain
+  std::vector<One> all_;
+};
+
+}  // namespace mirrortrain
