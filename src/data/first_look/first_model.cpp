@@ -1,4 +1,4 @@
-#include "cli/first_model.h"
+#include "data/first_look/first_model.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,12 +10,10 @@
 #include <vector>
 
 #include "base/utf8.h"
-#include "cli/folded_line.h"
+#include "data/first_look/folded_line.h"
 
-namespace mirrortrain::cli {
+namespace mirrortrain::data {
 namespace {
-
-using data::InputLook;
 
 /// A line with a comment behind it from a column on, if there is space for it.
 std::string with_comment(std::string line, std::size_t column, const std::string& comment) {
@@ -34,7 +32,7 @@ std::string line_of(const LayerText& layer) {
   return folded(fmt::format("    - {}: {{{}}}", layer.type, layer.options), kIndent);
 }
 
-std::string vector_of(const InputLook& input) { return data::yaml_text(input.name + "_vector"); }
+std::string vector_of(const InputLook& input) { return yaml_text(input.name + "_vector"); }
 
 /// The layers that make a vector of an input's examples; `joins`: they have to, since others follow it.
 std::vector<LayerText> layers_of(const InputLook& input, bool joins) {
@@ -63,7 +61,7 @@ std::string tower(const InputLook& input) {
   const auto add = [](LayerText& layer, const std::string& option) {
     layer.options += (layer.options.empty() ? "" : ", ") + option;
   };
-  add(layers.front(), fmt::format("inputs: [{}]", data::yaml_text(input.name)));
+  add(layers.front(), fmt::format("inputs: [{}]", yaml_text(input.name)));
   add(layers.back(), "name: " + vector_of(input));
   std::string text;
   for (const LayerText& layer : layers) text += line_of(layer);
@@ -71,7 +69,7 @@ std::string tower(const InputLook& input) {
 }
 
 /// All inputs' layers, up to one vector.
-std::string towers(const data::DataLook& look) {
+std::string towers(const DataLook& look) {
   std::string text;
   if (look.inputs.size() == 1) {
     for (const LayerText& layer : layers_of(look.inputs.front(), false)) text += line_of(layer);
@@ -86,7 +84,7 @@ std::string towers(const data::DataLook& look) {
 }
 
 /// The layers behind the vector.
-std::string head(const data::DataLook& look) {
+std::string head(const DataLook& look) {
   const InputLook& first = look.inputs.front();
   const bool has_features = look.inputs.size() == 1 && !first.has_pictures() && first.numbers_below == 0;
   std::string text = fmt::format("    - dense: {{units: {}, activation: relu}}\n", has_features ? 32 : 64);
@@ -112,21 +110,21 @@ std::string shape_text(const InputLook& input) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-std::string inputs_text(const data::DataLook& look) {
+std::string inputs_text(const DataLook& look) {
   if (look.inputs.front().name.empty()) return fmt::format("  input_shape: {}\n", shape_text(look.inputs.front()));
   std::vector<std::string> inputs;
   for (const InputLook& input : look.inputs) {
-    inputs.push_back(fmt::format("{}: {{shape: {}}}", data::yaml_text(input.name), shape_text(input)));
+    inputs.push_back(fmt::format("{}: {{shape: {}}}", yaml_text(input.name), shape_text(input)));
   }
   return folded(fmt::format("  inputs: {{{}}}", fmt::join(inputs, ", ")));
 }
 
 }  // namespace
 
-std::string first_preprocessing(const data::DataLook& look) {
+std::string first_preprocessing(const DataLook& look) {
   std::string text;
   for (const InputLook& input : look.inputs) {
-    const std::string whose = look.inputs.size() == 1 ? "" : fmt::format(", input: {}", data::yaml_text(input.name));
+    const std::string whose = look.inputs.size() == 1 ? "" : fmt::format(", input: {}", yaml_text(input.name));
     if (input.scale != 1) {
       text +=
           with_comment(fmt::format("    - rescaling: {{scale: 0.00392156862745098{}}}", whose), 48, "bytes to [0, 1]");
@@ -137,8 +135,8 @@ std::string first_preprocessing(const data::DataLook& look) {
   return text;
 }
 
-std::string first_model(const data::DataLook& look) {
+std::string first_model(const DataLook& look) {
   return "model:\n" + inputs_text(look) + "  layers:\n" + towers(look) + head(look);
 }
 
-}  // namespace mirrortrain::cli
+}  // namespace mirrortrain::data

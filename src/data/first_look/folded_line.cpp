@@ -1,8 +1,8 @@
-#include "cli/folded_line.h"
+#include "data/first_look/folded_line.h"
 
 #include "base/utf8.h"
 
-namespace mirrortrain::cli {
+namespace mirrortrain::data {
 
 std::string folded(std::string_view line, std::size_t indent) {
   std::string text;
@@ -27,4 +27,4 @@ std::string folded(std::string_view line, std::size_t indent) {
   return text + std::string(line.substr(start)) + "\n";
 }
 
-}  // namespace mirrortrain::cli
+}  // namespace mirrortrain::data
