@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "bench/configured_bench.h"
 #include "cli/commands.h"
-#include "cli/gradient_buckets.h"
 #include "cli/options.h"
 #include "report/console.h"
 #include "strategy/reduction/choose_reduction.h"

@@ -1,24 +1,22 @@
-#include "cli/batch_progress.h"
+#include "report/batch_progress.h"
 
 #include <cstdio>
 #include <utility>
 
-#include "train/checkpoint/run_folder.h"
-
-namespace mirrortrain::cli {
+namespace mirrortrain::report {
 
 BatchProgress::BatchProgress(std::string what, bool shown) : what_(std::move(what)) {
-  if (!shown || is_quiet() || !report::is_terminal(stderr)) return;
-  line_ = std::make_unique<report::ProgressLine>(stderr, report::RunLength{});
+  if (!shown || !is_terminal(stderr)) return;
+  line_ = std::make_unique<ProgressLine>(stderr, RunLength{});
 }
 
 void BatchProgress::show(std::int64_t batch, std::int64_t batches) {
   if (line_ == nullptr) return;
-  report::ProgressEvent event;
+  ProgressEvent event;
   event.split = what_;
   event.batch = batch;
   event.batches = batches;
   line_->write(event);
 }
 
-}  // namespace mirrortrain::cli
+}  // namespace mirrortrain::report

@@ -13,7 +13,7 @@
 #include "train/checkpoint/run_folder.h"
 #include "train/session/check_configuration.h"
 
-namespace mirrortrain::cli {
+namespace mirrortrain {
 
 /// Trained weights, and the step after which they were saved.
 struct RunWeights {
@@ -23,10 +23,15 @@ struct RunWeights {
   std::optional<InitialWeights> initial{};  ///< if they are those that a configuration names
 };
 
-RunWeights weights_of_checkpoint(const std::filesystem::path& checkpoint);
+/// Those of the checkpoint that RUN names. Of a run, the exported weights, or those of its newest checkpoint if that is
+/// later; throws Error if it has neither.
+RunWeights weights_of(const NamedRun& run);
 
-/// A run's exported weights, or those of its newest checkpoint if that is later. Throws Error if it has neither.
-RunWeights weights_of_run(const RunFolder& folder);
+/// Those to evaluate: what --checkpoint, `given`, names (a safetensors file, a checkpoint's folder, or a checkpoint of
+/// the run), else the run's, else those that the configuration names. `run_or_config`: the argument, for errors. Throws
+/// Error and UsageError.
+RunWeights weights_to_evaluate(const std::string& run_or_config, const std::optional<std::string>& given,
+                               const std::optional<NamedRun>& run, const Configuration& configuration);
 
 /// Verifies the checksum of weights of a checkpoint or a run. Throws Error.
 void load_run_weights(const RunWeights& weights, const VariableStore& variables);
@@ -43,4 +48,4 @@ TrainedRun open_trained_run(const std::string& run, std::span<const std::string>
 /// Loads the weights of the checkpoint that RUN names, or of the run, into `strategy`. Throws Error.
 void load_trained_weights(const NamedRun& named, Strategy& strategy);
 
-}  // namespace mirrortrain::cli
+}  // namespace mirrortrain

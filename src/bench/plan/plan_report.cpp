@@ -1,5 +1,3 @@
-#include "cli/plan_report.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,14 +6,12 @@
 #include <utility>
 #include <vector>
 
+#include "bench/plan/plan.h"
 #include "report/format.h"
 #include "report/json.h"
 
-namespace mirrortrain::cli {
+namespace mirrortrain::plan {
 namespace {
-
-using plan::Plan;
-using plan::PlannedRun;
 
 std::string network_text(const Plan& plan) {
   if (!plan.network_measured)
@@ -108,9 +104,9 @@ std::string idle_text(const Plan& plan) {
 }
 
 std::string recommendation(const Plan& plan) {
-  const double least = plan::kWorthwhileEfficiency * 100;
+  const double least = kWorthwhileEfficiency * 100;
   if (plan.runs.back().workers == 1) return "";
-  const auto most = plan::recommended_workers(plan);
+  const auto most = recommended_workers(plan);
   if (!most) return fmt::format("no number of workers above 1 has an efficiency of {:.0f} % here\n", least);
   return fmt::format("up to {} workers have an efficiency of at least {:.0f} %\n", *most, least);
 }
@@ -146,7 +142,7 @@ std::string plan_text(const Plan& plan, std::size_t width) {
 std::string plan_json(const Plan& plan) {
   nlohmann::ordered_json runs = nlohmann::ordered_json::array();
   for (const PlannedRun& run : plan.runs) runs.push_back(json_of(run, plan.one));
-  const auto most = plan::recommended_workers(plan);
+  const auto most = recommended_workers(plan);
   const auto& assumed = plan.assumptions;
   using Json = nlohmann::ordered_json;
   const Json json = {{"network",
@@ -165,4 +161,4 @@ std::string plan_json(const Plan& plan) {
   return report::json_line(json);
 }
 
-}  // namespace mirrortrain::cli
+}  // namespace mirrortrain::plan

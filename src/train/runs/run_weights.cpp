@@ -1,4 +1,4 @@
-#include "cli/run_weights.h"
+#include "train/runs/run_weights.h"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -11,11 +11,13 @@
 #include "train/runs/summary.h"
 #include "train/session/run.h"
 
-namespace mirrortrain::cli {
+namespace mirrortrain {
 namespace {
 
+namespace fs = std::filesystem;
+
 /// Alternatives to damaged weights, which every command accepts as RUN; `damaged`: a checkpoint.
-std::string other_weights(const RunFolder& run, const std::filesystem::path& damaged = {}) {
+std::string other_weights(const RunFolder& run, const fs::path& damaged = {}) {
   const auto newest = newest_checkpoint(run.checkpoints());
   if (newest && *newest != damaged) {
     return fmt::format("name a checkpoint, {}", (run.path / newest->filename()).string());
@@ -24,9 +26,7 @@ std::string other_weights(const RunFolder& run, const std::filesystem::path& dam
                          : "name another checkpoint or the run";
 }
 
-}  // namespace
-
-RunWeights weights_of_checkpoint(const std::filesystem::path& checkpoint) {
+RunWeights weights_of_checkpoint(const fs::path& checkpoint) {
   std::int64_t step = step_of_checkpoint(checkpoint);
   if (checkpoint.filename() == kBestCheckpoint) {
     try {
@@ -37,10 +37,11 @@ RunWeights weights_of_checkpoint(const std::filesystem::path& checkpoint) {
   return {checkpoint / "model.safetensors", step};
 }
 
+/// The exported weights, or those of the newest checkpoint if that is later.
 RunWeights weights_of_run(const RunFolder& folder) {
   const auto newest = newest_checkpoint(folder.checkpoints());
   const std::int64_t done = read_done_step(folder.summary()).value_or(0);
-  const bool is_exported = std::filesystem::exists(folder.model());
+  const bool is_exported = fs::exists(folder.model());
   if (is_exported && (!newest || step_of_checkpoint(*newest) <= done)) {
     return {folder.model(), done, read_checksum(folder.summary(), "model.safetensors")};
   }
@@ -52,10 +53,47 @@ RunWeights weights_of_run(const RunFolder& folder) {
   return weights_of_checkpoint(*newest);
 }
 
+/// The weights that --checkpoint names: a safetensors file, a checkpoint's folder, or a checkpoint of the run.
+RunWeights given_weights(const std::string& given, const std::optional<RunFolder>& folder) {
+  if (fs::is_regular_file(given)) return {given};
+  if (folder) {
+    const fs::path own = folder->checkpoints() / given;
+    if (fs::is_directory(own)) return weights_of_checkpoint(own);
+  }
+  if (folder && !fs::exists(given) && !fs::path(given).has_parent_path() && !find_run(given)) {
+    throw UsageError(fmt::format("--checkpoint {}: {}", given, no_checkpoint_text(*folder, given)));
+  }
+  if (!fs::exists(given) || find_run(given)) {
+    return weights_of(require_run(given, "--checkpoint"));
+  }
+  // runs/a/checkpoints/step-000500/ ends in an empty name.
+  const fs::path checkpoint = given;
+  return weights_of_checkpoint(checkpoint.has_filename() ? checkpoint : checkpoint.parent_path());
+}
+
+}  // namespace
+
+RunWeights weights_of(const NamedRun& run) {
+  return run.checkpoint ? weights_of_checkpoint(*run.checkpoint) : weights_of_run(run.folder);
+}
+
+RunWeights weights_to_evaluate(const std::string& run_or_config, const std::optional<std::string>& given,
+                               const std::optional<NamedRun>& run, const Configuration& configuration) {
+  const std::optional<RunFolder> folder = run ? std::optional(run->folder) : std::nullopt;
+  if (given) return given_weights(*given, folder);
+  if (run) return weights_of(*run);
+  if (const auto& initial = configuration.model->initial_weights)
+    return {.file = file_of(*initial), .initial = *initial};
+  throw UsageError(
+      fmt::format("{}: there is no run '{}' in runs/ and no model.initial_weights; run fit first, or give "
+                  "--checkpoint FILE",
+                  run_or_config, configuration.name.text));
+}
+
 void load_run_weights(const RunWeights& weights, const VariableStore& variables) {
   if (weights.initial) return load_initial_weights(*weights.initial, variables);
-  const std::filesystem::path folder = weights.file.parent_path();
-  if (weights.file.filename() == "model.safetensors" && std::filesystem::exists(folder / "state.json")) {
+  const fs::path folder = weights.file.parent_path();
+  if (weights.file.filename() == "model.safetensors" && fs::exists(folder / "state.json")) {
     try {
       return load_weights(read_checkpoint_model(folder), weights.file.string(), variables);
     } catch (const Damaged& error) {
@@ -84,10 +122,10 @@ TrainedRun open_trained_run(const std::string& run, std::span<const std::string>
 
 void load_trained_weights(const NamedRun& named, Strategy& strategy) {
   for (const std::string& note : strategy.topology().notes) spdlog::info(note);
-  const RunWeights weights = named.checkpoint ? weights_of_checkpoint(*named.checkpoint) : weights_of_run(named.folder);
+  const RunWeights weights = weights_of(named);
   spdlog::info("weights: {}", weights.file.string());
   load_run_weights(weights, strategy.variables());
   strategy.variables_changed();
 }
 
-}  // namespace mirrortrain::cli
+}  // namespace mirrortrain
