@@ -11,6 +11,7 @@
 #include "config/document.h"
 #include "strategy/gradient_options.h"
 #include "strategy/topology.h"
+#include "train/checkpoint/named_run.h"
 #include "train/session/check_configuration.h"
 
 namespace mirrortrain::cli {

@@ -12,6 +12,7 @@
 #include "cli/options.h"
 #include "report/console.h"
 #include "strategy/reduction/choose_reduction.h"
+#include "train/checkpoint/named_run.h"
 #include "train/session/check_configuration.h"
 #include "train/session/check_data.h"
 #include "train/session/hardware.h"

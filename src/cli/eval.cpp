@@ -17,6 +17,7 @@
 #include "report/json.h"
 #include "report/jsonl.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/named_run.h"
 #include "train/checkpoint/non_finite.h"
 #include "train/checkpoint/run_folder.h"
 #include "train/inference/evaluated_classes.h"

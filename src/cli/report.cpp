@@ -14,6 +14,7 @@
 #include "cli/options.h"
 #include "model/metrics/direction.h"
 #include "report/page/page.h"
+#include "train/checkpoint/named_run.h"
 #include "train/runs/predicted_page.h"
 #include "train/runs/run_differences.h"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "report/page/page.h"
-#include "train/checkpoint/run_folder.h"
+#include "train/checkpoint/named_run.h"
 
 namespace mirrortrain {
 

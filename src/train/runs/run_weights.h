@@ -10,7 +10,7 @@
 #include "model/initial_weights.h"
 #include "strategy/strategy.h"
 #include "strategy/variables/variable_store.h"
-#include "train/checkpoint/run_folder.h"
+#include "train/checkpoint/named_run.h"
 #include "train/session/check_configuration.h"
 
 namespace mirrortrain {

@@ -1,38 +1,28 @@
-#include "cli/sweep.h"
+#include "train/sweep.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
-#include <csignal>
-#include <cstdlib>
+#include <cstddef>
 #include <filesystem>
-#include <map>
-#include <thread>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/utf8.h"
-#include "cli/stop_signals.h"
-#include "config/document.h"
-#include "device/cuda/gpus.h"
-#include "launch/cores.h"
+#include "launch/side_by_side.h"
 #include "report/console.h"
 #include "strategy/topology.h"
 #include "train/runs/run_table.h"
 
-namespace mirrortrain::cli {
+namespace mirrortrain {
 namespace {
 
 namespace fs = std::filesystem;
 
 /// The values in "0.1, 0.01". Commas within brackets do not separate values.
-std::vector<std::string> values_of(const std::string& text) {
+std::vector<std::string> swept_values(const std::string& text) {
   std::vector<std::string> values;
   std::string value;
   int depth = 0;
@@ -54,10 +44,10 @@ std::vector<std::string> settings_of(const std::string& sweep) {
   if (equals == std::string::npos || equals == 0 || equals + 1 == sweep.size()) {
     throw UsageError(fmt::format("--sweep {}: expected KEY=A,B,C, as optimizer.learning_rate=0.1,0.01", sweep));
   }
-  std::vector<std::string> values = values_of(sweep.substr(equals + 1));
+  std::vector<std::string> values = swept_values(sweep.substr(equals + 1));
   // A single list is one value, which is not a sweep.
   if (values.size() == 1 && values[0].starts_with('[') && values[0].ends_with(']')) {
-    values = values_of(values[0].substr(1, values[0].size() - 2));
+    values = swept_values(values[0].substr(1, values[0].size() - 2));
   }
   std::vector<std::string> settings;
   for (const std::string& value : values) {
@@ -77,6 +67,22 @@ void require_different_keys(const std::vector<std::string>& sweeps) {
     if (std::ranges::count(sweeps, key, key_of) == 1) continue;
     throw UsageError(fmt::format("--sweep {}: given twice; list all its values in one", key));
   }
+}
+
+/// All combinations of the sweeps' values, as for `--set`: the last sweep's values change fastest. Throws UsageError.
+std::vector<std::vector<std::string>> combinations(const std::vector<std::string>& sweeps) {
+  std::vector<std::vector<std::string>> all(1);
+  for (const std::string& sweep : sweeps) {
+    std::vector<std::vector<std::string>> longer;
+    for (const std::vector<std::string>& settings : all) {
+      for (const std::string& setting : settings_of(sweep)) {
+        longer.push_back(settings);
+        longer.back().push_back(setting);
+      }
+    }
+    all = std::move(longer);
+  }
+  return all;
 }
 
 /// The name of a combination's configuration. Throws its errors, in terms of the user's options.
@@ -125,25 +131,7 @@ fs::path new_sweep_folder(const FitArguments& fit, const std::string& name) {
   return folder;
 }
 
-/// The share of this machine that one of the concurrent runs has.
-struct Part {
-  std::vector<int> cores;
-  std::string gpus;  ///< for CUDA_VISIBLE_DEVICES; empty: unchanged
-};
-
-Part part_of(int number, int parts) {
-  const Machine machine = this_machine();
-  const launch::Share cores = launch::share_of(machine.cores.size(), number, parts);
-  Part part;
-  for (std::size_t i = 0; i < cores.count; ++i) part.cores.push_back(machine.cores[cores.first + i]);
-  const launch::Share gpus = launch::share_of(machine.gpus().gpus.size(), number, parts);
-  for (std::size_t i = 0; i < gpus.count; ++i) part.gpus += fmt::format("{}{}", i > 0 ? "," : "", gpus.first + i);
-  return part;
-}
-
-void require_parts(int parts) {
-  const Machine machine = this_machine();
-  const std::size_t gpus = machine.gpus().gpus.size();
+void require_parts(int parts, const Machine& machine, std::size_t gpus) {
   const std::size_t most = gpus > 0 ? gpus : machine.cores.size();
   if (static_cast<std::size_t>(parts) > most) {
     throw UsageError(fmt::format("--side-by-side {}: this machine has {} {} to share among the runs", parts, most,
@@ -151,50 +139,15 @@ void require_parts(int parts) {
   }
 }
 
-/// Starts a run of the sweep as a child process, in this process's group, so that it also receives Ctrl-C. It is
-/// stopped if this process is killed.
-pid_t start(const std::vector<std::string>& words, const Part& part, bool shares) {
-  std::vector<std::string> copies = words;
-  std::vector<char*> argv;
-  for (std::string& word : copies) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  const launch::OnCores on(part.cores);  // inherited
-  if (shares && !part.gpus.empty()) ::setenv("CUDA_VISIBLE_DEVICES", part.gpus.c_str(), 1);
-  std::fflush(nullptr);
-  const pid_t parent = ::getpid();
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (::getppid() != parent) ::_exit(128 + SIGTERM);
-    ::execv("/proc/self/exe", argv.data());
-    ::_exit(127);
-  }
-  if (child < 0) throw Error("cannot start a run of the sweep: no more processes are allowed");
-  return child;
-}
-
 }  // namespace
-
-std::vector<std::vector<std::string>> combinations(const std::vector<std::string>& sweeps) {
-  std::vector<std::vector<std::string>> all(1);
-  for (const std::string& sweep : sweeps) {
-    std::vector<std::vector<std::string>> longer;
-    for (const std::vector<std::string>& settings : all) {
-      for (const std::string& setting : settings_of(sweep)) {
-        longer.push_back(settings);
-        longer.back().push_back(setting);
-      }
-    }
-    all = std::move(longer);
-  }
-  return all;
-}
 
 int sweep(const FitArguments& fit, const SweepArguments& arguments) {
   if (fit.resume) throw UsageError("--sweep starts new runs; resume one of them by its name without --sweep");
   require_different_keys(arguments.sweeps);
   const auto all = combinations(arguments.sweeps);
-  require_parts(arguments.side_by_side);
+  const Machine machine = this_machine();
+  const std::size_t gpus = machine.gpus().gpus.size();
+  require_parts(arguments.side_by_side, machine, gpus);
   std::string name;
   for (const auto& settings : all) {  // all errors are found before the first run
     name = checked_name(fit, settings);
@@ -202,33 +155,9 @@ int sweep(const FitArguments& fit, const SweepArguments& arguments) {
   const fs::path folder = new_sweep_folder(fit, name);
   if (!fit.dry_run) create_folders(folder);
 
-  std::map<pid_t, int> running;  // with the number of each one's share of the machine
-  std::vector<int> idle;
-  for (int part = arguments.side_by_side; part-- > 0;) idle.push_back(part);
-  int exit_code = 0;
-  const std::atomic<int>& signal = catch_stop_signals_quietly();
-  bool is_passed_on = false;
-  const auto wait_for_one = [&] {
-    int status = 0;
-    pid_t ended = 0;
-    while ((ended = ::waitpid(-1, &status, WNOHANG)) == 0) {
-      if (signal != 0 && !std::exchange(is_passed_on, true)) {  // it may have been sent to this process only
-        for (const auto& [child, part] : running) ::kill(child, signal);
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    if (!running.contains(ended)) return;
-    idle.push_back(running[ended]);
-    running.erase(ended);
-    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    if (exit_code == 0 || code > 128) exit_code = code;
-  };
+  launch::SideBySide processes(arguments.side_by_side, machine.cores, gpus, arguments.catch_stop_signals());
   std::size_t started = 0;
-  for (; started < all.size() && signal == 0 && exit_code <= 128; ++started) {
-    while (idle.empty()) wait_for_one();
-    if (signal != 0 || exit_code > 128) break;
-    const int part = idle.back();
-    idle.pop_back();
+  for (; started < all.size() && processes.has_room(); ++started) {
     const std::vector<std::string>& settings = all[started];
     spdlog::info("run {} of {}: {}", started + 1, all.size(), fmt::join(settings, " "));
     std::vector<std::string> words = {"mirrortrain", "fit", fit.config};
@@ -236,12 +165,11 @@ int sweep(const FitArguments& fit, const SweepArguments& arguments) {
     for (const std::string& setting : settings) words.insert(words.end(), {"--set", setting});
     words.insert(words.end(), {"--run-dir", (folder / folder_name(settings)).string()});
     if (fit.dry_run) words.emplace_back("--dry-run");
-    const bool shares = arguments.side_by_side > 1;
-    if (is_quiet() || shares) words.emplace_back("-q");  // progress of several runs would be unreadable
-    running[start(words, shares ? part_of(part, arguments.side_by_side) : Part{}, shares)] = part;
+    // Progress of several runs would be unreadable.
+    if (is_quiet() || arguments.side_by_side > 1) words.emplace_back("-q");
+    processes.start(words);
   }
-  while (!running.empty()) wait_for_one();
-  if (signal != 0) exit_code = 128 + signal;
+  const int exit_code = processes.finish();
   if (started < all.size()) {
     spdlog::warn("stopped: {} of {} runs were not started", all.size() - started, all.size());
   }
@@ -253,4 +181,4 @@ int sweep(const FitArguments& fit, const SweepArguments& arguments) {
   return exit_code;
 }
 
-}  // namespace mirrortrain::cli
+}  // namespace mirrortrain
