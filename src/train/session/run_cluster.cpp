@@ -14,7 +14,6 @@
 #include "collective/mpi/mpi_communicator.h"
 #include "collective/nccl/nccl_communicator.h"
 #include "collective/shared_memory/shared_memory_communicator.h"
-#include "config/flatten.h"
 #include "train/checkpoint/non_finite.h"
 
 namespace mirrortrain {
