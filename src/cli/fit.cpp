@@ -1,3 +1,5 @@
+#include "train/fit.h"
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -8,7 +10,6 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/stop_signals.h"
-#include "train/elastic_run.h"
 #include "train/runs/resume.h"
 #include "train/sweep.h"
 

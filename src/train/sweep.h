@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "train/fit_run.h"
+#include "train/fit.h"
 
 namespace mirrortrain {
 

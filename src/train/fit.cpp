@@ -1,4 +1,4 @@
-#include "train/elastic_run.h"
+#include "train/fit.h"
 
 #include <spdlog/spdlog.h>
 
@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "train/checkpoint/non_finite.h"
+#include "train/fit_run.h"
 
 namespace mirrortrain {
 namespace {
@@ -34,7 +35,7 @@ GenerationEnd run_generation(const FitArguments& arguments, const CheckedConfigu
   } catch (const Error& error) {
     if (!run.regroups()) throw;
     end.lost = error.what();
-    end.is_lost_itself = end.lost.starts_with(run.own_name() + ' ');  // with the space: worker 10's is not worker 1's
+    end.is_lost_itself = run.is_lost_itself();
   }
   end.next = run.next_generation();
   end.folder = run.folder();
