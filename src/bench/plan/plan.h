@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/plan/step_meter.h"
+#include "bench/plan/isolated_worker.h"
 
 namespace mirrortrain::plan {
 
