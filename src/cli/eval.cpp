@@ -41,8 +41,7 @@ struct EvalArguments {
 StepSums evaluate(const Run& run, data::Split split, std::int64_t batch_size, bool shows_progress) {
   const data::Feeder& examples = *run.split(split);
   report::BatchProgress progress(data::name_of(split), shows_progress && !is_quiet());
-  const std::int64_t batches = (examples.rows() - 1) / batch_size + 1;
-  const auto show = [&](std::int64_t batch) {
+  const auto show = [&](std::int64_t batch, std::int64_t batches) {
     progress.show(batch, batches);
     return true;
   };

@@ -20,7 +20,7 @@ namespace {
 
 /// The examples that a worker predicts, such that each has the same position in a replica's rows as on one machine.
 data::Dataset part_of_worker(const data::Dataset& dataset, const Cluster& cluster) {
-  const std::int64_t blocks = (dataset.rows() - 1) / kPredictedRows + 1;
+  const std::int64_t blocks = data::batches_of(dataset.rows(), kPredictedRows);
   const auto first_of = [&](std::int64_t worker) {
     return std::min(blocks * worker / cluster.workers * kPredictedRows, dataset.rows());
   };

@@ -97,7 +97,7 @@ bool write_predictions(const PredictionOutput& output, const Run& run, const Mod
   try {
     predict_all(run, [&](std::int64_t row, std::span<const ExampleOutput> outputs) {
       if (signal != 0) throw Stopped{};
-      if (row % batch == 0) progress.show(row / batch + 1, (examples.rows() - 1) / batch + 1);
+      if (row % batch == 0) progress.show(row / batch + 1, data::batches_of(examples.rows(), batch));
       predictions.write(outputs);
       bool any_nan = false;
       for (std::size_t i = 0; i < outputs.size(); ++i) any_nan = any_nan || has_nan(meanings[i], outputs[i]);
