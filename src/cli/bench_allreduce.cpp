@@ -1,24 +1,18 @@
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
-#include "bench/all_reduce_bench.h"
+#include "bench/configured_bench.h"
 #include "cli/commands.h"
-#include "cli/gradient_buckets.h"
 #include "cli/options.h"
-#include "collective/nccl/nccl_communicator.h"
 #include "config/document.h"
-#include "device/cpu/cpu_device.h"
-#include "device/cuda/cuda_device.h"
-#include "device/cuda/gpus.h"
 #include "strategy/gradient_options.h"
 #include "strategy/topology.h"
+#include "train/checkpoint/named_run.h"
 #include "train/session/check_configuration.h"
-#include "train/session/hardware.h"
 
 namespace mirrortrain::cli {
 namespace {
@@ -29,40 +23,6 @@ struct BenchArguments {
   std::vector<std::string> overrides;
   std::uint64_t factor = 0;
 };
-
-std::vector<std::unique_ptr<Device>> make_devices(const Topology& topology) {
-  std::vector<std::unique_ptr<Device>> devices;
-  for (const LanePlace& lane : topology.lanes) {
-    const auto core = lane.cores.empty() ? std::vector<int>{} : std::vector{lane.cores[0]};
-    devices.push_back(topology.on_gpus() ? make_cuda_device(lane.device.index)
-                                         : make_cpu_device(lane.device.index, 1, core));
-  }
-  return devices;
-}
-
-/// Each device is one rank, except that a single GPU may have several replicas.
-void bench_on(const Topology& topology, const AllReduceBenchOptions& options) {
-  const bool one_gpu = topology.on_gpus() && topology.lanes.size() == 1;
-  for (const LanePlace& lane : topology.lanes) {
-    if (lane.replicas.size() > 1 && !one_gpu) {
-      throw UsageError("--devices: " + lane.device.text() + " is listed twice; each rank needs a device of its own" +
-                       (topology.on_gpus() ? ", and replicas on a GPU are measured on a single GPU" : ""));
-    }
-  }
-  const auto devices = make_devices(topology);
-  std::vector<Device*> ranks;
-  for (const auto& device : devices) ranks.push_back(device.get());
-  std::vector<int> gpus;
-  for (const Device* device : ranks) gpus.push_back(device->id().index);
-  if (topology.on_gpus()) cuda::enable_peer_access(gpus);
-  const auto backend = this_hardware().backend(topology, {});
-  const BenchHardware hardware{backend->step_kernels(), why_no_nccl, [](std::span<const int> on, double timeout) {
-                                 return owned(make_nccl_communicators(on, timeout));
-                               }};
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> nowhere(std::fopen("/dev/null", "w"), std::fclose);
-  std::FILE* const table = options.json == "-" && nowhere ? nowhere.get() : stdout;
-  bench_all_reduce(options, ranks, one_gpu ? topology.mesh.data : 1, hardware, table);
-}
 
 void bench(const BenchArguments& arguments) {
   AllReduceBenchOptions options;
@@ -89,7 +49,7 @@ void bench(const BenchArguments& arguments) {
     if (arguments.method.empty()) options.method = checked.values().gradients.aggregation_method;
   }
   if (!arguments.devices.empty()) strategy.devices = config::read_option<Devices>("--devices", arguments.devices);
-  bench_on(make_topology(strategy, std::int64_t{1} << 30, this_machine()), options);
+  bench_on_devices(make_topology(strategy, std::int64_t{1} << 30, this_machine()), options);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "report/console.h"
 #include "report/format.h"
 #include "train/checkpoint/checkpoint_folder.h"
+#include "train/checkpoint/named_run.h"
 #include "train/checkpoint/run_folder.h"
 
 namespace mirrortrain::cli {

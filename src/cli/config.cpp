@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "base/error.h"
+#include "bench/configured_bench.h"
 #include "cli/commands.h"
-#include "cli/gradient_buckets.h"
 #include "cli/options.h"
 #include "report/console.h"
 #include "strategy/reduction/choose_reduction.h"
+#include "train/checkpoint/named_run.h"
 #include "train/session/check_configuration.h"
 #include "train/session/check_data.h"
 #include "train/session/hardware.h"
@@ -36,11 +37,10 @@ void check(const ConfigArguments& arguments) {
   if (!errors.concern("strategy")) {
     try {
       make_topology(checked.values().strategy, checked.values().data.global_batch_size, this_machine());
-    } catch (const UsageError& error) {  // a device that does not exist here may exist where the run will be
-      const std::string path = "strategy.devices", text = error.what();
-      const bool is_of_devices = text.starts_with(path + ": ");
-      const config::Place place = is_of_devices ? checked.place_of(path) : config::Place{};
-      errors.warn(place, is_of_devices ? path : "", is_of_devices ? text.substr(path.size() + 2) : text);
+    } catch (const WrongDevices& error) {  // they may exist where the run will be
+      errors.warn(checked.place_of(WrongDevices::kKey), WrongDevices::kKey, error.reason());
+    } catch (const UsageError& error) {
+      errors.warn({}, "", error.what());
     }
   }
   for (const std::string& warning : errors.warnings()) spdlog::warn(warning);

@@ -1,3 +1,5 @@
+#include "train/fit.h"
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -8,9 +10,8 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/stop_signals.h"
-#include "cli/sweep.h"
-#include "train/elastic_run.h"
 #include "train/runs/resume.h"
+#include "train/sweep.h"
 
 namespace mirrortrain::cli {
 namespace {
@@ -60,6 +61,7 @@ void add_fit(CLI::App& app, int& exit_code) {
   add_json(*command, arguments->profile_json, "With --profile: also write it to this file as JSON; -: to stdout, alone")
       ->needs(profile);
   auto swept = std::make_shared<SweepArguments>();
+  swept->catch_stop_signals = catch_stop_signals_quietly;
   CLI::Option* const sweeps =
       command
           ->add_option("--sweep", swept->sweeps,

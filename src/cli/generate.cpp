@@ -19,7 +19,7 @@
 #include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/options.h"
-#include "cli/run_weights.h"
+#include "train/runs/run_weights.h"
 
 namespace mirrortrain::cli {
 namespace {

@@ -11,11 +11,7 @@
 #include "cli/logging.h"
 #include "cli/options.h"
 #include "cli/usage.h"
-#include "config/scalar.h"
-#include "launch/launch_plan.h"
 #include "train/runs/resume.h"
-#include "train/session/check_configuration.h"
-#include "train/session/run_cluster.h"
 
 namespace mirrortrain::cli {
 
@@ -94,29 +90,6 @@ std::optional<LaunchedCommand> read_launched_command(const std::vector<std::stri
     result.resumes = command->count("--resume") > 0;
   }
   return result;
-}
-
-LaunchedRun check_launched_command(const LaunchedCommand& command, const ClusterSpec& cluster) {
-  const std::string file = command.is_fit ? command.config : configuration_or_run(command.config).file;
-  const Environment own = process_environment();
-  const Environment of_worker = [&](const std::string& name) -> std::optional<std::string> {
-    return name == "TF_CONFIG" ? launch::tf_config(cluster, {Job::kWorker, 0}) : own(name);
-  };
-  const CheckedConfiguration checked = check_configuration(file, command.overrides, of_worker);
-  const bool has_servers = !cluster.ps.empty();
-  const StrategyOptions& strategy = checked.values().strategy;
-  const StrategyType expected = has_servers ? StrategyType::kParameterServer : StrategyType::kMultiWorkerMirrored;
-  if (strategy.type != expected) {
-    const char* const name = has_servers ? "parameter_server" : "multi_worker_mirrored";
-    throw UsageError(
-        fmt::format("{}: strategy.type: launch {} starts tasks of {}; write that in the file, or add "
-                    "--set strategy.type={} after `--`{}",
-                    file, has_servers ? "with --ps" : "without --ps", name, name,
-                    is_served(strategy.type) ? "; parameter_server needs --ps M" : ""));
-  }
-  require_cluster(checked, of_worker);
-  return {checked.values().name.text, strategy.cluster.token_file.has_value() || strategy.cluster.tls.has_value(),
-          strategy.elastic || has_servers};
 }
 
 }  // namespace mirrortrain::cli

@@ -92,14 +92,6 @@ CLI::Option* add_split(CLI::App& command, data::Split& split, const std::string&
       });
 }
 
-ConfigurationOrRun configuration_or_run(const std::string& text) {
-  if (std::filesystem::is_regular_file(text) || config::is_piped(text)) return {text, std::nullopt};
-  if (!find_run(text) && (text.ends_with(".yaml") || text.ends_with(".yml"))) return {text, std::nullopt};
-  NamedRun run = require_run(text, text);
-  const std::string file = run.folder.config().string();
-  return {file, std::move(run)};
-}
-
 void write_json(const std::string& file, const std::string& json) {
   if (file == "-") {
     fmt::print("{}\n", json);

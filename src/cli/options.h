@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "data/loading/load.h"
-#include "train/checkpoint/run_folder.h"
 
 namespace CLI {
 class App;
@@ -29,14 +28,6 @@ CLI::Option* add_overrides(
 void add_configuration(CLI::App& command, std::string& file, std::vector<std::string>& overrides);
 /// --split, with the value of `split` as its default
 CLI::Option* add_split(CLI::App& command, data::Split& split, const std::string& help);
-
-/// The meaning of RUN_OR_CONFIG: a configuration file, or a run with its own.
-struct ConfigurationOrRun {
-  std::string file;
-  std::optional<NamedRun> run;
-};
-/// Throws UsageError if it is neither.
-ConfigurationOrRun configuration_or_run(const std::string& text);
 
 /// An option for an output file, or "-" for stdout. A file that cannot be written is reported as an error in the
 /// command line, before any work is done.

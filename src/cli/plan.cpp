@@ -10,7 +10,6 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
-#include "cli/plan_report.h"
 #include "report/console.h"
 
 namespace mirrortrain::cli {

@@ -1,5 +1,7 @@
 #include "config/value.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace mirrortrain::config {
@@ -48,6 +50,35 @@ const Value::Entry* Value::find(std::string_view key) const {
 
 Value::Entry* Value::find(std::string_view key) {
   return const_cast<Entry*>(static_cast<const Value*>(this)->find(key));
+}
+
+namespace {
+
+using Keys = std::vector<std::pair<std::string, std::string>>;
+
+void add_scalars(const Value& value, const std::string& path, Keys& keys) {
+  switch (value.kind()) {
+    case Value::Kind::kNull: keys.emplace_back(path, "null"); break;
+    case Value::Kind::kScalar: keys.emplace_back(path, value.text()); break;
+    case Value::Kind::kSequence:
+      for (std::size_t i = 0; i < value.items().size(); ++i) {
+        add_scalars(value.items()[i], fmt::format("{}[{}]", path, i), keys);
+      }
+      break;
+    case Value::Kind::kMapping:
+      for (const Value::Entry& entry : value.entries()) {
+        add_scalars(entry.value, path.empty() ? entry.key : path + "." + entry.key, keys);
+      }
+      break;
+  }
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> flatten(const Value& value) {
+  Keys keys;
+  add_scalars(value, "", keys);
+  return keys;
 }
 
 }  // namespace mirrortrain::config

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -78,5 +79,8 @@ struct Value::Entry {
   Place key_place;
   Value value;
 };
+
+/// Every scalar of a value with its path, in order: {"model.layers[0].dense.units", "64"}. Null is "null".
+std::vector<std::pair<std::string, std::string>> flatten(const Value& value);
 
 }  // namespace mirrortrain::config

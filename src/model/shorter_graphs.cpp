@@ -1,5 +1,3 @@
-#include "model/shorter_graphs.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include "base/error.h"
 #include "graph/ops/collective.h"
 #include "model/axes.h"
+#include "model/build_model.h"
 #include "model/wiring.h"
 
 namespace mirrortrain {

@@ -77,6 +77,8 @@ class ControlPlane {
   virtual int generation() const = 0;
   /// Whether the failure of another task ends only this generation rather than the run.
   virtual bool regroups() const = 0;
+  /// Whether the task that failed is this one, in the eyes of the others: they could not hear it.
+  virtual bool is_lost_itself() const = 0;
   /// On the chief: the tasks that the next generation does not wait for.
   virtual std::vector<Task> lost() const = 0;
 

@@ -315,6 +315,7 @@ void Hub::fail(const std::string& reason, Member* blamed, int except) {
   message.mutable_failure()->set_reason(reason);
   message.mutable_failure()->set_regroups(regroups_);
   message.mutable_failure()->set_exit_code(failed_exit_code_);
+  if (blamed != nullptr) message.mutable_failure()->set_task(blamed->task.text());
   broadcast(message, except);
   changed_.notify_all();
 }

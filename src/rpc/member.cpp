@@ -98,9 +98,7 @@ void Member::handle_message(const ToTask& message) {
       if (refusal_.empty()) refusal_ = message.refusal();
       break;
     case ToTask::kValue: values_[message.value().key()] = message.value().value(); break;
-    case ToTask::kFailure:
-      lock.unlock();
-      return learn_failure(message.failure().reason(), message.failure().regroups(), message.failure().exit_code());
+    case ToTask::kFailure: lock.unlock(); return learn_failure(message.failure().reason(), &message.failure());
     case ToTask::kStop: {
       stop_signal_ = message.stop().signal();
       if (message.stop().after_step() > 0) {
@@ -139,14 +137,17 @@ void Member::lose_chief(std::string_view why) {
   learn_failure(fmt::format("{}{}", cluster_.describe_chief(), why));
 }
 
-void Member::learn_failure(const std::string& reason, bool regroups, int exit_code) {
+void Member::learn_failure(const std::string& reason, const Failure* from_chief) {
   const std::scoped_lock calling(callback_mutex_);
   {
     const std::scoped_lock lock(mutex_);
     if (is_over_ || !failure_.empty()) return;
     failure_ = with_own_place(reason);
-    regroups_ = regroups;
-    failed_exit_code_ = exit_code;
+    if (from_chief != nullptr) {
+      regroups_ = from_chief->regroups();
+      failed_exit_code_ = from_chief->exit_code();
+      is_lost_itself_ = from_chief->task() == cluster_.task.text();
+    }
   }
   changed_.notify_all();
   if (on_failure_) on_failure_(failure_);
@@ -220,6 +221,11 @@ std::string Member::explain(const std::string& error) {
 bool Member::regroups() const {
   const std::scoped_lock lock(mutex_);
   return regroups_;
+}
+
+bool Member::is_lost_itself() const {
+  const std::scoped_lock lock(mutex_);
+  return is_lost_itself_;
 }
 
 int Member::failed_exit_code() const {

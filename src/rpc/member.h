@@ -41,6 +41,7 @@ class Member : public ControlPlane {
   const ClusterSpec& cluster() const override { return cluster_; }
   int generation() const override { return generation_; }
   bool regroups() const override;
+  bool is_lost_itself() const override;
   std::vector<Task> lost() const override { return {}; }
   void put(const std::string& key, const std::string& value) override;
   std::string get(const std::string& key) override;
@@ -56,7 +57,8 @@ class Member : public ControlPlane {
 
  private:
   using Clock = std::chrono::steady_clock;
-  void learn_failure(const std::string& reason, bool regroups = false, int exit_code = 0);
+  /// `from_chief`: null if this task found it out itself.
+  void learn_failure(const std::string& reason, const Failure* from_chief = nullptr);
   void take_welcome(const Welcome& welcome);
   std::string with_own_place(const std::string& reason) const;
   void beat();
@@ -68,8 +70,8 @@ class Member : public ControlPlane {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool introduced_ = false, welcomed_ = false, is_over_ = false;
-  bool again_ = false;     ///< the next generation is to be joined
-  bool regroups_ = false;  ///< after the failure
+  bool again_ = false;                              ///< the next generation is to be joined
+  bool regroups_ = false, is_lost_itself_ = false;  ///< after the failure
   int generation_ = 1;
   std::string refusal_, failure_;
   int failed_exit_code_ = 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -51,9 +52,19 @@ using Devices = std::variant<AllDevices, std::vector<DeviceId>>;
 /// Communication between lanes.
 struct CommunicationOptions {
   std::optional<config::Size> bytes_per_pack;
-  double timeout_seconds = 60;
+  double timeout_seconds = 60;  ///< 0: no limit
   Transport implementation = Transport::kAuto;
   Compression compression = Compression::kNone;
+
+  // What else waits, in seconds, as follows from timeout_seconds; 0: no limit.
+  /// Lanes wait for each other. If an operation among workers times out, it should report this before they do.
+  double lane_timeout(bool has_workers) const {
+    return timeout_seconds > 0 && has_workers ? timeout_seconds + 5 : timeout_seconds;
+  }
+  /// The tasks of an elastic run wait for those that join again.
+  std::optional<double> regroup_timeout() const {
+    return timeout_seconds > 0 ? std::optional(std::clamp(timeout_seconds, 30.0, 120.0)) : std::nullopt;
+  }
   static config::Section<CommunicationOptions> section();
 };
 

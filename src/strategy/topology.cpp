@@ -35,19 +35,18 @@ std::vector<DeviceId> first_devices(DeviceId::Kind kind, std::size_t count) {
   return devices;
 }
 
-/// Throws UsageError if a listed GPU does not exist, or if only some of the devices are GPUs.
+/// Throws WrongDevices if a listed GPU does not exist, or if only some of the devices are GPUs.
 void require_gpus(const std::vector<DeviceId>& listed, const Machine& machine) {
   const auto is_gpu = [](const DeviceId& device) { return device.kind == DeviceId::Kind::kCuda; };
   if (std::none_of(listed.begin(), listed.end(), is_gpu)) return;
-  if (!std::all_of(listed.begin(), listed.end(), is_gpu))
-    throw UsageError(fmt::format("strategy.devices: {}", kMixedDevices));
+  if (!std::all_of(listed.begin(), listed.end(), is_gpu)) throw WrongDevices(kMixedDevices);
   const cuda::Gpus found = machine.gpus();
   for (const DeviceId& device : listed) {
     if (static_cast<std::size_t>(device.index) < found.gpus.size()) continue;
     const std::string why =
         found.gpus.empty() ? found.why_none : fmt::format("the last visible GPU is cuda:{}", found.gpus.size() - 1);
-    throw UsageError(fmt::format("strategy.devices: {} does not exist: {}; use `devices: all`, which takes what exists",
-                                 device.text(), why));
+    throw WrongDevices(
+        fmt::format("{} does not exist: {}; use `devices: all`, which takes what exists", device.text(), why));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "device/cuda/gpus.h"
 #include "device/device.h"
 #include "strategy/strategy_options.h"
@@ -19,6 +20,18 @@ struct Machine {
 
 /// The machine that this process runs on.
 Machine this_machine();
+
+/// The machine does not have the devices of strategy.devices; another one may.
+class WrongDevices : public UsageError {
+ public:
+  static constexpr const char* kKey = "strategy.devices";
+  explicit WrongDevices(const std::string& reason) : UsageError(kKey + (": " + reason)), reason_(reason) {}
+  /// The message without the key.
+  const std::string& reason() const { return reason_; }
+
+ private:
+  std::string reason_;
+};
 
 /// The processes of a run and which one this is. Worker 0 is the chief.
 struct Cluster {

@@ -5,10 +5,10 @@
 
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <thread>
 
 #include "base/error.h"
+#include "base/hung_process.h"
 #include "cluster/discover.h"
 #include "launch/shell.h"
 #include "strategy/steps/lane_team.h"
@@ -162,7 +162,7 @@ void FitRun::end_with(const std::exception& error) {
     fmt::print(stderr, "error: {}\n", text);
     std::fflush(stdout);
     if (cluster_) await_delivery();
-    std::_Exit(is_non_finite ? NonFinite::kExitCode : 1);
+    end_hung_process(is_non_finite ? NonFinite::kExitCode : 1);
   }
   if (is_non_finite) throw NonFinite(text);
   throw Error(text);
@@ -174,13 +174,13 @@ void FitRun::end_stalled(const std::string& what) {
   fmt::print(stderr, "{}error: {}\n", report::is_terminal(stderr) ? "\n" : "", text);
   std::thread([] {  // the log may be on the same disk
     std::this_thread::sleep_for(std::chrono::seconds(2));
-    std::_Exit(1);
+    end_hung_process();
   })
       .detach();
   if (cluster_) cluster_->control().fail(what);
   log_to_file_alone(text);
   if (cluster_) await_delivery();
-  std::_Exit(1);
+  end_hung_process();
 }
 
 /// Everything that can fail before the run creates files.
@@ -240,7 +240,7 @@ void FitRun::log_distribution() const {
 report::RunLength FitRun::run_length() const {
   const std::int64_t batches_of_epoch = run_.order->batches_per_epoch();
   const auto batches = [&](const std::unique_ptr<data::Feeder>& split) {
-    return split ? (split->rows() - 1) / values().data.global_batch_size + 1 : 0;
+    return split ? data::batches_of(split->rows(), values().data.global_batch_size) : 0;
   };
   return {values().training.epoch_limit(), values().training.total_steps(batches_of_epoch), batches_of_epoch,
           batches(run_.validation), batches(run_.test)};

@@ -12,6 +12,7 @@
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/run_folder.h"
 #include "train/checkpoint/run_lock.h"
+#include "train/fit.h"
 #include "train/runs/summary.h"
 #include "train/session/check_configuration.h"
 #include "train/session/run.h"
@@ -19,20 +20,6 @@
 #include "train/trainer.h"
 
 namespace mirrortrain {
-
-/// Arguments of `fit`.
-struct FitArguments {
-  std::string config;
-  std::vector<std::string> overrides;
-  std::optional<std::string> run_dir;
-  std::optional<std::string> resume;  ///< empty: the run is found by the configuration's name
-  bool dry_run = false;
-  bool profile = false;
-  bool profile_by_time = false;             ///< the slowest layers and actions first
-  std::optional<std::string> profile_json;  ///< a file, or "-" for stdout instead of the table
-  /// After this call, SIGINT, SIGTERM and SIGHUP set the returned number; called when only steps are left to do.
-  const std::atomic<int>& (*catch_stop_signals)() = nullptr;
-};
 
 /// A run from its configuration to its end, or one generation of an elastic run's tasks.
 class FitRun {
@@ -54,8 +41,8 @@ class FitRun {
   /// Whether the run continues: another task was lost, or has come back.
   bool regroups() const;
   rpc::Generation next_generation() const;
-  /// "worker 1 (10.0.0.2:2222)"
-  std::string own_name() const { return cluster_->spec().describe(cluster_->spec().task); }
+  /// Whether the task that was lost is this one, to the others.
+  bool is_lost_itself() const { return cluster_ && cluster_->control().is_lost_itself(); }
   /// Whether the run has progressed: a checkpoint was saved after the one that it began from.
   bool has_progressed() const { return checkpoints_ && checkpoints_->last_saved() > first_step_; }
   /// Empty if there is none yet.

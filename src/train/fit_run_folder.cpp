@@ -11,6 +11,7 @@
 #include "report/jsonl.h"
 #include "report/tensorboard.h"
 #include "train/checkpoint/checkpoint_folder.h"
+#include "train/checkpoint/named_run.h"
 #include "train/fit_run.h"
 #include "train/runs/resume.h"
 #include "train/runs/summary.h"

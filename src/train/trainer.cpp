@@ -215,8 +215,7 @@ void Trainer::run_callbacks(const report::EpochEvent& epoch) {
 }
 
 std::optional<StepSums> Trainer::evaluate(const data::Feeder& examples, std::string_view split) {
-  const std::int64_t batches = (examples.rows() - 1) / options_.batch_size + 1;
-  const auto goes_on = [&](std::int64_t batch) {
+  const auto goes_on = [&](std::int64_t batch, std::int64_t batches) {
     events_.emit_evaluation_progress(state_, split, batch, batches);
     return !options_.is_interrupted();
   };

@@ -298,6 +298,7 @@ TEST_CASE("an elastic run goes from one generation of tasks to the next, without
       CHECK(control->generation() == 1);
       error_text([&] { control->get("what never comes"); });
       CHECK(control->regroups());
+      CHECK_FALSE(control->is_lost_itself());
       if (worker == 0) CHECK(control->lost() == std::vector<Task>{{Job::kWorker, 2}});
       next = {2, control->lost()};
     }
@@ -383,6 +384,10 @@ TEST_CASE("where an operation fails, the task that is silent or behind is to bla
         std::this_thread::sleep_for(100ms);
         if (!silent) puppet.progress(5, "a bucket", 1);
       }
+      ToTask message;
+      while (puppet.stream->Read(&message) && !message.has_failure()) {
+      }
+      CHECK(message.failure().task() == "worker 1");
       puppet.call.TryCancel();
       puppet.stream->Finish();
     });

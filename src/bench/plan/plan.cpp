@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "bench/plan/loopback.h"
 #include "bench/plan/shared_memory_network.h"
+#include "bench/plan/step_meter.h"
 
 namespace mirrortrain::plan {
 namespace {

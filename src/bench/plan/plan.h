@@ -1,11 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "bench/plan/step_meter.h"
+#include "bench/plan/isolated_worker.h"
 
 namespace mirrortrain::plan {
 
@@ -67,5 +68,12 @@ inline constexpr double kWorthwhileEfficiency = 0.8;
 /// GPUs without a network; otherwise throws as a run does.
 Plan make_plan(const CheckedConfiguration& checked, const PlanOptions& options,
                const Hardware& hardware = this_hardware());
+
+/// The prediction as a table, preceded by its assumptions and followed by its conclusions. `width`: maximum number of
+/// columns of the table, which omits the least important ones; 0: no limit.
+std::string plan_text(const Plan& plan, std::size_t width = 0);
+
+/// The same figures as JSON, in seconds and bytes.
+std::string plan_json(const Plan& plan);
 
 }  // namespace mirrortrain::plan

@@ -118,7 +118,7 @@ void Order::seek(const Position& saved) {
 }
 
 std::int64_t Order::batches_per_epoch() const {
-  return (examples_per_epoch() + options_.batch_size - 1) / options_.batch_size;
+  return batches_of(examples(), options_.batch_size, options_.drop_remainder);
 }
 
 std::int64_t Order::examples_per_epoch() const {

@@ -7,6 +7,11 @@
 
 namespace mirrortrain::data {
 
+/// The number of batches of so many examples; the last may be short, or is dropped.
+constexpr std::int64_t batches_of(std::int64_t examples, std::int64_t batch_size, bool drops_remainder = false) {
+  return drops_remainder ? examples / batch_size : (examples + batch_size - 1) / batch_size;
+}
+
 /// Fills `rows` with 0 .. size - 1 in an epoch's order: a pure function of the arguments, the same on every machine.
 void shuffled_rows(std::uint64_t seed, std::int64_t epoch, std::span<std::int64_t> rows);
 

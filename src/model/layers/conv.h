@@ -1,10 +1,95 @@
 #pragma once
 
+#include <array>
 #include <span>
 
-#include "model/layers/conv_options.h"
+#include "model/activation.h"
+#include "model/initializers.h"
+#include "model/layer_builder.h"
+#include "model/layer_common.h"
+#include "model/padding.h"
+#include "model/regularizer.h"
 
 namespace mirrortrain::layers {
+
+/// The options of every convolution: how the kernel moves over its input, and the bias and activation.
+template <std::size_t kAxes>
+struct WindowOptions : LayerCommon {
+  static constexpr bool kIsImage = kAxes == 2;
+  std::array<std::int64_t, kAxes> kernel_size{};
+  std::array<std::int64_t, kAxes> strides = ones();
+  ops::Padding padding = ops::Padding::kValid;
+  std::array<std::int64_t, kAxes> dilation_rate = ones();
+  ActivationName activation = ActivationName::kLinear;
+  bool use_bias = true;
+  Initializer bias_initializer = initializers::Zeros{};
+  std::optional<Regularizer> bias_regularizer;
+  std::optional<Constraint> bias_constraint;
+
+  WindowOptions() { kernel_size.fill(1); }
+
+  static config::Section<WindowOptions> section() {
+    using config::at_least, config::at_most, config::scalar_fills, config::required;
+    return config::Section<WindowOptions>("A kernel that moves over its input.")
+        .key("kernel_size", &WindowOptions::kernel_size,
+             kIsImage ? "Height and width of the kernel, or one number." : "Length of the kernel.", required,
+             scalar_fills, at_least(1), at_most(kLongestWindow))
+        .key("strides", &WindowOptions::strides,
+             kIsImage ? "Strides of the convolution along height and width, or one number."
+                      : "Stride of the convolution.",
+             scalar_fills, at_least(1), at_most(kLongestWindow))
+        .key("padding", &WindowOptions::padding,
+             "valid: no padding; same: zeros are padded so that with stride 1 the output has the size of the input.")
+        .key("dilation_rate", &WindowOptions::dilation_rate,
+             kIsImage ? "Dilation rate of the convolution along height and width, or one number."
+                      : "Dilation rate of the convolution.",
+             scalar_fills, at_least(1), at_most(kLongestWindow))
+        .key("activation", &WindowOptions::activation, "Activation applied to the output.")
+        .key("use_bias", &WindowOptions::use_bias, "Whether the layer uses a bias vector.")
+        .key("bias_initializer", &WindowOptions::bias_initializer, "Initializer of the bias.")
+        .key("bias_regularizer", &WindowOptions::bias_regularizer, "Regularizer of the bias; null: none.")
+        .key("bias_constraint", &WindowOptions::bias_constraint,
+             "Constraint of the bias after each update; null: none.")
+        .check("bias_initializer", [](const WindowOptions& layer) { return without_bias(layer); })
+        .check("bias_regularizer",
+               [](const WindowOptions& layer) { return without_bias(layer, layer.bias_regularizer.has_value()); })
+        .check("bias_constraint",
+               [](const WindowOptions& layer) { return without_bias(layer, layer.bias_constraint.has_value()); })
+        .template include<LayerCommon>();
+  }
+
+ protected:
+  /// The bias, or kNoValue without one.
+  ValueId bias(LayerBuilder& builder, std::int64_t filters) const {
+    return use_bias ? builder.weight("bias", {filters}, bias_initializer, bias_regularizer, bias_constraint) : kNoValue;
+  }
+
+ private:
+  static constexpr std::array<std::int64_t, kAxes> ones() {
+    std::array<std::int64_t, kAxes> all{};
+    all.fill(1);
+    return all;
+  }
+};
+
+/// A convolution with one kernel from all channels to `filters`.
+template <std::size_t kAxes>
+struct ConvOptions : WindowOptions<kAxes> {
+  std::int64_t filters = 1;
+  Initializer kernel_initializer = initializers::GlorotUniform{};
+  std::optional<Regularizer> kernel_regularizer;
+  std::optional<Constraint> kernel_constraint;
+
+  static config::Section<ConvOptions> section() {
+    return config::Section<ConvOptions>("A convolution.")
+        .key("filters", &ConvOptions::filters, "Number of output channels.", config::required, config::at_least(1))
+        .key("kernel_initializer", &ConvOptions::kernel_initializer, "Initializer of the kernel.")
+        .key("kernel_regularizer", &ConvOptions::kernel_regularizer, "Regularizer of the kernel; null: none.")
+        .key("kernel_constraint", &ConvOptions::kernel_constraint,
+             "Constraint of the kernel after each update; null: none.")
+        .template include<WindowOptions<kAxes>>();
+  }
+};
 
 /// A convolution whose channels and filters may be split into groups.
 template <std::size_t kAxes>

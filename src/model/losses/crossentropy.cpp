@@ -1,6 +1,60 @@
 #include "model/losses/crossentropy.h"
 
+#include <fmt/format.h>
+
+#include <charconv>
+#include <optional>
+
+#include "base/utf8.h"
+
 namespace mirrortrain::losses {
+namespace {
+
+std::optional<std::int64_t> class_number(const std::string& text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace
+
+config::Section<ClassWeight> ClassWeight::section() {
+  return config::Section<ClassWeight>("Weights of classes.")
+      .key("class_weight", &ClassWeight::weights,
+           "How much the examples of a class count in the training loss, by the class's number, as in `{0: 1.0, 1: "
+           "5.0}`; classes that are not listed count 1. `balanced`: so that all classes count alike, examples / "
+           "(classes "
+           "x examples of the class) of the training data. The sum of the weighted losses is still divided by the "
+           "number "
+           "of examples. Evaluation and metrics are not weighted.",
+           config::between(0, 1e30));
+}
+
+void ClassWeight::check(std::int64_t classes, config::Errors& errors) const {
+  if (is_balanced()) return;
+  std::map<std::int64_t, int> seen;
+  for (const auto& [key, weight] : std::get<ListedWeights>(weights.value).entries) {
+    const auto number = class_number(key);
+    if (!number || *number < 0 || *number >= classes) {
+      errors.add(
+          weights.place, weights.path,
+          fmt::format("expected class numbers from 0 to {}, found '{}'; classes count from 0, words as labels in "
+                      "sorted order",
+                      classes - 1, shortened(key, 200)));
+    } else if (++seen[*number] == 2) {
+      errors.add(weights.place, weights.path, fmt::format("the class {} is listed twice", *number));
+    }
+  }
+}
+
+std::map<std::int64_t, float> ClassWeight::by_class() const {
+  std::map<std::int64_t, float> weights_of;
+  if (is_balanced()) return weights_of;
+  for (const auto& [key, weight] : std::get<ListedWeights>(weights.value).entries) {
+    weights_of.emplace(class_number(key).value(), static_cast<float>(weight));
+  }
+  return weights_of;
+}
 
 config::Section<BinaryCrossentropy> BinaryCrossentropy::section() {
   return config::Section<BinaryCrossentropy>("Binary crossentropy, for outputs that are each true or false.")

@@ -138,10 +138,7 @@ void MirroredStrategy::prepare(const BatchSizes& sizes) {
     multi_step_ = std::make_unique<MultiStepGraph>(lanes_[0]);
   variables_changed();
   // The timeout is for steps only: building may take any time.
-  double timeout = parts_.options.communication.timeout_seconds;
-  // If an operation among workers times out, it should report this before the lanes that wait for it do.
-  if (timeout > 0 && topology_.cluster.workers > 1) timeout += 5;
-  team_->set_timeout(timeout);
+  team_->set_timeout(parts_.options.communication.lane_timeout(topology_.cluster.workers > 1));
 }
 
 /// Registers gradients that the update computes itself, in host memory.

@@ -1,12 +1,9 @@
 #include "strategy/mirrored/mirrored_strategy.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 
 #include "base/error.h"
+#include "base/hung_process.h"
 #include "device/cpu/cpu_device.h"
 
 namespace mirrortrain {
@@ -15,8 +12,7 @@ namespace mirrortrain {
 MirroredStrategy::~MirroredStrategy() {
   team_.reset();
   if (lane_is_left_behind()) {
-    fmt::print(stderr, "error: a lane hangs and cannot be waited for; the program ends\n");
-    std::_Exit(1);
+    end_hung_process("a lane hangs and cannot be waited for; the program ends");
   }
   multi_step_.reset();
   if (!reduction_->exchanges()) return;

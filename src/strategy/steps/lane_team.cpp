@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <latch>
 #include <system_error>
 
 #include "base/error.h"
+#include "base/hung_process.h"
 
 namespace mirrortrain {
 namespace {
@@ -110,8 +110,7 @@ void LaneTeam::end_process_without_lane_0() const {
   while (!stop_) {
     if (timeout_seconds_ <= 0) return;
     if (std::chrono::steady_clock::now() > deadline) {
-      fmt::print(stderr, "error: {}\n", hang_text(0));
-      std::_Exit(1);
+      end_hung_process(hang_text(0));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }

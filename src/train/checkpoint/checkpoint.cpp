@@ -110,10 +110,8 @@ void Checkpoints::write(CheckpointSnapshot& snapshot, std::int64_t step, std::in
 void Checkpoints::remove_old(bool newest_is_finite, std::int64_t keep) const {
   std::vector<fs::path> all = checkpoints_in(folder_);
   const std::size_t kept = std::min(all.size(), static_cast<std::size_t>(keep));
-  if (!newest_is_finite) {
-    // The newest finite one is kept to return to.
-    const auto finite = std::find_if(all.rbegin(), all.rend(), is_finite);
-    if (finite != all.rend()) all.erase(std::next(finite).base());
+  if (!newest_is_finite) {  // the newest finite one is kept to return to
+    if (const auto finite = newest_checkpoint(folder_, is_finite)) std::erase(all, *finite);
   }
   all.resize(all.size() - std::min(all.size(), kept));
   for (const fs::path& old : all) remove_checkpoint(old);
@@ -138,31 +136,31 @@ std::optional<TrainingState> Checkpoints::restore(bool finite_alone) {
 }
 
 std::optional<TrainingState> Checkpoints::restore_newest(bool finite_alone) {
-  const std::vector<fs::path> all = checkpoints_in(folder_);
   std::vector<fs::path> damaged, not_finite;
   std::optional<TrainingState> state;
-  for (auto checkpoint = all.rbegin(); checkpoint != all.rend() && !state; ++checkpoint) {
-    const std::string name = checkpoint->filename().string();
+  newest_checkpoint(folder_, [&](const fs::path& checkpoint) {
+    const std::string name = checkpoint.filename().string();
     try {
-      const ReadCheckpoint read = read_checkpoint(*checkpoint);
+      const ReadCheckpoint read = read_checkpoint(checkpoint);
       if (finite_alone && !read.state.is_finite) {
         spdlog::warn("{} has NaN or infinite values, with which training.on_non_finite: stop cannot continue", name);
-        not_finite.push_back(*checkpoint);
-        continue;
+        not_finite.push_back(checkpoint);
+        return false;
       }
       try {
         state = restore_from(read);
       } catch (const UsageError&) {
         throw;
       } catch (const Error& error) {
-        throw Error(fmt::format("{}: {}", checkpoint->string(), error.what()));
+        throw Error(fmt::format("{}: {}", checkpoint.string(), error.what()));
       }
       if (!damaged.empty() || !not_finite.empty()) spdlog::warn("using {} instead", name);
     } catch (const Damaged& error) {
       spdlog::warn("{} is damaged: {}", name, error.what());
-      damaged.push_back(*checkpoint);
+      damaged.push_back(checkpoint);
     }
-  }
+    return state.has_value();
+  });
   if (!state && !not_finite.empty()) {
     throw Error(
         fmt::format("{}: no checkpoint without NaN or infinite values is left; start a new run, or continue from "

@@ -85,9 +85,11 @@ std::vector<fs::path> checkpoints_in(const fs::path& folder) {
   return found;
 }
 
-std::optional<fs::path> newest_checkpoint(const fs::path& folder) {
+std::optional<fs::path> newest_checkpoint(const fs::path& folder,
+                                          const std::function<bool(const fs::path& checkpoint)>& accepts) {
   const std::vector<fs::path> all = checkpoints_in(folder);
-  return all.empty() ? std::nullopt : std::optional(all.back());
+  const auto found = std::find_if(all.rbegin(), all.rend(), accepts);
+  return found == all.rend() ? std::nullopt : std::optional(*found);
 }
 
 CheckpointState read_checkpoint_state(const fs::path& checkpoint) {
@@ -103,15 +105,16 @@ CheckpointState read_checkpoint_state(const fs::path& checkpoint) {
 }
 
 std::optional<CheckpointState> newest_checkpoint_state(const fs::path& folder) {
-  if (!fs::is_directory(folder)) return std::nullopt;
-  const std::vector<fs::path> all = checkpoints_in(folder);
-  for (auto checkpoint = all.rbegin(); checkpoint != all.rend(); ++checkpoint) {
+  std::optional<CheckpointState> state;
+  if (!fs::is_directory(folder)) return state;
+  newest_checkpoint(folder, [&](const fs::path& checkpoint) {
     try {
-      return read_checkpoint_state(*checkpoint);
-    } catch (const Error&) {
+      state = read_checkpoint_state(checkpoint);
+    } catch (const Error&) {  // an older one may be readable
     }
-  }
-  return std::nullopt;
+    return state.has_value();
+  });
+  return state;
 }
 
 ReadCheckpoint read_checkpoint(const fs::path& checkpoint) {

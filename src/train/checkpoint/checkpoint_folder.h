@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,7 +23,11 @@ inline constexpr const char* kBestCheckpoint = "best";
 
 /// The checkpoints in a folder, oldest first, without the best epoch's; empty if there is no such folder.
 std::vector<std::filesystem::path> checkpoints_in(const std::filesystem::path& folder);
-std::optional<std::filesystem::path> newest_checkpoint(const std::filesystem::path& folder);
+/// The newest that `accepts` takes: it is called for each, newest first, until it returns true. nullopt if there is
+/// none.
+std::optional<std::filesystem::path> newest_checkpoint(
+    const std::filesystem::path& folder,
+    const std::function<bool(const std::filesystem::path& checkpoint)>& accepts = [](const auto&) { return true; });
 
 struct ReadCheckpoint {
   CheckpointState state;

@@ -1,23 +1,16 @@
 #include "train/checkpoint/run_folder.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <functional>
-#include <iterator>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/utf8.h"
-#include "config/document.h"
-#include "config/scalar.h"
-#include "train/checkpoint/checkpoint_folder.h"
 
 namespace mirrortrain {
 namespace {
@@ -35,62 +28,6 @@ bool is_free(const fs::path& folder) {
     if (entry.path().filename() != RunLock::kName && !is_temporary(entry.path())) return false;
   }
   return true;
-}
-
-/// The runs in a folder, sorted by name.
-std::vector<RunFolder> all_runs(const fs::path& folder = "runs") {
-  std::vector<RunFolder> runs;
-  std::error_code missing;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, missing)) {
-    if (RunFolder{entry.path()}.exists()) runs.push_back({entry.path()});
-  }
-  std::ranges::sort(runs, {}, [](const RunFolder& run) { return run.path; });
-  return runs;
-}
-
-bool holds_checkpoint(const fs::path& folder) { return fs::exists(folder / "state.json"); }
-
-/// runs/a/ as runs/a.
-fs::path without_last_slash(const fs::path& path) { return path.has_filename() ? path : path.parent_path(); }
-
-std::optional<NamedRun> run_at(const fs::path& path) {
-  if (RunFolder{path}.exists()) return NamedRun{{path}};
-  const fs::path run = path.parent_path();
-  for (const fs::path& checkpoint : {path, run / "checkpoints" / path.filename()}) {
-    if (!holds_checkpoint(checkpoint)) continue;
-    return NamedRun{{checkpoint.parent_path().parent_path()}, checkpoint};
-  }
-  return std::nullopt;
-}
-
-/// The name in the run's configuration; the folder's name if it cannot be read.
-std::string configured_name(const RunFolder& run) {
-  try {
-    config::Errors ignored;
-    const config::Document document = config::load(run.config().string(), {}, ignored);
-    const config::Value::Entry* const name = document.root.is_mapping() ? document.root.find("name") : nullptr;
-    if (name != nullptr && name->value.is_scalar()) return name->value.text();
-  } catch (const Error&) {  // it is damaged, or being written
-  }
-  return name_of(run);
-}
-
-/// The run of a name, or of a name followed by a checkpoint.
-std::optional<NamedRun> run_named(const fs::path& path) {
-  const std::string name = path.begin()->string();
-  const RunFolder own{fs::path("runs") / name};
-  const bool is_numbered = own.exists() && configured_name(own) != name;  // NAME-2
-  std::vector<RunFolder> runs = is_numbered ? std::vector{own} : runs_of(name);
-  if (runs.empty()) return std::nullopt;
-  NamedRun named{runs.front(), std::nullopt, {runs.begin() + 1, runs.end()}};
-  const fs::path behind = path.lexically_relative(name);
-  if (behind == ".") return named;
-  for (const fs::path& above : {named.folder.path, named.folder.checkpoints()}) {
-    if (!holds_checkpoint(above / behind)) continue;
-    named.checkpoint = above / behind;
-    return named;
-  }
-  return std::nullopt;
 }
 
 }  // namespace
@@ -210,107 +147,8 @@ void remove_temporary_files(const RunFolder& folder) {
 }
 
 std::string name_of(const RunFolder& folder) {
-  return without_last_slash(fs::absolute(folder.path).lexically_normal()).filename().string();
-}
-
-std::vector<RunFolder> runs_of(const std::string& name) {
-  const auto is_of_name = [&](const std::string& folder) {
-    return folder == name || (folder.starts_with(name + "-") && folder.size() > name.size() + 1 &&
-                              folder.find_first_not_of("0123456789", name.size() + 1) == std::string::npos);
-  };
-  std::vector<std::pair<fs::file_time_type, RunFolder>> found;
-  for (const RunFolder& run : all_runs()) {
-    if (is_of_name(name_of(run)) && configured_name(run) == name) {
-      found.emplace_back(fs::last_write_time(run.config()), run);
-    }
-  }
-  std::ranges::stable_sort(found, std::greater(), [](const auto& one) { return one.first; });
-  std::vector<RunFolder> runs;
-  for (auto& [time, run] : found) runs.push_back(std::move(run));
-  return runs;
-}
-
-std::optional<RunFolder> newest_run(const std::string& name) {
-  const std::vector<RunFolder> runs = runs_of(name);
-  return runs.empty() ? std::nullopt : std::optional(runs.front());
-}
-
-std::optional<NamedRun> find_run(const std::string& text) {
-  const fs::path path = without_last_slash(text);
-  if (path.empty()) return std::nullopt;
-  if (auto run = run_at(path)) return run;
-  if (path.is_absolute()) return std::nullopt;
-  if (auto run = run_named(path)) return run;
-  const bool is_below_run = RunFolder{"runs" / *path.begin()}.exists();  // else below a sweep's folder
-  if (auto run = is_below_run ? std::nullopt : run_at("runs" / path)) return run;
-  std::optional<NamedRun> found;
-  for (const RunFolder& run : all_runs()) {
-    const fs::path checkpoint = run.checkpoints() / path;
-    if (path.has_parent_path() || !holds_checkpoint(checkpoint)) continue;
-    if (found) {
-      throw UsageError(fmt::format("{0}: several runs have a checkpoint {0}; name one, as {1}/{0}", text,
-                                   run.path.filename().string()));
-    }
-    found = NamedRun{run, checkpoint};
-  }
-  return found;
-}
-
-std::string no_checkpoint_text(const RunFolder& run, const std::string& name) {
-  std::vector<std::string> names;
-  for (const fs::path& checkpoint : checkpoints_in(run.checkpoints())) names.push_back(checkpoint.filename().string());
-  if (holds_checkpoint(run.checkpoints() / kBestCheckpoint)) names.emplace_back(kBestCheckpoint);
-  return fmt::format("{} has no checkpoint {}{}", run.path.string(), shortened(name, 200),
-                     names.empty() ? "; it has none yet" : fmt::format("; it has {}", fmt::join(names, ", ")));
-}
-
-namespace {
-
-void report_choice(const std::string& text, const NamedRun& run) {
-  if (run.older.empty()) return;
-  constexpr std::size_t kShown = 3;
-  std::vector<std::string> older;
-  for (const RunFolder& one : run.older) older.push_back(one.path.string());
-  const std::size_t more = older.size() - std::min(older.size(), kShown);
-  older.resize(older.size() - more);
-  spdlog::info("{}: {}, the newest of the {} runs of this name; a folder names another: {}{}", text,
-               run.folder.path.string(), run.older.size() + 1, fmt::join(older, ", "),
-               more > 0 ? fmt::format(" and {} more", more) : "");
-}
-
-}  // namespace
-
-NamedRun require_run(const std::string& text, const std::string& what) {
-  if (auto run = find_run(text)) {
-    report_choice(text, *run);
-    return *run;
-  }
-  fs::path above = without_last_slash(text).parent_path();
-  if (above.filename() == "checkpoints") above = above.parent_path();
-  if (const auto run = above.empty() ? std::nullopt : find_run(above.string()); run && !run->checkpoint) {
-    throw UsageError(
-        fmt::format("{}: {}", what, no_checkpoint_text(run->folder, without_last_slash(text).filename().string())));
-  }
-  std::vector<std::string> names;
-  for (const RunFolder& run : all_runs()) names.push_back(run.path.filename().string());
-  const std::string hint = config::suggestion(text, names);
-  throw UsageError(fmt::format("{}: there is no run {}; expected a run's name or folder, or a checkpoint's{}", what,
-                               shortened(text, 200),
-                               !hint.empty()      ? hint
-                               : names.empty()    ? "; runs/ has no run yet"
-                               : names.size() > 8 ? "; `mirrortrain runs` lists the runs"
-                                                  : fmt::format("; runs/ has {}", fmt::join(names, ", "))));
-}
-
-std::vector<NamedRun> require_runs(const std::string& text, const std::string& what) {
-  std::vector<NamedRun> runs;
-  if (!text.empty() && !find_run(text)) {
-    for (const fs::path& folder : {fs::path(text), "runs" / fs::path(text)}) {
-      for (const RunFolder& run : all_runs(folder)) runs.push_back({run});
-      if (!runs.empty()) return runs;
-    }
-  }
-  return {require_run(text, what)};
+  const fs::path path = fs::absolute(folder.path).lexically_normal();
+  return (path.has_filename() ? path : path.parent_path()).filename().string();
 }
 
 }  // namespace mirrortrain

@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "train/checkpoint/run_lock.h"
 
@@ -69,29 +68,5 @@ void remove_temporary_files(const RunFolder& folder);
 
 /// The last part of the folder's path.
 std::string name_of(const RunFolder& folder);
-
-/// The runs in runs/ with a configuration's name: NAME, NAME-2, ...: the most recently started or resumed comes first.
-std::vector<RunFolder> runs_of(const std::string& name);
-/// The first of them.
-std::optional<RunFolder> newest_run(const std::string& name);
-
-/// The meaning of RUN on a command line.
-struct NamedRun {
-  RunFolder folder;
-  std::optional<std::filesystem::path> checkpoint{};  ///< its folder, if RUN names one
-  std::vector<RunFolder> older{};                     ///< other runs of the same name, if RUN is a name
-};
-
-/// RUN is a run's folder, its name in runs/, or a checkpoint: its folder, RUN/step-000500, or only step-000500 if one
-/// run has it. A configuration's name means its newest run, whichever of NAME, NAME-2, ... that is; NAME-2 means that
-/// run. nullopt if it is none of these.
-std::optional<NamedRun> find_run(const std::string& run);
-/// The error for a run without such a checkpoint, listing those that it has.
-std::string no_checkpoint_text(const RunFolder& run, const std::string& name);
-/// Like find_run, but logs which of several runs of a name it is, and throws UsageError if there is none, beginning
-/// with `what` and suggesting a run.
-NamedRun require_run(const std::string& run, const std::string& what);
-/// Like require_run; if RUN is a folder of runs, like a sweep's, returns all of them, sorted by name.
-std::vector<NamedRun> require_runs(const std::string& run, const std::string& what);
 
 }  // namespace mirrortrain

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <vector>
 
 #include "train/inference/prediction.h"
 #include "train/session/run.h"
@@ -28,5 +30,15 @@ Run run_to_predict(const CheckedConfiguration& checked, const data::Dataset& dat
 /// of examples. The same bits on any number of replicas.
 void predict_all(const Run& run,
                  const std::function<void(std::int64_t row, std::span<const ExampleOutput> outputs)>& take);
+
+/// Computes a network's predictions for every example of a data set, in order, only on this machine: for each output of
+/// `meanings` that predicts classes, calls `take` with its number, the example's row and its class, or that of each of
+/// its time steps that is not padding; not for an example without a label. Throws Error and UsageError for files that
+/// do not fit or are missing.
+void predict_classes(const CheckedConfiguration& checked, const std::vector<OutputMeaning>& meanings,
+                     const data::Dataset& dataset, const data::Adapted& adapted,
+                     const std::function<void(const VariableStore& variables)>& load_weights,
+                     const std::function<void(std::size_t output, std::int64_t row, std::int64_t label,
+                                              std::span<const float> prediction)>& take);
 
 }  // namespace mirrortrain

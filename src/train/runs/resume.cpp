@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "config/scalar.h"
 #include "train/checkpoint/checkpoint_folder.h"
+#include "train/checkpoint/named_run.h"
 #include "train/runs/summary.h"
 
 namespace mirrortrain {

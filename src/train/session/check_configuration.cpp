@@ -6,7 +6,6 @@
 #include <functional>
 
 #include "base/error.h"
-#include "model/shorter_graphs.h"
 #include "strategy/topology.h"
 #include "train/session/check_callbacks.h"
 #include "train/session/check_data.h"

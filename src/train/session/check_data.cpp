@@ -137,7 +137,7 @@ void check_steps(const CheckedConfiguration& checked, std::int64_t rows, config:
   check_batches(checked, rows, errors);
   const std::int64_t batch = values.data.global_batch_size;
   const bool drops = values.data.drop_remainder && rows >= batch;  // else as check_batches advises
-  check_updates(checked, values.training.total_steps(drops ? rows / batch : (rows - 1) / batch + 1), errors);
+  check_updates(checked, values.training.total_steps(data::batches_of(rows, batch, drops)), errors);
 }
 
 /// Reads the weights like a run, into variables that are not otherwise used.

@@ -4,13 +4,13 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <numeric>
 #include <set>
 #include <thread>
 
 #include "base/error.h"
+#include "base/hung_process.h"
 #include "data/fingerprint.h"
 #include "data/loading/adapt.h"
 #include "data/order/shards.h"
@@ -185,10 +185,7 @@ std::unique_ptr<data::StallWatch> make_stall_watch(const Configuration& values, 
   const double seconds = values.training.stall_timeout_seconds;
   if (seconds == 0) return nullptr;
   if (!on_stall) {
-    on_stall = [](const std::string& what) {
-      fmt::print(stderr, "error: {}\n", what);
-      std::_Exit(1);
-    };
+    on_stall = [](const std::string& what) { end_hung_process(what); };
   }
   return std::make_unique<data::StallWatch>(seconds, std::move(on_stall));
 }
@@ -359,18 +356,19 @@ void set_first_values(const CheckedConfiguration& checked, const VariableStore& 
 }
 
 StepSums evaluate_all(Strategy& strategy, const data::Feeder& examples, std::int64_t batch_size) {
-  return evaluate_while([](std::int64_t) { return true; }, strategy, examples, batch_size).value();
+  return evaluate_while([](std::int64_t, std::int64_t) { return true; }, strategy, examples, batch_size).value();
 }
 
-std::optional<StepSums> evaluate_while(const std::function<bool(std::int64_t)>& goes_on, Strategy& strategy,
-                                       const data::Feeder& examples, std::int64_t batch_size) {
+std::optional<StepSums> evaluate_while(const std::function<bool(std::int64_t, std::int64_t)>& goes_on,
+                                       Strategy& strategy, const data::Feeder& examples, std::int64_t batch_size) {
+  const std::int64_t batches = data::batches_of(examples.rows(), batch_size);
   std::vector<std::int64_t> rows(static_cast<std::size_t>(std::min(batch_size, examples.rows())));
   StepSums total;
   const auto collect = [&] {
     for (const StepSums& sums : strategy.take_sums()) total += sums;
   };
   for (std::int64_t first = 0; first < examples.rows(); first += batch_size) {
-    if (!goes_on(first / batch_size + 1)) {
+    if (!goes_on(first / batch_size + 1, batches)) {
       collect();
       return std::nullopt;
     }

@@ -122,8 +122,8 @@ void set_first_values(const CheckedConfiguration& checked, const VariableStore& 
 /// The exact sums over all examples of a data set, each visited once, in global batches of `batch_size` (the last may
 /// be short).
 StepSums evaluate_all(Strategy& strategy, const data::Feeder& examples, std::int64_t batch_size);
-/// The same, but calls `goes_on` before each batch, counted from 1: returns nullopt if it returns false.
-std::optional<StepSums> evaluate_while(const std::function<bool(std::int64_t batch)>& goes_on, Strategy& strategy,
-                                       const data::Feeder& examples, std::int64_t batch_size);
+/// The same, but calls `goes_on` before each of the batches, counted from 1: returns nullopt if it returns false.
+std::optional<StepSums> evaluate_while(const std::function<bool(std::int64_t batch, std::int64_t batches)>& goes_on,
+                                       Strategy& strategy, const data::Feeder& examples, std::int64_t batch_size);
 
 }  // namespace mirrortrain

@@ -14,7 +14,6 @@
 #include "collective/mpi/mpi_communicator.h"
 #include "collective/nccl/nccl_communicator.h"
 #include "collective/shared_memory/shared_memory_communicator.h"
-#include "config/flatten.h"
 #include "train/checkpoint/non_finite.h"
 
 namespace mirrortrain {
@@ -109,7 +108,8 @@ RunCluster::RunCluster(const CheckedConfiguration& checked, const std::string& c
   } else {
     timeouts.may_leave = {Job::kEvaluator};
     timeouts.elastic = checked.values().strategy.elastic;
-    if (timeouts.silence_seconds > 0) timeouts.regroup_seconds = std::clamp(timeouts.silence_seconds, 30.0, 120.0);
+    const std::optional<double> regroup = checked.values().strategy.communication.regroup_timeout();
+    if (regroup) timeouts.regroup_seconds = *regroup;
   }
   rpc::Handshake handshake{MIRRORTRAIN_VERSION, shared_keys(checked.values())};
   handshake.configuration.emplace_back("the command", command);

@@ -35,6 +35,13 @@ Rows counted(std::int64_t count) {
   return rows;
 }
 
+TEST_CASE("the last of the batches may be short, or is dropped") {
+  CHECK(batches_of(4, 2) == 2);
+  CHECK(batches_of(5, 2) == 3);
+  CHECK(batches_of(5, 2, true) == 2);
+  CHECK(batches_of(1, 2, true) == 0);
+}
+
 TEST_CASE("without shuffling every epoch goes through the rows in order, with a short last batch") {
   Order order(5, {.batch_size = 2});
   CHECK(order.batches_per_epoch() == 3);

@@ -1,0 +1,73 @@
+#include "train/fit.h"
+
+#include <spdlog/spdlog.h>
+
+#include <future>
+
+#include "base/error.h"
+#include "train/checkpoint/non_finite.h"
+#include "train/fit_run.h"
+
+namespace mirrortrain {
+namespace {
+
+/// Limit of consecutive generations that lose a task before they save a checkpoint: their failures are permanent.
+constexpr int kMostFruitless = 10;
+
+struct GenerationEnd {
+  std::optional<int> exit_code;  ///< nothing: the run continues
+  rpc::Generation next;
+  RunFolder folder;
+  std::string lost;             ///< the reason, if a task was lost
+  bool is_lost_itself = false;  ///< this task was lost to the others
+  bool has_progressed = false;
+};
+
+GenerationEnd run_generation(const FitArguments& arguments, const CheckedConfiguration& checked,
+                             const rpc::Generation& generation) {
+  FitRun run(arguments, checked, generation);
+  GenerationEnd end;
+  try {
+    end.exit_code = run.run();
+    if (end.exit_code) return end;
+  } catch (const NonFinite&) {
+    throw;
+  } catch (const Error& error) {
+    if (!run.regroups()) throw;
+    end.lost = error.what();
+    end.is_lost_itself = run.is_lost_itself();
+  }
+  end.next = run.next_generation();
+  end.folder = run.folder();
+  end.has_progressed = run.has_progressed();
+  return end;
+}
+
+}  // namespace
+
+int fit(FitArguments arguments) {
+  // Read once: the file may have changed when a later generation begins.
+  const CheckedConfiguration checked = check_configuration(arguments.config, arguments.overrides);
+  if (!checked.values().strategy.elastic) return FitRun(arguments, checked).run().value();
+  rpc::Generation generation;
+  for (int fruitless = 0;;) {
+    // On a separate thread: the first lane pins its thread to a core, and the next generation chooses again.
+    const GenerationEnd end =
+        std::async(std::launch::async, [&] { return run_generation(arguments, checked, generation); }).get();
+    if (end.exit_code) return *end.exit_code;
+    generation = end.next;
+    if (end.has_progressed) fruitless = 0;
+    if (!end.lost.empty()) {
+      if (end.is_lost_itself) {
+        spdlog::warn("the others continue without this task: {}; joining them again", end.lost);
+      } else {
+        spdlog::warn("{}; continuing from the last checkpoint with the workers that are left", end.lost);
+      }
+      // The chief decides, and notifies the others in the next generation.
+      if (++fruitless == kMostFruitless) generation.give_up = end.lost;
+    }
+    if (!end.folder.path.empty()) arguments.resume = end.folder.path.string();
+  }
+}
+
+}  // namespace mirrortrain

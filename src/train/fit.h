@@ -1,0 +1,28 @@
+#pragma once
+
+#include <atomic>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mirrortrain {
+
+/// Arguments of `fit`.
+struct FitArguments {
+  std::string config;
+  std::vector<std::string> overrides;
+  std::optional<std::string> run_dir;
+  std::optional<std::string> resume;  ///< empty: the run is found by the configuration's name
+  bool dry_run = false;
+  bool profile = false;
+  bool profile_by_time = false;             ///< the slowest layers and actions first
+  std::optional<std::string> profile_json;  ///< a file, or "-" for stdout instead of the table
+  /// After this call, SIGINT, SIGTERM and SIGHUP set the returned number; called when only steps are left to do.
+  const std::atomic<int>& (*catch_stop_signals)() = nullptr;
+};
+
+/// `fit`: one run, or, with strategy.elastic, a sequence of generations of tasks, each of which resumes from its
+/// predecessor. Returns the exit code. Throws the same as FitRun::run.
+int fit(FitArguments arguments);
+
+}  // namespace mirrortrain
