@@ -8,7 +8,7 @@
 
 namespace mirrortrain::config {
 
-/// Every scalar of a value with its path, in order: {"model.layers[0].dense.units", "64"}. Null is "null".
+/// Every scalar of a value with its path, in order: {"shapes[0].circle.radius", "64"}. Null is "null".
 std::vector<std::pair<std::string, std::string>> flatten(const Value& value);
 
 }  // namespace mirrortrain::config

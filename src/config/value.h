@@ -10,7 +10,7 @@
 namespace mirrortrain::config {
 
 /// A configuration as it was written: null, a scalar's text, a sequence or a mapping, each with its place. The reader
-/// determines a scalar's type (`3`, `true`, `adam`): see scalar.h.
+/// determines a scalar's type (`3`, `true`, `circle`): see scalar.h.
 class Value {
  public:
   enum class Kind : std::uint8_t { kNull, kScalar, kSequence, kMapping };

@@ -15,6 +15,11 @@ using LearningRate =
     std::variant<double, schedules::CosineDecay, schedules::CosineDecayRestarts, schedules::ExponentialDecay,
                  schedules::InverseTimeDecay, schedules::PiecewiseConstant, schedules::PolynomialDecay>;
 
+/// On keys and callbacks that other libraries have for schedules.
+inline constexpr std::string_view kScheduleAdvice =
+    "the learning rate follows a schedule given in its place: write optimizer: {type: adam, learning_rate: {schedule: "
+    "cosine_decay, initial_learning_rate: 0.001, decay_steps: 1000}}";
+
 /// The rate of step `step`, counted from 1: a schedule is evaluated at step - 1, as in Keras.
 double learning_rate_at(const LearningRate& learning_rate, std::int64_t step);
 

@@ -106,8 +106,9 @@ TEST_CASE("the nearest name within two edits is suggested") {
   CHECK(suggestion("filters", names) == "");
   CHECK(suggestion("nam", {"ram", "name"}) == "; did you mean 'ram'?");
   CHECK(suggestion("Units", names) == "; did you mean 'units'?");
-  CHECK(suggestion("out_features", names) == "; did you mean 'units'?");
-  CHECK(suggestion("lr", {"learning_rate", "rho"}) == "; did you mean 'learning_rate'?");
+  const std::vector<Name> declared = {{"units", "out_features, neurons"}, {"rho", "alpha"}, {"learning_rate", "lr"}};
+  CHECK(suggestion("out_features", declared) == "; did you mean 'units'?");
+  CHECK(suggestion("lr", declared) == "; did you mean 'learning_rate'?");
   CHECK(suggestion("lr", {"rho"}) == "");
   const std::string long_name(1000, 'x');
   CHECK(suggestion(long_name, {long_name + "y"}).size() < 100);

@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "model/key_aliases.h"
 #include "model/layers/conv_options.h"
 
 namespace mirrortrain::layers {
@@ -14,7 +15,7 @@ struct GroupedConv : ConvOptions<kAxes> {
   static config::Section<GroupedConv> section() {
     return config::Section<GroupedConv>("A convolution in groups.")
         .key("groups", &GroupedConv::groups, "Number of groups into which input channels and filters are split.",
-             config::at_least(1))
+             config::at_least(1), kGroupsAliases)
         .template include<ConvOptions<kAxes>>();
   }
 };
@@ -22,6 +23,7 @@ struct GroupedConv : ConvOptions<kAxes> {
 /// [height, width, in] -> [height', width', filters]; variables kernel [height, width, in / groups, filters] and bias.
 struct Conv2d : GroupedConv<2> {
   static constexpr std::string_view kName = "conv2d";
+  static constexpr std::string_view kAliases = "conv, convolution2d";
 
   static config::Section<Conv2d> section();
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
@@ -39,6 +41,7 @@ struct Conv1d : GroupedConv<1> {
 /// filters], larger by the strides; variables kernel [height, width, filters, in] and bias.
 struct Conv2dTranspose : ConvOptions<2> {
   static constexpr std::string_view kName = "conv2d_transpose";
+  static constexpr std::string_view kAliases = "conv_transpose2d";
   std::optional<std::array<std::int64_t, 2>> output_padding;
 
   static config::Section<Conv2dTranspose> section();
