@@ -179,10 +179,9 @@ LabeledFiles files_of_table(const fs::path& directory, const std::string& path, 
       const std::string reason =
           is_below(name) ? fmt::format("{}:{}: there is no picture {}; correct the name or remove the line", path, line,
                                        shortened(picture, 200))
-                         : fmt::format(
-                               "{}:{}: expected the path of a picture below {}, found '{}'; move the pictures "
-                               "there, or link them",
-                               path, line, directory.string(), shortened(name, 200));
+                         : fmt::format("{}:{}: expected the path of a picture below {}, found '{}'; move the pictures "
+                                       "there, or link them",
+                                       path, line, directory.string(), shortened(name, 200));
       if (bad == nullptr) throw Error(reason);
       missing.push_back(std::ssize(found.files));
       bad->add(missing.back(), reason);
