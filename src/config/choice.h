@@ -10,10 +10,10 @@
 namespace mirrortrain::config {
 
 /// How a std::variant of option structs is written: specialize it for the variant.
-///   tag      "type" | "format" | "schedule": `{type: circle, ...}`, `circle` and `{circle: {...}}` are all allowed; left out
-///            where a list's items are only `{circle: {...}}` or `circle`
+///   tag      "type" | "format" | "schedule": `{type: circle, ...}`, `circle` and `{circle: {...}}` are all allowed;
+///            left out where a list's items are only `{circle: {...}}` or `circle`
 ///   noun     "a shape", for messages
-///   set_keeps_name  true where `--set` may not put another name in a list's item 
+///   set_keeps_name  true where `--set` may not put another name in a list's item
 ///   remember(value, variant)  called first: keeps what other code needs of a value even if it cannot be read
 ///   advice   an array of Advice on names that no alternative has and that lead to none of them
 /// An alternative is a struct with kName and section(); or, without kName, a plain value (a number) or a section that

@@ -160,8 +160,8 @@ bool is_type_key(const Choice& choice, std::string_view key) {
   return std::ranges::count(kWords, key) > 0 || key == kind_of(choice);
 }
 
-/// The options next to `type`, under the alternative's own names; in some programs' JSON they are one level deeper, among keys
-/// that do not describe the thing.
+/// The options next to `type`, under the alternative's own names; in some programs' JSON they are one level deeper,
+/// among keys that do not describe the thing.
 std::vector<Value::Entry> options_meant(const Alternative& alternative, const Node& node, const Value::Entry& type) {
   std::vector<Name> known;
   for (const Schema::Key& key : alternative.schema({}).keys) known.push_back({key.name, key.aliases});

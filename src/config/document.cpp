@@ -232,8 +232,8 @@ bool are_of_other_types(const Value& a, const Value& b) {
   return false;
 }
 
-/// Writes {circle: {radius: 0.9}} as {radius: 0.9} if the other value has `type: circle`: the merged value keeps that type.
-/// Returns whether it did.
+/// Writes {circle: {radius: 0.9}} as {radius: 0.9} if the other value has `type: circle`: the merged value keeps that
+/// type. Returns whether it did.
 bool unwrap_type(Value& value, const Value& other) {
   const Value::Entry* const type = other.find("type");
   if (type == nullptr || value.entries().size() != 1) return false;

@@ -26,8 +26,8 @@ struct Rules {
   /// For a list that is expanded before it is read: names of mappings that expand to items, and the sibling whose keys
   /// do. Only for the JSON Schema.
   std::string written_out, written_out_by;
-  bool scalar_fills = false;    ///< one scalar is used for all items of an array, and of arrays in it: size: 3
-  bool allow_infinite = false;  ///< .inf and .nan
+  bool scalar_fills = false;       ///< one scalar is used for all items of an array, and of arrays in it: size: 3
+  bool allow_infinite = false;     ///< .inf and .nan
   std::vector<std::string> names;  ///< the only texts allowed, where not empty
   /// For a text that is checked elsewhere: an ECMA-262 expression that it matches. Only for the JSON Schema.
   std::string pattern;
