@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "config/document.h"
 #include "config/scalar.h"
+#include "data/sources/data_options.h"
 #include "train/checkpoint/run_folder.h"
 
 namespace mirrortrain::cli {
@@ -88,7 +89,9 @@ CLI::Option* add_split(CLI::App& command, data::Split& split, const std::string&
       ->check([](const std::string& name) -> std::string {
         const std::vector<std::string> names = {"test", "validation", "train"};
         if (std::ranges::count(names, name) > 0) return "";
-        return fmt::format("expected test, validation or train, found '{}'{}", name, config::suggestion(name, names));
+        return fmt::format(
+            "expected test, validation or train, found '{}'{}", name,
+            config::suggestion(name, config::with_aliases(names, config::names_of_keys<data::DataOptions>())));
       });
 }
 

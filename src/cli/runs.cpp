@@ -13,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "config/scalar.h"
+#include "model/metrics.h"
 #include "report/console.h"
 #include "train/runs/run_table.h"
 
@@ -43,8 +44,9 @@ void require_metric(const std::string& metric, const std::vector<RunRow>& runs) 
   if (known.contains(metric) || runs.empty()) return;
   if (known.empty()) throw UsageError(fmt::format("--metric {}: none of these runs has validated", metric));
   const std::vector<std::string> names(known.begin(), known.end());
-  throw UsageError(fmt::format("--metric {}: none of these runs has it; they have {}{}", metric, fmt::join(names, ", "),
-                               config::suggestion(metric, names)));
+  throw UsageError(
+      fmt::format("--metric {}: none of these runs has it; they have {}{}", metric, fmt::join(names, ", "),
+                  config::suggestion(metric, config::with_aliases(names, config::names_of_choice<Metric>()))));
 }
 
 void print_runs(const RunsArguments& arguments) {

@@ -192,6 +192,8 @@ std::string what_is_wrong(const CLI::App& command, const CommandText& text, cons
 std::string unknown_command(const std::string& given, const CommandText& command) {
   std::vector<std::string> names;
   for (const CommandText& inner : command.commands) names.push_back(inner.name.substr(inner.name.rfind(' ') + 1));
+  // What other programs call commands.
+  const config::Name others[] = {{"fit", "train"}, {"eval", "evaluate, test, validate"}, {"predict", "inference"}};
   std::string hint;
   for (const CommandText& inner : command.commands) {  // such as `check` for `config check`
     for (const CommandText& nested : inner.commands) {
@@ -201,7 +203,7 @@ std::string unknown_command(const std::string& given, const CommandText& command
     }
   }
   return fmt::format("there is no command '{}'; the commands are {}{}", shortened(given), fmt::join(names, ", "),
-                     hint.empty() ? config::suggestion(given, names) : hint);
+                     hint.empty() ? config::suggestion(given, config::with_aliases(names, others)) : hint);
 }
 
 std::string refused_text(const CLI::App& app, const CLI::ParseError& error) {

@@ -11,8 +11,8 @@
 
 namespace mirrortrain::config {
 
-/// One value that stands for all of something, or a mapping from names to a value each: `loss: huber`, or
-/// `loss: {price: huber, sold: binary_crossentropy}`. Without either the key was not given.
+/// One value that stands for all of something, or a mapping from names to a value each: `shape: circle`, or
+/// `shape: {left: circle, right: square}`. Without either the key was not given.
 template <class T>
 struct ByName {
   std::optional<T> one;
@@ -33,7 +33,7 @@ struct ByName {
 
 namespace detail {
 
-/// Whether a mapping that could be a choice is one from names to choices instead: `{a: mse, b: {type: huber}}`.
+/// Whether a mapping that could be a choice is one from names to choices instead: `{a: square, b: {type: circle}}`.
 bool maps_names(const Choice& choice, const Value& mapping);
 /// Whether a mapping in place of a list of choices is one from names to such lists: none of its keys is a choice.
 bool maps_names_to_lists(const Choice& choice, const Value& mapping);

@@ -23,7 +23,7 @@ std::string list_hint(const Choice& choice, const Node& node) {
   return "";
 }
 
-/// "write [cpu:0]", or other advice on how the value is written here; "" if there is none.
+/// "write [red]", or other advice on how the value is written here; "" if there is none.
 std::string other_form(const Choice& choice, const Node& node) {
   if (std::string hint = list_hint(choice, node); !hint.empty()) return hint;
   const std::string advice = advice_on_value(node);
@@ -37,13 +37,14 @@ const Alternative* find_plain(const Choice& choice, const Value& value) {
   for (const Alternative& alternative : choice.alternatives) {
     if (!alternative.name.empty() || !alternative.accepts(value)) continue;
     const Schema schema = alternative.schema({});
-    const bool other_text = text && schema.kind == Schema::Kind::kNames && std::ranges::count(schema.names, *text) == 0;
+    const bool other_text =
+        text && schema.kind == Schema::Kind::kNames && std::ranges::count(schema.names, *text, &Name::text) == 0;
     if (!other_text || !takes_list(choice)) return &alternative;
   }
   return nullptr;
 }
 
-// `--set model.layers[0]=flatten` in place of another layer.
+// `--set shapes[0]=circle` in place of another shape.
 bool keeps_name(const Choice& choice, const Node& node, const std::string& name) {
   if (!choice.set_keeps_name) return true;
   const auto old = node.reading().replaced.find(node.path());
@@ -63,7 +64,7 @@ void read_bare(const Choice& choice, const Alternative& alternative, const Node&
   alternative.read(options, variant);
 }
 
-/// Options at the level of their item's name instead of indented below it, "- dense:" and "units: 4" in one column,
+/// Options at the level of their item's name instead of indented below it, "- circle:" and "radius: 4" in one column,
 /// which refuse_sibling reports.
 Value options_beside(const Choice& choice, const Value& mapping, const Value::Entry& chosen) {
   Value options = Value::mapping({}, chosen.value.place());
@@ -75,7 +76,7 @@ Value options_beside(const Choice& choice, const Value& mapping, const Value::En
   return options;
 }
 
-// Options together with entries that `--set` added next to the name: {adam: {...}, learning_rate: 0.1}.
+// Options together with entries that `--set` added next to the name: {circle: {...}, radius: 0.1}.
 Value with_siblings(const Choice& choice, const Value& mapping, const Value::Entry& chosen) {
   Value options = chosen.value.is_mapping() ? chosen.value : Value::mapping({}, chosen.value.place());
   for (const Value::Entry& entry : mapping.entries()) {
@@ -89,7 +90,7 @@ Value with_siblings(const Choice& choice, const Value& mapping, const Value::Ent
   return options;
 }
 
-// {dense: {units: 10}}
+// {circle: {radius: 10}}
 void read_named(const Choice& choice, const Value::Entry& chosen, const Node& node, void* variant) {
   const Alternative& alternative = *find_named(choice, chosen.key);
   if (!keeps_name(choice, node, chosen.key)) return;
@@ -118,11 +119,11 @@ void read_named(const Choice& choice, const Value::Entry& chosen, const Node& no
   alternative.read(node.options(options, chosen.key_place, "", false), variant);
 }
 
-// {type: adam, beta_1: 0.9}
+// {type: circle, radius: 0.9}
 void read_tagged(const Choice& choice, const Value::Entry& tag, const Node& node, void* variant) {
   const Node tag_node = node.key(tag, node.rules());
   const auto name = as_text(tag.value);
-  if (!name) return tag_node.wrong(fmt::format("one of {}", fmt::join(names_of(choice), ", ")));
+  if (!name) return tag_node.wrong(fmt::format("one of {}", fmt::join(texts_of(names_of(choice)), ", ")));
   const Alternative* alternative = find_named(choice, *name);
   if (alternative == nullptr) {
     tag_node.error(refusal(choice, node, *name));

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <variant>
 
 #include "config/containers.h"
@@ -9,13 +10,15 @@
 namespace mirrortrain::config {
 
 /// How a std::variant of option structs is written: specialize it for the variant.
-///   tag      "type" | "format" | "schedule": `{type: adam, ...}`, `adam` and `{adam: {...}}` are all allowed; left out
-///            where a list's items are only `{dense: {...}}` or `dense`
-///   noun     "an optimizer", for messages
-///   set_keeps_name  true where `--set` may not put another name in a list's item (layers)
+///   tag      "type" | "format" | "schedule": `{type: circle, ...}`, `circle` and `{circle: {...}}` are all allowed;
+///            left out where a list's items are only `{circle: {...}}` or `circle`
+///   noun     "a shape", for messages
+///   set_keeps_name  true where `--set` may not put another name in a list's item
 ///   remember(value, variant)  called first: keeps what other code needs of a value even if it cannot be read
+///   advice   an array of Advice on names that no alternative has and that lead to none of them
 /// An alternative is a struct with kName and section(); or, without kName, a plain value (a number) or a section that
-/// is recognized by its keys.
+/// is recognized by its keys. kAliases says what other programs call it, kAdvice what of theirs it stands for only with
+/// certain options, as an array of Advice.
 template <class Variant>
 struct ChoiceTag {};
 
@@ -23,6 +26,8 @@ namespace detail {
 
 struct Alternative {
   std::string name;  ///< empty for a plain value
+  std::string_view aliases;
+  std::span<const Advice> advice;  ///< on other names
   std::function<bool(const Value&)> accepts;
   std::function<void(const Node&, void* variant)> read;
   std::function<Schema(const Rules&)> schema;
@@ -33,6 +38,7 @@ struct Choice {
   std::string tag, noun;
   bool set_keeps_name = false;
   std::vector<Alternative> alternatives;
+  std::vector<Advice> advice;  ///< that of the alternatives, too
 };
 
 void read_choice(const Choice& choice, const Node& node, void* variant);
@@ -44,8 +50,8 @@ Schema choice_schema(const Choice& choice, const Rules& rules);
 
 /// The alternative of that name, or null.
 const Alternative* find_named(const Choice& choice, std::string_view name);
-std::vector<std::string> names_of(const Choice& choice);
-/// "layer" for a choice whose noun is "a layer".
+std::vector<Name> names_of(const Choice& choice);
+/// "shape" for a choice whose noun is "a shape".
 std::string kind_of(const Choice& choice);
 std::string words(const Choice& choice, const Node& node);
 
@@ -74,10 +80,31 @@ constexpr std::string_view name_of_alternative() {
   }
 }
 
+template <class T>
+constexpr std::string_view aliases_of_alternative() {
+  if constexpr (requires { T::kAliases; }) {
+    return T::kAliases;
+  } else {
+    return {};
+  }
+}
+
+template <class T>
+std::span<const Advice> advice_of_alternative() {
+  if constexpr (requires { T::kAdvice; }) {
+    return T::kAdvice;
+  } else {
+    return {};
+  }
+}
+
 template <class Variant, std::size_t I>
 Alternative alternative() {
   using T = std::variant_alternative_t<I, Variant>;
-  return {std::string(name_of_alternative<T>()), [](const Value& value) { return Codec<T>::accepts(value); },
+  return {std::string(name_of_alternative<T>()),
+          aliases_of_alternative<T>(),
+          advice_of_alternative<T>(),
+          [](const Value& value) { return Codec<T>::accepts(value); },
           [](const Node& node, void* variant) {
             Codec<T>::read(node, static_cast<Variant*>(variant)->template emplace<I>());
           },
@@ -101,6 +128,12 @@ Choice make_choice() {
   }
   [&]<std::size_t... I>(std::index_sequence<I...>) { (choice.alternatives.push_back(alternative<Variant, I>()), ...); }
   (std::make_index_sequence<std::variant_size_v<Variant>>());
+  for (const Alternative& one : choice.alternatives) {
+    choice.advice.insert(choice.advice.end(), one.advice.begin(), one.advice.end());
+  }
+  if constexpr (requires { ChoiceTag<Variant>::advice; }) {
+    choice.advice.insert(choice.advice.end(), ChoiceTag<Variant>::advice.begin(), ChoiceTag<Variant>::advice.end());
+  }
   return choice;
 }
 
@@ -111,6 +144,12 @@ const Choice& choice_of() {
 }
 
 }  // namespace detail
+
+/// The names of a choice's alternatives.
+template <class Variant>
+std::vector<Name> names_of_choice() {
+  return detail::names_of(detail::choice_of<Variant>());
+}
 
 template <class... Ts>
 struct Codec<std::variant<Ts...>> {

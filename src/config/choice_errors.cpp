@@ -14,10 +14,10 @@ const Alternative* find_named(const Choice& choice, std::string_view name) {
   return found == choice.alternatives.end() ? nullptr : &*found;
 }
 
-std::vector<std::string> names_of(const Choice& choice) {
-  std::vector<std::string> names;
+std::vector<Name> names_of(const Choice& choice) {
+  std::vector<Name> names;
   for (const Alternative& alternative : choice.alternatives) {
-    if (!alternative.name.empty()) names.push_back(alternative.name);
+    if (!alternative.name.empty()) names.push_back({alternative.name, alternative.aliases});
   }
   return names;
 }
@@ -37,7 +37,7 @@ const Schema::Key* lone_key(const std::vector<Schema::Key>& keys) {
   return required == 0 && !keys.empty() && keys.front().type.rules.scalar_fills ? &keys.front() : nullptr;
 }
 
-/// The required keys as "units: ..., activation: ..."; "KEY: VALUE, ..." if there are none.
+/// The required keys as "radius: ..., color: ..."; "KEY: VALUE, ..." if there are none.
 std::string to_fill_in(const std::vector<Schema::Key>& keys) {
   std::string text;
   for (const Schema::Key& key : keys) {
@@ -46,13 +46,13 @@ std::string to_fill_in(const std::vector<Schema::Key>& keys) {
   return text.empty() ? "KEY: VALUE, ..." : text;
 }
 
-/// The name in a function call, "dense" for "dense(4)"; "" for other texts.
+/// The name in a function call, "circle" for "circle(4)"; "" for other texts.
 std::string_view called(std::string_view text) {
   const std::size_t open = text.find('(');
   return open == std::string_view::npos || !text.ends_with(')') ? "" : text.substr(0, open);
 }
 
-/// "write - dense: {units: 4}" for `dense(4)`, a call as in Keras and PyTorch; "" for other texts.
+/// "write - circle: {radius: 4}" for `circle(4)`, a call as in other libraries; "" for other texts.
 std::string as_item(const Choice& choice, std::string_view text) {
   const auto name = nearest_name(called(text), names_of(choice));
   if (called(text).empty() || !name) return "";
@@ -71,7 +71,7 @@ std::string as_item(const Choice& choice, std::string_view text) {
   return fmt::format("write - {}: {{{}}}, with the names of its options", *name, to_fill_in(keys));
 }
 
-/// "a colon is missing after 'dense'" for `dense {units: 4}`, whose key is "dense {units"; "" for other texts.
+/// "a colon is missing after 'circle'" for `circle {radius: 4}`, whose key is "circle {radius"; "" for other texts.
 std::string without_colon(const Choice& choice, std::string_view text) {
   const std::size_t end = text.find_first_of(" {");
   if (end == std::string_view::npos || text.find('{') == std::string_view::npos) return "";
@@ -79,7 +79,7 @@ std::string without_colon(const Choice& choice, std::string_view text) {
   return name ? fmt::format("a colon is missing; write - {}: {{...}}", *name) : "";
 }
 
-/// "write {format: csv, file: a.csv, labels: ...}" for `a.csv`, a file name instead of its description; "" for others.
+/// "write {format: gif, file: a.gif, speed: ...}" for `a.gif`, a file name instead of its description; "" for others.
 std::string as_file(const Choice& choice, std::string_view text) {
   const std::size_t dot = text.rfind('.');
   const Alternative* const format = dot == text.npos ? nullptr : find_named(choice, text.substr(dot + 1));
@@ -91,31 +91,37 @@ std::string as_file(const Choice& choice, std::string_view text) {
   return options.empty() ? "" : fmt::format("write {{{}: {}{}}}", choice.tag, format->name, options);
 }
 
-void add_names(const Schema& type, std::vector<std::string>& names) {
+void add_names(const Schema& type, std::vector<Name>& names) {
   names.insert(names.end(), type.names.begin(), type.names.end());
   for (const Schema& part : type.parts) add_names(part, names);
 }
 
-/// "write - activation: {activation: relu}" for `relu`, a value of the key with the same name as its item; "" for
+/// "write - color: {color: red}" for `red`, a value of the key with the same name as its item; "" for
 /// others.
 std::string as_value(const Choice& choice, std::string_view name) {
   if (!choice.tag.empty()) return "";
   for (const Alternative& alternative : choice.alternatives) {
     for (const Schema::Key& key : alternative.schema({}).keys) {
       if (key.name != alternative.name) continue;
-      std::vector<std::string> values;
+      std::vector<Name> values;
       add_names(key.type, values);
-      const std::string* const meant = named_otherwise(name, values);
-      if (meant != nullptr) return fmt::format("; write - {0}: {{{0}: {1}}}", key.name, *meant);
+      const Name* const meant = named_otherwise(name, values);
+      if (meant != nullptr) return fmt::format("; write - {0}: {{{0}: {1}}}", key.name, meant->text);
     }
   }
   return "";
 }
 
+/// "Circle" for "shapes.round.Circle(3)", a call with the path of its module.
+std::string_view without_module(std::string_view call) {
+  const std::string_view path = call.substr(0, call.find('('));
+  return path.substr(path.rfind('.') + 1);
+}
+
 /// What was probably meant: another alternative's name, advice on this name, or a key's value.
-std::string meant_by(const Choice& choice, const std::string& name, const std::vector<std::string>& names) {
+std::string meant_by(const Choice& choice, const std::string& name, std::span<const Name> names) {
   const std::string_view bare = called(name).empty() ? std::string_view(name) : called(name);
-  if (std::string advice = advice_on(kind_of(choice), bare); !advice.empty()) return advice;
+  if (std::string advice = advice_on(without_module(bare), choice.advice); !advice.empty()) return advice;
   const std::string value = named_otherwise(bare, names) == nullptr ? as_value(choice, bare) : "";
   return value.empty() ? suggestion(name, names) : value;
 }
@@ -135,13 +141,14 @@ std::string as_plain_form(const Choice& choice, const Node& node) {
 }
 
 std::string refusal(const Choice& choice, const Node& node, const std::string& name) {
-  const std::vector<std::string> names = names_of(choice);
-  const std::string available = fmt::format("; available: {}", fmt::join(names, ", "));
+  const std::vector<Name> names = names_of(choice);
+  const std::string available = fmt::format("; available: {}", fmt::join(texts_of(names), ", "));
   for (const std::string& form : {as_item(choice, name), without_colon(choice, name), as_file(choice, name)}) {
     if (!form.empty()) return fmt::format("unknown {} '{}'; {}", kind_of(choice), shortened(name), form);
   }
   std::string hint = meant_by(choice, name, names);
-  if (hint.empty() && node.reading().schema) hint = item_elsewhere(name, node.reading().schema());
+  const Schema* const root = hint.empty() ? node.reading().root.get() : nullptr;
+  if (root != nullptr) hint = item_elsewhere(name, *root);
   return fmt::format("unknown {} '{}'{}", kind_of(choice), shortened(name), hint.empty() ? available : hint);
 }
 
@@ -153,17 +160,17 @@ bool is_type_key(const Choice& choice, std::string_view key) {
   return std::ranges::count(kWords, key) > 0 || key == kind_of(choice);
 }
 
-/// The options next to `type`, under the alternative's own names; in Keras's JSON they are one level deeper, among keys
-/// that do not describe the layer.
+/// The options next to `type`, under the alternative's own names; in some programs' JSON they are one level deeper,
+/// among keys that do not describe the thing.
 std::vector<Value::Entry> options_meant(const Alternative& alternative, const Node& node, const Value::Entry& type) {
-  std::vector<std::string> known;
-  for (const Schema::Key& key : alternative.schema({}).keys) known.push_back(key.name);
+  std::vector<Name> known;
+  for (const Schema::Key& key : alternative.schema({}).keys) known.push_back({key.name, key.aliases});
   const Value::Entry* const config = node.value().find("config");
   const bool is_json = config != nullptr && config->value.is_mapping();
   std::vector<Value::Entry> options;
   for (Value::Entry option : is_json ? config->value.entries() : node.value().entries()) {
     if (!is_json && option.key == type.key) continue;
-    const bool is_known = std::ranges::count(known, option.key) > 0;
+    const bool is_known = std::ranges::count(known, option.key, &Name::text) > 0;
     const auto meant = is_known ? option.key : nearest_name(option.key, known);
     if (!meant && is_json) continue;
     if (meant) option.key = *meant;
@@ -199,23 +206,24 @@ bool refuse_unknown_keys(const Choice& choice, const Node& node) {
   const auto tag_text = tag != nullptr ? as_text(tag->value) : std::nullopt;
   const auto chosen = tag_text ? nearest_name(*tag_text, names_of(choice)) : std::nullopt;
   // Keys of the forms that are recognized without a name, those of all alternatives, and those that may be meant.
-  std::vector<std::string> plain, all, meant;
+  std::vector<Name> plain, all, meant;
   for (const Alternative& alternative : choice.alternatives) {
     for (const Schema::Key& key : alternative.schema(node.rules()).keys) {
-      all.push_back(key.name);
-      if (alternative.name.empty()) plain.push_back(key.name);
-      if (!chosen || alternative.name == *chosen) meant.push_back(key.name);
+      const Name name{key.name, key.aliases};
+      all.push_back(name);
+      if (alternative.name.empty()) plain.push_back(name);
+      if (!chosen || alternative.name == *chosen) meant.push_back(name);
     }
   }
   bool form_is_meant = false;
   for (const Value::Entry& entry : node.value().entries()) {
-    if (entry.key == choice.tag || std::find(all.begin(), all.end(), entry.key) != all.end()) continue;
+    if (entry.key == choice.tag || std::ranges::count(all, entry.key, &Name::text) > 0) continue;
     const auto text = as_text(entry.value);
     const bool names_one = text && is_type_key(choice, entry.key) && nearest_name(*text, names_of(choice));
     const std::string tag_hint = names_one ? fmt::format("; did you mean '{}'?", choice.tag)
                                  : text    ? suggestion(entry.key, {choice.tag})
                                            : "";
-    const std::string advice = tag_hint.empty() ? advice_on("key", entry.key) : tag_hint;
+    const std::string advice = tag_hint.empty() ? node.reading().root.advice_on_key(entry.key) : tag_hint;
     const std::string hint = advice.empty() ? suggestion(entry.key, meant) : advice;
     node.error(entry.key_place, entry.key,
                "unknown key" + (hint.empty() ? fmt::format("; no {} takes it", kind_of(choice)) : hint));
@@ -224,7 +232,7 @@ bool refuse_unknown_keys(const Choice& choice, const Node& node) {
   return form_is_meant;
 }
 
-/// `- {type: dense, units: 64}` where the form is `- dense: {units: 64}`. Returns whether it was that.
+/// `- {type: circle, radius: 64}` where the form is `- circle: {radius: 64}`. Returns whether it was that.
 bool refuse_type_key(const Choice& choice, const Node& node) {
   for (const Value::Entry& entry : node.value().entries()) {
     const auto text = is_type_key(choice, entry.key) ? as_text(entry.value) : std::nullopt;
@@ -245,8 +253,8 @@ namespace {
 /// Whether a value is one of the choice's, by its name here or elsewhere.
 bool means_one(const Choice& choice, const Value& value) {
   if (const auto text = as_text(value)) {
-    const std::vector<std::string> names = names_of(choice);
-    return std::ranges::count(names, *text) > 0 || named_otherwise(*text, names) != nullptr;
+    const std::vector<Name> names = names_of(choice);
+    return std::ranges::count(names, *text, &Name::text) > 0 || named_otherwise(*text, names) != nullptr;
   }
   if (!value.is_mapping()) return false;
   return std::ranges::any_of(value.entries(), [&](const Value::Entry& entry) {
@@ -260,7 +268,7 @@ bool is_option(const Choice& choice, const std::string& key) {
   });
 }
 
-/// A mapping from names where one value is wanted: "expected one optimizer, found one for each of a, b; ..."; "" for
+/// A mapping from names where one value is wanted: "expected one shape, found one for each of a, b; ..."; "" for
 /// other mappings.
 std::string one_for_each(const Choice& choice, const Node& node) {
   const auto means = [&](const Value::Entry& entry) { return means_one(choice, entry.value); };
@@ -282,8 +290,8 @@ bool maps_names(const Choice& choice, const Value& mapping) {
   if (names_of(choice).empty()) {  // forms alone: a mapping is one of them if it has a key of theirs
     return std::ranges::none_of(entries, [&](const Value::Entry& entry) { return is_option(choice, entry.key); });
   }
-  // Where every value is a choice, keys are names, also those that options have: {weight: {type: huber}, kind:
-  // poisson}.
+  // Where every value is a choice, keys are names, also those that options have: {left: {type: circle}, kind:
+  // square}.
   const bool are_choices = std::ranges::all_of(entries, [&](const Value::Entry& entry) {
     return means_one(choice, entry.value) && (entry.key != choice.tag || entry.value.is_mapping());
   });
@@ -312,10 +320,10 @@ void refuse_mapping(const Choice& choice, const Node& node) {
     return node.error(first.from_set() ? first : node.section_place(), "", text);
   }
   const bool one = entries.size() == 1;
-  const std::vector<std::string> names = names_of(choice);
+  const std::vector<Name> names = names_of(choice);
   for (const Value::Entry& entry : entries) {
     const auto text = choice.tag.empty() || !is_type_key(choice, entry.key) ? std::nullopt : as_text(entry.value);
-    if (text && nearest_name(*text, names)) continue;  // {name: adam}
+    if (text && nearest_name(*text, names)) continue;  // {name: circle}
     const bool holds_options = one || entry.value.is_mapping() || entry.value.is_null();
     const bool is_close = !suggestion(entry.key, names).empty();
     if ((one && choice.tag.empty()) || (holds_options && is_close)) {

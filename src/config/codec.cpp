@@ -80,7 +80,7 @@ std::string without_other_brackets(std::string text) {
   return text;
 }
 
-/// "write - early_stopping: {patience: 3}" for a mapping whose entries are each a valid item; "" for others.
+/// "write - circle: {radius: 3}" for a mapping whose entries are each a valid item; "" for others.
 std::string as_items(const Node& node, const ReadList& read, const Errors& errors) {
   std::vector<Value> items;
   std::string text;
@@ -147,7 +147,7 @@ bool check_list(const Node& node, const Schema& list, const std::function<std::s
     return false;
   }
   if (node.rules().non_empty && count == 0) {
-    node.error("expected at least one item, found the empty list []" + advice_on(node.key_name(), "[]"));
+    node.error("expected at least one item, found the empty list []" + advice_on("[]", node.rules().advice));
     return false;
   }
   return true;
@@ -186,13 +186,13 @@ void read_path(const Node& node, Path& out) {
 
 std::optional<std::size_t> read_name(const Node& node, const Schema& names) {
   if (meaning_of(node.value()) != Meaning::kText) {
-    node.wrong(in_words(names), advice_on_value(node));
+    node.wrong(in_words(names), advice_on_value(node, names.advice));
     return std::nullopt;
   }
   const std::string& text = node.value().text();
-  const auto found = std::find(names.names.begin(), names.names.end(), text);
+  const auto found = std::ranges::find(names.names, text, &Name::text);
   if (found != names.names.end()) return static_cast<std::size_t>(found - names.names.begin());
-  if (const std::string advice = advice_on_value(node); !advice.empty()) {
+  if (const std::string advice = advice_on_value(node, names.advice); !advice.empty()) {
     node.wrong(in_words(names), advice);
     return std::nullopt;
   }

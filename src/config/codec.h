@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -20,7 +21,7 @@ template <class T>
 struct Located {
   T value{};
   Place place;
-  std::string path;  ///< "model.layers[3].conv2d"
+  std::string path;  ///< "shapes[3].circle"
 };
 
 /// A number of bytes: `26214400` or `25MiB`.
@@ -47,6 +48,8 @@ template <class T>
 struct Codec;
 
 /// The names of an enum's values: `static constexpr auto names = std::to_array<std::pair<std::string_view, E>>({...})`.
+/// Optional: `aliases`, pairs of a name and what other programs call it, and `advice` on other values, an array of
+/// Advice.
 template <class E>
 struct EnumNames;
 
@@ -85,8 +88,8 @@ std::string number_hint(const Value& value, NumberKind kind = NumberKind::kAny);
 std::optional<double> number_meant(const Value& value);
 /// Whether the number is within the bounds of the rules.
 bool within(const Rules& rules, double number);
-/// The advice of advice_on for this value of this key: "write same, ...", or "".
-std::string advice_on_value(const Node& node);
+/// The advice of the key's rules, or else of its type, on this value: "write same, ...", or "".
+std::string advice_on_value(const Node& node, std::span<const Advice> of_type = {});
 /// The index in names, or nothing after an error.
 std::optional<std::size_t> read_name(const Node& node, const Schema& names);
 Schema scalar_schema(Schema::Kind kind, const Rules& rules);
@@ -186,7 +189,17 @@ struct Codec<E> {
   }
   static Schema schema(const Rules& rules) {
     Schema schema = detail::scalar_schema(Schema::Kind::kNames, rules);
-    for (const auto& [name, named] : EnumNames<E>::names) schema.names.emplace_back(name);
+    for (const auto& [name, named] : EnumNames<E>::names) schema.names.push_back({std::string(name)});
+    if constexpr (requires { EnumNames<E>::aliases; }) {
+      for (const auto& [name, aliases] : EnumNames<E>::aliases) {
+        for (Name& one : schema.names) {
+          if (one.text == name) one.aliases = aliases;
+        }
+      }
+    }
+    if constexpr (requires { EnumNames<E>::advice; }) {
+      schema.advice.assign(EnumNames<E>::advice.begin(), EnumNames<E>::advice.end());
+    }
     return schema;
   }
 };

@@ -13,10 +13,10 @@ namespace mirrortrain::config {
 
 namespace detail {
 
-/// Whether the value is a list of the command line that was written without brackets: `1,2`, `cpu:0`.
+/// Whether the value is a list of the command line that was written without brackets: `1,2`, `red`.
 bool is_bare_list(const Value& value);
 using ReadList = std::function<void(const Node&)>;
-/// What an item was probably meant to be: "cuda:0" for `gpu`; "" where that is not known.
+/// What an item was probably meant to be: "red" for `reddish`; "" where that is not known.
 using MeantItem = std::function<std::string(const Value&)>;
 /// "write [x]", for a value that is not a list but that `read` would accept in brackets.
 std::string list_hint(const Node& node, const ReadList& read, const MeantItem& meant);

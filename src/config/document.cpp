@@ -26,7 +26,7 @@ namespace {
 
 using Step = std::variant<std::string, std::size_t>;
 
-// "model.layers[0].units" split into its components; nullopt if it is not a path.
+// "shapes[0].radius" split into its components; nullopt if it is not a path.
 std::optional<std::vector<Step>> parse_path(std::string_view path) {
   std::vector<Step> steps;
   while (!path.empty()) {
@@ -53,7 +53,7 @@ std::optional<std::vector<Step>> parse_path(std::string_view path) {
   return steps;
 }
 
-// `adam` or `{adam: ...}`: the name of a list's item.
+// `circle` or `{circle: ...}`: the name of a list's item.
 std::optional<std::string> name_of_item(const Value& item) {
   if (item.is_mapping() && item.entries().size() == 1) return item.entries()[0].key;
   return as_text(item);
@@ -130,8 +130,8 @@ bool is_one_mark(std::string_view text) {
   return text.size() == 1 && std::ispunct(static_cast<unsigned char>(text[0])) != 0 && text[0] != '~';
 }
 
-/// Applies `key.path=value` overrides to the tree, in order. Missing sections are created; below a bare name (`adam`,
-/// `- flatten`) the name becomes the key of its options. Names of replaced list items are stored in `replaced`, by
+/// Applies `key.path=value` overrides to the tree, in order. Missing sections are created; below a bare name (`circle`,
+/// `- square`) the name becomes the key of its options. Names of replaced list items are stored in `replaced`, by
 /// path. Wrong overrides are added to `errors` and skipped.
 void apply_overrides(std::span<const std::string> overrides, Value& root, std::map<std::string, std::string>& replaced,
                      Errors& errors) {
@@ -164,21 +164,6 @@ void apply_overrides(std::span<const std::string> overrides, Value& root, std::m
   }
 }
 
-/// For a file whose extension is not a configuration's, what it is and where to use it; "" for others.
-std::string no_configuration(const std::filesystem::path& file) {
-  const std::string ending = file.extension().string();
-  constexpr std::array<std::string_view, 8> kData = {".csv",      ".npy", ".npz", ".gz",
-                                                     ".tfrecord", ".txt", ".png", ".jpg"};
-  std::error_code ignored;
-  if (!std::filesystem::exists(file, ignored)) return "";
-  if (ending == ".safetensors") {
-    return "these are weights, not a configuration; name the run that they are of, or give them as "
-           "model.initial_weights";
-  }
-  if (std::ranges::count(kData, ending) == 0) return "";
-  return fmt::format("these are data, not a configuration; `mirrortrain init {}` writes one for them", file.string());
-}
-
 /// "; did you mean net.yaml?" for `net` or `net.yml`, or a misspelled name; "" if the folder has no such file.
 std::string file_meant(const std::filesystem::path& file) {
   std::vector<std::string> names;
@@ -196,13 +181,15 @@ std::string file_meant(const std::filesystem::path& file) {
 }
 
 // Reads just past the size limit, so that a file over it is detected however large it is.
-std::string read_file(const std::string& file) {
-  if (file == "-") return read_file("/dev/stdin");
+std::string read_file(const std::string& file, const OtherFile& other) {
+  if (file == "-") return read_file("/dev/stdin", other);
   std::error_code ignored;
   if (std::filesystem::is_directory(file, ignored)) {
     throw UsageError(fmt::format("{}: expected a configuration file, found a folder", file));
   }
-  if (const std::string what = no_configuration(file); !what.empty()) throw UsageError(file + ": " + what);
+  if (other && std::filesystem::exists(file, ignored)) {
+    if (const std::string what = other(file); !what.empty()) throw UsageError(file + ": " + what);
+  }
   std::ifstream stream(file, std::ios::binary);  // also a pipe
   note_read(file);
   if (!stream) {
@@ -245,8 +232,8 @@ bool are_of_other_types(const Value& a, const Value& b) {
   return false;
 }
 
-/// Writes {adam: {beta_2: 0.9}} as {beta_2: 0.9} if the other value has `type: adam`: the merged value keeps that type.
-/// Returns whether it did.
+/// Writes {circle: {radius: 0.9}} as {radius: 0.9} if the other value has `type: circle`: the merged value keeps that
+/// type. Returns whether it did.
 bool unwrap_type(Value& value, const Value& other) {
   const Value::Entry* const type = other.find("type");
   if (type == nullptr || value.entries().size() != 1) return false;
@@ -257,7 +244,7 @@ bool unwrap_type(Value& value, const Value& other) {
   return true;
 }
 
-/// Converts both to the same form of a choice: sgd, {type: sgd, ...}, {sgd: {...}}.
+/// Converts both to the same form of a choice: circle, {type: circle, ...}, {circle: {...}}.
 void unite_forms(Value& own, Value& base) {
   if (own.is_mapping() && base.is_mapping()) {
     if (!unwrap_type(own, base)) unwrap_type(base, own);
@@ -281,7 +268,7 @@ void merge_base(Value& own, Value base) {
 }
 
 /// Merges the files that `extends` names under the root's own keys. A base that cannot be read is an error.
-void add_bases(Value& root, std::vector<std::string> files, Errors& errors) {
+void add_bases(Value& root, std::vector<std::string> files, const OtherFile& other, Errors& errors) {
   Value::Entry* const extends = root.is_mapping() ? root.find("extends") : nullptr;
   if (extends == nullptr || extends->value.is_null()) return;
   const Value named = extends->value;
@@ -296,14 +283,14 @@ void add_bases(Value& root, std::vector<std::string> files, Errors& errors) {
   }
   std::string content;
   try {
-    content = read_file(file);
+    content = read_file(file, other);
   } catch (const UsageError& error) {
     return errors.add(named.place(), "extends", error.what());
   }
   auto base = read_yaml(content, Source{std::make_shared<const std::string>(file), true, 0, ""}, errors);
   if (!base) return;
   files.push_back(file);
-  add_bases(*base, files, errors);
+  add_bases(*base, files, other, errors);
   add_use(*base, std::make_shared<const std::string>("the file extended at " + named.place().text()));
   merge_base(root, std::move(*base));
 }
@@ -316,16 +303,16 @@ bool is_piped(const std::string& file) {
          std::filesystem::is_fifo(std::filesystem::status(file, ignored));
 }
 
-Document load(const std::string& file, std::span<const std::string> overrides, Errors& errors) {
-  if (!is_piped(file)) return load_text(read_file(file), file, overrides, errors);
+Document load(const std::string& file, std::span<const std::string> overrides, Errors& errors, const OtherFile& other) {
+  if (!is_piped(file)) return load_text(read_file(file, other), file, overrides, errors, other);
   static std::map<std::string, std::string> piped;  // a pipe can be read only once
   auto known = piped.find(file);
-  if (known == piped.end()) known = piped.emplace(file, read_file(file)).first;
-  return load_text(known->second, "stdin", overrides, errors);
+  if (known == piped.end()) known = piped.emplace(file, read_file(file, other)).first;
+  return load_text(known->second, "stdin", overrides, errors, other);
 }
 
 Document load_text(std::string_view text, const std::string& name, std::span<const std::string> overrides,
-                   Errors& errors) {
+                   Errors& errors, const OtherFile& other) {
   const Source source{std::make_shared<const std::string>(name), true, 0, ""};
   auto root = read_yaml(text, source, errors);
   Document document;
@@ -335,7 +322,7 @@ Document load_text(std::string_view text, const std::string& name, std::span<con
   }
   document.root = std::move(*root);
   const std::size_t errors_before = errors.count();
-  add_bases(document.root, {name}, errors);
+  add_bases(document.root, {name}, other, errors);
   if (errors.count() != errors_before) errors.throw_if_any();  // not to report a base's keys as missing
   apply_overrides(overrides, document.root, document.replaced, errors);
   return document;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -15,7 +16,7 @@ namespace mirrortrain::config {
 /// A configuration file with the `--set` overrides applied, before its keys are read:
 ///
 ///   config::Errors errors;
-///   const std::vector<std::string> overrides = {"strategy.devices=[cpu:0,cpu:1]"};
+///   const std::vector<std::string> overrides = {"drawing.colors=[red,blue]"};
 ///   config::Document document = config::load("configs/a.yaml", overrides, errors);
 ///   auto root = config::read<Root>(document, errors);       // every wrong key is now in errors
 ///   ...                                                     // more checks may add theirs
@@ -32,25 +33,31 @@ struct Document {
 /// "stdin", and its paths are relative to the working directory.
 bool is_piped(const std::string& file);
 
+/// What a file is that is not meant as a configuration, and where to use it: "these are pictures; ..."; "" for others.
+using OtherFile = std::function<std::string(const std::string& file)>;
+
 /// Reads a file, or stdin for `-`. Duplicate keys and wrong overrides are added to `errors`; a file that cannot be
-/// read or is not YAML, too large or hostile throws a UsageError at once, with the errors so far.
-Document load(const std::string& file, std::span<const std::string> overrides, Errors& errors);
+/// read or is not YAML, too large or hostile throws a UsageError at once, with the errors so far; so does one that
+/// `other` knows.
+Document load(const std::string& file, std::span<const std::string> overrides, Errors& errors,
+              const OtherFile& other = {});
 
 /// As load(), for text in memory; `name` is the file in messages.
 Document load_text(std::string_view text, const std::string& name, std::span<const std::string> overrides,
-                   Errors& errors);
+                   Errors& errors, const OtherFile& other = {});
 
 /// Fills a Root from the document; keys not given keep the struct's values. Wrong ones are added to `errors`.
 template <OptionStruct Root>
 Root read(Document& document, Errors& errors) {
   Root root{};
-  Reading reading{errors, document.origins, document.replaced, &document.files, [] { return Codec<Root>::schema({}); }};
+  Reading reading{errors, document.origins, document.replaced, &document.files,
+                  RootSchema([] { return Codec<Root>::schema({}); })};
   Codec<Root>::read(Node(document.root, reading), root);
   return root;
 }
 
-/// A value of the command line, written as in YAML: read_option<std::vector<std::string>>("--devices", "[cpu:0,
-/// cpu:1]"). Throws a UsageError that begins with the option's name.
+/// A value of the command line, written as in YAML: read_option<std::vector<std::string>>("--colors", "[red,
+/// blue]"). Throws a UsageError that begins with the option's name.
 template <class T>
 T read_option(const std::string& option, std::string_view text);
 

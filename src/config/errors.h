@@ -27,7 +27,7 @@ struct Place {
 /// fit?) add theirs with the places that they kept; finally throw_if_any() is called.
 class Errors {
  public:
-  /// `path` is the key's, as in "model.layers[2].dense.units", or empty; `message` says what was expected, what was
+  /// `path` is the key's, as in "shapes[2].circle.radius", or empty; `message` says what was expected, what was
   /// found and the remedy.
   void add(const Place& place, std::string path, std::string message);
 

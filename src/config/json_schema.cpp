@@ -78,7 +78,7 @@ class SchemaWriter {
       case Schema::Kind::kNumber: return with_range("number", schema);
       case Schema::Kind::kPath: return {{"type", "string"}, {"minLength", 1}};
       case Schema::Kind::kSize: return size();
-      case Schema::Kind::kNames: return {{"enum", schema.names}};
+      case Schema::Kind::kNames: return {{"enum", texts_of(schema.names)}};
       case Schema::Kind::kText: return text(schema);
       case Schema::Kind::kList: return list(schema);
       case Schema::Kind::kSection: return section(schema, "");
@@ -181,7 +181,7 @@ class SchemaWriter {
     return {{"anyOf", std::move(parts)}};
   }
 
-  // With `tag` the section is an alternative of a choice: {type: adam, ...}.
+  // With `tag` the section is an alternative of a choice: {type: circle, ...}.
   Json section(const Schema& schema, const std::string& tag) {
     Json properties = Json::object();
     Json required = Json::array();
@@ -212,7 +212,7 @@ class SchemaWriter {
     return json;
   }
 
-  // `adam`, {adam: {...}} and, where there is a tag, {type: adam, ...}.
+  // `circle`, {circle: {...}} and, where there is a tag, {type: circle, ...}.
   Json choice(const Schema& schema) {
     Json parts = Json::array();
     Json bare = Json::array();

@@ -8,6 +8,18 @@ namespace mirrortrain::config {
 
 const Rules Node::kNoRules;
 
+const Schema* RootSchema::get() {
+  if (!schema_ && make_) {
+    schema_ = make_();
+    advice_ = advice_on_keys(*schema_);
+  }
+  return schema_ ? &*schema_ : nullptr;
+}
+
+std::string RootSchema::advice_on_key(std::string_view name) {
+  return get() != nullptr ? advice_on(name, advice_) : "";
+}
+
 std::string joined(std::string path, std::string_view key) {
   if (!path.empty()) path += ".";
   return path + shortened(key);

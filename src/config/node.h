@@ -3,9 +3,11 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "config/errors.h"
@@ -15,7 +17,7 @@
 
 namespace mirrortrain::config {
 
-/// "model.layers" for "model" and "layers".
+/// "drawing.shapes" for "drawing" and "shapes".
 std::string joined(std::string path, std::string_view key);
 
 /// A file or folder that a configuration names.
@@ -23,6 +25,23 @@ struct NamedFile {
   std::string file;  ///< absolute
   Place place;
   std::string path;  ///< the key's
+};
+
+/// The whole document's schema, for suggestions; made when it is first asked for.
+class RootSchema {
+ public:
+  RootSchema() = default;
+  explicit RootSchema(std::function<Schema()> make) : make_(std::move(make)) {}
+
+  /// Null where there is none.
+  const Schema* get();
+  /// "; write width and height" for a key that other programs have, or "".
+  std::string advice_on_key(std::string_view name);
+
+ private:
+  std::function<Schema()> make_;
+  std::optional<Schema> schema_;
+  std::vector<Advice> advice_;
 };
 
 /// State shared while reading a document.
@@ -34,8 +53,7 @@ struct Reading {
   const std::map<std::string, std::string>& replaced;
   /// The files and folders that the document names are added here, unless null.
   std::vector<NamedFile>* files = nullptr;
-  /// The whole document's schema, for suggestions; may be empty.
-  std::function<Schema()> schema = {};
+  RootSchema root = {};
 };
 
 /// A value that is being read, with its path and rules. Lives on the stack while the tree is walked.
@@ -70,7 +88,7 @@ class Node {
 
   /// Where keys missing in this value are reported: at the key whose value it is.
   const Place& section_place() const { return *section_place_; }
-  /// As written: "model.layers[2].dense".
+  /// As written: "shapes[2].circle".
   std::string path() const { return path(false); }
   /// The key whose value this is; empty for the root and a list's items.
   std::string_view name() const { return name_; }

@@ -68,10 +68,12 @@ bool within(const Rules& rules, double number) {
   return !rules.high || (rules.below_high ? number < *rules.high : number <= *rules.high);
 }
 
-std::string advice_on_value(const Node& node) {
+std::string advice_on_value(const Node& node, std::span<const Advice> of_type) {
   const Value& value = node.value();
   if (!value.is_scalar() && !value.is_null()) return "";
-  const std::string advice = advice_on(node.key_name(), value.is_null() ? "null" : value.text());
+  const std::string text = value.is_null() ? "null" : value.text();
+  std::string advice = advice_on(text, node.rules().advice);
+  if (advice.empty()) advice = advice_on(text, of_type);
   return advice.empty() ? "" : advice.substr(2);  // "; "
 }
 

@@ -2,8 +2,11 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
+
+#include "config/names.h"
 
 namespace mirrortrain::config {
 
@@ -23,11 +26,14 @@ struct Rules {
   /// For a list that is expanded before it is read: names of mappings that expand to items, and the sibling whose keys
   /// do. Only for the JSON Schema.
   std::string written_out, written_out_by;
-  bool scalar_fills = false;    ///< one scalar is used for all items of an array, and of arrays in it: kernel_size: 3
-  bool allow_infinite = false;  ///< .inf and .nan
+  bool scalar_fills = false;       ///< one scalar is used for all items of an array, and of arrays in it: size: 3
+  bool allow_infinite = false;     ///< .inf and .nan
   std::vector<std::string> names;  ///< the only texts allowed, where not empty
   /// For a text that is checked elsewhere: an ECMA-262 expression that it matches. Only for the JSON Schema.
   std::string pattern;
+
+  std::string_view aliases;    ///< what other programs call the key: see Name
+  std::vector<Advice> advice;  ///< on values that other programs accept
 
   /// The rules for a list's items.
   Rules for_items() const {
@@ -78,6 +84,14 @@ inline auto between(double low, double high) {
 }
 inline auto matches(std::string pattern) {
   return [pattern = std::move(pattern)](Rules& rules) { rules.pattern = pattern; };
+}
+/// What other programs call the key: aliases("w, breadth"). It outlives the declaration.
+inline constexpr auto aliases(std::string_view names) {
+  return [names](Rules& rules) { rules.aliases = names; };
+}
+/// What to write in place of values that are not accepted: advice("none, -1", "write 0").
+inline constexpr auto advice(std::string_view values, std::string_view text) {
+  return [values, text](Rules& rules) { rules.advice.push_back({values, text}); };
 }
 inline auto one_of(std::vector<std::string> names) {
   return [names = std::move(names)](Rules& rules) { rules.names = names; };

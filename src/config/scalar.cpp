@@ -169,4 +169,17 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
   return number;
 }
 
+std::string without_odd_characters(std::string_view text) {
+  std::string plain_text;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto [code, bytes] = first_character(text.substr(at));
+    const std::size_t length = std::max<std::size_t>(bytes, 1);
+    const bool is_quote = code >= 0x2018 && code <= 0x201F;
+    const bool is_space = code == 0xA0 || code == 0x2007 || code == 0x202F || code == 0x3000;
+    if (!is_quote && !is_space && (code < 0x80 || is_visible(code))) plain_text += text.substr(at, length);
+    at += length;
+  }
+  return plain_text;
+}
+
 }  // namespace mirrortrain::config

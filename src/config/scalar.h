@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/utf8.h"
+#include "config/names.h"
 #include "config/value.h"
 
 namespace mirrortrain::config {
@@ -32,18 +33,11 @@ Value text_value(std::string_view text);
 
 /// "the list [0.1]", "the text 'abc'", "the number 3.5": for messages, shortened.
 std::string describe(const Value& value);
-/// "{units: 64, activation: relu}", shortened to about `limit` bytes.
+/// "{radius: 64, color: red}", shortened to about `limit` bytes.
 std::string flow_text(const Value& value, std::size_t limit = 48);
 using mirrortrain::shortened;
 
-/// The one of `names` that was probably meant: the same in another spelling ("MaxPooling2D"), an equivalent of a name
-/// from Keras, PyTorch or common usage ("lr"), or the nearest within two edits.
-std::optional<std::string> nearest_name(std::string_view name, const std::vector<std::string>& names);
-/// "; write {type: adam, amsgrad: true}" for a name without an equivalent here, or "". `kind`: "key", "optimizer", ...
-std::string advice_on(std::string_view kind, std::string_view name);
 /// The text without characters that word processors and web pages insert: curly quotes, no-break and zero-width spaces.
 std::string without_odd_characters(std::string_view text);
-/// "; did you mean 'units'?" with the nearest name, or "".
-std::string suggestion(std::string_view name, const std::vector<std::string>& names);
 
 }  // namespace mirrortrain::config

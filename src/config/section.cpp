@@ -16,12 +16,6 @@ const Key* find_key(const Keys& keys, std::string_view name) {
   return found == keys.keys.end() ? nullptr : &*found;
 }
 
-std::vector<std::string> names_of(const Keys& keys) {
-  std::vector<std::string> names;
-  for (const Key& key : keys.keys) names.push_back(key.name);
-  return names;
-}
-
 /// The hint for `seed:1` and `seed=1`, which YAML reads as texts.
 std::string space_hint(const Value& value) {
   const auto text = as_text(value);
@@ -36,7 +30,7 @@ std::string space_hint(const Value& value) {
                      shortened(without_odd_characters(text->substr(colon + 1))));
 }
 
-/// "{units: 4}" for `- units: 4`, a list of keys with their values; "" for other values.
+/// "{radius: 4}" for `- radius: 4`, a list of keys with their values; "" for other values.
 std::string as_one_mapping(const Keys& keys, const Node& node) {
   if (!node.value().is_sequence() || node.name().empty()) return "";
   std::vector<Value::Entry> entries;
@@ -51,7 +45,7 @@ std::string as_one_mapping(const Keys& keys, const Node& node) {
   return fmt::format("{}: {}, keys without a '-'", node.name(), flow_text(Value::mapping(std::move(entries))));
 }
 
-/// The name and the number of "l2(0.01)", if the name is a key that accepts a number; "" for other texts.
+/// The name and the number of "width(0.01)", if the name is a key that accepts a number; "" for other texts.
 std::string as_called_key(const Keys& keys, const std::string& text) {
   const std::size_t open = text.find('(');
   if (open == std::string::npos || !text.ends_with(')')) return "";
@@ -80,7 +74,7 @@ std::string filled_in(const Keys& keys, const Value& value) {
 }
 
 /// The only key that a single value can be meant for: the required one, else the first if it accepts the value, or the
-/// one that it names, with a number: "{units: 64}", "{type: mirrored}", "{l2: 0.01}".
+/// one that it names, with a number: "{radius: 64}", "{type: circle}", "{width: 0.01}".
 std::string as_only_key(const Keys& keys, const Node& node) {
   const Value& value = node.value();
   if (!value.is_scalar() && !value.is_sequence()) return "";
@@ -139,7 +133,7 @@ bool takes_integer(const Schema& schema) {
          (schema.kind == Schema::Kind::kEither && takes_integer(schema.parts[0]));
 }
 
-/// The values after a comma that follows a key's value in braces, which YAML reads as keys: {devices: cpu:0, cpu:1}.
+/// The values after a comma that follows a key's value in braces, which YAML reads as keys: {colors: red, blue}.
 struct Remainder {
   const Key* key = nullptr;  ///< null: the entry is not such a value
   std::vector<std::string> values;
@@ -198,22 +192,22 @@ std::string written_wrong(const Keys& keys, const Value::Entry& entry, const Val
   return fmt::format("; write '{}: {}', with a space after the colon", shortened(name), shortened(value));
 }
 
-/// "; did you mean 'units'?", or where the key belongs, or other advice.
+/// "; did you mean 'radius'?", or where the key belongs, or other advice.
 std::string hint_for(const Keys& keys, const Node& node, const Value::Entry& entry) {
   if (std::string wrong = written_wrong(keys, entry, node.value()); !wrong.empty()) return wrong;
-  const std::vector<std::string> names = names_of(keys);
-  const auto is_here = [&](const std::string& name) { return plain(name) == plain(entry.key); };
-  const std::string advice = std::ranges::any_of(names, is_here) ? "" : advice_on("key", entry.key);
+  const std::vector<Name> names = names_of(keys);
+  const auto is_here = [&](const Name& name) { return plain(name.text) == plain(entry.key); };
+  const std::string advice = std::ranges::any_of(names, is_here) ? "" : node.reading().root.advice_on_key(entry.key);
   if (!advice.empty()) return advice;
   if (std::string hint = suggestion(entry.key, names); !hint.empty()) return hint;
-  if (node.reading().schema) {
-    const auto path = key_elsewhere(entry.key, node.reading().schema(), node.path().empty());
+  if (const Schema* const root = node.reading().root.get()) {
+    const auto path = key_elsewhere(entry.key, *root, node.path().empty());
     if (path && !path->starts_with(node.path() + ".")) {  // of another form of this section
       return fmt::format("; did you mean '{}'?", *path);
     }
-    if (std::string item = item_elsewhere(entry.key, node.reading().schema()); !item.empty()) return item;
+    if (std::string item = item_elsewhere(entry.key, *root); !item.empty()) return item;
   }
-  return names.empty() ? "; no key belongs here" : fmt::format("; known: {}", fmt::join(names, ", "));
+  return names.empty() ? "; no key belongs here" : fmt::format("; known: {}", fmt::join(texts_of(names), ", "));
 }
 
 void unknown_key(const Keys& keys, const Node& node, const Value::Entry& entry) {
@@ -230,7 +224,7 @@ bool is_misspelled(const std::string& name, const Keys& keys, const Value& secti
   });
 }
 
-/// {devices: cpu:0, cpu:1}: the list without its brackets, as far as it goes; empty for other values.
+/// {colors: red, blue}: the list without its brackets, as far as it goes; empty for other values.
 std::string without_brackets(const Keys& keys, const Key& key, const Node& node, const Value::Entry& entry) {
   const auto& entries = node.value().entries();
   const auto next = std::ranges::find_if(entries, [&](const Value::Entry& one) { return &one == &entry; }) + 1;
@@ -279,7 +273,7 @@ bool is_missing(const Key& key, const Value& section) {
   return key.rules.exemption && !holds_something(section, key.name);
 }
 
-/// "missing key 'units'". Keys that another key may replace are reported as one error, by the first of them.
+/// "missing key 'radius'". Keys that another key may replace are reported as one error, by the first of them.
 std::string missing_text(const Keys& keys, const Key& key, const Value& section) {
   const auto& exemption = key.rules.exemption;
   const bool has_other = exemption && exemption->together.empty() && !holds_something(section, exemption->unless);
@@ -330,13 +324,19 @@ void run_check(const Check& check, const Node& node, const void* object) {
 
 }  // namespace
 
+std::vector<Name> names_of(const Keys& keys) {
+  std::vector<Name> names;
+  for (const Key& key : keys.keys) names.push_back({key.name, key.rules.aliases});
+  return names;
+}
+
 void read_section(const Keys& keys, const Node& node, void* object) {
   const Value& value = node.value();
   if (!value.is_mapping() && !value.is_null()) {
     if (const std::string advice = advice_on_value(node); !advice.empty()) return node.wrong("a mapping", advice);
     const std::string hint = space_hint(value), meant = hint.empty() ? as_only_key(keys, node) : "";
     if (!meant.empty()) return node.wrong("a mapping", fmt::format("write {}", meant));
-    std::string expected = fmt::format("a mapping with {}", fmt::join(names_of(keys), ", "));
+    std::string expected = fmt::format("a mapping with {}", fmt::join(texts_of(names_of(keys)), ", "));
     return node.wrong(names_of(keys).empty() ? "an empty mapping" : expected, hint);
   }
   static const std::vector<Value::Entry> none;
@@ -365,15 +365,17 @@ Value show_section(const Keys& keys, const void* object) {
   return Value::mapping(std::move(entries));
 }
 
-Schema section_schema(const Keys& keys, std::string_view name, const void* standard) {
+Schema section_schema(const Keys& keys, const Name& name, const void* standard) {
   Schema schema;
   schema.kind = Schema::Kind::kSection;
-  schema.name = name;
+  schema.name = name.text;
+  schema.aliases = name.aliases;
+  schema.advice = keys.advice;
   schema.help = keys.help;
   schema.relations = keys.relations;
   for (const Key& key : keys.keys) {
     schema.keys.push_back({key.name, key.help, key.rules.required, key.schema(key.rules), key.show(standard),
-                           key.rules.exemption, key.rules.excludes});
+                           key.rules.exemption, key.rules.excludes, key.rules.aliases});
   }
   return schema;
 }
@@ -388,6 +390,7 @@ void include_keys(Keys& outer, const Keys& inner, const std::function<void*(void
     if (key.show) copy.show = [=](const void* object) { return key.show(within(object)); };
     outer.keys.push_back(std::move(copy));
   }
+  outer.advice.insert(outer.advice.end(), inner.advice.begin(), inner.advice.end());
   outer.relations.insert(outer.relations.end(), inner.relations.begin(), inner.relations.end());
   for (const Check& check : inner.checks) {
     outer.checks.push_back({check.key, [=](const void* object) { return check.message(within(object)); }});

@@ -33,13 +33,15 @@ struct Keys {
   std::vector<Key> keys;
   std::vector<Check> checks;
   std::vector<std::string> relations;  ///< JSON Schemas in addition to the keys'
+  std::vector<Advice> advice;          ///< on keys that other programs have
 };
 
 void read_section(const Keys& keys, const Node& node, void* object);
+std::vector<Name> names_of(const Keys& keys);
 bool accepts_section(const Keys& keys, const Value& value);
 Value show_section(const Keys& keys, const void* object);
 /// `standard` is an object with the defaults.
-Schema section_schema(const Keys& keys, std::string_view name, const void* standard);
+Schema section_schema(const Keys& keys, const Name& name, const void* standard);
 /// Adds the keys and checks of `inner`, whose object `inside` finds within the outer one.
 void include_keys(Keys& outer, const Keys& inner, const std::function<void*(void*)>& inside);
 
@@ -47,17 +49,17 @@ void include_keys(Keys& outer, const Keys& inner, const std::function<void*(void
 
 /// The keys of an option struct, declared once next to what they configure:
 ///
-///   struct Sgd {
-///     static constexpr std::string_view kName = "sgd";
-///     double learning_rate = 0.01, momentum = 0.0;
-///     bool nesterov = false;
-///     static config::Section<Sgd> section() {
-///       return config::Section<Sgd>("Stochastic gradient descent.")
-///           .key("learning_rate", &Sgd::learning_rate, "The step size.", config::at_least(0))
-///           .key("momentum", &Sgd::momentum, "Momentum.", config::between(0, 1))
-///           .key("nesterov", &Sgd::nesterov, "Whether to use Nesterov momentum.")
-///           .check("nesterov", [](const Sgd& sgd) -> std::string {
-///             return sgd.nesterov && sgd.momentum == 0 ? "needs a momentum above 0" : "";
+///   struct Circle {
+///     static constexpr std::string_view kName = "circle";
+///     double radius = 1, line_width = 0.0;
+///     bool dashed = false;
+///     static config::Section<Circle> section() {
+///       return config::Section<Circle>("A circle around the middle.")
+///           .key("radius", &Circle::radius, "The radius.", config::at_least(0), config::aliases("r"))
+///           .key("line_width", &Circle::line_width, "Width of the line.", config::between(0, 1))
+///           .key("dashed", &Circle::dashed, "Whether the line is dashed.")
+///           .check("dashed", [](const Circle& circle) -> std::string {
+///             return circle.dashed && circle.line_width == 0 ? "needs a line_width above 0" : "";
 ///           });
 ///     }
 ///   };
@@ -97,6 +99,13 @@ class Section {
   /// A check's condition as a JSON Schema, for editors.
   Section& relation(std::string json) {
     keys_.relations.push_back(std::move(json));
+    return *this;
+  }
+
+  /// What to write in place of keys of other programs, which this section stands for: advice("area, surface", "write
+  /// width and height"). It counts wherever in the document such a key is written.
+  Section& advice(std::string_view names, std::string_view text) {
+    keys_.advice.push_back({names, text});
     return *this;
   }
 
@@ -140,8 +149,15 @@ struct Codec<T> {
   static Value show(const T& value) { return detail::show_section(keys(), &value); }
   static Schema schema(const Rules&) {
     const T standard{};
-    return detail::section_schema(keys(), detail::name_of_alternative<T>(), &standard);
+    const Name name{std::string(detail::name_of_alternative<T>()), detail::aliases_of_alternative<T>()};
+    return detail::section_schema(keys(), name, &standard);
   }
 };
+
+/// The names of a section's keys.
+template <OptionStruct T>
+std::vector<Name> names_of_keys() {
+  return detail::names_of(Codec<T>::keys());
+}
 
 }  // namespace mirrortrain::config

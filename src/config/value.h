@@ -11,7 +11,7 @@
 namespace mirrortrain::config {
 
 /// A configuration as it was written: null, a scalar's text, a sequence or a mapping, each with its place. The reader
-/// determines a scalar's type (`3`, `true`, `adam`): see scalar.h.
+/// determines a scalar's type (`3`, `true`, `circle`): see scalar.h.
 class Value {
  public:
   enum class Kind : std::uint8_t { kNull, kScalar, kSequence, kMapping };
@@ -80,7 +80,7 @@ struct Value::Entry {
   Value value;
 };
 
-/// Every scalar of a value with its path, in order: {"model.layers[0].dense.units", "64"}. Null is "null".
+/// Every scalar of a value with its path, in order: {"shapes[0].circle.radius", "64"}. Null is "null".
 std::vector<std::pair<std::string, std::string>> flatten(const Value& value);
 
 }  // namespace mirrortrain::config

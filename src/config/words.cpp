@@ -37,7 +37,7 @@ std::string choice_in_words(const Schema& choice) {
   for (Schema part : choice.parts) {
     if (is_named(part)) continue;
     if (named && part.kind == Schema::Kind::kSection) continue;  // the noun has it: "{fraction: ...} or a data source"
-    if (named) part.rules = {};  // "a number or a schedule": the range is reported once it is a number
+    if (named) part.rules = {};  // "a number or a shape": the range is reported once it is a number
     text += (text.empty() ? "" : " or ") + in_words(part);
   }
   if (!named) return text;
@@ -101,7 +101,7 @@ std::string describe(const Value& value) {
 }
 
 std::string without_article(std::string_view noun) {
-  // After the last one: "a number or a schedule" is about schedules.
+  // After the last one: "a number or a shape" is about shapes.
   std::size_t start = 0;
   for (const std::string_view article : {" a ", " an "}) {
     const std::size_t found = noun.rfind(article);
@@ -120,7 +120,7 @@ std::string in_words(const Schema& schema) {
     case Schema::Kind::kNumber: return "a number" + range(schema.rules);
     case Schema::Kind::kPath: return "a path";
     case Schema::Kind::kSize: return "a size as 1048576 or 1MiB" + range(schema.rules);
-    case Schema::Kind::kNames: return fmt::format("one of {}", fmt::join(schema.names, ", "));
+    case Schema::Kind::kNames: return fmt::format("one of {}", fmt::join(texts_of(schema.names), ", "));
     case Schema::Kind::kText:
       return schema.rules.names.empty() ? "a text" : fmt::format("one of {}", fmt::join(schema.rules.names, ", "));
     case Schema::Kind::kList: return list_in_words(schema);

@@ -9,7 +9,7 @@ namespace mirrortrain::config {
 
 /// JSON Schema of a list that is expanded before it is read (Rules::written_out): its items are those of a choice, a
 /// `repeat` of items, and uses of the blocks that a sibling defines. In a block or a repeat any option may be a
-/// parameter, `$filters`, so only key names are checked there.
+/// parameter, `$radius`, so only key names are checked there.
 class WrittenOutSchema {
  public:
   using Json = nlohmann::ordered_json;

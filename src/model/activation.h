@@ -34,4 +34,12 @@ struct mirrortrain::config::EnumNames<mirrortrain::ActivationName> {
     all.back() = {"softmax", ActivationName::kSoftmax};
     return all;
   }();
+  static constexpr auto aliases =
+      std::to_array<std::pair<std::string_view, std::string_view>>({{"linear", "none, identity"},
+                                                                    {"leaky_relu", "lrelu"},
+                                                                    {"sigmoid", "logistic"},
+                                                                    {"silu", "swish"},
+                                                                    {"hard_silu", "hard_swish"}});
+  static constexpr auto advice = std::to_array<Advice>(
+      {{"null", "write linear"}, {"log_softmax", "leave it out, and write from_logits: true in the loss"}});
 };

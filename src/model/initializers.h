@@ -26,12 +26,14 @@ struct VarianceScaling {
 
 struct GlorotUniform {
   static constexpr std::string_view kName = "glorot_uniform";
+  static constexpr std::string_view kAliases = "xavier, xavier_uniform, glorot";
   static constexpr VarianceScaling kScaling{1, VarianceScaling::Fan::kAverage, VarianceScaling::Distribution::kUniform};
   static config::Section<GlorotUniform> section();
 };
 
 struct GlorotNormal {
   static constexpr std::string_view kName = "glorot_normal";
+  static constexpr std::string_view kAliases = "xavier_normal";
   static constexpr VarianceScaling kScaling{1, VarianceScaling::Fan::kAverage,
                                             VarianceScaling::Distribution::kTruncatedNormal};
   static config::Section<GlorotNormal> section();
@@ -39,12 +41,14 @@ struct GlorotNormal {
 
 struct HeUniform {
   static constexpr std::string_view kName = "he_uniform";
+  static constexpr std::string_view kAliases = "kaiming_uniform";
   static constexpr VarianceScaling kScaling{2, VarianceScaling::Fan::kIn, VarianceScaling::Distribution::kUniform};
   static config::Section<HeUniform> section();
 };
 
 struct HeNormal {
   static constexpr std::string_view kName = "he_normal";
+  static constexpr std::string_view kAliases = "kaiming_normal, he";
   static constexpr VarianceScaling kScaling{2, VarianceScaling::Fan::kIn,
                                             VarianceScaling::Distribution::kTruncatedNormal};
   static config::Section<HeNormal> section();
@@ -65,11 +69,13 @@ struct LecunNormal {
 
 struct Zeros {
   static constexpr std::string_view kName = "zeros";
+  static constexpr std::string_view kAliases = "zero";
   static config::Section<Zeros> section();
 };
 
 struct Ones {
   static constexpr std::string_view kName = "ones";
+  static constexpr std::string_view kAliases = "one";
   static config::Section<Ones> section();
 };
 
@@ -81,12 +87,14 @@ struct Constant {
 
 struct RandomUniform {
   static constexpr std::string_view kName = "random_uniform";
+  static constexpr std::string_view kAliases = "uniform";
   double minval = -0.05, maxval = 0.05;
   static config::Section<RandomUniform> section();
 };
 
 struct RandomNormal {
   static constexpr std::string_view kName = "random_normal";
+  static constexpr std::string_view kAliases = "normal";
   double mean = 0, stddev = 0.05;
   static config::Section<RandomNormal> section();
 };

@@ -58,6 +58,13 @@ template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::Layer> {
   static constexpr std::string_view noun = "a layer";
   static constexpr bool set_keeps_name = true;
+  static constexpr auto advice = std::to_array<Advice>(
+      {{"time_distributed",
+        "list the layer alone: dense, activation, dropout and layer_normalization treat each step of a sequence by "
+        "itself"},
+       {"input, input_layer",
+        "the shape of an example is model.input_shape, and the layers begin with what computes on it; leave it out"},
+       {"to_tensor", "files of pictures are read as numbers from 0 to 255; list rescaling in data.preprocessing"}});
   /// Keeps its name, to which other layers' `inputs` may refer; without one, its type after kUnreadName.
   static void remember(const Value& item, Layer& layer) {
     const bool is_entry = item.is_mapping() && item.entries().size() == 1;

@@ -10,6 +10,8 @@
 namespace mirrortrain::schedules {
 namespace {
 
+constexpr auto kDecayStepsAliases = config::aliases("t_max, step_size");
+
 /// A section with the first two keys of most schedules.
 template <class Schedule>
 config::Section<Schedule> decaying(std::string_view help) {
@@ -17,13 +19,14 @@ config::Section<Schedule> decaying(std::string_view help) {
       .key("initial_learning_rate", &Schedule::initial_learning_rate, "The initial learning rate.", config::required,
            config::at_least(0))
       .key("decay_steps", &Schedule::decay_steps, "Number of steps of the decay.", config::required,
-           config::at_least(1));
+           config::at_least(1), kDecayStepsAliases);
 }
 
 template <class Schedule>
 config::Section<Schedule> decaying_at_a_rate(std::string_view help) {
   return decaying<Schedule>(help)
-      .key("decay_rate", &Schedule::decay_rate, "The decay rate.", config::required, config::at_least(0))
+      .key("decay_rate", &Schedule::decay_rate, "The decay rate.", config::required, config::at_least(0),
+           config::aliases("gamma"))
       .key("staircase", &Schedule::staircase,
            "Whether to decay at the end of each `decay_steps` alone, instead of in every step.");
 }
@@ -54,7 +57,7 @@ config::Section<CosineDecay> CosineDecay::section() {
       .key("initial_learning_rate", &CosineDecay::initial_learning_rate, "The initial learning rate.", config::required,
            config::at_least(0))
       .key("decay_steps", &CosineDecay::decay_steps, "Number of steps to decay over, after the warmup.",
-           config::required, config::at_least(1))
+           config::required, config::at_least(1), kDecayStepsAliases)
       .key("alpha", &CosineDecay::alpha, "Minimum learning rate, as a fraction of the highest.", config::at_least(0))
       .key("warmup_target", &CosineDecay::warmup_target, "The learning rate at the end of the warmup; null: no warmup.",
            config::at_least(0))

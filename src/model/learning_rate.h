@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,6 +18,11 @@ namespace mirrortrain::schedules {
 /// alpha times the rate reached, over decay_steps.
 struct CosineDecay {
   static constexpr std::string_view kName = "cosine_decay";
+  static constexpr std::string_view kAliases = "cosine, cosine_annealing_lr";
+  static constexpr auto kAdvice =
+      std::to_array<config::Advice>({{"one_cycle, one_cycle_lr",
+                                      "write {schedule: cosine_decay, initial_learning_rate: 0.001, warmup_target: "
+                                      "0.01, warmup_steps: 1, decay_steps: 3}, which rises and falls once"}});
   double initial_learning_rate = 0;
   std::int64_t decay_steps = 0;
   double alpha = 0;
@@ -41,6 +47,11 @@ struct CosineDecayRestarts {
 /// initial_learning_rate * decay_rate^(steps / decay_steps), the exponent rounded down with `staircase`.
 struct ExponentialDecay {
   static constexpr std::string_view kName = "exponential_decay";
+  static constexpr std::string_view kAliases = "exponential_lr";
+  static constexpr auto kAdvice =
+      std::to_array<config::Advice>({{"step_lr, step_decay, step",
+                                      "write {schedule: exponential_decay, initial_learning_rate: 0.001, decay_steps: "
+                                      "1000, decay_rate: 0.1, staircase: true}"}});
   double initial_learning_rate = 0;
   std::int64_t decay_steps = 0;
   double decay_rate = 0;
@@ -65,6 +76,7 @@ struct InverseTimeDecay {
 /// values[i] up to and including boundaries[i] steps, then the next; values has one number more.
 struct PiecewiseConstant {
   static constexpr std::string_view kName = "piecewise_constant";
+  static constexpr std::string_view kAliases = "multi_step_lr";
   std::vector<std::int64_t> boundaries;
   std::vector<double> values;
 
@@ -93,6 +105,11 @@ namespace mirrortrain {
 using LearningRate =
     std::variant<double, schedules::CosineDecay, schedules::CosineDecayRestarts, schedules::ExponentialDecay,
                  schedules::InverseTimeDecay, schedules::PiecewiseConstant, schedules::PolynomialDecay>;
+
+/// On keys and callbacks that other libraries have for schedules.
+inline constexpr std::string_view kScheduleAdvice =
+    "the learning rate follows a schedule given in its place: write optimizer: {type: adam, learning_rate: {schedule: "
+    "cosine_decay, initial_learning_rate: 0.001, decay_steps: 1000}}";
 
 /// The rate of step `step`, counted from 1: a schedule is evaluated at step - 1, as in Keras.
 double learning_rate_at(const LearningRate& learning_rate, std::int64_t step);

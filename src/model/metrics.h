@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <string_view>
 #include <variant>
 
@@ -46,4 +47,8 @@ inline bool is_of_classes(const Metric& metric) {
 template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::Metric> {
   static constexpr std::string_view noun = "a metric";
+  static constexpr auto advice = std::to_array<Advice>(
+      {{"loss", "every run reports its loss; leave it out"},
+       {"val_loss", "every run with data.validation reports its loss there; leave it out"},
+       {"confusion_matrix", "eval and report.html show it of every model that predicts classes; leave it out"}});
 };

@@ -32,9 +32,16 @@ std::vector<ModelInputOptions> ModelOptions::all_inputs() const {
 
 config::Section<ModelOptions> ModelOptions::section() {
   return config::Section<ModelOptions>("The model, from its input to its output.")
+      .advice("num_classes, n_classes",
+              "the classes are the outputs: give the last layer of model.layers as many units")
+      .advice("in_features, in_channels, num_features, normalized_shape",
+              "a layer takes the size of its input from the layer before; leave it out")
+      .advice("data_format", "images are [height, width, channels], channels last; leave it out")
       .key("input_shape", &ModelOptions::input_shape,
            "Shape of one example, without the batch axis; images are [height, width, channels].",
-           config::required_unless("inputs", {}), config::non_empty, config::at_least(1))
+           config::required_unless("inputs", {}), config::non_empty, config::at_least(1),
+           config::aliases("input_size, input_dim, shape, input"),
+           config::advice("null, none, -1", "it is the shape of one example: leave the axis of the batch out"))
       .key("inputs", &ModelOptions::inputs,
            "In place of `input_shape`, for a model with several inputs, or one with a name of its own: each input's "
            "name and shape, as {user: {shape: []}, picture: {shape: [32, 32, 3]}}. Layers name them in their `inputs`.",
@@ -43,7 +50,8 @@ config::Section<ModelOptions> ModelOptions::section() {
            "Names of the layers that are the model's outputs; default: the last one.")
       .key("initial_weights", &ModelOptions::initial_weights,
            "A safetensors file with the initial values of all variables, by name, or a file of another program with "
-           "its own names; null: the layers' initializers.")
+           "its own names; null: the layers' initializers.",
+           config::aliases("weights, pretrained, load"))
       .key("freeze", &ModelOptions::freeze,
            "Globs of layers that are not trained, as `conv*`, or `encoder_*` for a block of that name. A frozen batch "
            "normalization takes "

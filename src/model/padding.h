@@ -20,4 +20,9 @@ struct mirrortrain::config::EnumNames<mirrortrain::ops::Padding> {
       {"valid", mirrortrain::ops::Padding::kValid},
       {"same", mirrortrain::ops::Padding::kSame},
   });
+  static constexpr auto advice =
+      std::to_array<Advice>({{"0", "write valid, which is no padding"},
+                             {"1", "write same, which is what a kernel of 3 needs to keep the size"},
+                             {"2", "write same, which is what a kernel of 5 needs to keep the size"},
+                             {"3", "write same, which is what a kernel of 7 needs to keep the size"}});
 };

@@ -20,4 +20,8 @@ struct mirrortrain::config::EnumNames<mirrortrain::Precision> {
       {"float32", mirrortrain::Precision::kFloat32},
       {"mixed_bfloat16", mirrortrain::Precision::kMixedBfloat16},
   });
+  static constexpr auto aliases = std::to_array<std::pair<std::string_view, std::string_view>>(
+      {{"float32", "fp32"}, {"mixed_bfloat16", "fp16, float16, mixed_float16, bf16, bfloat16, amp"}});
+  static constexpr auto advice = std::to_array<Advice>(
+      {{"true, mixed, 16, 16-mixed, bf16-mixed", "write mixed_bfloat16"}, {"32", "write float32"}});
 };

@@ -88,7 +88,7 @@ class Wirer {
     errors_.add(output.place, output.path,
                 is_input ? fmt::format("'{}' is an input of the model; an output is the name of a layer", output.value)
                          : fmt::format("no layer is named '{}'{}", config::shortened(output.value),
-                                       config::suggestion(output.value, layer_names())));
+                                       suggested(output.value, layer_names())));
   }
 
   void find_used() {
@@ -135,6 +135,11 @@ class Wirer {
       if (!name.starts_with(kUnreadName)) names.push_back(name);
     }
     return names;
+  }
+
+  /// "; did you mean 'dense'?", or "". Layers without a name have their type's.
+  std::string suggested(std::string_view name, const std::vector<std::string>& names) const {
+    return config::suggestion(name, config::with_aliases(names, config::names_of_choice<Layer>()));
   }
 
   void error(std::size_t layer, std::string message) {
@@ -251,7 +256,7 @@ class Wirer {
     names.insert(names.begin(), wiring_.inputs.begin(), wiring_.inputs.end());
     const std::string hint = input.value == kInputName ? fmt::format("; the model has several inputs: name one of {}",
                                                                      fmt::join(wiring_.inputs, ", "))
-                                                       : config::suggestion(input.value, names);
+                                                       : suggested(input.value, names);
     errors_.add(
         input.place, input.path,
         fmt::format("no earlier layer{} is named '{}'{}", wiring_.inputs.size() > 1 ? " and no input of the model" : "",
@@ -275,7 +280,7 @@ class Wirer {
     if (!names_known_ || (!defaults_known_ && is_default_name(reuse->layer.value))) return layer;
     errors_.add(reuse->layer.place, reuse->layer.path,
                 fmt::format("no earlier layer or use of a block is named '{}'{}", config::shortened(reuse->layer.value),
-                            config::suggestion(reuse->layer.value, layer_names())));
+                            suggested(reuse->layer.value, layer_names())));
     return layer;
   }
 

@@ -45,7 +45,8 @@ config::Section<StrategyOptions> StrategyOptions::section() {
           "and parameter servers keep the variables and apply each step's gradients when they come.")
       .key("devices", &StrategyOptions::devices,
            "`all`: every visible GPU, or CPU replicas where there is none; or a list such as [cpu:0, cpu:1].",
-           config::non_empty)
+           config::non_empty, config::aliases("gpu, gpus, device, num_gpus, n_gpus"),
+           config::advice("auto, null, none, -1, []", "write all"))
       .key("replicas", &StrategyOptions::replicas,
            "Number of replicas in sync, a multiple of the number of devices; null: one for each device listed.",
            config::between(1, 1024))

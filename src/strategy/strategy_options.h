@@ -94,6 +94,11 @@ struct EnumNames<StrategyType> {
        {"mirrored", StrategyType::kMirrored},
        {"multi_worker_mirrored", StrategyType::kMultiWorkerMirrored},
        {"parameter_server", StrategyType::kParameterServer}});
+  static constexpr auto aliases = std::to_array<std::pair<std::string_view, std::string_view>>(
+      {{"one_device", "OneDeviceStrategy"},
+       {"mirrored", "MirroredStrategy, data_parallel, ddp"},
+       {"multi_worker_mirrored", "MultiWorkerMirroredStrategy, multi_worker"},
+       {"parameter_server", "ParameterServerStrategy"}});
 };
 
 template <>

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <regex>
 #include <set>
@@ -642,30 +643,74 @@ TEST_CASE("advice of a warning, followed, leads to a configuration without one")
   }
 }
 
+/// The sources that declare aliases or advice, in one text.
+std::string declarations() {
+  std::string all;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(repository_file("src"))) {
+    const std::string extension = entry.path().extension().string();
+    const bool is_of_config = entry.path().parent_path().filename() == "config";
+    if ((extension != ".h" && extension != ".cpp") || is_of_config) continue;
+    const std::string text = read_text_file(entry.path());
+    if (contains(text, "dvice") || contains(text, "liases")) all += text;
+  }
+  return all;
+}
+
+/// The names in a list as "act, nonlinearity".
+std::vector<std::string> listed(const std::string& list) {
+  std::vector<std::string> names;
+  for (std::size_t start = 0; start < list.size();) {
+    const std::size_t comma = std::min(list.find(',', start), list.size());
+    names.push_back(plain(list.substr(start, comma - start)));
+    start = comma + 1;
+  }
+  return names;
+}
+
 TEST_CASE("every piece of advice has a mistake that shows it") {
-  const std::string source = read_text_file(repository_file("src/config/advice.cpp"));
-  const std::regex entry("\\{\"([a-z_]+)\", \"([a-z0-9]+)\",");
+  const std::string source = declarations();
+  std::vector<std::string> lists;
+  const std::regex of_key("[^a-z_]advice\\(\\s*\"([^\"]+)\""), table("<(config::)?Advice>\\(([\\s\\S]*?)\\}\\);");
+  const std::regex entry("\\{\\s*\"([^\"]+)\",");
+  for (std::sregex_iterator at(source.begin(), source.end(), of_key), end; at != end; ++at) lists.push_back((*at)[1]);
+  for (std::sregex_iterator at(source.begin(), source.end(), table), end; at != end; ++at) {
+    const std::string rows = (*at)[2];
+    for (std::sregex_iterator row(rows.begin(), rows.end(), entry); row != end; ++row) lists.push_back((*row)[1]);
+  }
   int count = 0;
-  for (std::sregex_iterator at(source.begin(), source.end(), entry), end; at != end; ++at, ++count) {
-    const std::string kind = (*at)[1], name = (*at)[2];
-    const bool is_shown =
-        std::ranges::any_of(kRows, [&](const Row& row) { return contains(plain(row.mistake), name); });
-    CHECK_MESSAGE(is_shown, "advice.cpp: " << kind << " " << name << " is in no row");
+  for (const std::string& list : lists) {
+    for (const std::string& name : listed(list)) {
+      ++count;
+      const bool is_shown =
+          std::ranges::any_of(kRows, [&](const Row& row) { return contains(plain(row.mistake), name); });
+      CHECK_MESSAGE(is_shown, "the advice on " << name << " is in no row");
+    }
   }
   CHECK(count > 60);
 }
 
-TEST_CASE("the name that is suggested for another library's is one of ours") {
+TEST_CASE("the aliases of an enum's values are of values that it has, and no alias is a name without letters") {
   const TemporaryFolder folder;
-  const std::string source = read_text_file(repository_file("src/config/other_names.cpp"));
-  const std::string known = run_program(folder, "config reference").out + run_program(folder, "-h").out;
-  const std::regex pair("\\{\"([a-z0-9]+)\", \"([a-z0-9_]+)\"\\}");
-  int count = 0;
-  for (std::sregex_iterator at(source.begin(), source.end(), pair), end; at != end; ++at, ++count) {
-    const std::string ours = (*at)[2];
-    CHECK_MESSAGE(std::regex_search(known, std::regex("\\b" + ours + "\\b")), ours);
+  const std::string source = declarations();
+  const std::string known = run_program(folder, "config reference").out;
+  const std::regex list("(kAliases =|[^a-z_]aliases\\()\\s*\"([^\"]+)\""), table("aliases =\\s*std::to_array<([^;]*);");
+  const std::regex entry("\\{\"([a-z0-9_]+)\", ");
+  int count = 0, of_enums = 0;
+  for (std::sregex_iterator at(source.begin(), source.end(), list), end; at != end; ++at) {
+    for (const std::string& name : listed((*at)[2])) {
+      CHECK(!name.empty());
+      ++count;
+    }
+  }
+  for (std::sregex_iterator at(source.begin(), source.end(), table), end; at != end; ++at) {
+    const std::string rows = (*at)[1];
+    for (std::sregex_iterator row(rows.begin(), rows.end(), entry); row != end; ++row, ++of_enums) {
+      const std::string ours = (*row)[1];
+      CHECK_MESSAGE(std::regex_search(known, std::regex("\\b" + ours + "\\b")), ours);
+    }
   }
   CHECK(count > 150);
+  CHECK(of_enums > 10);
 }
 
 }  // namespace

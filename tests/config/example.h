@@ -72,6 +72,7 @@ using Layer = std::variant<Dense, Conv, Flatten>;
 
 struct Decay {
   static constexpr std::string_view kName = "cosine_decay";
+  static constexpr std::string_view kAliases = "cosine";
   std::int64_t steps = 0;
   static config::Section<Decay> section() {
     return config::Section<Decay>("Cosine.").key("steps", &Decay::steps, "Length.", config::required);

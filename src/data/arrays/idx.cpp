@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "data/arrays/element.h"
 #include "data/files/input.h"
+#include "data/key_aliases.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -41,7 +42,8 @@ config::Section<Idx> Idx::section() {
       .key("images", &Idx::images,
            "Path of the file with the features, one row per example; or a glob or a list of files.", config::required)
       .key("labels", &Idx::labels,
-           "Path of the file with the labels, one row per example; or a glob or a list of files.", config::required);
+           "Path of the file with the labels, one row per example; or a glob or a list of files.", config::required,
+           kLabelsAliases);
 }
 
 Array read_idx(const std::string& path) {

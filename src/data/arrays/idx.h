@@ -11,6 +11,7 @@ namespace mirrortrain::data {
 /// The format of MNIST: a magic number with type and rank, the extents, the elements, big-endian. Gzip or plain.
 struct Idx {
   static constexpr std::string_view kName = "idx";
+  static constexpr std::string_view kAliases = "mnist";
   Files images, labels;
   static config::Section<Idx> section();
 };

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "config/scalar.h"
+#include "data/key_aliases.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -77,13 +78,13 @@ std::string weights_mismatch(const Inline& options) {
 config::Section<Inline> Inline::section() {
   return config::Section<Inline>("Examples written in the configuration itself, as nested lists.")
       .key("features", &Inline::features, "The features: one number or nested list per example.",
-           config::required_unless("inputs", {}))
+           config::required_unless("inputs", {}), kFeaturesAliases)
       .key("inputs", &Inline::inputs, "In place of `features`: those for each input of the model, as {INPUT: [...]}.",
            config::excludes("features"))
       .key("labels", &Inline::labels,
            "The labels: one number or nested list per example; or those for each output of the model, as "
            "{OUTPUT: [...]}.",
-           config::required)
+           config::required, kLabelsAliases)
       .key("weights", &Inline::weights,
            meaning_of_weights("The examples' weights, one number for each", "such a value", "[...]"))
       .check("weights", weights_mismatch)

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "data/key_aliases.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -69,7 +70,7 @@ Files where(const NpyLabels& labels) {
 
 config::Section<LabelFiles> LabelFiles::section() {
   return config::Section<LabelFiles>("Files of labels, of which some may be missing.")
-      .key("file", &LabelFiles::file, "Path of the file; or a glob or a list of files.", config::required)
+      .key("file", &LabelFiles::file, "Path of the file; or a glob or a list of files.", config::required, kFileAliases)
       .key("missing", &LabelFiles::missing, kMissingNaN);
 }
 
@@ -77,7 +78,7 @@ config::Section<Npy> Npy::section() {
   return config::Section<Npy>("NumPy files of one array each, as numpy.save writes them.")
       .key("features", &Npy::features,
            "Path of the file with the features, one row per example; or a glob or a list of files.",
-           config::required_unless("inputs", {}))
+           config::required_unless("inputs", {}), kFeaturesAliases)
       .key("inputs", &Npy::inputs,
            "In place of `features`: the file, glob or list of files for each input of the model, as {INPUT: FILE}.",
            config::excludes("features"))
@@ -85,7 +86,7 @@ config::Section<Npy> Npy::section() {
            "Path of the file with the labels, one row per example; or a glob or a list of files; or such a value for "
            "each output of the model, as {OUTPUT: FILE}. Where labels may be missing, which NaN says, {file: FILE, "
            "missing: ignore}.",
-           config::required)
+           config::required, kLabelsAliases)
       .key("weights", &Npy::weights,
            meaning_of_weights(
                "Path of the file with the examples' weights, one number for each, or a glob or a list of files",

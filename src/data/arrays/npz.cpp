@@ -9,6 +9,7 @@
 #include "config/scalar.h"
 #include "data/arrays/npy.h"
 #include "data/files/zip.h"
+#include "data/key_aliases.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -28,7 +29,7 @@ std::string remedy_of(std::string_view key, const std::string& name, const std::
   if (key.empty()) {
     return fmt::format("; new examples are taken from that name: save them as numpy.savez(FILE, {}=...)", name);
   }
-  const std::string meant = config::suggestion(name, names);
+  const std::string meant = config::suggestion(name, config::with_aliases(names, config::names_of_keys<Npz>()));
   return meant.empty() ? fmt::format("; say in '{}' which one to take", key) : meant;
 }
 
@@ -61,16 +62,16 @@ config::Section<LabelArray> LabelArray::section() {
 
 config::Section<Npz> Npz::section() {
   return config::Section<Npz>("A NumPy archive of arrays, as numpy.savez and numpy.savez_compressed write it.")
-      .key("file", &Npz::file, "Path of the archive; or a glob or a list of archives.", config::required)
+      .key("file", &Npz::file, "Path of the archive; or a glob or a list of archives.", config::required, kFileAliases)
       .key("features", &Npz::features, "Name of the array with the features, one row per example; null: x.",
-           config::non_empty)
+           config::non_empty, kFeaturesAliases)
       .key("inputs", &Npz::inputs,
            "In place of `features`: the name of the array for each input of the model, as {INPUT: ARRAY}.",
            config::non_empty, config::excludes("features"))
       .key("labels", &Npz::labels,
            "Name of the array with the labels, one row per example; or one for each output of the model, as "
            "{OUTPUT: ARRAY}. Where labels may be missing, which NaN says, {array: ARRAY, missing: ignore}.",
-           config::non_empty)
+           config::non_empty, kLabelsAliases)
       .key("weights", &Npz::weights,
            meaning_of_weights("Name of the array with the examples' weights, one number for each", "such a value",
                               "ARRAY"));

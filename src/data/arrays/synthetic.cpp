@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/philox.h"
+#include "data/key_aliases.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -156,8 +157,9 @@ config::Section<Synthetic> Synthetic::section() {
       .include(&Synthetic::only)
       .key("labels", &Synthetic::labels,
            "In place of `classes` and `label_shape`: one of them for each output of the model, as {OUTPUT: {classes: "
-           "2}, OUTPUT: {label_shape: [1]}}.")
-      .key("seed", &Synthetic::seed, "Random seed of the examples.")
+           "2}, OUTPUT: {label_shape: [1]}}.",
+           kLabelsAliases)
+      .key("seed", &Synthetic::seed, "Random seed of the examples.", config::aliases("random_seed, manual_seed"))
       .relation(fmt::format(R"({{"anyOf": [{{"required": ["labels"]}}, {}]}})", kOneOfBoth))
       .check("",
              [](const Synthetic& options) -> std::string {

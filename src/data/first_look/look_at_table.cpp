@@ -11,6 +11,7 @@
 #include "data/first_look/feature_columns.h"
 #include "data/first_look/parts.h"
 #include "data/first_look/table_columns.h"
+#include "data/tables/csv.h"
 #include "data/tables/mistaken_number.h"
 
 namespace mirrortrain::data {
@@ -32,7 +33,8 @@ std::size_t label_column(const std::vector<TableColumn>& columns, const std::opt
     std::vector<std::string> names;
     for (const TableColumn& column : columns) names.push_back(column.name);
     throw UsageError(
-        fmt::format("--label {}: {} has no such column{}", *label, path, config::suggestion(*label, names)));
+        fmt::format("--label {}: {} has no such column{}", *label, path,
+                    config::suggestion(*label, config::with_aliases(names, config::names_of_keys<Csv>()))));
   }
   for (const char* usual : {"label", "labels", "class", "target", "y"}) {
     if (const std::size_t found = find(usual, in_lower_case); found < columns.size()) return found;

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "data/key_aliases.h"
 #include "data/pictures/picture_files.h"
 #include "data/tables/csv_file.h"
 #include "data/tables/mistaken_number.h"
@@ -239,15 +240,17 @@ config::Section<ImageFolder> ImageFolder::section() {
   return config::Section<ImageFolder>(
              "PNG and JPEG pictures in one folder for each class, as numbers from 0 to 255. They are decoded while the "
              "run continues, so that a set may be larger than memory.")
-      .key("directory", &ImageFolder::directory, "The folder with the classes' folders.", config::required)
+      .key("directory", &ImageFolder::directory, "The folder with the classes' folders.", config::required,
+           config::aliases("path, dir, root, folder"))
       .key("labels", &ImageFolder::labels,
            "A CSV file of two columns, a picture's path in the folder and its label, in the place of classes' folders. "
-           "Where the loss compares numbers, the labels are numbers.")
+           "Where the loss compares numbers, the labels are numbers.",
+           kLabelsAliases)
       .key("image_size", &ImageFolder::image_size,
            "Height and width to which pictures are resized (bilinear, without antialiasing); null: all are as large as "
            "the first.",
-           config::between(1, 1 << 15))
-      .key("color", &ImageFolder::color, "Three channels or one.");
+           config::between(1, 1 << 15), kImageSizeAliases)
+      .key("color", &ImageFolder::color, "Three channels or one.", kColorAliases);
 }
 
 FoundPictures find_pictures(const ImageFolder& source, const PictureLabels& wanted, BadExamples* bad) {

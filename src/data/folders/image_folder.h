@@ -14,6 +14,7 @@ namespace mirrortrain::data {
 /// A folder with PNG and JPEG files for each class, or a folder of pictures with a CSV file of names and labels.
 struct ImageFolder {
   static constexpr std::string_view kName = "image_folder";
+  static constexpr std::string_view kAliases = "images";
   config::Path directory;
   std::optional<config::Path> labels;                     ///< CSV: a picture's path relative to the folder, its label
   std::optional<std::array<std::int64_t, 2>> image_size;  ///< height, width; null: the first picture's

@@ -50,4 +50,6 @@ struct mirrortrain::config::EnumNames<mirrortrain::data::PictureColor> {
       {"rgb", mirrortrain::data::PictureColor::kRgb},
       {"gray", mirrortrain::data::PictureColor::kGray},
   });
+  static constexpr auto aliases =
+      std::to_array<std::pair<std::string_view, std::string_view>>({{"gray", "grayscale, greyscale"}});
 };

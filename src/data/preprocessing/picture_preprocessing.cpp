@@ -4,6 +4,8 @@
 #include <cmath>
 #include <string>
 
+#include "data/key_aliases.h"
+
 namespace mirrortrain::data {
 namespace {
 
@@ -24,7 +26,8 @@ config::Section<Resizing> Resizing::section() {
   return config::Section<Resizing>("Resizes pictures to `height` x `width`.")
       .key("height", &Resizing::height, "Height in pixels.", config::required, kExtent)
       .key("width", &Resizing::width, "Width in pixels.", config::required, kExtent)
-      .key("interpolation", &Resizing::interpolation, "How pixels are made of those around them.")
+      .key("interpolation", &Resizing::interpolation, "How pixels are made of those around them.",
+           kInterpolationAliases)
       .key("crop_to_aspect_ratio", &Resizing::crop_to_aspect_ratio,
            "Whether to cut what does not fit the new ratio of height and width, rather than to distort.")
       .key("pad_to_aspect_ratio", &Resizing::pad_to_aspect_ratio,
@@ -71,7 +74,7 @@ config::Section<Filling> Filling::section() {
       .key("fill_mode", &Filling::fill_mode,
            "What lies beyond the edges: `fill_value` (constant), the pixel at the edge (nearest), the picture mirrored "
            "(reflect) or repeated (wrap).")
-      .key("interpolation", &Filling::interpolation, "How pixels are made of those around them.")
+      .key("interpolation", &Filling::interpolation, "How pixels are made of those around them.", kInterpolationAliases)
       .key("fill_value", &Filling::fill_value, "For `constant`.");
 }
 

@@ -37,6 +37,7 @@ struct OfInput {
 
 struct Resizing : OfInput {
   static constexpr std::string_view kName = "resizing";
+  static constexpr std::string_view kAliases = "resize";
   config::Located<std::int64_t> height;
   std::int64_t width = 0;
   Interpolation interpolation = Interpolation::kBilinear;
@@ -55,6 +56,7 @@ struct CenterCrop : OfInput {
 
 struct RandomFlip : OfInput {
   static constexpr std::string_view kName = "random_flip";
+  static constexpr std::string_view kAliases = "random_horizontal_flip";
   config::Located<FlipMode> mode{FlipMode::kHorizontalAndVertical, {}, {}};
   static config::Section<RandomFlip> section();
 };

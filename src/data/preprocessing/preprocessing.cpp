@@ -77,6 +77,7 @@ config::Section<Rescaling> Rescaling::section() {
 config::Section<Normalization> Normalization::section() {
   return config::Section<Normalization>(
              "Subtracts `mean` from the features and divides by the square root of `variance`.")
+      .advice("std", "write variance, which is its square: 0.25 for a standard deviation of 0.5")
       .key("adapt", &Normalization::adapt,
            "Whether to compute `mean` and `variance` of each channel (the last axis) from the training data, after the "
            "steps before this one. They are kept in the run folder.")
@@ -98,7 +99,8 @@ config::Section<Normalization> Normalization::section() {
       .check("variance",
              [](const Normalization& step) -> std::string {
                if (!step.mean.value || !step.variance.value) return "";
-               const std::size_t means = values_of(step.mean.value).size(), variances = values_of(step.variance.value).size();
+               const std::size_t means = values_of(step.mean.value).size(),
+                                 variances = values_of(step.variance.value).size();
                if (same_channels(means, variances)) return "";
                return fmt::format("expected one number, or {} as in mean, found {}", means, variances);
              })

@@ -17,6 +17,7 @@ namespace mirrortrain::data {
 /// features x scale + offset
 struct Rescaling : OfInput {
   static constexpr std::string_view kName = "rescaling";
+  static constexpr std::string_view kAliases = "scale, rescale";
   double scale = 1, offset = 0;
   static config::Section<Rescaling> section();
 };
@@ -27,6 +28,7 @@ using PerChannel = std::variant<double, std::vector<double>>;
 /// (features - mean) / sqrt(variance)
 struct Normalization : OfInput {
   static constexpr std::string_view kName = "normalization";
+  static constexpr std::string_view kAliases = "normalize";
   bool adapt = false;                                         ///< to the training data; see data/loading/adapt.h
   config::Located<std::optional<PerChannel>> mean, variance;  ///< null if adapted
   static config::Section<Normalization> section();

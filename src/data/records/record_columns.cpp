@@ -34,7 +34,8 @@ ExampleFeature require_feature(Record record, const std::string& name, std::stri
   const std::vector<std::string> names = feature_names(record);
   const bool is_by_name = key == fmt::format("inputs.{}", name);
   throw Error(fmt::format("has no feature '{}', but [{}]{}; {}", shortened(name),
-                          shortened(fmt::format("{}", fmt::join(names, ", ")), 200), config::suggestion(name, names),
+                          shortened(fmt::format("{}", fmt::join(names, ", ")), 200),
+                          config::suggestion(name, config::with_aliases(names, config::names_of_keys<TfRecord>())),
                           is_by_name ? "an input of numbers has the feature of its name"
                                      : fmt::format("say in '{}' which one to take", key)));
 }

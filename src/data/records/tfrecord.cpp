@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "data/key_aliases.h"
 #include "data/records/record_columns.h"
 #include "data/records/records.h"
 
@@ -200,8 +201,8 @@ config::Section<RecordInput> RecordInput::section() {
            "In place of `shape`: name of the feature with an encoded PNG or JPEG picture.", config::non_empty)
       .key("image_size", &RecordInput::image_size,
            "Height and width to which pictures are resized; null: as `image_size` beside `inputs` says.",
-           config::between(1, 1 << 15))
-      .key("color", &RecordInput::color, "Three channels or one; null: as `color` beside `inputs` says.")
+           config::between(1, 1 << 15), kImageSizeAliases)
+      .key("color", &RecordInput::color, "Three channels or one; null: as `color` beside `inputs` says.", kColorAliases)
       .check("", input_mismatch);
 }
 
@@ -218,7 +219,8 @@ config::Section<TfRecord> TfRecord::section() {
   return config::Section<TfRecord>("TFRecord files of tf.train.Example messages, gzip-compressed or not.")
       .key("files", &TfRecord::files, "Path of the file; or a glob or a list of files.", config::required)
       .key("features", &TfRecord::features,
-           "The features with their shapes, as {pixels: {shape: [28, 28]}}; several are put side by side.")
+           "The features with their shapes, as {pixels: {shape: [28, 28]}}; several are put side by side.",
+           kFeaturesAliases)
       .key("image", &TfRecord::image,
            "Name of the feature with an encoded PNG or JPEG picture, in the place of `features`. Pictures are decoded "
            "while the run continues, as numbers from 0 to 255.",
@@ -228,13 +230,13 @@ config::Section<TfRecord> TfRecord::section() {
            "{image: FEATURE}}.")
       .key("labels", &TfRecord::labels,
            "Name of the feature with the labels; or one for each output of the model, as {OUTPUT: FEATURE}.",
-           config::non_empty)
+           config::non_empty, kLabelsAliases)
       .key("image_size", &TfRecord::image_size,
            "With pictures: height and width to which pictures are resized (bilinear, without antialiasing); null: all "
            "are "
            "as large as the first.",
-           config::between(1, 1 << 15))
-      .key("color", &TfRecord::color, "With pictures: three channels or one.")
+           config::between(1, 1 << 15), kImageSizeAliases)
+      .key("color", &TfRecord::color, "With pictures: three channels or one.", kColorAliases)
       .check("features", [](const TfRecord& source) -> std::string {
         const int ways = !source.features.empty() + source.image.has_value() + !source.inputs.empty();
         return ways == 1

@@ -67,4 +67,5 @@ struct mirrortrain::config::EnumNames<mirrortrain::DType> {
       {"float32", mirrortrain::DType::kFloat32},
       {"float64", mirrortrain::DType::kFloat64},
   });
+  static constexpr auto aliases = std::to_array<std::pair<std::string_view, std::string_view>>({{"float32", "fp32"}});
 };

@@ -5,13 +5,15 @@
 #include <algorithm>
 
 #include "config/document.h"
+#include "data/key_aliases.h"
 
 namespace mirrortrain::data {
 
 config::Section<ValidationFraction> ValidationFraction::section() {
   return config::Section<ValidationFraction>("The last examples of the training data.")
+      .advice("fraction", "data.validation alone takes a part of data.train; name a source, as data.train does")
       .key("fraction", &ValidationFraction::fraction, "Fraction of the training data to use for validation.",
-           config::required, config::greater_than(0), config::less_than(1))
+           config::required, config::greater_than(0), config::less_than(1), config::aliases("size, split, ratio"))
       .key("shuffle", &ValidationFraction::shuffle,
            "Whether the examples are drawn by the seed rather than taken from the end; null: for image_folder, whose "
            "files are sorted by class.")
@@ -56,16 +58,27 @@ std::string table_mismatch(const DataOptions& options, const Optional& split) {
 
 config::Section<DataOptions> DataOptions::section() {
   return config::Section<DataOptions>("The data sets, and how they are batched and preprocessed.")
+      .advice("augmentation, data_augmentation, augment",
+              "list random_flip, random_crop and the like in data.preprocessing")
+      .advice("normalize", "list rescaling or normalization in data.preprocessing")
+      .advice("normalization", "list it in data.preprocessing")
+      .advice("prefetch", "examples are read ahead as fast as the steps take them; leave it out")
+      .advice("test_split", "data.test names a source of its own, as data.train does; leave it out where there is none")
       .key("global_batch_size", &DataOptions::global_batch_size,
-           "Number of examples per step, over all replicas together.", config::required, config::between(1, 1 << 30))
+           "Number of examples per step, over all replicas together.", config::required, config::between(1, 1 << 30),
+           config::aliases(
+               "batch_size, batch, bs, mini_batch_size, global_batch, train_batch_size, per_device_train_batch_size"))
       .key("shuffle", &DataOptions::shuffle, "Whether to shuffle the training data before each epoch.")
       .key("drop_remainder", &DataOptions::drop_remainder,
-           "Whether training drops the last batch of an epoch if it has fewer than `global_batch_size` examples.")
-      .key("train", &DataOptions::train, "The training data.", config::required)
-      .key("validation", &DataOptions::validation, "The validation data, evaluated after each epoch.")
-      .key("test", &DataOptions::test, "The test data, evaluated at the end of training.")
+           "Whether training drops the last batch of an epoch if it has fewer than `global_batch_size` examples.",
+           config::aliases("drop_last"))
+      .key("train", &DataOptions::train, "The training data.", config::required, config::aliases(kTrainAliases))
+      .key("validation", &DataOptions::validation, "The validation data, evaluated after each epoch.",
+           config::aliases(kValidationAliases), config::advice("true", "write validation: {fraction: 0.1}"))
+      .key("test", &DataOptions::test, "The test data, evaluated at the end of training.", config::aliases("testing"))
       .key("preprocessing", &DataOptions::preprocessing,
-           "Preprocessing steps, applied in this order to every split; those that draw at random, to training alone.")
+           "Preprocessing steps, applied in this order to every split; those that draw at random, to training alone.",
+           config::aliases("transforms"))
       .key("sequences", &DataOptions::sequences,
            "How sequences of different lengths, padded at the end with 0, are computed: each batch at the steps that "
            "its longest one needs; null: all at the steps of `input_shape`.")
@@ -76,7 +89,7 @@ config::Section<DataOptions> DataOptions::section() {
           "threads", &DataOptions::threads,
           "Number of threads that decode and preprocess pictures ahead of the steps, on cores that the replicas leave; "
           "null: as many as the machine has.",
-          config::at_least(1))
+          config::at_least(1), config::aliases("num_workers, workers"))
       .key("memory", &DataOptions::memory,
            "Memory for pictures that are decoded or preprocessed ahead, for each split.")
       .key(

@@ -25,7 +25,7 @@ std::vector<std::int64_t> columns_by_name(const FirstLine& line, const AdaptedTa
           fmt::format("{}: there is no column '{}' in the header, which the training data has; the columns are {}, "
                       "matched by name, in any order{}",
                       line.file, shortened(name), shortened(fmt::format("{}", fmt::join(line.header, ", ")), 400),
-                      config::suggestion(name, line.header)));
+                      config::suggestion(name, config::with_aliases(line.header, config::names_of_keys<Csv>()))));
     }
     numbers.push_back(*found);
   }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "data/key_aliases.h"
+
 namespace mirrortrain::data {
 
 std::vector<CsvColumn> listed(const CsvColumns& columns) {
@@ -194,8 +196,8 @@ config::Section<ContentColumn> ContentColumn::section() {
       .key("image_size", &ContentColumn::image_size,
            "Of pictures: height and width to which they are resized (bilinear, without antialiasing); null: all are as "
            "large as the first.",
-           config::between(1, 1 << 15))
-      .key("color", &ContentColumn::color, "Of pictures: three channels or one; null: rgb.")
+           config::between(1, 1 << 15), kImageSizeAliases)
+      .key("color", &ContentColumn::color, "Of pictures: three channels or one; null: rgb.", kColorAliases)
       .key(
           "vocabulary", &ContentColumn::vocabulary,
           "Of texts: file with the tokens, as that of format `text`; the first one is the padding, 0. null: tokens are "
@@ -221,17 +223,18 @@ config::Section<Csv> Csv::section() {
   return config::Section<Csv>(
              "A CSV file with one example per row; the columns that are not labels are the features. Other splits, and "
              "new data, are matched by the column names of the training data.")
-      .key("file", &Csv::file, "Path of the CSV file; or a glob or a list of files.", config::required)
+      .key("file", &Csv::file, "Path of the CSV file; or a glob or a list of files.", config::required, kFileAliases)
       .key("labels", &Csv::labels,
            "The label columns: names in the header, or numbers counted from 0. Words as labels are the classes, in "
            "sorted order; of several columns, such as one for each step of a sequence, one list of classes. Or such "
            "columns for each output of the model, as {OUTPUT: COLUMN, OUTPUT: [COLUMN, COLUMN]}. Where labels may be "
            "missing, {column: COLUMN, missing: ignore}.",
-           config::required)
+           config::required, kLabelsAliases)
       .key("header", &Csv::header,
            "Whether the first line is a header of column names; null: it is one if it holds no number.")
       .key("features", &Csv::features,
-           "The feature columns, in this order; null: all that are neither labels nor weights, in file order.")
+           "The feature columns, in this order; null: all that are neither labels nor weights, in file order.",
+           kFeaturesAliases)
       .key("inputs", &Csv::inputs,
            "In place of `features`: the columns for each input of the model, as {INPUT: COLUMN} for single numbers, "
            "{INPUT: [COLUMN, COLUMN]} for columns side by side, and {INPUT: {column: COLUMN, as: picture}} or {INPUT: "
@@ -240,7 +243,8 @@ config::Section<Csv> Csv::section() {
       .key("delimiter", &Csv::delimiter,
            "The character between cells; null: comma, semicolon or tab, whichever the first line has most of, or | "
            "where "
-           "it has none of these.")
+           "it has none of these.",
+           config::aliases("sep, separator"))
       .key("decimal", &Csv::decimal,
            "The character before a number's fraction: `.`, or `,` as many spreadsheets write it; where commas separate "
            "the cells too, such numbers are in quotes.")

@@ -107,6 +107,10 @@ bool looks_missing(std::string_view text);
 /// Numbers and words in columns, one example per line. Cells may be quoted; lines end with LF or CRLF.
 struct Csv {
   static constexpr std::string_view kName = "csv";
+  static constexpr auto kAdvice =
+      std::to_array<config::Advice>({{"parquet, excel, hdf5, json, pickle, cifar10",
+                                      "save it as a table, {format: csv, file: FILE, labels: COLUMN}, or as arrays of "
+                                      "NumPy, {format: npz, file: FILE}"}});
   Files file;
   config::ByName<config::Located<CsvLabels>> labels{};
   std::optional<bool> header{};                     ///< null: the first line is one if it contains no number

@@ -60,14 +60,15 @@ std::int64_t number_of(const FirstLine& line, const CsvColumn& column, std::stri
   }
   const auto& name = std::get<std::string>(column);
   if (const auto found = find_name(line, name)) return *found;
-  throw Error(fmt::format("{}: there is no column '{}' in the header for '{}'; the columns are {}{}", line.file,
-                          shortened(name), key, shortened(fmt::format("{}", fmt::join(line.header, ", ")), 400),
-                          has_numbers_alone(line)
-                              ? fmt::format("; if the first line is an example, write header: false, and '{}' as the "
+  throw Error(fmt::format(
+      "{}: there is no column '{}' in the header for '{}'; the columns are {}{}", line.file, shortened(name), key,
+      shortened(fmt::format("{}", fmt::join(line.header, ", ")), 400),
+      has_numbers_alone(line) ? fmt::format("; if the first line is an example, write header: false, and '{}' as the "
                                             "column's number, counted from 0",
                                             key)
-                          : key.starts_with("weights") ? "; without 'weights' every example counts 1"
-                                                       : config::suggestion(name, line.header)));
+      : key.starts_with("weights")
+          ? "; without 'weights' every example counts 1"
+          : config::suggestion(name, config::with_aliases(line.header, config::names_of_keys<Csv>()))));
 }
 
 std::vector<std::int64_t> numbers_of(const FirstLine& line, const std::vector<CsvColumn>& columns,

@@ -8,6 +8,7 @@
 
 #include "base/utf8.h"
 #include "config/scalar.h"
+#include "model/activation.h"
 #include "model/formula/expression.h"
 #include "model/formula/functions.h"
 
@@ -342,8 +343,9 @@ class Parser {
   Expression arguments_of(std::size_t at, const std::string& name) {
     const Function* const function = find_function(name);
     if (function == nullptr || function->is_operator) {
+      const std::vector<config::Name> activations = config::Codec<ActivationName>::schema({}).names;
       fail(at, fmt::format("there is no function '{}'{}", config::shortened(name),
-                           config::suggestion(name, function_names())));
+                           config::suggestion(name, config::with_aliases(function_names(), activations))));
     }
     Expression made = call(at, name, {});
     take("(");

@@ -2,12 +2,15 @@
 
 #include "base/error.h"
 #include "graph/ops/elementwise.h"
+#include "model/key_aliases.h"
 
 namespace mirrortrain::layers {
 
 config::Section<Activation> Activation::section() {
   return config::Section<Activation>("Applies an activation function.")
-      .key("activation", &Activation::activation, "The activation function.", config::required)
+      .advice("negative_slope",
+              "leaky_relu's slope below 0 is 0.2; leave it out, or take a prelu layer, which learns one")
+      .key("activation", &Activation::activation, "The activation function.", config::required, kActivationAliases)
       .include<LayerCommon>();
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <span>
 
 #include "model/activation.h"
@@ -11,6 +12,9 @@ namespace mirrortrain::layers {
 /// Applies an activation function.
 struct Activation : LayerCommon {
   static constexpr std::string_view kName = "activation";
+  static constexpr std::string_view kAliases = "act, nonlinearity";
+  static constexpr auto kAdvice = std::to_array<config::Advice>(
+      {{"leaky_relu", "write - activation: {activation: leaky_relu}, whose slope below 0 is 0.2"}});
   static constexpr Masking kMasking = Masking::kPasses;
   ActivationName activation = ActivationName::kLinear;
 

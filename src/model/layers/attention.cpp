@@ -8,6 +8,7 @@
 #include "graph/ops/attention.h"
 #include "graph/ops/dense.h"
 #include "graph/ops/elementwise.h"
+#include "model/key_aliases.h"
 
 namespace mirrortrain::layers {
 
@@ -23,10 +24,11 @@ config::Section<MultiHeadAttention> MultiHeadAttention::section() {
            config::at_most(1 << 20))
       .key("dropout", &Self::dropout, "Fraction of the attention weights to drop during training.", config::at_least(0),
            config::less_than(1))
-      .key("use_bias", &Self::use_bias, "Whether the projections use bias vectors.")
+      .key("use_bias", &Self::use_bias, "Whether the projections use bias vectors.", kUseBiasAliases)
       .key("use_causal_mask", &Self::use_causal_mask,
            "Whether a step attends to no later step, as a language model needs it.")
-      .key("kernel_initializer", &Self::kernel_initializer, "Initializer of the projections' kernels.")
+      .key("kernel_initializer", &Self::kernel_initializer, "Initializer of the projections' kernels.",
+           kKernelInitializerAliases)
       .key("bias_initializer", &Self::bias_initializer, "Initializer of the biases.")
       .key("kernel_regularizer", &Self::kernel_regularizer, "Regularizer of the kernels; null: none.")
       .key("bias_regularizer", &Self::bias_regularizer, "Regularizer of the biases; null: none.")

@@ -3,6 +3,7 @@
 #include "graph/ops/batch_norm.h"
 #include "graph/ops/collective.h"
 #include "graph/ops/synchronized_batch_norm.h"
+#include "model/key_aliases.h"
 #include "model/layers/normalization.h"
 
 namespace mirrortrain::layers {
@@ -12,7 +13,7 @@ config::Section<BatchNormalization> BatchNormalization::section() {
   return config::Section<BatchNormalization>("Batch normalization: normalizes each channel over the batch.")
       .key("momentum", &Layer::momentum, "Momentum of the moving mean and variance.", config::between(0, 1))
       .key("epsilon", &Layer::epsilon, "Small constant added to the variance to avoid dividing by zero.",
-           config::at_least(0))
+           config::at_least(0), kEpsilonAliases)
       .key("center", &Layer::center, "Whether to add the offset beta.")
       .key("scale", &Layer::scale, "Whether to multiply by gamma.")
       .key("beta_initializer", &Layer::beta_initializer, "Initializer of beta.")

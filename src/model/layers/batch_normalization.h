@@ -12,6 +12,7 @@ namespace mirrortrain::layers {
 /// replica's batch, or of the global one, in training and with the moving ones in evaluation and in a frozen layer.
 struct BatchNormalization : LayerCommon {
   static constexpr std::string_view kName = "batch_normalization";
+  static constexpr std::string_view kAliases = "batch_norm, batch_norm1d, batch_norm2d, bn";
   static constexpr Masking kMasking = Masking::kOwn;
   double momentum = 0.99, epsilon = 1e-3;
   bool center = true, scale = true, synchronized = false;

@@ -8,6 +8,7 @@
 #include "graph/ops/conv2d.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/window.h"
+#include "model/key_aliases.h"
 
 namespace mirrortrain::layers {
 namespace {
@@ -119,11 +120,12 @@ config::Section<DepthwiseOptions> DepthwiseOptions::section() {
   return config::Section<DepthwiseOptions>("A convolution of each channel alone.")
       .key("depth_multiplier", &DepthwiseOptions::depth_multiplier, "Number of kernels for each input channel.",
            config::at_least(1))
-      .key("depthwise_initializer", &DepthwiseOptions::depthwise_initializer, "Initializer of the depthwise kernel.")
+      .key("depthwise_initializer", &DepthwiseOptions::depthwise_initializer, "Initializer of the depthwise kernel.",
+           config::aliases("kernel_initializer"))
       .key("depthwise_regularizer", &DepthwiseOptions::depthwise_regularizer,
-           "Regularizer of the depthwise kernel; null: none.")
+           "Regularizer of the depthwise kernel; null: none.", config::aliases("kernel_regularizer"))
       .key("depthwise_constraint", &DepthwiseOptions::depthwise_constraint,
-           "Constraint of the depthwise kernel after each update; null: none.")
+           "Constraint of the depthwise kernel after each update; null: none.", config::aliases("kernel_constraint"))
       .include<WindowOptions<2>>();
 }
 
@@ -151,7 +153,8 @@ ValueId DepthwiseConv2d::build(LayerBuilder& builder, std::span<const ValueId> s
 config::Section<SeparableConv2d> SeparableConv2d::section() {
   return config::Section<SeparableConv2d>(
              "2D separable convolution: a depthwise convolution, then a convolution of 1 x 1 over the channels.")
-      .key("filters", &SeparableConv2d::filters, "Number of output channels.", config::required, config::at_least(1))
+      .key("filters", &SeparableConv2d::filters, "Number of output channels.", config::required, config::at_least(1),
+           kFiltersAliases)
       .key("pointwise_initializer", &SeparableConv2d::pointwise_initializer, "Initializer of the pointwise kernel.")
       .key("pointwise_regularizer", &SeparableConv2d::pointwise_regularizer,
            "Regularizer of the pointwise kernel; null: none.")

@@ -5,6 +5,7 @@
 
 #include "model/activation.h"
 #include "model/initializers.h"
+#include "model/key_aliases.h"
 #include "model/layer_builder.h"
 #include "model/layer_common.h"
 #include "model/padding.h"
@@ -33,19 +34,19 @@ struct WindowOptions : LayerCommon {
     return config::Section<WindowOptions>("A kernel that moves over its input.")
         .key("kernel_size", &WindowOptions::kernel_size,
              kIsImage ? "Height and width of the kernel, or one number." : "Length of the kernel.", required,
-             scalar_fills, at_least(1), at_most(kLongestWindow))
+             scalar_fills, at_least(1), at_most(kLongestWindow), config::aliases("kernel, filter_size"))
         .key("strides", &WindowOptions::strides,
              kIsImage ? "Strides of the convolution along height and width, or one number."
                       : "Stride of the convolution.",
-             scalar_fills, at_least(1), at_most(kLongestWindow))
+             scalar_fills, at_least(1), at_most(kLongestWindow), kStridesAliases)
         .key("padding", &WindowOptions::padding,
              "valid: no padding; same: zeros are padded so that with stride 1 the output has the size of the input.")
         .key("dilation_rate", &WindowOptions::dilation_rate,
              kIsImage ? "Dilation rate of the convolution along height and width, or one number."
                       : "Dilation rate of the convolution.",
-             scalar_fills, at_least(1), at_most(kLongestWindow))
-        .key("activation", &WindowOptions::activation, "Activation applied to the output.")
-        .key("use_bias", &WindowOptions::use_bias, "Whether the layer uses a bias vector.")
+             scalar_fills, at_least(1), at_most(kLongestWindow), config::aliases("dilation"))
+        .key("activation", &WindowOptions::activation, "Activation applied to the output.", kActivationAliases)
+        .key("use_bias", &WindowOptions::use_bias, "Whether the layer uses a bias vector.", kUseBiasAliases)
         .key("bias_initializer", &WindowOptions::bias_initializer, "Initializer of the bias.")
         .key("bias_regularizer", &WindowOptions::bias_regularizer, "Regularizer of the bias; null: none.")
         .key("bias_constraint", &WindowOptions::bias_constraint,
@@ -82,8 +83,10 @@ struct ConvOptions : WindowOptions<kAxes> {
 
   static config::Section<ConvOptions> section() {
     return config::Section<ConvOptions>("A convolution.")
-        .key("filters", &ConvOptions::filters, "Number of output channels.", config::required, config::at_least(1))
-        .key("kernel_initializer", &ConvOptions::kernel_initializer, "Initializer of the kernel.")
+        .key("filters", &ConvOptions::filters, "Number of output channels.", config::required, config::at_least(1),
+             kFiltersAliases)
+        .key("kernel_initializer", &ConvOptions::kernel_initializer, "Initializer of the kernel.",
+             kKernelInitializerAliases)
         .key("kernel_regularizer", &ConvOptions::kernel_regularizer, "Regularizer of the kernel; null: none.")
         .key("kernel_constraint", &ConvOptions::kernel_constraint,
              "Constraint of the kernel after each update; null: none.")
@@ -99,7 +102,7 @@ struct GroupedConv : ConvOptions<kAxes> {
   static config::Section<GroupedConv> section() {
     return config::Section<GroupedConv>("A convolution in groups.")
         .key("groups", &GroupedConv::groups, "Number of groups into which input channels and filters are split.",
-             config::at_least(1))
+             config::at_least(1), kGroupsAliases)
         .template include<ConvOptions<kAxes>>();
   }
 };
@@ -107,6 +110,7 @@ struct GroupedConv : ConvOptions<kAxes> {
 /// [height, width, in] -> [height', width', filters]; variables kernel [height, width, in / groups, filters] and bias.
 struct Conv2d : GroupedConv<2> {
   static constexpr std::string_view kName = "conv2d";
+  static constexpr std::string_view kAliases = "conv, convolution2d";
 
   static config::Section<Conv2d> section();
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
@@ -124,6 +128,7 @@ struct Conv1d : GroupedConv<1> {
 /// filters], larger by the strides; variables kernel [height, width, filters, in] and bias.
 struct Conv2dTranspose : ConvOptions<2> {
   static constexpr std::string_view kName = "conv2d_transpose";
+  static constexpr std::string_view kAliases = "conv_transpose2d";
   std::optional<std::array<std::int64_t, 2>> output_padding;
 
   static config::Section<Conv2dTranspose> section();

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "graph/ops/dense.h"
+#include "model/key_aliases.h"
 
 namespace mirrortrain::layers {
 namespace {
@@ -18,13 +19,13 @@ std::string of_table(const Dense& layer, bool is_given) {
 
 config::Section<Dense> Dense::section() {
   return config::Section<Dense>("Fully connected layer: activation(dot(x, kernel) + bias) along the last axis.")
-      .key("units", &Dense::units, "Number of output features.", config::required, config::at_least(1))
-      .key("activation", &Dense::activation, "Activation applied to the output.")
-      .key("use_bias", &Dense::use_bias, "Whether the layer uses a bias vector.")
+      .key("units", &Dense::units, "Number of output features.", config::required, config::at_least(1), kUnitsAliases)
+      .key("activation", &Dense::activation, "Activation applied to the output.", kActivationAliases)
+      .key("use_bias", &Dense::use_bias, "Whether the layer uses a bias vector.", kUseBiasAliases)
       .key("tied_to", &Dense::tied_to,
            "Whole name of an embedding whose table, transposed, is the kernel, as in a language model whose output "
            "layer has the weights of its input; null: a kernel of this layer's own.")
-      .key("kernel_initializer", &Dense::kernel_initializer, "Initializer of the kernel.")
+      .key("kernel_initializer", &Dense::kernel_initializer, "Initializer of the kernel.", kKernelInitializerAliases)
       .key("bias_initializer", &Dense::bias_initializer, "Initializer of the bias.")
       .key("kernel_regularizer", &Dense::kernel_regularizer, "Regularizer of the kernel; null: none.")
       .key("kernel_constraint", &Dense::kernel_constraint, "Constraint of the kernel after each update; null: none.")

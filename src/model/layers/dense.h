@@ -16,6 +16,7 @@ namespace mirrortrain::layers {
 /// table [units, in] transposed and not a variable of this layer.
 struct Dense : LayerCommon {
   static constexpr std::string_view kName = "dense";
+  static constexpr std::string_view kAliases = "linear, fc, fully_connected";
   static constexpr Masking kMasking = Masking::kPasses;
   std::int64_t units = 1;
   ActivationName activation = ActivationName::kLinear;

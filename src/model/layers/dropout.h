@@ -11,6 +11,7 @@ namespace mirrortrain::layers {
 /// nothing.
 struct Dropout : LayerCommon {
   static constexpr std::string_view kName = "dropout";
+  static constexpr std::string_view kAliases = "dropout2d";
   static constexpr Masking kMasking = Masking::kPasses;
   float rate = 0;
 

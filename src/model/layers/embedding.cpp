@@ -16,8 +16,10 @@ config::Section<Embedding> Embedding::section() {
              "Turns whole numbers of the model's input into vectors: rows of a table. Optimizers update the "
              "table as with a dense gradient: all rows, those that do not occur in a batch too.")
       .key("input_dim", &Embedding::input_dim, "Number of rows: the largest number in the input plus 1.",
-           config::required, config::at_least(1), config::at_most(static_cast<double>(kMostRows)))
-      .key("output_dim", &Embedding::output_dim, "Length of the vectors.", config::required, config::at_least(1))
+           config::required, config::at_least(1), config::at_most(static_cast<double>(kMostRows)),
+           config::aliases("num_embeddings, vocab_size"))
+      .key("output_dim", &Embedding::output_dim, "Length of the vectors.", config::required, config::at_least(1),
+           config::aliases("embedding_dim, embed_dim, embedding_size"))
       .key("embeddings_initializer", &Embedding::embeddings_initializer, "Initializer of the table.")
       .key("embeddings_regularizer", &Embedding::embeddings_regularizer, "Regularizer of the table; null: none.")
       .key("embeddings_constraint", &Embedding::embeddings_constraint,

@@ -23,8 +23,9 @@ config::Section<Upsampling2d> Upsampling2d::section() {
       .key("size", &Upsampling2d::size, "Factors for height and width, or one number.", config::scalar_fills,
            config::at_least(1), config::at_most(kLongestWindow))
       .key("interpolation", &Upsampling2d::interpolation,
-           "nearest: repeats pixels; bilinear: interpolates between their centers; bicubic, lanczos3, lanczos5: from 4, 6 or 10 "
-           "pixels along each axis.")
+           "nearest: repeats pixels; bilinear: interpolates between their centers; bicubic, lanczos3, lanczos5: from "
+           "4, 6 or 10 pixels along each axis.",
+           config::aliases("mode"))
       .include<LayerCommon>();
 }
 

@@ -13,6 +13,7 @@ namespace mirrortrain::layers {
 /// [height, width, channels] -> [top + height + bottom, left + width + right, channels], with zeros around.
 struct ZeroPadding2d : LayerCommon {
   static constexpr std::string_view kName = "zero_padding2d";
+  static constexpr std::string_view kAliases = "zero_pad2d";
   std::array<std::array<std::int64_t, 2>, 2> padding{{{1, 1}, {1, 1}}};  ///< {top, bottom}, {left, right}
 
   static config::Section<ZeroPadding2d> section();
@@ -22,6 +23,7 @@ struct ZeroPadding2d : LayerCommon {
 /// [height, width, channels] -> [height size[0], width size[1], channels].
 struct Upsampling2d : LayerCommon {
   static constexpr std::string_view kName = "upsampling2d";
+  static constexpr std::string_view kAliases = "upsample";
   std::array<std::int64_t, 2> size{2, 2};
   ops::Interpolation interpolation = ops::Interpolation::kNearest;
 

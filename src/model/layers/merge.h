@@ -65,6 +65,7 @@ struct Minimum : Merge {
 /// Concatenates its inputs along an axis.
 struct Concatenate : Merge {
   static constexpr std::string_view kName = "concatenate";
+  static constexpr std::string_view kAliases = "concat, cat";
   std::int64_t axis = -1;
 
   static config::Section<Concatenate> section();

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "graph/ops/group_norm.h"
+#include "model/key_aliases.h"
 
 namespace mirrortrain::layers {
 
@@ -11,7 +12,7 @@ config::Section<ExampleNormOptions> ExampleNormOptions::section() {
   using Options = ExampleNormOptions;
   return config::Section<Options>("A normalization of each example alone.")
       .key("epsilon", &Options::epsilon, "Small constant added to the variance to avoid dividing by zero.",
-           config::at_least(0))
+           config::at_least(0), kEpsilonAliases)
       .key("center", &Options::center, "Whether to add the offset beta.")
       .key("scale", &Options::scale, "Whether to multiply by gamma.")
       .key("beta_initializer", &Options::beta_initializer, "Initializer of beta.")
@@ -43,7 +44,8 @@ config::Section<GroupNormalization> GroupNormalization::section() {
   return config::Section<GroupNormalization>(
              "Group normalization: normalizes groups of channels of each example, over all positions.")
       .key("groups", &GroupNormalization::groups,
-           "Number of groups into which the channels are split; -1: one for each channel.", config::at_least(-1))
+           "Number of groups into which the channels are split; -1: one for each channel.", config::at_least(-1),
+           kGroupsAliases)
       .check("groups",
              [](const GroupNormalization& layer) { return std::string(layer.groups == 0 ? "0 groups are none" : ""); })
       .include<ExampleNormOptions>();

@@ -37,6 +37,7 @@ std::string without_gamma(const Options& layer) {
 /// Statistics over the last axis.
 struct LayerNormalization : ExampleNormOptions {
   static constexpr std::string_view kName = "layer_normalization";
+  static constexpr std::string_view kAliases = "layer_norm";
   static constexpr Masking kMasking = Masking::kPasses;
 
   static config::Section<LayerNormalization> section();
@@ -46,6 +47,7 @@ struct LayerNormalization : ExampleNormOptions {
 /// Statistics over groups of channels and all positions.
 struct GroupNormalization : ExampleNormOptions {
   static constexpr std::string_view kName = "group_normalization";
+  static constexpr std::string_view kAliases = "group_norm";
   static constexpr Masking kMasking = Masking::kPasses;
   std::int64_t groups = 32;  ///< -1: one for each channel
 

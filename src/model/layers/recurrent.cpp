@@ -8,6 +8,7 @@
 #include "graph/ops/dense.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/mask.h"
+#include "model/key_aliases.h"
 
 namespace mirrortrain::layers {
 namespace {
@@ -36,17 +37,18 @@ ValueId row_of_two(LayerBuilder& builder, ValueId matrix, std::int64_t number) {
 config::Section<RecurrentOptions> RecurrentOptions::section() {
   using Self = RecurrentOptions;
   return config::Section<Self>("A layer that takes a sequence step by step.")
+      .advice("bidirectional", kBothDirections)
       .key("units", &Self::units, "Number of output features.", config::required, config::at_least(1),
-           config::at_most(1 << 20))
+           config::at_most(1 << 20), kUnitsAliases)
       .key("return_sequences", &Self::return_sequences,
            "Whether the output is the state after each step; else after the last one.")
       .key("go_backwards", &Self::go_backwards, "Whether the sequence is taken from its last step to its first.")
       .key("zero_output_for_mask", &Self::zero_output_for_mask,
            "Whether the output is 0 at padding, as behind Keras's Bidirectional; else the state before it goes on.")
-      .key("activation", &Self::activation, "Activation of the candidate and of an LSTM's cell.")
+      .key("activation", &Self::activation, "Activation of the candidate and of an LSTM's cell.", kActivationAliases)
       .key("recurrent_activation", &Self::recurrent_activation, "Activation of the other gates.")
-      .key("use_bias", &Self::use_bias, "Whether the layer uses a bias vector.")
-      .key("kernel_initializer", &Self::kernel_initializer, "Initializer of the kernel.")
+      .key("use_bias", &Self::use_bias, "Whether the layer uses a bias vector.", kUseBiasAliases)
+      .key("kernel_initializer", &Self::kernel_initializer, "Initializer of the kernel.", kKernelInitializerAliases)
       .key("recurrent_initializer", &Self::recurrent_initializer, "Initializer of the recurrent kernel.")
       .key("bias_initializer", &Self::bias_initializer, "Initializer of the bias.")
       .key("kernel_regularizer", &Self::kernel_regularizer, "Regularizer of the kernel; null: none.")

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <optional>
 #include <span>
 
@@ -11,6 +12,10 @@
 #include "model/regularizer.h"
 
 namespace mirrortrain::layers {
+
+inline constexpr std::string_view kBothDirections =
+    "take two layers that read the same input, the second with go_backwards: true and, with return_sequences, a flip "
+    "behind it, and a concatenate of both";
 
 /// Shared by both recurrent layers: [steps, features] -> [units], or [steps, units] of all states in the order in which
 /// they are computed. Variables: kernel [features, gates units], recurrent_kernel [units, gates units] and bias.
@@ -42,6 +47,7 @@ struct RecurrentOptions : LayerCommon {
 /// Long short-term memory; bias [4 units], gates input, forget, candidate, output.
 struct Lstm : RecurrentOptions {
   static constexpr std::string_view kName = "lstm";
+  static constexpr auto kAdvice = std::to_array<config::Advice>({{"bidirectional", kBothDirections}});
   bool unit_forget_bias = true;
 
   static config::Section<Lstm> section();
@@ -52,6 +58,7 @@ struct Lstm : RecurrentOptions {
 /// or without reset_after [3 units].
 struct Gru : RecurrentOptions {
   static constexpr std::string_view kName = "gru";
+  static constexpr auto kAdvice = std::to_array<config::Advice>({{"simple_rnn, rnn", "take gru or lstm"}});
   bool reset_after = true;
 
   static config::Section<Gru> section();

@@ -43,7 +43,7 @@ config::Section<Reshape> Reshape::section() {
   return config::Section<Reshape>("Reshapes each example.")
       .key("target_shape", &Reshape::target_shape,
            "Target shape, without the batch axis; one extent may be -1 and is then inferred.", config::required,
-           config::at_least(-1))
+           config::at_least(-1), config::aliases("shape"))
       .include<LayerCommon>();
 }
 

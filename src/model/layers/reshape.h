@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <span>
 #include <vector>
 
@@ -19,6 +20,11 @@ struct Flatten : LayerCommon {
 /// The same elements with another shape; one extent may be -1, which is then inferred.
 struct Reshape : LayerCommon {
   static constexpr std::string_view kName = "reshape";
+  static constexpr std::string_view kAliases = "view";
+  static constexpr auto kAdvice = std::to_array<config::Advice>(
+      {{"repeat_vector",
+        "for N steps of FEATURES numbers write reshape: {target_shape: [1, 1, FEATURES]}, upsampling2d: {size: [N, 1]} "
+        "and reshape: {target_shape: [N, FEATURES]}"}});
   std::vector<std::int64_t> target_shape;
 
   static config::Section<Reshape> section();
@@ -37,6 +43,7 @@ struct Permute : LayerCommon {
 /// Reverses the elements of each example along an axis, together with its mask.
 struct Flip : LayerCommon {
   static constexpr std::string_view kName = "flip";
+  static constexpr std::string_view kAliases = "reverse";
   static constexpr Masking kMasking = Masking::kOwn;
   std::int64_t axis = 1;
 

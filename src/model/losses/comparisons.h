@@ -12,6 +12,7 @@ namespace mirrortrain::losses {
 
 struct KlDivergence : LossCommon {
   static constexpr std::string_view kName = "kl_divergence";
+  static constexpr std::string_view kAliases = "kl_div_loss, kld";
   static constexpr Targets kTargets = Targets::kProbabilities;
 
   ops::Loss op() const { return ops::Loss(ops::LossKind::kKlDivergence); }

@@ -92,6 +92,9 @@ config::Section<BinaryFocalCrossentropy> BinaryFocalCrossentropy::section() {
 
 config::Section<CategoricalCrossentropy> CategoricalCrossentropy::section() {
   return config::Section<CategoricalCrossentropy>("Crossentropy between classes and one-hot labels.")
+      .advice("label_smoothing",
+              "it belongs to categorical_crossentropy, for which data.preprocessing lists one_hot, and to "
+              "binary_crossentropy")
       .key("from_logits", &CategoricalCrossentropy::from_logits,
            "Whether the model's output is logits rather than probabilities.")
       .key("label_smoothing", &CategoricalCrossentropy::label_smoothing,

@@ -39,6 +39,8 @@ struct ClassWeight {
 
 struct BinaryCrossentropy : LossCommon {
   static constexpr std::string_view kName = "binary_crossentropy";
+  static constexpr std::string_view kAliases =
+      "bce, bce_loss, bce_with_logits_loss, log_loss, binary_crossentropy_loss";
   static constexpr Targets kTargets = Targets::kProbabilities;
   bool from_logits = false;
   double label_smoothing = 0;
@@ -53,6 +55,7 @@ struct BinaryCrossentropy : LossCommon {
 
 struct BinaryFocalCrossentropy : LossCommon {
   static constexpr std::string_view kName = "binary_focal_crossentropy";
+  static constexpr std::string_view kAliases = "focal, focal_loss";
   static constexpr Targets kTargets = Targets::kProbabilities;
   bool apply_class_balancing = false;
   double alpha = 0.25, gamma = 2;
@@ -87,6 +90,8 @@ struct CategoricalCrossentropy : LossCommon {
 
 struct SparseCategoricalCrossentropy : LossCommon {
   static constexpr std::string_view kName = "sparse_categorical_crossentropy";
+  static constexpr std::string_view kAliases =
+      "crossentropy, cross_entropy_loss, ce, nll, nll_loss, softmax_cross_entropy";
   static constexpr Targets kTargets = Targets::kClassNumbers;
   bool from_logits = false;
   ClassWeight class_weight{};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <string_view>
 
 #include "config/section.h"
@@ -11,6 +12,9 @@ namespace mirrortrain::losses {
 
 struct MeanSquaredError : LossCommon {
   static constexpr std::string_view kName = "mean_squared_error";
+  static constexpr std::string_view kAliases = "mse, mse_loss, l2_loss, l2";
+  static constexpr auto kAdvice = std::to_array<config::Advice>(
+      {{"rmse, root_mean_squared_error", "take mean_squared_error, whose root has its minimum at the same place"}});
   static constexpr Targets kTargets = Targets::kNumbers;
 
   ops::Loss op() const { return ops::Loss(ops::LossKind::kMeanSquaredError); }
@@ -20,6 +24,7 @@ struct MeanSquaredError : LossCommon {
 
 struct MeanAbsoluteError : LossCommon {
   static constexpr std::string_view kName = "mean_absolute_error";
+  static constexpr std::string_view kAliases = "mae, l1_loss, l1";
   static constexpr Targets kTargets = Targets::kNumbers;
 
   ops::Loss op() const { return ops::Loss(ops::LossKind::kMeanAbsoluteError); }
@@ -29,6 +34,7 @@ struct MeanAbsoluteError : LossCommon {
 
 struct Huber : LossCommon {
   static constexpr std::string_view kName = "huber";
+  static constexpr std::string_view kAliases = "smooth_l1, smooth_l1_loss, huber_loss";
   static constexpr Targets kTargets = Targets::kNumbers;
   double delta = 1;
 

@@ -14,6 +14,8 @@ namespace mirrortrain::metrics {
 /// decides, as in Keras: a single output is true or false.
 struct Accuracy {
   static constexpr std::string_view kName = "accuracy";
+  static constexpr std::string_view kAliases =
+      "acc, binary_accuracy, categorical_accuracy, sparse_categorical_accuracy, val_accuracy";
 
   MetricNode node(const Loss& loss, const Shape& output) const;
 
@@ -23,6 +25,8 @@ struct Accuracy {
 /// How often the label is among the k classes with the largest outputs.
 struct TopKAccuracy {
   static constexpr std::string_view kName = "top_k_accuracy";
+  static constexpr std::string_view kAliases =
+      "top5, top_k, top5_accuracy, top_k_categorical_accuracy, sparse_top_k_categorical_accuracy";
   std::int64_t k = 5;
 
   /// Throws Error unless the output has more than k classes.

@@ -17,6 +17,7 @@ enum class Curve : std::uint8_t { kRoc, kPr };
 /// over recall by the interpolation of Davis and Goadrich (ICML 2006), which is not linear; over all outputs together.
 struct Auc {
   static constexpr std::string_view kName = "auc";
+  static constexpr std::string_view kAliases = "roc_auc, auroc";
   Curve curve = Curve::kRoc;
   std::int64_t num_thresholds = 200;
 

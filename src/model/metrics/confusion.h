@@ -42,6 +42,7 @@ enum class Average : std::uint8_t {
 /// output is the largest, or a single output above 0.5.
 struct F1Score {
   static constexpr std::string_view kName = "f1_score";
+  static constexpr std::string_view kAliases = "f1";
   Average average = Average::kMacro;
   std::optional<double> threshold;
 
@@ -53,6 +54,7 @@ struct F1Score {
 /// that are either. A class with neither does not count. The class with the largest output is predicted.
 struct MeanIou {
   static constexpr std::string_view kName = "mean_iou";
+  static constexpr std::string_view kAliases = "iou";
   std::optional<std::int64_t> num_classes;
 
   /// Throws Error if the output has another number of classes, or only one.

@@ -12,6 +12,7 @@ namespace mirrortrain::metrics {
 /// outputs. 0 for an output whose labels are all the same, as in Keras.
 struct R2Score {
   static constexpr std::string_view kName = "r2_score";
+  static constexpr std::string_view kAliases = "r2";
 
   /// Throws Error where the labels are class numbers.
   MetricNode node(const Loss& loss, const Shape& output) const;

@@ -1,5 +1,7 @@
 #include "model/optimizers/adam.h"
 
+#include "model/key_aliases.h"
+
 namespace mirrortrain::optimizers {
 namespace {
 
@@ -8,17 +10,19 @@ template <class Options>
 config::Section<Options> with_adam_keys(config::Section<Options> section) {
   return section
       .key("beta_1", &Options::beta_1, "Exponential decay rate of the 1st moment estimates.", config::at_least(0),
-           config::less_than(1))
+           config::less_than(1), kBeta1Aliases)
       .key("beta_2", &Options::beta_2, "Exponential decay rate of the 2nd moment estimates.", config::at_least(0),
-           config::less_than(1))
+           config::less_than(1), kBeta2Aliases)
       .key("epsilon", &Options::epsilon,
-           "A small constant for numerical stability, added to what the step is divided by.", config::at_least(0));
+           "A small constant for numerical stability, added to what the step is divided by.", config::at_least(0),
+           kEpsilonAliases);
 }
 
 }  // namespace
 
 config::Section<Adam> Adam::section() {
   return with_adam_keys(config::Section<Adam>("The Adam optimizer (Kingma and Ba, 2014)."))
+      .advice("betas", "write beta_1: 0.9, beta_2: 0.999, each a key of its own")
       .key("amsgrad", &Adam::amsgrad, "Whether to divide by the largest 2nd moment so far (AMSGrad).")
       .include<OptimizerCommon>();
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+
 #include "model/optimizers/options.h"
 
 namespace mirrortrain::optimizers {
@@ -7,6 +9,7 @@ namespace mirrortrain::optimizers {
 struct Adam : scalar::Adam, OptimizerCommon {
   using Rule = scalar::Adam;
   static constexpr std::string_view kName = "adam";
+  static constexpr auto kAdvice = std::to_array<config::Advice>({{"amsgrad", "write {type: adam, amsgrad: true}"}});
 
   static config::Section<Adam> section();
 };

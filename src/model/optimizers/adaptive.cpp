@@ -1,12 +1,14 @@
 #include "model/optimizers/adaptive.h"
 
+#include "model/key_aliases.h"
+
 namespace mirrortrain::optimizers {
 
 config::Section<Rmsprop> Rmsprop::section() {
   return config::Section<Rmsprop>("RMSprop: divides by the root of the moving mean of squared gradients.")
-      .key("rho", &Rmsprop::rho, "Decay rate of the moving means.", config::between(0, 1))
+      .key("rho", &Rmsprop::rho, "Decay rate of the moving means.", config::between(0, 1), kRhoAliases)
       .key("momentum", &Rmsprop::momentum, "Momentum that is added to each step; 0: none.", config::between(0, 1))
-      .key("epsilon", &Rmsprop::epsilon, kEpsilonHelp, config::at_least(0))
+      .key("epsilon", &Rmsprop::epsilon, kEpsilonHelp, config::at_least(0), kEpsilonAliases)
       .key("centered", &Rmsprop::centered,
            "Whether to divide by the gradients' estimated variance instead of their second moment.")
       .include<OptimizerCommon>();
@@ -16,15 +18,15 @@ config::Section<Adagrad> Adagrad::section() {
   return config::Section<Adagrad>("Adagrad: divides by the root of the sum of squared gradients (Duchi et al., 2011).")
       .key("initial_accumulator_value", &Adagrad::initial_accumulator_value, "What the sums start at.",
            config::at_least(0))
-      .key("epsilon", &Adagrad::epsilon, kEpsilonHelp, config::at_least(0))
+      .key("epsilon", &Adagrad::epsilon, kEpsilonHelp, config::at_least(0), kEpsilonAliases)
       .include<OptimizerCommon>();
 }
 
 config::Section<Adadelta> Adadelta::section() {
   return config::Section<Adadelta>(
              "Adadelta: steps in the ratio of the moving means of squared steps and gradients (Zeiler, 2012).")
-      .key("rho", &Adadelta::rho, "Decay rate of the moving means.", config::between(0, 1))
-      .key("epsilon", &Adadelta::epsilon, kEpsilonHelp, config::at_least(0))
+      .key("rho", &Adadelta::rho, "Decay rate of the moving means.", config::between(0, 1), kRhoAliases)
+      .key("epsilon", &Adadelta::epsilon, kEpsilonHelp, config::at_least(0), kEpsilonAliases)
       .include<OptimizerCommon>();
 }
 
@@ -45,8 +47,8 @@ config::Section<Ftrl> Ftrl::section() {
 config::Section<Lion> Lion::section() {
   return config::Section<Lion>("Lion: steps of one size, by the sign of momentum and gradient (Chen et al., 2023).")
       .key("beta_1", &Lion::beta_1, "What the momentum weighs in the direction; the gradient weighs 1 - beta_1.",
-           config::greater_than(0), config::at_most(1))
-      .key("beta_2", &Lion::beta_2, "Exponential decay rate of the momentum.", config::between(0, 1))
+           config::greater_than(0), config::at_most(1), kBeta1Aliases)
+      .key("beta_2", &Lion::beta_2, "Exponential decay rate of the momentum.", config::between(0, 1), kBeta2Aliases)
       .include<OptimizerCommon>();
 }
 

@@ -16,11 +16,13 @@ config::Section<LearningRateFactor> LearningRateFactor::section() {
 config::Section<OptimizerCommon> OptimizerCommon::section() {
   using Self = OptimizerCommon;
   return config::Section<Self>("The options of every optimizer.")
+      .advice("lr_scheduler, lr_schedule, learning_rate_scheduler, scheduler, schedule, decay, warmup, warmup_steps",
+              kScheduleAdvice)
       .key("learning_rate", &Self::learning_rate, "The learning rate, or a learning rate schedule.",
-           config::at_least(0))
+           config::at_least(0), config::aliases("lr, eta, step_size, initial_learning_rate"))
       .key("weight_decay", &Self::weight_decay,
            "Weight decay: each update first subtracts learning_rate * weight_decay * weight; null: none.",
-           config::at_least(0))
+           config::at_least(0), config::aliases("l2"))
       .key("exclude_from_weight_decay", &Self::exclude_from_weight_decay,
            "Globs over the model's variable names, such as \"*/bias\"; what matches has no weight decay.")
       .key("learning_rate_factors", &Self::learning_rate_factors,

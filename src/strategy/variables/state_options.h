@@ -55,6 +55,7 @@ template <>
 struct EnumNames<StateType> {
   static constexpr auto names = std::to_array<std::pair<std::string_view, StateType>>(
       {{"int32", StateType::kInt32}, {"int64", StateType::kInt64}, {"float32", StateType::kFloat32}});
+  static constexpr auto aliases = std::to_array<std::pair<std::string_view, std::string_view>>({{"float32", "fp32"}});
 };
 
 template <>

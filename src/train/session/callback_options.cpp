@@ -7,7 +7,7 @@ namespace mirrortrain {
 config::Section<WatchedMetric> WatchedMetric::section() {
   return config::Section<WatchedMetric>("The figure to watch at the end of each epoch.")
       .key("metric", &WatchedMetric::metric, "What to watch: loss, or one of the metrics by its name.",
-           config::non_empty)
+           config::non_empty, config::aliases("monitor"))
       .key("mode", &WatchedMetric::mode,
            "Whether a smaller (`min`) or a larger value (`max`) is better; `auto`: `min` for the loss and for errors, "
            "else `max`.")
@@ -37,7 +37,8 @@ config::Section<EarlyStopping> EarlyStopping::section() {
            "Number of epochs at the beginning that are not looked at.", config::at_least(0))
       .key("restore_best", &EarlyStopping::restore_best,
            "Whether the run ends with the weights of the best epoch instead of the last, also when all epochs were "
-           "trained. Of several callbacks with it the last counts.");
+           "trained. Of several callbacks with it the last counts.",
+           config::aliases("restore_best_weights"));
 }
 
 config::Section<ReduceOnPlateau> ReduceOnPlateau::section() {
@@ -52,7 +53,7 @@ config::Section<ReduceOnPlateau> ReduceOnPlateau::section() {
       .key("cooldown", &ReduceOnPlateau::cooldown,
            "After a reduction the patience begins with the epoch of this number, counted from 1.", config::at_least(0))
       .key("min_learning_rate", &ReduceOnPlateau::min_learning_rate, "The learning rate is not reduced below this.",
-           config::at_least(0));
+           config::at_least(0), config::aliases("min_lr"));
 }
 
 config::Section<SaveBest> SaveBest::section() {

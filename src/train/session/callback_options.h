@@ -9,6 +9,8 @@
 #include <variant>
 
 #include "config/section.h"
+#include "data/key_aliases.h"
+#include "model/learning_rate.h"
 
 namespace mirrortrain {
 
@@ -30,6 +32,7 @@ struct WatchedMetric {
 /// Keras's EarlyStopping.
 struct EarlyStopping {
   static constexpr std::string_view kName = "early_stopping";
+  static constexpr std::string_view kAliases = "early_stop";
   WatchedMetric watched;
   std::int64_t patience = 0;
   double min_delta = 0;
@@ -42,6 +45,7 @@ struct EarlyStopping {
 /// Keras's ReduceLROnPlateau.
 struct ReduceOnPlateau {
   static constexpr std::string_view kName = "reduce_on_plateau";
+  static constexpr std::string_view kAliases = "reduce_lr_on_plateau";
   WatchedMetric watched;
   double factor = 0.1;
   std::int64_t patience = 10;
@@ -67,6 +71,14 @@ using Callback = std::variant<EarlyStopping, ReduceOnPlateau>;
 template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::Callback> {
   static constexpr std::string_view noun = "a callback";
+  static constexpr auto advice = std::to_array<Advice>(
+      {{"model_checkpoint",
+        "it is a section of its own: write checkpoint: {every_steps: 500}, or, with validation data, checkpoint: "
+        "{save_best: {metric: loss}}"},
+       {"tensorboard", "every run writes TensorBoard's files; logging.tensorboard: false leaves them out"},
+       {"csv_logger", "every run writes metrics.jsonl into its folder; leave it out"},
+       {"terminate_on_nan", "a run stops at NaN by itself: training.on_non_finite is stop; leave it out"},
+       {"learning_rate_scheduler", mirrortrain::kScheduleAdvice}});
 };
 template <>
 struct mirrortrain::config::EnumNames<mirrortrain::MetricMode> {
@@ -82,4 +94,6 @@ struct mirrortrain::config::EnumNames<mirrortrain::MetricSplit> {
       {"validation", mirrortrain::MetricSplit::kValidation},
       {"train", mirrortrain::MetricSplit::kTrain},
   });
+  static constexpr auto aliases = std::to_array<std::pair<std::string_view, std::string_view>>(
+      {{"validation", mirrortrain::data::kValidationAliases}, {"train", mirrortrain::data::kTrainAliases}});
 };

@@ -9,6 +9,7 @@
 
 #include "base/utf8.h"
 #include "config/schema.h"
+#include "model/metrics.h"
 #include "model/metrics/direction.h"
 
 namespace mirrortrain {
@@ -35,7 +36,7 @@ void check_watched(const WatchedMetric& watched, const Configuration& values, co
     const std::string hint =
         is_known
             ? fmt::format("; write '{}', which is that of the validation data unless `split: train` is given", plain)
-            : config::suggestion(plain, known);
+            : config::suggestion(plain, config::with_aliases(known, config::names_of_choice<Metric>()));
     return refuse(fmt::format("expected loss or one of the run's metrics ({}), found '{}'{}", fmt::join(known, ", "),
                               shortened(metric.value, 200), hint.empty() ? "; add it to metrics" : hint));
   }

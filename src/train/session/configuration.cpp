@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "base/open_file.h"
@@ -14,16 +16,23 @@ namespace {
 /// A run without a model only updates its `state`.
 const auto kUnlessStateAlone = config::required_unless("state", {"model", "loss", "optimizer", "metrics", "variables"});
 
+constexpr auto kEveryStepsAliases = config::aliases("save_every, log_every");
+
 }  // namespace
 
 config::Section<TrainingOptions> TrainingOptions::section() {
   return config::Section<TrainingOptions>("Length and precision of the training.")
+      .advice("steps_per_epoch",
+              "an epoch is all training examples once; training.steps ends the run after so many steps")
       .key("epochs", &TrainingOptions::epochs,
-           "Number of passes over the training data; null: 1, or no limit if `steps` is given.", config::at_least(1))
+           "Number of passes over the training data; null: 1, or no limit if `steps` is given.", config::at_least(1),
+           config::aliases("num_train_epochs, num_epochs, n_epochs, n_epoch, epoch, max_epochs"))
       .key("steps", &TrainingOptions::steps,
-           "Number of steps (global batches) after which training ends; null: no limit.", config::at_least(1))
+           "Number of steps (global batches) after which training ends; null: no limit.", config::at_least(1),
+           config::aliases("num_steps, max_steps, total_steps, iterations, max_iter"))
       .key("precision", &TrainingOptions::precision,
-           "Data type in which the layers compute; variables, loss and metrics are always float32.")
+           "Data type in which the layers compute; variables, loss and metrics are always float32.",
+           config::aliases("mixed_precision, fp16, amp"))
       .key("tf32", &TrainingOptions::tf32,
            "Whether GPUs use TensorFloat-32 for float32 matrix multiplications and convolutions: faster on tensor "
            "cores, with inputs rounded to 10 bits of mantissa.")
@@ -52,18 +61,23 @@ config::Section<TrainingOptions> TrainingOptions::section() {
 
 config::Section<CheckpointOptions> CheckpointOptions::section() {
   return config::Section<CheckpointOptions>("When to save checkpoints, and how many to keep.")
+      .advice("every_epoch, every_epochs, save_freq",
+              "a checkpoint is saved at the end of each epoch, and with every_steps between them too; leave it out")
       .key("every_steps", &CheckpointOptions::every_steps,
-           "Number of steps between checkpoints; null: only at the end of each epoch.", config::at_least(1))
+           "Number of steps between checkpoints; null: only at the end of each epoch.", config::at_least(1),
+           kEveryStepsAliases)
       .key("keep", &CheckpointOptions::keep, "Number of most recent checkpoints to keep.", config::at_least(1))
       .key("save_best", &CheckpointOptions::save_best,
            "Keeps the checkpoint of the epoch with the best metric as checkpoints/best, beside the most recent ones; "
-           "null: none.");
+           "null: none.",
+           config::aliases("save_best_only"));
 }
 
 config::Section<LoggingOptions> LoggingOptions::section() {
   return config::Section<LoggingOptions>("What is logged during training.")
+      .advice("verbose", "it is an option of the command line: fit -v prints more, fit -q less; leave it out")
       .key("every_steps", &LoggingOptions::every_steps, "Number of steps between two logged steps.",
-           config::at_least(1))
+           config::at_least(1), kEveryStepsAliases)
       .key("tensorboard", &LoggingOptions::tensorboard, "Whether to write scalars for TensorBoard.")
       .key("report", &LoggingOptions::report,
            "Whether to write report.html, a page with the run's curves and figures, at the end, unless a signal stops "
@@ -73,21 +87,28 @@ config::Section<LoggingOptions> LoggingOptions::section() {
 
 config::Section<Configuration> Configuration::section() {
   return config::Section<Configuration>("Configuration of a training run.")
+      .advice("output_dir, log_dir, save_dir, run_dir, checkpoint_dir, filepath",
+              "a run's folder is runs/NAME: set name, or give fit --run-dir")
       .key("name", &Configuration::name,
            "Name of the run and of its folder; default: the file's name without its extension.")
       .key("extends", &Configuration::extends,
            "A configuration file that this one extends, relative to this one: its keys hold where this file has "
            "none of its "
            "own. Lists, and sections of another type, are taken as a whole. The resolved configuration has them all.")
-      .key("seed", &Configuration::seed, "Random seed of the initial weights, shuffling and dropout.")
-      .key("data", &Configuration::data, "The data sets, and how they are batched and preprocessed.", config::required)
+      .key("seed", &Configuration::seed, "Random seed of the initial weights, shuffling and dropout.",
+           config::aliases("random_seed, manual_seed"))
+      .key("data", &Configuration::data, "The data sets, and how they are batched and preprocessed.", config::required,
+           config::aliases("dataset, datasets"))
       .key("model", &Configuration::model,
            "The model; `model`, `loss` and `optimizer` may be left out together if `state` is given.",
-           kUnlessStateAlone)
-      .key("loss", &Configuration::loss, "The loss to minimize.", kUnlessStateAlone)
+           kUnlessStateAlone, config::aliases("network, net, architecture"))
+      .key("loss", &Configuration::loss, "The loss to minimize.", kUnlessStateAlone,
+           config::aliases("criterion, loss_function, loss_fn, objective"))
       .key("metrics", &Configuration::metrics, "Metrics to evaluate in training, validation and testing.")
-      .key("optimizer", &Configuration::optimizer, "The optimizer.", kUnlessStateAlone)
-      .key("strategy", &Configuration::strategy, "How training is distributed over devices.")
+      .key("optimizer", &Configuration::optimizer, "The optimizer.", kUnlessStateAlone,
+           config::aliases("optim, solver"))
+      .key("strategy", &Configuration::strategy, "How training is distributed over devices.",
+           config::aliases("distribution"))
       .key("variables", &Configuration::variables,
            "How the replicas' copies of the model's variables are synchronized and aggregated.")
       .key("state", &Configuration::state, "User-defined variables, updated by every replica in every training step.")
@@ -96,7 +117,10 @@ config::Section<Configuration> Configuration::section() {
       .key("training", &Configuration::training, "Length and precision of the training.")
       .key("callbacks", &Configuration::callbacks,
            "What to do at the end of an epoch, by a metric: end the training, or reduce the learning rate.")
-      .key("checkpoint", &Configuration::checkpoint, "When to save checkpoints, and how many to keep.")
+      .key("checkpoint", &Configuration::checkpoint, "When to save checkpoints, and how many to keep.",
+           config::advice("false",
+                          "a checkpoint is saved at the end of each epoch, and the last ones are kept; leave it out, "
+                          "or write checkpoint: {keep: 1}"))
       .key("logging", &Configuration::logging, "What is logged during training.")
       .check("gradients",
              [](const Configuration& values) -> std::string {
@@ -140,9 +164,26 @@ config::Section<Configuration> Configuration::section() {
       });
 }
 
+namespace {
+
+/// What a file with another extension than a configuration's is; "" where nothing is known of it.
+std::string other_file(const std::string& file) {
+  const std::string ending = std::filesystem::path(file).extension().string();
+  constexpr std::array<std::string_view, 8> kData = {".csv",      ".npy", ".npz", ".gz",
+                                                     ".tfrecord", ".txt", ".png", ".jpg"};
+  if (ending == ".safetensors") {
+    return "these are weights, not a configuration; name the run that they are of, or give them as "
+           "model.initial_weights";
+  }
+  if (std::ranges::count(kData, ending) == 0) return "";
+  return fmt::format("these are data, not a configuration; `mirrortrain init {}` writes one for them", file);
+}
+
+}  // namespace
+
 ReadConfiguration read_configuration(const std::string& file, std::span<const std::string> overrides,
                                      config::Errors& errors) {
-  ReadConfiguration read{config::load(file, overrides, errors), {}};
+  ReadConfiguration read{config::load(file, overrides, errors, other_file), {}};
   expand_blocks(read.document.root, errors);
   read.values = config::read<Configuration>(read.document, errors);
   // Whether or not this command reads them, none of its outputs may replace them.
