@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "bench/plan/step_meter.h"
 #include "error_text.h"
 #include "train/training.h"
 
