@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "runtime/arena.h"
 
@@ -13,6 +15,7 @@ class Program::Lowering {
            int threads)
       : program_(program),
         graph_(graph),
+        outputs_(outputs),
         registry_(registry),
         threads_(threads),
         live_(liveness_of(graph, outputs)),
@@ -27,7 +30,10 @@ class Program::Lowering {
 
   void run() {
     for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes().size()); ++id) {
-      if (graph_.node(id).op->is_collective()) program_.segment_ends_.push_back(program_.steps_.size());
+      if (graph_.node(id).op->is_collective()) {
+        require_complete(graph_.node(id));
+        program_.segment_ends_.push_back(program_.steps_.size());
+      }
       if (is_step(graph_.node(id), live_)) lower(id);
     }
     for (const auto& [from, to] : copies_) {
@@ -50,6 +56,16 @@ class Program::Lowering {
       bound_as_[index(root)] = output;
     } else if (bound_as_[index(root)] != output) {
       copies_.emplace_back(root, output);
+    }
+  }
+
+  /// A collective reads its inputs where the program writes its outputs, at the end of a segment.
+  void require_complete(const Node& node) const {
+    for (const ValueId input : node.inputs) {
+      if (std::ranges::count(outputs_, input) == 0) continue;
+      if (bound_as_[index(root_of(input))] == input && program_.complete_after_.contains(input)) continue;
+      throw Error(fmt::format("{}{}: its input must be computed by an op, and be an output of the program once alone",
+                              node.layer.empty() ? "" : fmt::format("layer {}: ", node.layer), node.op->name()));
     }
   }
 
@@ -158,6 +174,7 @@ class Program::Lowering {
 
   Program& program_;
   const Graph& graph_;
+  const std::vector<ValueId>& outputs_;
   const KernelRegistry& registry_;
   int threads_;
   Liveness live_;

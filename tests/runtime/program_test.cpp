@@ -122,6 +122,26 @@ TEST_CASE("a missing kernel is an error that names layer, op and backend") {
                        Error);
 }
 
+TEST_CASE("a collective whose input is not complete at the end of a segment is refused") {
+  const auto refused = [](const auto& build) {
+    Graph graph;
+    graph.set_layer("norm");
+    const ValueId v = graph.variable({"v", Shape{2}, true});
+    const std::vector<ValueId> outputs = build(graph, v);
+    const KernelRegistry registry = registry_of_adds();
+    CHECK_THROWS_WITH_AS(Program(graph, 1, outputs, registry, 1),
+                         "layer norm: all_reduce: its input must be computed by an op, and be an output of the program "
+                         "once alone",
+                         Error);
+  };
+  const auto sum = [](Graph& graph, ValueId of) { return graph.apply_one(ops::AllReduce(ops::Axis::kData), {of}); };
+  refused([&](Graph& graph, ValueId v) { return std::vector{v, graph.apply_one(ops::AddN(), {sum(graph, v), v})}; });
+  refused([&](Graph& graph, ValueId v) {
+    const ValueId own = graph.apply_one(ops::AddN(), {v, v}), total = sum(graph, own);
+    return std::vector{own, total, graph.apply_one(ops::AddN(), {sum(graph, total), v})};
+  });
+}
+
 TEST_CASE("a collective ends a segment of the program, and the next one reads what its places make of it") {
   Graph graph;
   const ValueId v = graph.variable({"v", Shape{2}, true});
