@@ -93,6 +93,7 @@ int predict(PredictArguments arguments) {
   if (!arguments.output) require_not_read("/dev/stdout");
   PredictionOutput output;
   output.extra_columns = extra.names;
+  output.extra_numbers = extra.are_numbers;
   if (arguments.output) output.file = *arguments.output;
   output.format = format;
   output.probabilities = arguments.probabilities;

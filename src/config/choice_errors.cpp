@@ -296,9 +296,16 @@ bool maps_names(const Choice& choice, const Value& mapping) {
     return means_one(choice, entry.value) && (entry.key != choice.tag || entry.value.is_mapping());
   });
   if (are_choices && (entries.size() > 1 || (entries.size() == 1 && entries[0].value.is_mapping()))) return true;
+  const auto is_of_a_name = [&](const Value::Entry& entry) {
+    return !is_option(choice, entry.key) && (entry.value.is_mapping() || means_one(choice, entry.value));
+  };
   const auto is_of_one = [&](const Value::Entry& entry) {
     const bool is_like_tag = is_type_key(choice, entry.key) || !suggestion(entry.key, {choice.tag}).empty();
-    const bool is_tag = is_like_tag && !entry.value.is_mapping();  // {kind: {type: ...}} names an output 'kind'
+    // {kind: {type: square}} and {kind: square, left: {...}} name something 'kind'.
+    const bool is_named = entry.value.is_mapping() || std::ranges::any_of(entries, [&](const Value::Entry& other) {
+                            return other.key != entry.key && is_of_a_name(other);
+                          });
+    const bool is_tag = is_like_tag && !is_named;
     return entry.key == choice.tag || is_tag || find_named(choice, entry.key) != nullptr ||
            is_option(choice, entry.key);
   };

@@ -161,6 +161,12 @@ class GraphMaker {
       output.labels = made_.graph.input(in_.of_output(number, "labels"), targets_spec(targets_of(loss.value), shape));
       if (objective.labels.may_be_missing) output.present = number_of_examples(number, "present");
       if (weighted || objective.labels.may_be_missing) output.weights = number_of_examples(number, "weights");
+      if (output.mask != kNoValue && !takes_mask(loss.value)) {
+        throw Error(
+            "a formula gives one number for an example, so that it cannot leave padding out, but the output carries a "
+            "mask of it; use a loss of every step, or end the mask, as `- expression: {formula: x}` does, and leave "
+            "padding out in the formula");
+      }
       std::vector<ValueId> inputs = loss_inputs(loss.value, made_.graph, output.value, output.labels);
       if (output.present != kNoValue && inputs[0] != output.value) {
         // What a formula gives for a label that is not there may be no number.
@@ -170,11 +176,6 @@ class GraphMaker {
         inputs = {counted, counted};
       }
       if (output.weights != kNoValue) inputs.push_back(output.weights);
-      if (output.mask != kNoValue && !takes_mask(loss.value)) {
-        throw Error(
-            "a formula gives one number for an example, but the output carries a mask of padding; use a loss of every "
-            "step");
-      }
       if (output.mask != kNoValue) {
         inputs.resize(3, kNoValue);
         inputs.push_back(output.mask);

@@ -5,14 +5,17 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <set>
 #include <string_view>
 
+#include "graph/ops/combine.h"
 #include "graph/ops/elementwise.h"
 
 namespace mirrortrain {
 namespace {
 
-/// The activation of the model's output: "softmax", "sigmoid", ... or "linear" without one; and its layer.
+/// The activation of the model's output: "softmax", "sigmoid", ..., "linear" without one, empty where the output is
+/// made of values that have some; and its layer.
 struct LastActivation {
   std::string_view name = "linear";
   std::string layer;
@@ -27,20 +30,42 @@ std::string_view activation_of(const Node& node) {
   return node.op->name() == "softmax" ? node.op->name() : std::string_view();
 }
 
+/// Whether a node changes or joins values without weights: what it gives may be anything that they are.
+bool joins(const Node& node) {
+  constexpr auto kNames = std::to_array<std::string_view>({"add_n", "scale", "select", "concatenate", "pointwise"});
+  return std::ranges::count(kNames, node.op->name()) > 0 || dynamic_cast<const ops::Combine*>(node.op.get()) != nullptr;
+}
+
+bool passes_on(const Node& node) {
+  return node.op->is_alias() || node.op->name() == "cast" || node.op->name() == "dropout";
+}
+
+/// Whether none of the values that a value is joined of has an activation. `seen`: values that were looked at.
+bool has_no_activation(const Graph& made, ValueId value, std::set<ValueId>& seen) {
+  if (value == kNoValue || made.value(value).producer < 0 || !seen.insert(value).second) return true;
+  const Node& node = made.node(made.value(value).producer);
+  if (!activation_of(node).empty()) return false;
+  if (passes_on(node)) return has_no_activation(made, node.inputs[0], seen);
+  if (!joins(node)) return true;
+  return node.op->name() != "pointwise" &&
+         std::ranges::all_of(node.inputs, [&](ValueId input) { return has_no_activation(made, input, seen); });
+}
+
 /// Skips nodes that do not change the values' meaning: reshapes, casts, dropout.
 LastActivation last_activation(const Graph& made, ValueId output) {
   LastActivation last;
   bool is_found = false;
   for (NodeId id = made.value(output).producer; id >= 0;) {
     const Node& node = made.node(id);
-    const std::string_view op = node.op->name();
-    const bool passes = node.op->is_alias() || op == "cast" || op == "dropout";
+    const bool passes = passes_on(node);
     const std::string_view activation = activation_of(node);
     if (is_found) {
       last.before = activation;
     } else {
       if (!passes || last.layer.empty()) last.layer = node.layer;
+      std::set<ValueId> seen;
       if (!activation.empty()) last.name = activation;
+      if (!passes && joins(node) && !has_no_activation(made, node.outputs[0], seen)) last.name = "";
     }
     if (!passes && (is_found || activation.empty())) break;
     is_found = is_found || !passes;
@@ -92,6 +117,7 @@ Wanted wanted_by(const Loss& loss) {
 
 /// The problem with the output for a loss that takes its logarithm, and the remedy; empty if there is none.
 std::string outside_of_logarithm(const Loss& loss, std::string_view activation, bool one_output) {
+  if (activation.empty()) return "";
   const std::string found = activation == "linear" ? std::string("the last layer has no activation")
                                                    : fmt::format("{} gives others too", activation);
   if (std::holds_alternative<losses::Poisson>(loss) && (activation == "linear" || activation == "tanh")) {
@@ -110,6 +136,7 @@ std::string outside_of_logarithm(const Loss& loss, std::string_view activation, 
 
 /// The problem with the output for a crossentropy, and the remedy; empty if there is none.
 std::string mismatch(Wanted wanted, bool from_logits, std::string_view activation) {
+  if (activation.empty()) return "";
   const bool probabilities = activation == "softmax" || activation == "sigmoid";
   const std::string_view right = wanted == Wanted::kOneClass ? "softmax" : "sigmoid";
   if (from_logits && probabilities) {

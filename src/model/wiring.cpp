@@ -215,7 +215,8 @@ class Wirer {
     if (sources.empty() && wiring_.inputs.size() == 1) sources.push_back(0);
     if (sources.empty()) {
       inputs_known_ = false;
-      if (wiring_.inputs.size() > 1) {
+      // The inputs of a layer that could not be read are not known.
+      if (wiring_.inputs.size() > 1 && wiring_.states[layer] == ReadState::kWhole) {
         error(layer, fmt::format("expected `inputs`, as the model has several: {}", fmt::join(wiring_.inputs, ", ")));
       }
       return {Wiring::kUnknown};

@@ -80,6 +80,23 @@ TEST_CASE_FIXTURE(Fixture, "an output that a loss cannot take the logarithm of i
                  "for one output take binary_crossentropy with activation: sigmoid"));
 }
 
+TEST_CASE_FIXTURE(Fixture, "layers that join probabilities are taken for no layer without an activation") {
+  const auto joined = [&](const std::string& activation, const std::string& how) {
+    return fit("{units: 3}", "sparse_categorical_crossentropy", "",
+               "--set 'model.layers=[{dense: {units: 3, activation: " + activation +
+                   ", inputs: [input], name: p}}, {dense: {units: 3, activation: " + activation +
+                   ", inputs: [input], name: q}}, " + how + "]'")
+        .err;
+  };
+  const std::string warning = "but the last layer has no activation";
+  for (const char* const how : {"{average: {inputs: [p, q]}}", "{multiply: {inputs: [p, q]}}",
+                                "{expression: {formula: \"0.3 * x0 + 0.7 * x1\", inputs: [p, q]}}"}) {
+    CAPTURE(how);
+    CHECK_FALSE(contains(joined("softmax", how), warning));
+  }
+  CHECK(contains(joined("linear", "{average: {inputs: [p, q]}}"), warning));
+}
+
 TEST_CASE_FIXTURE(Fixture, "what changes nothing is an error or a warning") {
   CHECK(contains(fit("{units: 3, use_bias: false, bias_regularizer: {l2: 0.1}}", kSparse).err,
                  "there is no bias, as use_bias is false"));

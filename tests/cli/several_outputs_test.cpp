@@ -82,6 +82,9 @@ TEST_CASE("events, evaluations and predictions name the outputs") {
   const auto line = events_of(folder / "p.jsonl").front();
   CHECK(line.at("rating").is_number());
   CHECK(line.at("clicked_probabilities").size() == 2);
+  const Outcome watched =
+      run_program(folder, "config check a.yaml --no-data --set 'callbacks=[{early_stopping: {metric: auc}}]'");
+  CHECK_MESSAGE(contains(watched.err, "found 'auc'; of one of several outputs, write clicked_auc"), watched.err);
   const Outcome npy = run_program(folder, "predict run --split validation -o p.npy");
   CHECK(npy.exit_code == 2);
   CHECK(contains(npy.err, "the model has 2 outputs"));
@@ -113,6 +116,8 @@ TEST_CASE("new data of several inputs are arrays of their names, with labels or 
   const Outcome labelled = predicted({user, of_context, clicked}, "--labels");
   CHECK_MESSAGE(labelled.out.starts_with("index,rating,clicked,clicked_label\n0,"), labelled.out);
   CHECK(contains(labelled.out, ",1\n1,"));
+  REQUIRE(predicted({user, of_context, clicked}, "--labels -o l.jsonl").exit_code == 0);
+  CHECK(events_of(folder / "l.jsonl").front().at("clicked_label") == 1);
   CHECK(contains(predicted({user, of_context}, "--labels").err, "--labels: new.npz has no label that is one number"));
   const Outcome fewer = predicted({user, of_context, {"clicked", npy("(1,)", {1})}}, "--labels");
   CHECK(fewer.exit_code == 1);

@@ -253,6 +253,15 @@ TEST_CASE("what a layer asks of its input is told at its place") {
           "a dilation_rate above 1 needs strides of 1");
 }
 
+TEST_CASE("one number has no axis to be joined") {
+  const Built built = build_from(
+      "model:\n  inputs: {a: {shape: []}, b: {shape: []}}\n  layers:\n    - concatenate: {inputs: [a, b]}\n"
+      "loss: mean_squared_error\n");
+  CHECK_MESSAGE(
+      contains(built.errors, "one number has no axis to be joined; `- reshape: {target_shape: [1]}` gives it one"),
+      built.errors);
+}
+
 TEST_CASE("an embedding reads the model's input alone, in its shape or another") {
   CHECK(contains(errors_of("    - flatten\n    - dense: {units: 3}\n    - embedding: {input_dim: 4, output_dim: 2}\n"),
                  "a.yaml:6:7: model.layers[2].embedding: expected whole numbers from the model's input, found the "

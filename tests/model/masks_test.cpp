@@ -151,8 +151,8 @@ TEST_CASE("what has no meaning with a mask is refused") {
       on_words(line("softmax")).errors.starts_with("a.yaml:5:7: model.layers[1].softmax: a softmax layer would leave"));
   const Built built = build_from("model:\n  input_shape: [6]\n  layers:\n" + kWords +
                                  "loss: {type: formula, formula: \"mean(y_pred)\"}\n");
-  CHECK_MESSAGE(built.errors.starts_with("a.yaml:5:1: loss: a formula gives one number for an example, but the output "
-                                         "carries a mask of padding"),
+  CHECK_MESSAGE(built.errors.starts_with(
+                    "a.yaml:5:1: loss: a formula gives one number for an example, so that it cannot leave padding out"),
                 built.errors);
 }
 

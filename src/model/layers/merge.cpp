@@ -203,6 +203,7 @@ ValueId Concatenate::build(LayerBuilder& builder, std::span<const ValueId> sourc
   const std::size_t rank = first.rank();
   const auto joined = axis_of_example(axis, rank);
   if (!joined) {
+    if (rank == 0) throw Error("one number has no axis to be joined; `- reshape: {target_shape: [1]}` gives it one");
     throw Error(fmt::format("axis {} cannot be joined: expected 1 to {}, or -{} to -1, for the shape {}", axis, rank,
                             rank, builder.described(sources[0])));
   }

@@ -19,8 +19,7 @@ class Collectives {
  public:
   /// `places`: of the domain, by lane. `largest_domain`: the maximum number of places of a domain; with an axis
   /// `model`, every domain has as many, which follow each other. `most_rows`: of a place's programs. `others`: the
-  /// domain's rank; null if there is only one. All but `places` must outlive it. Throws Error where an input is neither
-  /// float32 nor float64.
+  /// domain's rank; null if there is only one. All but `places` must outlive it.
   Collectives(Device& device, const StepKernels& kernels, const Graph& graph, std::int64_t most_rows, const Mesh& mesh,
               std::vector<std::vector<int>> places, int largest_domain, Communicator* others);
 

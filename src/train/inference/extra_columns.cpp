@@ -36,6 +36,7 @@ ExtraColumns labels_of_rows(const std::vector<data::Labels>& outputs, std::int64
     extra.names.push_back(outputs_of_model == 1 ? "label" : output.name + "_label");
     const std::vector<std::string> classes =
         adapted != nullptr ? adapted->classes_of(output.name) : std::vector<std::string>();
+    extra.are_numbers.push_back(classes.empty());
     data::with_element_type(output.array.dtype, [&](auto* type) {
       using T = std::remove_pointer_t<decltype(type)>;
       for (std::int64_t row = first; row < first + rows; ++row) {
@@ -93,7 +94,7 @@ ExtraColumns columns_of_pictures(const WantedColumns& wanted, const data::Datase
     if (const auto label = label_of_folder(files.back(), adapted)) labels.push_back(*label);
   }
   const bool has_labels = wanted.labels && labels.size() == files.size();
-  ExtraColumns extra{wanted.keep, {}};
+  ExtraColumns extra{wanted.keep};
   if (has_labels) extra.names.emplace_back("label");
   for (std::size_t row = 0; row < files.size(); ++row) {
     std::vector<std::string>& cells = extra.rows.emplace_back(wanted.keep.size(), files[row]);
@@ -141,7 +142,7 @@ ExtraColumns extra_columns(const WantedColumns& wanted, const data::DataOptions&
   const std::vector<std::string> known =
       adapted != nullptr && adapted->table ? adapted->table->header : std::vector<std::string>();
   std::vector<std::string> columns = wanted.keep;
-  ExtraColumns extra{wanted.keep, {}};
+  ExtraColumns extra{wanted.keep};
   for (const data::TableOutput& output :
        wanted.labels && !known.empty() ? adapted->table->outputs : std::vector<data::TableOutput>()) {
     if (output.labels.size() != 1) continue;
@@ -149,6 +150,8 @@ ExtraColumns extra_columns(const WantedColumns& wanted, const data::DataOptions&
     if (!data::has_column(*table, label, known)) continue;
     columns.push_back(label);
     extra.names.push_back(adapted->table->outputs.size() == 1 ? "label" : output.name + "_label");
+    extra.are_numbers.resize(extra.names.size());
+    extra.are_numbers.back() = adapted->classes_of(output.name).empty();
   }
   if (!columns.empty()) extra.rows = data::column_texts(*table, columns, known);
   return extra;

@@ -18,8 +18,10 @@ struct WantedColumns {
   bool labels = false;              ///< the true label, if the data have one per example
 };
 
+/// Columns of texts.
 struct ExtraColumns {
   std::vector<std::string> names;
+  std::vector<bool> are_numbers{};  ///< by column, of those that may be: labels that name no class; may be shorter
   std::vector<std::vector<std::string>> rows;  ///< by the example's number in the data
 };
 

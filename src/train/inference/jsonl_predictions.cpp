@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "data/tables/csv_text.h"
 #include "report/json.h"
 #include "train/inference/prediction_writers.h"
 
@@ -61,13 +64,27 @@ void add_output(const OutputMeaning& meaning, const ExampleOutput& output, bool 
   }
 }
 
+/// A cell: a number, which is whole where it can be, null where it is missing; else its text.
+Json cell(const std::string& text, bool is_number) {
+  if (!is_number) return text;
+  if (text.empty()) return {};
+  const std::optional<double> number = data::number_in(text);
+  if (!number) return text;
+  constexpr double kLargestWhole = 9007199254740992;  // 2^53
+  const bool is_whole = std::floor(*number) == *number && std::abs(*number) <= kLargestWhole;
+  return is_whole ? Json(static_cast<std::int64_t>(*number)) : Json(*number);
+}
+
 class JsonlPredictions : public PredictionWriter {
  public:
   JsonlPredictions(const PredictionOutput& output, const Meanings& meanings)
       : sink_(output.file),
         meanings_(meanings),
         probabilities_(output.probabilities),
-        extra_columns_(output.extra_columns) {}
+        extra_columns_(output.extra_columns),
+        extra_numbers_(output.extra_numbers) {
+    extra_numbers_.resize(extra_columns_.size());
+  }
 
   void write(std::int64_t index, std::span<const ExampleOutput> outputs, const std::string& file,
              std::span<const std::string> extra) override {
@@ -75,13 +92,14 @@ class JsonlPredictions : public PredictionWriter {
     for (std::size_t i = 0; i < outputs.size(); ++i) add_output(meanings_[i], outputs[i], probabilities_, line);
     if (!file.empty()) line["file"] = file;
     for (std::size_t i = 0; i < extra.size(); ++i) {
-      if (line.contains(extra_columns_[i]) && line[extra_columns_[i]] != extra[i]) {
+      const Json value = cell(extra[i], extra_numbers_[i]);
+      if (line.contains(extra_columns_[i]) && line[extra_columns_[i]] != value) {
         throw UsageError(
             fmt::format("--keep {0}: '{0}' is a key of the predictions themselves; give the table's column "
                         "another name, or write .csv",
                         extra_columns_[i]));
       }
-      line[extra_columns_[i]] = extra[i];
+      line[extra_columns_[i]] = value;
     }
     sink_.write(report::json_line(line) + "\n");
   }
@@ -92,6 +110,7 @@ class JsonlPredictions : public PredictionWriter {
   const Meanings& meanings_;
   bool probabilities_;
   std::vector<std::string> extra_columns_;
+  std::vector<bool> extra_numbers_;
 };
 
 }  // namespace

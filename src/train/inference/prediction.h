@@ -94,6 +94,7 @@ struct PredictionOutput {
   PredictionFormat format = PredictionFormat::kCsv;
   bool probabilities = false;
   std::vector<std::string> extra_columns{};  ///< from the data, after the other columns; not in arrays
+  std::vector<bool> extra_numbers{};         ///< which of them are numbers, where that is known; may be shorter
   std::int64_t rows = 0;
 };
 /// `meanings`, of the model's outputs, must outlive the writer.

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -33,8 +34,14 @@ void check_watched(const WatchedMetric& watched, const Configuration& values, co
     constexpr std::string_view kValidation = "val_";  // Keras's
     const std::string plain = metric.value.substr(metric.value.starts_with(kValidation) ? kValidation.size() : 0);
     const bool is_known = std::ranges::find(known, plain) != known.end();
+    std::vector<std::string> of_outputs;  // whose names Keras's events have, too
+    std::ranges::copy_if(known, std::back_inserter(of_outputs), [&](const std::string& name) {
+      return model.outputs.size() > 1 && (name.ends_with("_" + plain) || name == plain + "_loss");
+    });
     const std::string hint =
-        is_known
+        !is_known && !of_outputs.empty()
+            ? fmt::format("; of one of several outputs, write {}", fmt::join(of_outputs, " or "))
+        : is_known
             ? fmt::format("; write '{}', which is that of the validation data unless `split: train` is given", plain)
             : config::suggestion(plain, config::with_aliases(known, config::names_of_choice<Metric>()));
     return refuse(fmt::format("expected loss or one of the run's metrics ({}), found '{}'{}", fmt::join(known, ", "),
