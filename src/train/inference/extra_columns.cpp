@@ -68,12 +68,6 @@ ExtraColumns labels_of_archive(const data::Npz& archive, const data::Dataset& ex
   return labels_of_rows(outputs, 0, rows, examples.outputs().size(), adapted);
 }
 
-/// The first input of pictures in files, null if there is none.
-const data::ExampleSource* pictures_of(const data::Dataset& examples) {
-  const auto found = std::ranges::find_if(examples.inputs(), [](const auto& input) { return input.source != nullptr; });
-  return found == examples.inputs().end() ? nullptr : found->source.get();
-}
-
 /// The label of a picture that lies in a folder of its class's name, or of its number; null where that is none.
 std::optional<std::string> label_of_folder(const std::filesystem::path& picture, const data::Adapted* adapted) {
   std::string folder = picture.parent_path().filename().string();
@@ -111,6 +105,11 @@ void require_distinct(const std::vector<std::string>& keep) {
 }
 
 }  // namespace
+
+const data::ExampleSource* pictures_of(const data::Dataset& examples) {
+  const auto found = std::ranges::find_if(examples.inputs(), [](const auto& input) { return input.source != nullptr; });
+  return found == examples.inputs().end() ? nullptr : found->source.get();
+}
 
 std::int64_t left_out_within(const data::Dataset& examples) {
   const data::LeftOut* const left = examples.left_out();

@@ -30,6 +30,9 @@ struct ExtraColumns {
 ExtraColumns extra_columns(const WantedColumns& wanted, const data::DataOptions& options, const data::Adapted* adapted,
                            const data::Dataset& examples);
 
+/// The first input of pictures in files, null if there is none.
+const data::ExampleSource* pictures_of(const data::Dataset& examples);
+
 /// How many examples were left out among these; 0 if these are a fraction of a source: it is unknown which part the
 /// omitted ones were in.
 std::int64_t left_out_within(const data::Dataset& examples);

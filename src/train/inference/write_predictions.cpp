@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -23,14 +22,11 @@ class NumberedPredictions {
  public:
   NumberedPredictions(PredictionWriter& writer, const data::Dataset& examples, bool fills,
                       const std::vector<OutputMeaning>& meanings, const ExtraColumns& extra)
-      : writer_(writer), examples_(examples), extra_(extra), fills_(fills) {
+      : writer_(writer), examples_(examples), extra_(extra), fills_(fills), files_(pictures_of(examples)) {
     for (const OutputMeaning& meaning : meanings) {
       nothing_.emplace_back(static_cast<std::size_t>(meaning.elements()), std::numeric_limits<float>::quiet_NaN());
     }
     if (left_out_within(examples) > 0) left_out_ = examples.left_out()->rows;
-    const auto found =
-        std::ranges::find_if(examples.inputs(), [](const auto& input) { return input.source != nullptr; });
-    if (found != examples.inputs().end()) files_ = found->source.get();
   }
 
   void write(std::span<const ExampleOutput> outputs) {
@@ -60,8 +56,8 @@ class NumberedPredictions {
   const ExtraColumns& extra_;
   std::span<const std::int64_t> left_out_{};
   bool fills_;
-  std::vector<std::vector<float>> nothing_;     ///< by output
-  const data::ExampleSource* files_ = nullptr;  ///< of the first input that has a file for each example
+  const data::ExampleSource* files_;         ///< null if the examples are no pictures in files
+  std::vector<std::vector<float>> nothing_;  ///< by output
   std::int64_t next_ = 0, row_ = 0;
 };
 
