@@ -1,7 +1,5 @@
 #include "graph/ops/collective.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "graph/ops/checks.h"

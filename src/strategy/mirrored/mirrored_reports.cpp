@@ -44,8 +44,8 @@ std::vector<std::uint64_t> checksums_of(const MemoryDomain& domain, Stream& stre
 
 /// Compares the variables that all replicas share, in every memory of the run. Returns the first whose copies differ,
 /// and the replicas ("dense/kernel: replica 2 has other values than the rest"); empty if all are equal. `streams`: the
-/// lanes', with no work in flight. Called by every worker.
-/// Compares all at once, and one by one only if something differs.
+/// lanes', with no work in flight. Called by every worker. Compares all at once, and one by one only if something
+/// differs.
 std::string differing_variable(const RunVariables& run, std::span<Stream* const> streams, const Workers& workers) {
   std::map<int, std::vector<std::uint64_t>> checksums;  // by replica of this process
   for (const auto& domain : run.domains()) {

@@ -109,7 +109,7 @@ void MirroredStrategy::prepare(const BatchSizes& sizes) {
   run_lanes([&](int lane) {
     lanes_[lane].programs().build(row_counts(lanes_[lane], sizes, topology_.mesh), lanes_[lane].device());
   });
-  reduction_->add_collectives(topology_, model_, parts_.backend->step_kernels(), lanes_.devices,
+  reduction_->add_collectives(*variables_, topology_, model_, parts_.backend->step_kernels(), lanes_.devices,
                               rows_of_place(largest_batch(sizes), 0, topology_.mesh).count);
   // One device that needs only numbers from the host runs several steps at once.
   const bool together = parts_.steps.captures && !parts_.steps.skips_non_finite && topology_.ranks() == 1 &&

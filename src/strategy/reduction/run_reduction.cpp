@@ -8,9 +8,9 @@ namespace mirrortrain {
 namespace {
 
 /// The maximum number of places of a domain.
-int largest_of(const std::vector<DomainPlace>& domains) {
+int largest_domain(const RunVariables& variables) {
   std::size_t places = 0;
-  for (const DomainPlace& domain : domains) places = std::max(places, domain.replicas.size());
+  for (const auto& domain : variables.domains()) places = std::max(places, domain->place.replicas.size());
   return static_cast<int>(places);
 }
 
@@ -35,9 +35,7 @@ std::unique_ptr<GradientReducer> make_reducer(const ReductionChoice& choice, con
 void RunReduction::add_domains(const RunVariables& variables, const ReductionChoice& choice, const StepKernels& kernels,
                                const Model& model, std::span<Device* const> devices,
                                const BucketBytes& bytes_per_bucket) {
-  std::vector<DomainPlace> places;
-  for (const auto& domain : variables.domains()) places.push_back(domain->place);
-  const int replicas = largest_of(places);
+  const int replicas = largest_domain(variables);
   for (const auto& domain : variables.domains()) {
     const std::vector<int>& lanes = domain->place.lanes;
     Device& device = *devices[static_cast<std::size_t>(lanes.front())];
@@ -47,8 +45,7 @@ void RunReduction::add_domains(const RunVariables& variables, const ReductionCho
       reduction.link = std::make_unique<DomainLink>(device, kernels, rank);
     }
     const DomainLink* const link = reduction.link.get();
-    Communicator* const others = link == nullptr ? nullptr : &link->communicator();
-    reduction.assigned = std::make_unique<AssignedValues>(device, kernels, model, replicas, others);
+    reduction.assigned = std::make_unique<AssignedValues>(device, kernels, model, replicas, reduction.others());
     if (!choice.adds_before_update()) continue;
     reduction.buckets = make_buckets(domain->variables, bytes_per_bucket);
     std::int64_t largest = 0;
@@ -64,18 +61,18 @@ void RunReduction::add_domains(const RunVariables& variables, const ReductionCho
   }
 }
 
-void RunReduction::add_collectives(const Topology& topology, const Model& model, const StepKernels& kernels,
-                                   std::span<Device* const> devices, std::int64_t most_rows) {
-  const std::vector<DomainPlace> places = topology.domains();
+void RunReduction::add_collectives(const RunVariables& variables, const Topology& topology, const Model& model,
+                                   const StepKernels& kernels, std::span<Device* const> devices,
+                                   std::int64_t most_rows) {
+  const int largest = largest_domain(variables);
   for (std::size_t i = 0; i < domains_.size(); ++i) {
-    std::vector<std::vector<int>> by_lane;
-    for (const int lane : places[i].lanes) by_lane.push_back(topology.lanes[static_cast<std::size_t>(lane)].replicas);
+    const std::vector<int>& lanes = variables.domains()[i]->place.lanes;
+    std::vector<std::vector<int>> places;  // by lane
+    for (const int lane : lanes) places.push_back(topology.lanes[static_cast<std::size_t>(lane)].replicas);
     DomainReduction& reduction = domains_[i];
-    Device& device = *devices[static_cast<std::size_t>(places[i].lanes.front())];
-    Communicator* const others = reduction.link == nullptr ? nullptr : &reduction.link->communicator();
     const auto of = [&](const ModelGraph& graph) {
-      return std::make_unique<Collectives>(device, kernels, graph.graph, most_rows, topology.mesh, by_lane,
-                                           largest_of(places), others);
+      return std::make_unique<Collectives>(*devices[static_cast<std::size_t>(lanes.front())], kernels, graph.graph,
+                                           most_rows, topology.mesh, places, largest, reduction.others());
     };
     reduction.training = of(model.training);
     reduction.evaluation = of(model.evaluation);

@@ -43,6 +43,10 @@ struct DomainReduction {
   std::unique_ptr<AssignedValues> assigned;           ///< values that layers assign to variables
   std::unique_ptr<Collectives> training, evaluation;  ///< of the programs; null before they are built
 
+  /// The domain's rank; null if there is one domain.
+  Communicator* others() const { return link ? &link->communicator() : nullptr; }
+  /// Those of the training programs, or of the evaluation's.
+  Collectives& collectives(bool trains) const { return trains ? *training : *evaluation; }
   /// Of the rows that the replicas' programs write, and those gathered from other domains.
   std::size_t rows_bytes() const {
     return assigned->bytes() + (training ? training->bytes() + evaluation->bytes() : 0);
@@ -65,8 +69,8 @@ class RunReduction {
                    const Model& model, std::span<Device* const> devices, const BucketBytes& bytes_per_bucket);
   /// Creates the collectives of all domains' programs. `most_rows`: the maximum of a place. All but the topology must
   /// outlive this.
-  void add_collectives(const Topology& topology, const Model& model, const StepKernels& kernels,
-                       std::span<Device* const> devices, std::int64_t most_rows);
+  void add_collectives(const RunVariables& variables, const Topology& topology, const Model& model,
+                       const StepKernels& kernels, std::span<Device* const> devices, std::int64_t most_rows);
   /// Sorts the buckets by when they are full; see order_buckets.
   void order_buckets(const RunVariables& variables,
                      const std::function<std::size_t(std::size_t variable)>& complete_after);

@@ -137,7 +137,7 @@ Bindings Lane::bindings_of(const Replica& replica, StepKind kind, const Variable
   for (std::size_t i = 0; i < graph.assignments.size(); ++i) {
     bind(graph.assignments[i].value, reduction.assigned->own(i, replica.in_domain));
   }
-  (train ? reduction.training : reduction.evaluation)->bind(replica.index, bind);
+  reduction.collectives(train).bind(replica.index, bind);
   bindings.arena =
       arena_.data() + (arenas() > 1 ? static_cast<std::size_t>(replica.in_lane) * programs_.arena_bytes() : 0);
   bindings.step = buffers_->params() + 1 + replica.in_lane;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -113,10 +112,8 @@ class Lane {
   const Buffer& input_buffer(const Replica& replica, const ModelGraph& graph, ValueId value) const;
   /// Replicas that wait for each other inside their programs cannot share an arena.
   std::size_t arenas() const {
-    const auto is_collective = [](const Node& node) { return node.op->is_collective(); };
-    const bool wait = std::ranges::any_of(model_.training.graph.nodes(), is_collective) ||
-                      std::ranges::any_of(model_.evaluation.graph.nodes(), is_collective);
-    return wait ? replicas_.size() : 1;
+    const auto waits = [](const ModelGraph& model) { return !ops::collectives_of(model.graph).empty(); };
+    return waits(model_.training) || waits(model_.evaluation) ? replicas_.size() : 1;
   }
   static TensorView canonical(const Replica& replica, StepKind kind, const VariableStore& variables,
                               std::size_t variable);

@@ -77,7 +77,7 @@ class LaneSteps {
   }
 
   Collectives& collectives(StepKind kind) const {
-    return *(kind == StepKind::kTrain ? reduction_.training : reduction_.evaluation);
+    return reduction_.collectives(kind == StepKind::kTrain);
   }
 
   // The lists of actions.
