@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -19,14 +22,14 @@ namespace mirrortrain::cli {
 namespace {
 
 struct VerifyArguments {
-  std::string config, replicas = "1,2,4,8";
+  std::string config, replicas = "1,2,4,8", meshes;
   std::vector<std::string> overrides;
   std::int64_t steps = 10;
   double tolerance = 1e-3;
 };
 
-/// "1,2,4" or "[1, 2, 4]": without duplicates, ascending, always with 1 for comparison.
-std::vector<int> replica_counts(const std::string& text) {
+/// "1,2,4" or "[1, 2, 4]": without duplicates, ascending.
+std::vector<Mesh> of_replicas(const std::string& text) {
   const std::string list = text.find('[') == std::string::npos ? "[" + text + "]" : text;
   const auto counts = config::read_option<std::vector<int>>("--replicas", list);
   for (const int count : counts) {
@@ -38,12 +41,50 @@ std::vector<int> replica_counts(const std::string& text) {
   if (distinct.empty() || *distinct.rbegin() == 1) {
     throw UsageError("--replicas: expected a number of replicas above 1, to compare with one replica");
   }
-  return {distinct.begin(), distinct.end()};
+  std::vector<Mesh> meshes;
+  for (const int count : distinct) meshes.push_back({count, 1});
+  return meshes;
 }
 
-void print_table(const Verification& verification) {
-  fmt::print("Relative differences from one replica\n\n{:>20}", "1 replica");
-  for (const VerifiedRun& run : verification.runs) fmt::print("{:>20}", fmt::format("{} replicas", run.replicas));
+/// "1x1,2x1,1x2": data x model, without duplicates, as listed; at least one of several places.
+std::vector<Mesh> meshes_of(const std::string& text) {
+  std::vector<Mesh> meshes;
+  for (const std::string& one : CLI::detail::split(text, ',')) {
+    Mesh mesh;
+    char rest = 0;
+    if (std::sscanf(one.c_str(), "%dx%d%c", &mesh.data, &mesh.model, &rest) != 2 || mesh.data < 1 || mesh.model < 1 ||
+        mesh.data > 1024 || mesh.model > 1024) {
+      throw UsageError(fmt::format("--mesh: expected meshes as data x model, 1x1,2x1,1x2, found '{}'", shortened(one)));
+    }
+    const auto is_same = [&](const Mesh& other) { return other.data == mesh.data && other.model == mesh.model; };
+    if (std::ranges::none_of(meshes, is_same)) meshes.push_back(mesh);
+  }
+  if (std::ranges::none_of(meshes, [](const Mesh& mesh) { return mesh.places() > 1; })) {
+    throw UsageError("--mesh: expected a mesh of several places, to compare with 1x1");
+  }
+  return meshes;
+}
+
+/// The overrides with which a configuration is checked for a mesh, whatever its own and its devices are.
+std::vector<std::string> with_mesh(std::vector<std::string> overrides, const Mesh& mesh) {
+  if (mesh.places() == 1) {
+    overrides.emplace_back("strategy.mesh=null");
+    return overrides;
+  }
+  for (const char* const key : {"replicas=null", "cpu_replicas=null", "devices=[cpu:0]", "type=mirrored"}) {
+    overrides.push_back(std::string("strategy.") + key);
+  }
+  overrides.push_back(fmt::format("strategy.mesh={{data: {}, model: {}}}", mesh.data, mesh.model));
+  return overrides;
+}
+
+void print_table(const Verification& verification, bool has_meshes) {
+  fmt::print("Relative differences from one {}\n\n{:>20}", has_meshes ? "place" : "replica",
+             has_meshes ? "1x1" : "1 replica");
+  for (const VerifiedRun& run : verification.runs) {
+    fmt::print("{:>20}", has_meshes ? fmt::format("{}x{}", run.mesh.data, run.mesh.model)
+                                    : fmt::format("{} replicas", run.mesh.data));
+  }
   fmt::print("\n{:>6}{:>14}", "step", "loss");
   for (std::size_t i = 0; i < verification.runs.size(); ++i) fmt::print("{:>10}{:>10}", "loss", "weights");
   fmt::print("\n");
@@ -58,13 +99,24 @@ void print_table(const Verification& verification) {
 }
 
 int verify(const VerifyArguments& arguments) {
-  const std::vector<int> replicas = replica_counts(arguments.replicas);
-  const CheckedConfiguration checked = check_configuration(arguments.config, arguments.overrides);
+  const bool has_meshes = !arguments.meshes.empty();
+  const std::vector<Mesh> meshes = has_meshes ? meshes_of(arguments.meshes) : of_replicas(arguments.replicas);
+  const CheckedConfiguration checked = check_configuration(arguments.config, with_mesh(arguments.overrides, {}));
   if (!checked.has_model()) {
     throw UsageError(fmt::format("{}: there is no model to verify, only state", arguments.config));
   }
-  const Verification verification = verify_replicas(checked, replicas, arguments.steps);
-  print_table(verification);
+  std::map<int, CheckedConfiguration> of_places;  // by the number of places of a replica
+  const auto checked_for = [&](int places) -> const CheckedConfiguration* {
+    if (places == 1) return &checked;
+    if (!of_places.contains(places)) {
+      of_places.emplace(places, check_configuration(arguments.config, with_mesh(arguments.overrides, {1, places})));
+    }
+    return &of_places.at(places);
+  };
+  std::vector<MeshToVerify> to_verify;
+  for (const Mesh& mesh : meshes) to_verify.push_back({mesh, checked_for(mesh.model)});
+  const Verification verification = verify_meshes(checked, to_verify, arguments.steps);
+  print_table(verification, has_meshes);
   for (const std::string& name : verification.left_out) {
     fmt::print("{}not compared, and held at its first value: {}, whose gradient is 0 but for rounding\n",
                name == verification.left_out.front() ? "\n" : "", name);
@@ -84,9 +136,12 @@ int verify(const VerifyArguments& arguments) {
 void add_verify(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<VerifyArguments>();
   CLI::App* command = app.add_subcommand(
-      "verify", "Train a few steps with several numbers of replicas and compare them with one replica.");
+      "verify", "Train a few steps with several numbers of replicas, or on meshes, and compare them with one replica.");
   add_configuration(*command, arguments->config, arguments->overrides);
-  command->add_option("--replicas", arguments->replicas, "Numbers of replicas to compare; default: 1,2,4,8");
+  CLI::Option* const replicas =
+      command->add_option("--replicas", arguments->replicas, "Numbers of replicas to compare; default: 1,2,4,8");
+  command->add_option("--mesh", arguments->meshes, "Meshes to compare with one place, as data x model: 1x1,2x1,1x2,2x2")
+      ->excludes(replicas);
   command->add_option("--steps", arguments->steps, "Number of steps to train; default: 10")
       ->check(CLI::Range(1, 1'000'000));
   command

@@ -105,30 +105,10 @@ class GraphMaker {
   }
 
   void fuse_ops() {
-    std::vector<ValueId*> kept;
-    for (ModelInput& input : made_.inputs) kept.push_back(&input.value);
-    for (ModelOutput& output : made_.outputs) {
-      output.for_each_value([&](ValueId& value) { kept.push_back(&value); });
-    }
+    std::vector<ValueId*> kept = made_.read_values();
     for (ValueId& variable : made_.variables) kept.push_back(&variable);
     for (Assignment& assignment : made_.assignments) kept.push_back(&assignment.value);
     made_.graph = fuse(made_.graph, kept);
-  }
-
-  void add_all_gradients(AggregationMethod aggregation) {
-    std::vector<ValueId> trained;
-    for (std::size_t i = 0; i < model_.variables.size(); ++i) {
-      if (model_.variables[i].spec.trainable) trained.push_back(made_.variables[i]);
-    }
-    std::vector<WeightedLoss> losses;
-    for (std::size_t i = 0; i < made_.outputs.size(); ++i) {
-      losses.push_back({made_.outputs[i].loss, static_cast<float>(model_.outputs[i].loss_weight)});
-    }
-    const std::vector<ValueId> gradients = add_gradients(made_.graph, losses, trained, aggregation);
-    auto next = gradients.begin();
-    for (const ModelVariable& variable : model_.variables) {
-      made_.gradients.push_back(variable.spec.trainable ? *next++ : kNoValue);
-    }
   }
 
  private:
@@ -362,10 +342,27 @@ double weight_of(const Loss& loss) {
   return std::visit([](const auto& options) { return options.weight; }, loss);
 }
 
+void add_all_gradients(const Model& model, ModelGraph& made, AggregationMethod aggregation) {
+  std::vector<ValueId> trained;
+  for (std::size_t i = 0; i < model.variables.size(); ++i) {
+    if (model.variables[i].spec.trainable) trained.push_back(made.variables[i]);
+  }
+  std::vector<WeightedLoss> losses;
+  for (std::size_t i = 0; i < made.outputs.size(); ++i) {
+    losses.push_back({made.outputs[i].loss, static_cast<float>(model.outputs[i].loss_weight)});
+  }
+  const std::vector<ValueId> gradients = add_gradients(made.graph, losses, trained, aggregation);
+  auto next = gradients.begin();
+  for (const ModelVariable& variable : model.variables) {
+    made.gradients.push_back(variable.spec.trainable ? ops::not_of_collective(made.graph, *next++) : kNoValue);
+  }
+}
+
 }  // namespace
 
 Model build_model(const ModelOptions& options, const Wiring& wiring, const std::vector<Objective>& objectives,
-                  Precision precision, config::Errors& errors, AggregationMethod aggregation) {
+                  Precision precision, config::Errors& errors, AggregationMethod aggregation,
+                  const PlacesOfModel& places) {
   Model model;
   const Description description{options, wiring, objectives, precision, errors};
   model.inputs = wiring.inputs;
@@ -396,12 +393,13 @@ Model build_model(const ModelOptions& options, const Wiring& wiring, const std::
   warn_of_channels_first(options, errors);
   if (!errors.empty()) return model;
   training.fuse_ops();
-  training.add_all_gradients(aggregation);
-
   GraphMaker evaluation(description, Mode::kEvaluation, model);
   evaluation.add_layers();
   evaluation.add_losses_and_metrics();
   evaluation.fuse_ops();
+  if (places.count > 1) divide_graphs(model, places);
+  add_all_gradients(model, model.training, aggregation);
+  for (PlaceGraphs& other : model.other_places) add_all_gradients(model, other.training, aggregation);
   return model;
 }
 

@@ -10,6 +10,7 @@
 #include "model/model.h"
 #include "model/model_options.h"
 #include "model/objective.h"
+#include "model/places.h"
 #include "model/precision.h"
 #include "model/wiring.h"
 
@@ -19,10 +20,10 @@ namespace mirrortrain {
 /// the options' layers; `objectives`: of its outputs. In mixed precision the layers compute in bfloat16; losses and
 /// metrics read the outputs as float32. Every mismatch is added to `errors` at its place (layers, loss, metrics); the
 /// model is then incomplete and must not be used. `aggregation`: how gradients are added where a value feeds several
-/// layers. Metrics are not weighted.
+/// layers. Metrics are not weighted. Throws Error for a sharding that does not fit its variable.
 Model build_model(const ModelOptions& options, const Wiring& wiring, const std::vector<Objective>& objectives,
-                  Precision precision, config::Errors& errors,
-                  AggregationMethod aggregation = AggregationMethod::kAddN);
+                  Precision precision, config::Errors& errors, AggregationMethod aggregation = AggregationMethod::kAddN,
+                  const PlacesOfModel& places = {});
 
 /// Adds the graphs of sequences of these lengths (Model::shorter), ascending and below input_shape[0], with the same
 /// result as full-length ones: everything beyond each length is padding, which a mask excludes. `build` builds the

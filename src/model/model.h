@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/sharding.h"
 #include "kernels/scalar/update_traits.h"
 #include "model/metrics/metric_node.h"
 
@@ -28,6 +29,7 @@ struct ModelVariable {
   float l1 = 0, l2 = 0;
   scalar::UpdateTraits update;  ///< for a trainable one: the optimizer's options for it
   std::optional<WeightConstraint> constraint{};
+  Sharding sharding{};  ///< over the places of the axis `model`
 };
 
 /// A value that a step writes to a variable after all its readers (moving statistics).
@@ -72,12 +74,27 @@ struct ModelGraph {
   std::vector<ValueId> variables;    ///< in the order of Model::variables
   std::vector<ValueId> gradients;    ///< training only: one per variable, kNoValue for a frozen one
   std::vector<Assignment> assignments;
+
+  /// What is read of it beside the variables, their gradients and what is assigned to them.
+  std::vector<ValueId*> read_values() {
+    std::vector<ValueId*> values;
+    for (ModelInput& input : inputs) values.push_back(&input.value);
+    for (ModelOutput& output : outputs) {
+      output.for_each_value([&](ValueId& value) { values.push_back(&value); });
+    }
+    return values;
+  }
 };
 
 /// The model for shorter sequences than its input's: the same values and nodes in other shapes, so that ids and
 /// variables are shared with the full-length model.
 struct ShorterGraphs {
   std::int64_t length = 0;  ///< time steps
+  ModelGraph training, evaluation;
+};
+
+/// A model's graphs at one of several places that compute its layers together.
+struct PlaceGraphs {
   ModelGraph training, evaluation;
 };
 
@@ -114,6 +131,22 @@ struct Model {
   ModelGraph training, evaluation;
   bool has_formulas = false;             ///< of layers or losses, whose logarithms and roots may be NaN
   std::vector<ShorterGraphs> shorter{};  ///< ascending; empty if all sequences are computed at full length
+  /// If several places compute the layers together, the graphs of those after the first: the same values and nodes in
+  /// other shapes.
+  std::vector<PlaceGraphs> other_places{};
+
+  int places() const { return 1 + static_cast<int>(other_places.size()); }
+  /// The graph of one of the places.
+  const ModelGraph& graph(bool trains, int place) const {
+    if (place == 0) return trains ? training : evaluation;
+    const PlaceGraphs& of = other_places[static_cast<std::size_t>(place - 1)];
+    return trains ? of.training : of.evaluation;
+  }
+  /// The shape of a place's part of a variable.
+  Shape part_shape(std::size_t variable, int place) const {
+    const ModelVariable& of = variables[variable];
+    return of.sharding.local(of.spec.shape, {place, places()});
+  }
 
   /// Whether an output has a mask, so that loss and metrics exclude padding.
   bool is_masked() const;

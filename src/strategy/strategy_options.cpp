@@ -34,6 +34,32 @@ namespace {
 constexpr const char* kOfParameterServer = "belongs to `type: parameter_server`";
 
 bool is_cpu(const DeviceId& device) { return device.kind == DeviceId::Kind::kCpu; }
+
+/// What is wrong with the mesh whatever the devices are; empty if nothing is.
+std::string mesh_error(const StrategyOptions& options) {
+  if (!options.mesh) return "";
+  const std::int64_t data = number_of(options.mesh->data).value_or(1),
+                     model = number_of(options.mesh->model).value_or(1);
+  if (data * model > 1 && has_one_plain_copy(options.type)) {
+    return fmt::format("{} has no places but one of its devices; use `type: mirrored` or multi_worker_mirrored",
+                       config::name_of(options.type));
+  }
+  if (options.replicas && number_of(options.mesh->data) && *options.replicas != data) {
+    return fmt::format(
+        "a replica is a row of the mesh, so that there are {}, but strategy.replicas is {}; leave replicas "
+        "out",
+        data, *options.replicas);
+  }
+  if (options.replicas && !number_of(options.mesh->data))
+    return "write the number of replicas as `data`, not as replicas";
+  if (model > 1 && options.cross_device_ops != CrossDeviceOps::kAuto) {
+    return "where several places divide the layers, the update adds the gradients; leave cross_device_ops out";
+  }
+  if (model > 1 && options.communication.compression != Compression::kNone) {
+    return "compression of gradients does not know divided layers yet; leave communication.compression out";
+  }
+  return "";
+}
 }  // namespace
 
 config::Section<StrategyOptions> StrategyOptions::section() {
@@ -55,6 +81,8 @@ config::Section<StrategyOptions> StrategyOptions::section() {
            config::between(1, 1024))
       .key("threads_per_replica", &StrategyOptions::threads_per_replica,
            "Number of threads of a CPU replica; null: the cores divided by the replicas.", config::between(1, 1024))
+      .key("mesh", &StrategyOptions::mesh,
+           "Devices in two axes, where several divide the layers of a replica; null: each replica has one device.")
       .key("cross_device_ops", &StrategyOptions::cross_device_ops, "Algorithm that sums gradients across replicas.")
       .key("reduce_to_device", &StrategyOptions::reduce_to_device,
            "The device on which reduction_to_one_device sums; null: the first.")
@@ -100,6 +128,7 @@ config::Section<StrategyOptions> StrategyOptions::section() {
                           ? "parameter_server has timeout_seconds alone; leave the others out"
                           : "";
              })
+      .check("mesh", mesh_error)
       .check("partitioner",
              [](const StrategyOptions& options) -> std::string {
                return options.partitioner && !is_served(options.type) ? kOfParameterServer : "";

@@ -13,6 +13,7 @@
 #include "collective/cross_device_ops.h"
 #include "config/section.h"
 #include "device/device.h"
+#include "strategy/mesh_options.h"
 #include "strategy/partitioner.h"
 
 namespace mirrortrain {
@@ -73,6 +74,7 @@ struct StrategyOptions {
   StrategyType type = StrategyType::kMirrored;
   Devices devices;
   std::optional<std::int64_t> replicas, cpu_replicas, threads_per_replica;
+  std::optional<MeshOptions> mesh;
   CrossDeviceOps cross_device_ops = CrossDeviceOps::kAuto;
   std::optional<DeviceId> reduce_to_device;
   CommunicationOptions communication;

@@ -14,18 +14,29 @@ namespace {
 /// With fewer examples than this, a replica spends its step waiting rather than computing.
 constexpr std::int64_t kRowsWorthAReplica = 16;
 
-/// A number of CPU devices that suits the cores and the batch, or the requested number of replicas.
-int suitable_cpu_devices(const StrategyOptions& options, std::int64_t global_batch, std::size_t cores) {
+/// The number of places that a worker shall have; nullopt: as many as there are devices.
+std::optional<std::int64_t> wanted_places(const StrategyOptions& options, int workers) {
+  if (!options.mesh) return options.replicas;
+  const auto data = number_of(options.mesh->data), model = number_of(options.mesh->model);
+  if (data && model) return std::max<std::int64_t>(1, *data * *model / workers);
+  return std::nullopt;
+}
+
+/// A number of CPU devices that suits the cores and the batch, or the requested number of places.
+int suitable_cpu_devices(const StrategyOptions& options, std::int64_t global_batch, std::size_t cores, int workers) {
   if (options.type == StrategyType::kOneDevice) return 1;
-  const bool chosen = options.cpu_replicas || options.replicas;
+  std::optional<std::int64_t> places = wanted_places(options, workers);
+  const bool chosen = options.cpu_replicas || places;
   if (is_served(options.type) && !chosen) return 1;  // it has all cores of its worker
   if (options.cpu_replicas) return static_cast<int>(*options.cpu_replicas);
   const auto core_count = static_cast<std::int64_t>(cores);
-  if (!options.replicas) {
-    return static_cast<int>(std::clamp<std::int64_t>(global_batch / kRowsWorthAReplica, 1, core_count));
+  if (!places) {
+    const std::int64_t of_replica = options.mesh ? number_of(options.mesh->model).value_or(1) : 1;
+    const std::int64_t most = std::max<std::int64_t>(1, core_count / of_replica);
+    places = of_replica * std::clamp<std::int64_t>(global_batch / kRowsWorthAReplica, 1, most);
   }
-  std::int64_t devices = std::min(*options.replicas, core_count);
-  while (*options.replicas % devices != 0) --devices;
+  std::int64_t devices = std::min(*places, core_count);
+  while (*places % devices != 0) --devices;
   return static_cast<int>(devices);
 }
 
@@ -51,7 +62,7 @@ void require_gpus(const std::vector<DeviceId>& listed, const Machine& machine) {
 }
 
 std::vector<DeviceId> chosen_devices(const StrategyOptions& options, std::int64_t global_batch, const Machine& machine,
-                                     Topology& topology) {
+                                     int workers, Topology& topology) {
   if (const auto* listed = std::get_if<std::vector<DeviceId>>(&options.devices)) {
     return *listed;
   }
@@ -61,7 +72,7 @@ std::vector<DeviceId> chosen_devices(const StrategyOptions& options, std::int64_
     return first_devices(DeviceId::Kind::kCuda, count);
   }
   const std::size_t cores = machine.cores.size();
-  const int count = suitable_cpu_devices(options, global_batch, cores);
+  const int count = suitable_cpu_devices(options, global_batch, cores, workers);
   topology.notes.push_back(fmt::format("{}: {} CPU device{} on {} core{}", found.why_none, count, count == 1 ? "" : "s",
                                        cores, cores == 1 ? "" : "s"));
   return first_devices(DeviceId::Kind::kCpu, static_cast<std::size_t>(count));
@@ -76,6 +87,29 @@ int number_of_replicas(const StrategyOptions& options, std::size_t devices) {
         fmt::format("strategy.replicas: expected a multiple of the {} devices, found {}", listed, replicas));
   }
   return replicas;
+}
+
+/// `data x model` of a run with this many devices of each worker.
+Mesh mesh_on(const StrategyOptions& options, std::size_t devices, int workers) {
+  if (!options.mesh) return {workers * number_of_replicas(options, devices), 1};
+  const auto all = static_cast<std::int64_t>(devices) * workers;
+  const auto data = number_of(options.mesh->data), model = number_of(options.mesh->model);
+  const auto left_by = [all](std::int64_t other) { return std::max<std::int64_t>(1, all / other); };
+  const std::int64_t d = data ? *data : left_by(model.value_or(1)), m = model ? *model : left_by(d);
+  const auto refuse = [&](const std::string& why) {
+    throw UsageError(fmt::format("strategy.mesh: {} x {} = {} places {}", d, m, d * m, why));
+  };
+  if (d * m % all != 0) {
+    refuse(fmt::format("cannot be dealt to {} device{}, each the same number; expected a multiple", all,
+                       all == 1 ? "" : "s"));
+  }
+  if (d * m / workers % m != 0) {
+    refuse(
+        fmt::format("on {} workers: the places of a replica have to be on one worker; use a `data` that is a "
+                    "multiple of the workers",
+                    workers));
+  }
+  return {static_cast<int>(d), static_cast<int>(m)};
 }
 
 std::int64_t batch_of_worker(std::int64_t global_batch, int workers) {
@@ -94,8 +128,14 @@ LanePlace& lane_of(std::vector<LanePlace>& lanes, const DeviceId& device) {
 
 Machine this_machine() { return {usable_cores(), cuda::visible_gpus}; }
 
-std::string replica_names(const std::vector<int>& replicas) {
-  return fmt::format("replica{} {}", replicas.size() == 1 ? "" : "s", fmt::join(replicas, ", "));
+std::string place_names(const std::vector<int>& places, const Mesh& mesh) {
+  std::vector<std::string> names;
+  for (const int place : places) {
+    names.push_back(mesh.model == 1 ? fmt::to_string(place)
+                                    : fmt::format("({}, {})", mesh.data_index(place), mesh.model_index(place)));
+  }
+  return fmt::format("{}{} {}", mesh.model == 1 ? "replica" : "place", places.size() == 1 ? "" : "s",
+                     fmt::join(names, ", "));
 }
 
 std::vector<DomainPlace> Topology::domains() const {
@@ -112,10 +152,15 @@ std::vector<DomainPlace> Topology::domains() const {
   return domains;
 }
 
-int count_replicas(const StrategyOptions& options, std::int64_t global_batch, const Machine& machine, int workers) {
+Mesh mesh_of(const StrategyOptions& options, std::int64_t global_batch, const Machine& machine, int workers) {
   Topology unused;
-  const std::size_t devices = chosen_devices(options, batch_of_worker(global_batch, workers), machine, unused).size();
-  return workers * number_of_replicas(options, devices);
+  const std::vector<DeviceId> devices =
+      chosen_devices(options, batch_of_worker(global_batch, workers), machine, workers, unused);
+  return mesh_on(options, devices.size(), workers);
+}
+
+int count_replicas(const StrategyOptions& options, std::int64_t global_batch, const Machine& machine, int workers) {
+  return mesh_of(options, global_batch, machine, workers).data;
 }
 
 Topology make_topology(const StrategyOptions& options, std::int64_t global_batch, const Machine& machine,
@@ -123,18 +168,21 @@ Topology make_topology(const StrategyOptions& options, std::int64_t global_batch
   Topology topology;
   topology.cluster = cluster;
   const std::vector<DeviceId> devices =
-      chosen_devices(options, batch_of_worker(global_batch, cluster.workers), machine, topology);
+      chosen_devices(options, batch_of_worker(global_batch, cluster.workers), machine, cluster.workers, topology);
   require_gpus(devices, machine);
   const bool on_gpus = devices.front().kind == DeviceId::Kind::kCuda;
   if (options.cross_device_ops == CrossDeviceOps::kNccl && !on_gpus) {
     throw UsageError(fmt::format("strategy.cross_device_ops: {}", kNcclNeedsGpus));
   }
-  const int here = number_of_replicas(options, devices.size());
-  topology.mesh.data = here * cluster.workers;
+  topology.mesh = mesh_on(options, devices.size(), cluster.workers);
+  if (on_gpus && topology.mesh.model > 1) {
+    throw UsageError("strategy.mesh: layers are divided among CPU devices only so far; use `model: 1` on GPUs");
+  }
+  const int here = topology.mesh.places() / cluster.workers;
   const int each = here / static_cast<int>(devices.size());
-  for (int replica = 0; replica < here; ++replica) {
-    LanePlace& lane = lane_of(topology.lanes, devices[static_cast<std::size_t>(replica / each)]);
-    lane.replicas.push_back(cluster.worker * here + replica);
+  for (int place = 0; place < here; ++place) {
+    LanePlace& lane = lane_of(topology.lanes, devices[static_cast<std::size_t>(place / each)]);
+    lane.replicas.push_back(cluster.worker * here + place);
   }
 
   const std::vector<int>& cores = machine.cores;

@@ -55,8 +55,9 @@ struct LanePlace {
   std::vector<int> replicas;  ///< their places' numbers in the run, ascending
 };
 
-/// "replica 2", "replicas 2, 3".
-std::string replica_names(const std::vector<int>& replicas);
+/// "replica 2", "replicas 2, 3"; of a mesh with several places of a replica "places (0, 0), (0, 1)", data and model
+/// index.
+std::string place_names(const std::vector<int>& places, const Mesh& mesh);
 
 /// A memory with variables and the lanes that compute on it: all CPU lanes of a process, or one GPU.
 struct DomainPlace {
@@ -88,6 +89,9 @@ struct Topology {
 /// for a number of replicas that the devices do not divide.
 Topology make_topology(const StrategyOptions& options, std::int64_t global_batch, const Machine& machine,
                        const Cluster& cluster = {});
+
+/// The mesh that make_topology would place on all workers. Throws UsageError if the devices do not divide it.
+Mesh mesh_of(const StrategyOptions& options, std::int64_t global_batch, const Machine& machine, int workers = 1);
 
 /// The number of replicas that make_topology would place on all workers. Throws UsageError if the devices do not divide
 /// it.

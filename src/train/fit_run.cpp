@@ -75,6 +75,9 @@ std::optional<int> FitRun::run_to_the_end() {
     report_left_out(run_, LeftOutList::kFirst);
     std::string text = run_header(checked_, *run_.strategy);
     if (checked_.has_model()) text += "\n" + variables_text(checked_);
+    if (const Mesh& mesh = run_.strategy->topology().mesh; mesh.model > 1) {
+      text += "\n" + exchanges_text(*checked_.model, rows_of_place(values().data.global_batch_size, 0, mesh).count);
+    }
     for (const std::string& note : run_.notes()) text += fmt::format("\n{}\n", note);
     report::print_narrowed(stdout, text);
     return 0;

@@ -70,24 +70,25 @@ std::vector<DeviceId> usable_devices(const Configuration& values, const Machine&
   return devices;
 }
 
-/// Uses as many of the devices as divide the replicas.
-StrategyOptions options_for(const StrategyOptions& configured, std::vector<DeviceId> devices, int replicas) {
+/// Uses as many of the devices as divide the places.
+StrategyOptions options_for(const StrategyOptions& configured, std::vector<DeviceId> devices, const Mesh& mesh) {
   StrategyOptions options = configured;
   options.type = StrategyType::kMirrored;
   options.reduce_to_device.reset();
   options.cpu_replicas.reset();
-  options.replicas = replicas;
-  int count = std::min(replicas, static_cast<int>(devices.size()));
-  while (replicas % count != 0) --count;
+  options.replicas.reset();
+  options.mesh = MeshOptions{std::int64_t{mesh.data}, std::int64_t{mesh.model}};
+  int count = std::min(mesh.places(), static_cast<int>(devices.size()));
+  while (mesh.places() % count != 0) --count;
   devices.resize(static_cast<std::size_t>(count));
   options.devices = std::move(devices);
   return options;
 }
 
-/// A run on this many replicas, before its first step.
-Run run_on(const CheckedConfiguration& checked, const Hardware& hardware, int replicas, RunParts parts = {}) {
+/// A run on this mesh, before its first step.
+Run run_on(const CheckedConfiguration& checked, const Hardware& hardware, const Mesh& mesh, RunParts parts = {}) {
   const Configuration& values = checked.values();
-  parts.strategy = options_for(values.strategy, usable_devices(values, hardware.machine), replicas);
+  parts.strategy = options_for(values.strategy, usable_devices(values, hardware.machine), mesh);
   Run run = build_run(checked, parts, hardware);
   set_first_values(checked, run.strategy->variables());
   run.strategy->variables_changed();
@@ -99,7 +100,7 @@ Run run_on(const CheckedConfiguration& checked, const Hardware& hardware, int re
 std::set<std::size_t> with_rounding_as_gradient(const CheckedConfiguration& checked, const Hardware& hardware) {
   constexpr double kRounding = 1e-6;
   // Like a worker of parameter servers, which stores gradients and applies none.
-  Run run = run_on(checked, hardware, 1, {.parameter_servers = ParameterServerRole{}});
+  Run run = run_on(checked, hardware, {}, {.parameter_servers = ParameterServerRole{}});
   TrainingState state;
   constexpr std::int64_t kNoUpdate = 2;
   TrainingSteps(*run.strategy, run.train.get(), *run.order, kNoUpdate, LearningRate{}).train(state);
@@ -121,19 +122,19 @@ std::set<std::size_t> with_rounding_as_gradient(const CheckedConfiguration& chec
   return found;
 }
 
-/// Trains on `replicas` replicas and calls after_step(loss, variables) after each step. The variables `held` keep their
+/// Trains on the mesh and calls after_step(loss, variables) after each step. The variables `held` keep their
 /// initial values.
 template <class AfterStep>
-void train_steps(const CheckedConfiguration& checked, const Hardware& hardware, int replicas, std::int64_t steps,
+void train_steps(const CheckedConfiguration& checked, const Hardware& hardware, const Mesh& mesh, std::int64_t steps,
                  const std::set<std::size_t>& held, const AfterStep& after_step) {
-  Run run = run_on(checked, hardware, replicas);
-  const VariableStore& variables = run.strategy->variables();
-  const std::vector<std::vector<float>> first = snapshot(variables);
+  Run run = run_on(checked, hardware, mesh);
+  const std::vector<std::vector<float>> first = snapshot(run.strategy->variables());
   TrainingSteps training(run, checked.values());
   TrainingState state;
   while (state.step < steps) {
     training.train(state);
     const StepSums sums = run.strategy->take_sums().back();
+    const VariableStore& variables = run.strategy->variables();  // up to date, wherever the devices keep them
     for (const std::size_t i : held) {
       variables.variables()[i].set(reinterpret_cast<const std::byte*>(first[i].data()));
     }
@@ -158,17 +159,24 @@ double Verification::largest() const {
 
 Verification verify_replicas(const CheckedConfiguration& checked, const std::vector<int>& replicas, std::int64_t steps,
                              const Hardware& hardware) {
+  std::vector<MeshToVerify> meshes;
+  for (const int count : replicas) meshes.push_back({{count, 1}, &checked});
+  return verify_meshes(checked, meshes, steps, hardware);
+}
+
+Verification verify_meshes(const CheckedConfiguration& checked, const std::vector<MeshToVerify>& meshes,
+                           std::int64_t steps, const Hardware& hardware) {
   Verification verification;
   const std::set<std::size_t> left_out = with_rounding_as_gradient(checked, hardware);
   for (const std::size_t i : left_out) verification.left_out.push_back(checked.model->variables[i].spec.name);
   std::vector<std::vector<std::vector<float>>> reference;
-  train_steps(checked, hardware, 1, steps, left_out, [&](double loss, std::vector<std::vector<float>> variables) {
+  train_steps(checked, hardware, {}, steps, left_out, [&](double loss, std::vector<std::vector<float>> variables) {
     verification.losses.push_back(loss);
     reference.push_back(std::move(variables));
   });
-  for (const int count : replicas) {
-    if (count == 1) continue;
-    VerifiedRun& run = verification.runs.emplace_back(VerifiedRun{count, {}});
+  for (const MeshToVerify& one : meshes) {
+    if (one.mesh.places() == 1) continue;
+    VerifiedRun& run = verification.runs.emplace_back(VerifiedRun{one.mesh, {}});
     const auto compare = [&](double loss, const std::vector<std::vector<float>>& variables) {
       const std::size_t step = run.steps.size();
       StepDifference now{relative(loss - verification.losses[step], verification.losses[step]), 0};
@@ -185,7 +193,7 @@ Verification verify_replicas(const CheckedConfiguration& checked, const std::vec
       }
       run.steps.push_back(now);
     };
-    train_steps(checked, hardware, count, steps, left_out, compare);
+    train_steps(*one.checked, hardware, one.mesh, steps, left_out, compare);
   }
   return verification;
 }

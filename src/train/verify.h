@@ -9,21 +9,21 @@
 
 namespace mirrortrain {
 
-/// The difference between a step on several replicas and the same step on one.
+/// The difference between a step on a mesh of several places and the same step on one.
 struct StepDifference {
-  double loss = 0;     ///< |difference| / |loss on one replica|
+  double loss = 0;     ///< |difference| / |loss on one place|
   double weights = 0;  ///< after the step: the largest |difference| in a variable / the largest element of the
                        ///< variable, or, for a statistic, a thousandth of the largest weight if that is larger
 };
 
-/// The steps of a run on one number of replicas.
+/// The steps of a run on one mesh.
 struct VerifiedRun {
-  int replicas = 1;
+  Mesh mesh;
   std::vector<StepDifference> steps;
 };
 
 struct Verification {
-  std::vector<double> losses;  ///< on one replica, for each step
+  std::vector<double> losses;  ///< on one place, for each step
   /// Variables whose gradient is 0 up to rounding, such as a bias that a normalization cancels. They are held at their
   /// initial values: optimizers like Adam amplify rounding errors, and nothing depends on these variables.
   std::vector<std::string> left_out;
@@ -35,9 +35,18 @@ struct Verification {
   double largest() const;
 };
 
-/// Trains `steps` steps from the same initial weights on the same batches, on one replica and then on each number of
-/// `replicas`: on the GPUs that the configuration would use, or else on as many CPU devices as there are cores. Keeps
-/// the variables of every step of the first run in memory. Throws the exceptions of a run.
+/// A mesh to compare with one place, and the configuration checked for its number of places of a replica.
+struct MeshToVerify {
+  Mesh mesh;
+  const CheckedConfiguration* checked;
+};
+
+/// Trains `steps` steps from the same initial weights on the same batches, on one place and then on each of `meshes`:
+/// on the GPUs that the configuration would use, or else on as many CPU devices as there are cores. Keeps the variables
+/// of every step of the first run in memory. `checked`: for one place. Throws the exceptions of a run.
+Verification verify_meshes(const CheckedConfiguration& checked, const std::vector<MeshToVerify>& meshes,
+                           std::int64_t steps, const Hardware& hardware = this_hardware());
+/// The same on each number of replicas, of one place each.
 Verification verify_replicas(const CheckedConfiguration& checked, const std::vector<int>& replicas, std::int64_t steps,
                              const Hardware& hardware = this_hardware());
 

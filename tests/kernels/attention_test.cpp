@@ -24,7 +24,8 @@ struct Sizes {
 double kept(const ops::AttentionAttributes& op, const Sizes& s, std::int64_t row, std::int64_t head, std::int64_t step,
             std::int64_t source) {
   if (op.dropout == 0) return 1;
-  const auto element = static_cast<std::uint32_t>((head * s.steps + step) * ((s.sources + 3) / 4 * 4) + source);
+  const auto element =
+      static_cast<std::uint32_t>(((op.first_head + head) * s.steps + step) * ((s.sources + 3) / 4 * 4) + source);
   const Philox::Words words =
       Philox::with_key(kStep.seed)(element / 4, static_cast<std::uint32_t>(kStep.first_row + row),
                                    static_cast<std::uint32_t>(kStep.step), op.stream);
@@ -117,10 +118,13 @@ TEST_CASE("gradients of attention across blocks") {
 TEST_CASE("dropout of attention follows its rule, forward and backward") {
   for (const Sizes& s : {Sizes{5, 5, 4, 4}, Sizes{2, 134, 2, 2}}) {
     for (const bool causal : {false, true}) {
-      const Case test = attention_case(DType::kFloat32, s,
-                                       {.heads = 2, .scale = 0.5f, .causal = causal, .dropout = 0.3f, .stream = 5});
-      check_forward(test);
-      check_gradient(test, {true, true, true});
+      for (const std::int64_t first_head : {0, 3}) {
+        const Case test = attention_case(
+            DType::kFloat32, s,
+            {.heads = 2, .scale = 0.5f, .causal = causal, .dropout = 0.3f, .stream = 5, .first_head = first_head});
+        check_forward(test);
+        check_gradient(test, {true, true, true});
+      }
     }
   }
 }

@@ -65,3 +65,18 @@ TEST_CASE("a number beyond the table gives NaN and adds to no row") {
   const Values sum = run_op(ops::EmbeddingGradient(2), {{numbers, out}, {gradient, {{1, 3, 1}, {1, 2, 4}}}}, 1)[0];
   CHECK(sum.data == std::vector<double>{0, 4});
 }
+
+TEST_CASE("a part of a table gives rows of other parts as zeros, and NaN for a number beyond all of them") {
+  ops::Embedding part(DType::kFloat32);
+  part.first_row = 2;
+  part.all_rows = 5;
+  const ValueSpec numbers{DType::kFloat32, {5}, true}, table{DType::kFloat32, {2, 1}, false};
+  const Values rows{{1, 5}, {1, 2, 3, 4, 5}};
+  const Values y = run_op(part, {{numbers, rows}, {table, {{2, 1}, {6, 7}}}}, 1)[0];
+  CHECK(std::vector<double>(y.data.begin(), y.data.begin() + 4) == std::vector<double>{0, 6, 7, 0});
+  CHECK(std::isnan(y[4]));
+  const ValueSpec gradient{DType::kFloat32, {5, 1}, true};
+  const Values dy{{1, 5, 1}, {1, 2, 4, 8, 16}};
+  CHECK(run_op(ops::EmbeddingGradient(2, 2), {{numbers, rows}, {gradient, dy}}, 1)[0].data ==
+        std::vector<double>{2, 4});
+}

@@ -12,6 +12,7 @@ struct AttentionAttributes {
   bool causal = false;  ///< a step does not attend to later source steps
   float dropout = 0;    ///< rate, only in training graphs
   std::uint32_t stream = 0;
+  std::int64_t first_head = 0;  ///< number of the first one among all heads, for dropout, where they are a part of them
   /// What a step attends to if everything is masked: all source steps equally, regardless of the masks; or none, so
   /// that its output is zero. Keras does the first in its fused attention, the second where it computes the weights.
   bool blind_sees_all = true;

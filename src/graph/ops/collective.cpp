@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/ops/checks.h"
+#include "graph/ops/elementwise.h"
 
 namespace mirrortrain::ops {
 namespace {
@@ -23,7 +24,7 @@ std::vector<ValueSpec> AllReduce::infer(std::span<const ValueSpec> inputs) const
 std::vector<ValueId> AllReduce::gradient(Graph& graph, const Node&, std::span<const ValueId> output_gradients,
                                          const std::vector<bool>& wanted) const {
   if (!flows(output_gradients, wanted)) return {kNoValue};
-  return {graph.apply_one(AllReduce(axis), {output_gradients[0]})};
+  return {axis == Axis::kModel ? output_gradients[0] : graph.apply_one(AllReduce(axis), {output_gradients[0]})};
 }
 
 std::vector<ValueSpec> AllGather::infer(std::span<const ValueSpec> inputs) const {
@@ -34,6 +35,7 @@ std::vector<ValueSpec> AllGather::infer(std::span<const ValueSpec> inputs) const
 std::vector<ValueId> AllGather::gradient(Graph& graph, const Node&, std::span<const ValueId> output_gradients,
                                          const std::vector<bool>& wanted) const {
   if (!wanted[0] || std::ranges::count(output_gradients, kNoValue) == places) return {kNoValue};
+  if (axis == Axis::kModel) return {output_gradients[static_cast<std::size_t>(own)]};
   if (std::ranges::count(output_gradients, kNoValue) > 0) {
     throw Error("all_gather has no gradient where only some of its outputs are used");
   }
@@ -52,6 +54,34 @@ std::vector<ValueId> ReduceScatter::gradient(Graph& graph, const Node& node, std
                                              const std::vector<bool>&) const {
   if (output_gradients[0] == kNoValue) return std::vector<ValueId>(node.inputs.size(), kNoValue);
   return graph.apply(AllGather(axis, static_cast<int>(node.inputs.size())), {output_gradients[0]});
+}
+
+std::vector<ValueSpec> CopyToPlaces::infer(std::span<const ValueSpec> inputs) const {
+  expect(is_float(inputs[0].dtype), name(), "float32 or bfloat16", inputs[0]);
+  return {inputs[0]};
+}
+
+std::vector<ValueId> CopyToPlaces::gradient(Graph& graph, const Node&, std::span<const ValueId> output_gradients,
+                                            const std::vector<bool>& wanted) const {
+  if (!flows(output_gradients, wanted)) return {kNoValue};
+  return {sum_of_places(graph, output_gradients[0])};
+}
+
+ValueId sum_of_places(Graph& graph, ValueId x) {
+  const bool is_rounded = graph.spec(x).dtype == DType::kBfloat16;
+  if (is_rounded) x = graph.apply_one(Cast(DType::kFloat32), {x});
+  const ValueId sum = graph.apply_one(AllReduce(Axis::kModel), {x});
+  return is_rounded ? graph.apply_one(Cast(DType::kBfloat16), {sum}) : sum;
+}
+
+ValueId not_of_collective(Graph& graph, ValueId value) {
+  for (ValueId root = value; root != kNoValue && graph.value(root).source == Graph::Source::kNode;) {
+    const Node& producer = graph.node(graph.value(root).producer);
+    if (producer.op->is_collective()) return graph.apply_one(AddN(), {value});
+    if (!producer.op->is_alias()) break;
+    root = producer.inputs[0];
+  }
+  return value;
 }
 
 std::vector<PlacedCollective> collectives_of(const Graph& graph) {

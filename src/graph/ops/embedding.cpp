@@ -25,7 +25,7 @@ std::vector<ValueId> Embedding::gradient(Graph& graph, const Node& node, std::sp
                                          const std::vector<bool>& wanted) const {
   if (wanted[0]) throw Error("embedding: numbers have no gradient; they cannot depend on trained variables");
   if (!wanted[1] || output_gradients[0] == kNoValue) return {kNoValue, kNoValue};
-  const EmbeddingGradient gradient(graph.spec(node.inputs[1]).shape[0]);
+  const EmbeddingGradient gradient(graph.spec(node.inputs[1]).shape[0], first_row);
   return {kNoValue, graph.apply_one(gradient, {node.inputs[0], output_gradients[0]})};
 }
 

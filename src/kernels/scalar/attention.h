@@ -37,7 +37,7 @@ struct AttentionShape {
   }
   /// A weight's element for dropout.
   MIRRORTRAIN_HOST_DEVICE std::int64_t element(std::int64_t head, std::int64_t step, std::int64_t source) const {
-    return (head * steps + step) * ((sources + 3) / 4 * 4) + source;
+    return ((op.first_head + head) * steps + step) * ((sources + 3) / 4 * 4) + source;
   }
 };
 

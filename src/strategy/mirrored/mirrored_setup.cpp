@@ -67,8 +67,12 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
   reduction_.emplace(exchanges
                          ? parts_.communicators(topology_, parts_.options, choice, *parts_.backend, lanes_.devices)
                          : RunCommunicators());
-  StoreOptions store{parts_.policies,           1,  1,      parts_.slots, keeps_gradients, measures,
-                     choice.compresses ? 1 : 0, {}, nullptr};
+  StoreOptions store;
+  store.policies = parts_.policies;
+  store.slots = parts_.slots;
+  store.keeps_gradients = keeps_gradients;
+  store.measures = measures;
+  store.residuals = choice.compresses ? 1 : 0;
   const bool adds_on_host = choice.body == ReductionChoice::Body::kCollective && !topology_.on_gpus();
   if (adds_on_host && !choice.compresses) store.adds_gradients = reduction_->workers();
   for (const ProductGradient& product : products_) store.without_gradient.push_back(product.variable);
@@ -82,10 +86,10 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
   if (const std::size_t buckets = reduction_->of_domain(0).buckets.size(); buckets > 0) {
     note_ += fmt::format("; {} gradient bucket{}", buckets, buckets == 1 ? "" : "s");
   }
-  state_ = std::make_unique<StateVariables>(parts_.state, topology_.mesh.places(),
-                                            has_one_plain_copy(parts_.options.type), *make_cpu_device(0, 1, {}));
+  state_ = std::make_unique<StateVariables>(parts_.state, topology_.mesh.data, has_one_plain_copy(parts_.options.type),
+                                            *make_cpu_device(0, 1, {}));
   std::vector<std::string> replicas;
-  for (const LanePlace& lane : topology_.lanes) replicas.push_back(replica_names(lane.replicas));
+  for (const LanePlace& lane : topology_.lanes) replicas.push_back(place_names(lane.replicas, topology_.mesh));
   team_ = std::make_unique<LaneTeam>(lanes_.devices, std::move(replicas), topology_.cores_of_their_own, 0);
 }
 
@@ -106,9 +110,7 @@ void MirroredStrategy::add_lanes(data::Cache cache) {
 
 void MirroredStrategy::prepare(const BatchSizes& sizes) {
   // Lanes build concurrently, each on its own thread: kernels get that thread's number of threads.
-  run_lanes([&](int lane) {
-    lanes_[lane].programs().build(row_counts(lanes_[lane], sizes, topology_.mesh), lanes_[lane].device());
-  });
+  run_lanes([&](int lane) { lanes_[lane].build_programs(row_counts(lanes_[lane], sizes, topology_.mesh)); });
   reduction_->add_collectives(*variables_, topology_, model_, parts_.backend->step_kernels(), lanes_.devices,
                               rows_of_place(largest_batch(sizes), 0, topology_.mesh).count);
   // One device that needs only numbers from the host runs several steps at once.
@@ -143,16 +145,23 @@ void MirroredStrategy::prepare(const BatchSizes& sizes) {
 
 /// Registers gradients that the update computes itself, in host memory.
 void MirroredStrategy::add_products() {
-  const Graph& graph = model_.training.graph;
   MemoryDomain& domain = variables_->of_lane(0);
   for (const ProductGradient& product : products_) {
-    const Shape& shape = model_.variables[product.variable].spec.shape;
     const auto& place = domain.variables.place(product.variable);
-    std::vector<ProductSource> sources;
-    for (const auto& [lane, replica] : lanes_.replicas)
-      sources.push_back({lane->operand(*replica, product.x), lane->operand(*replica, product.dy), 0});
-    domain.update.add_product(place.group, {place.first, shape[0], shape[1], graph.spec(product.dy).dtype},
-                              std::move(sources), graph.spec(product.dy).shape.elements() / shape[1]);
+    const VariableGroup& group = domain.variables.groups()[static_cast<std::size_t>(place.group)];
+    for (int copy = 0; copy < group.copies(); ++copy) {
+      const std::vector<int> replicas = group.summed_replicas(copy);
+      std::vector<ProductSource> sources;
+      for (const int r : replicas) {
+        const auto& [lane, replica] = lanes_.replicas[static_cast<std::size_t>(r)];
+        sources.push_back({lane->operand(*replica, product.x), lane->operand(*replica, product.dy), 0});
+      }
+      const int part = lanes_.replicas[static_cast<std::size_t>(replicas.front())].replica->model;
+      const Shape shape = model_.part_shape(product.variable, part);
+      const ValueSpec& dy = model_.graph(true, part).graph.spec(product.dy);
+      domain.update.add_product(place.group, replicas, {place.first, shape[0], shape[1], dy.dtype}, std::move(sources),
+                                dy.shape.elements() / shape[1]);
+    }
   }
 }
 

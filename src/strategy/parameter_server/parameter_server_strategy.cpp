@@ -70,13 +70,20 @@ class ParameterServerStrategy : public Strategy {
   std::vector<std::int64_t> staleness_;  ///< number of pushes by staleness
 };
 
+StoreOptions store_options(const ParameterServerParts& parts) {
+  StoreOptions options;
+  options.policies = parts.policies;
+  options.slots = parts.placement.slots();
+  return options;
+}
+
 ParameterServerStrategy::ParameterServerStrategy(const Model& model, ParameterServerParts parts,
                                                  DispatchService& dispatch)
     : parts_(std::move(parts)),
       dispatch_(dispatch),
       topology_(one_replica()),
       device_(make_cpu_device(0, 1, {})),
-      store_(model, {parts_.policies, 1, 1, parts_.placement.slots(), false, false, {}}, *device_),
+      store_(model, store_options(parts_), *device_),
       state_(parts_.state, 1, true, *device_),
       exchange_(parts_.placement, store_),
       servers_(parts_.placement, parts_.servers, parts_.security, parts_.timeout_seconds),

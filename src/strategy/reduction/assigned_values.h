@@ -7,6 +7,7 @@
 #include "model/model.h"
 #include "strategy/reduction/domain_link.h"
 #include "strategy/reduction/gathered_rows.h"
+#include "strategy/topology.h"
 #include "strategy/variables/variable_policy.h"
 
 namespace mirrortrain {
@@ -24,9 +25,12 @@ class AssignedValues {
     return values_[assignment].row<float>(values_[assignment].own(replica));
   }
 
-  /// Sets `value` to the sum, the mean over the run's `places`, or the first replica's. The domain's replicas
-  /// must have written theirs. Called by its first lane.
-  void write(Stream& stream, std::size_t assignment, Aggregation aggregation, int places, float* value);
+  /// Fetches the other domains' values, once the domain's replicas have written theirs. Called by its first lane, like
+  /// `write`, before it.
+  void gather(Stream& stream, std::size_t assignment) const { values_[assignment].gather(stream); }
+  /// Sets `value` to the sum, the mean over the run's replicas, or the first replica's, of the places of `mesh` that
+  /// have this part.
+  void write(Stream& stream, std::size_t assignment, Aggregation aggregation, const Mesh& mesh, int part, float* value);
 
   std::size_t bytes() const;
 

@@ -35,7 +35,7 @@ std::string plural(int count, std::string_view noun) {
 /// Chooses the reduction within one memory.
 ReductionChoice choose_within(const StrategyOptions& options, const Topology& topology, AggregationMethod method,
                               std::uint64_t gradient_bytes) {
-  const int replicas = topology.mesh.places();
+  const int replicas = topology.mesh.data;
   const std::string name(config::name_of(options.cross_device_ops));
   ReductionChoice choice;
   if (options.cross_device_ops != CrossDeviceOps::kAuto && !topology.on_gpus()) {

@@ -7,16 +7,18 @@
 
 namespace mirrortrain {
 
-Collectives::Collectives(Device& device, const StepKernels& kernels, const Graph& graph, std::int64_t most_rows,
-                         const Mesh& mesh, std::vector<std::vector<int>> places, int largest_domain,
-                         Communicator* others)
+Collectives::Collectives(Device& device, const StepKernels& kernels, std::span<const Graph* const> graphs,
+                         std::int64_t most_rows, const Mesh& mesh, std::vector<std::vector<int>> places,
+                         int largest_domain, Communicator* others)
     : kernels_(kernels), mesh_(mesh), places_(std::move(places)), is_alone_(others == nullptr) {
-  for (ops::PlacedCollective& of : ops::collectives_of(graph)) {
-    const ValueSpec& spec = graph.spec(of.inputs[0]);
-    const std::int64_t part = whole_shards(spec.shape_at(most_rows).elements());
-    GatheredRows rows(device, others, largest_domain, spec.dtype, part * std::ssize(of.inputs),
-                      graph.node(graph.value(of.outputs[0]).producer).layer + "'s values of all places");
-    One& one = all_.emplace_back(std::move(of), spec, part, spec.shape.elements(), std::move(rows));
+  for (ops::PlacedCollective& of : ops::collectives_of(*graphs[0])) {
+    const auto& [dtype, shape, batched] = graphs[0]->spec(of.inputs[0]);
+    std::vector<std::int64_t> elements;
+    for (const Graph* const graph : graphs) elements.push_back(graph->spec(of.inputs[0]).shape.elements());
+    const std::int64_t part = whole_shards(std::ranges::max(elements) * (batched ? most_rows : 1));
+    GatheredRows rows(device, others, largest_domain, dtype, part * std::ssize(of.inputs),
+                      graphs[0]->node(graphs[0]->value(of.outputs[0]).producer).layer + "'s values of all places");
+    One& one = all_.emplace_back(std::move(of), dtype, batched, std::move(elements), part, std::move(rows));
     for (const std::vector<int>& own : places_) {
       std::vector<Result>& results = one.results.emplace_back();
       if (one.gathers()) continue;
@@ -96,7 +98,8 @@ void Collectives::run(std::size_t which, std::int64_t examples, DomainLane& lane
   }
   for (Result& result : one.results[static_cast<std::size_t>(lane.index)]) {
     const std::int64_t rows = rows_of_place(examples, result.place, mesh_).count;
-    add(one, result, one.spec.batched ? rows * one.elements : one.elements, *lane.stream);
+    const std::int64_t elements = one.elements[static_cast<std::size_t>(mesh_.model_index(result.place))];
+    add(one, result, one.batched ? rows * elements : elements, *lane.stream);
   }
 }
 
@@ -106,7 +109,7 @@ void Collectives::add(const One& one, Result& result, std::int64_t count, Stream
   const bool over_data = one.of.op->axis == ops::Axis::kData;
   const int own = over_data ? mesh_.data_index(result.place) : mesh_.model_index(result.place);
   const std::int64_t first = one.scatters() ? own * one.part : 0;
-  if (one.spec.dtype == DType::kFloat64) {
+  if (one.dtype == DType::kFloat64) {
     kernels_.sum_rows(stream, one.rows.row<double>(group.first) + first, group.size, group.step * one.rows.stride(),
                       count, result.memory.as<double>());
     return;

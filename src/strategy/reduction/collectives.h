@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "graph/ops/collective.h"
@@ -11,17 +12,17 @@
 
 namespace mirrortrain {
 
-/// The collectives of a graph (graph/ops/collective.h) in one memory domain. Each place of the mesh writes its inputs
-/// to a row of a table; the rows of other domains are gathered; then every lane computes the results of its places from
-/// the rows of their group, in the places' order. A group: places that differ in the index of the collective's axis
-/// alone.
+/// The collectives of a model's graphs (graph/ops/collective.h) in one memory domain. Each place of the mesh writes its
+/// inputs to a row of a table; the rows of other domains are gathered; then every lane computes the results of its
+/// places from the rows of their group, in the places' order. A group: places that differ in the index of the
+/// collective's axis alone.
 class Collectives {
  public:
-  /// `places`: of the domain, by lane. `largest_domain`: the maximum number of places of a domain; with an axis
-  /// `model`, every domain has as many, which follow each other. `most_rows`: of a place's programs. `others`: the
-  /// domain's rank; null if there is only one. All but `places` must outlive it.
-  Collectives(Device& device, const StepKernels& kernels, const Graph& graph, std::int64_t most_rows, const Mesh& mesh,
-              std::vector<std::vector<int>> places, int largest_domain, Communicator* others);
+  /// `graphs`: by index on the axis `model`. `places`: of the domain, by lane. `largest_domain`: the maximum number of
+  /// places of a domain; with an axis `model`, every domain has as many, which follow each other. `most_rows`: of a
+  /// place's programs. `others`: the domain's rank; null if there is only one. All but `places` must outlive it.
+  Collectives(Device& device, const StepKernels& kernels, std::span<const Graph* const> graphs, std::int64_t most_rows,
+              const Mesh& mesh, std::vector<std::vector<int>> places, int largest_domain, Communicator* others);
 
   std::size_t size() const { return all_.size(); }
   /// Whether any depends on another place; otherwise the programs run without a break.
@@ -52,13 +53,14 @@ class Collectives {
   };
   struct One {
     ops::PlacedCollective of;
-    ValueSpec spec;             ///< of each input
-    std::int64_t part = 0;      ///< numbers of a row for each input
-    std::int64_t elements = 0;  ///< of `spec`, of a row of examples if it is batched
+    DType dtype;                           ///< of the inputs
+    bool batched = false;                  ///< whether they have rows of examples
+    std::vector<std::int64_t> elements{};  ///< of each input, or of a row of it, by index on the axis `model`
+    std::int64_t part = 0;                 ///< numbers of a row of the table for each input
     GatheredRows rows;
     std::vector<std::vector<Result>> results{};  ///< by lane
 
-    std::size_t part_bytes() const { return static_cast<std::size_t>(part) * size_of(spec.dtype); }
+    std::size_t part_bytes() const { return static_cast<std::size_t>(part) * size_of(dtype); }
     bool gathers() const { return of.op->kind == ops::Collective::Kind::kAllGather; }
     bool scatters() const { return of.op->kind == ops::Collective::Kind::kReduceScatter; }
   };

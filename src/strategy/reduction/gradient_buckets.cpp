@@ -39,14 +39,19 @@ std::vector<GradientBucket> make_buckets(const VariableStore& variables, const B
   for (GradientBucket& bucket : open) {
     if (!bucket.variables.empty()) full.push_back(std::move(bucket));
   }
+  std::vector<GradientBucket> of_copies;
   for (GradientBucket& bucket : full) {
     const VariableGroup& group = variables.groups()[static_cast<std::size_t>(bucket.group)];
     bucket.aggregation = group.aggregation();
-    for (int r = 0; r < variables.replicas(); ++r) {
-      bucket.gradients.push_back(reinterpret_cast<std::byte*>(group.gradient(r) + bucket.begin));
+    for (int copy = 0; copy < group.copies(); ++copy) {
+      GradientBucket& of_copy = of_copies.emplace_back(bucket);
+      of_copy.replicas = group.summed_replicas(copy);
+      for (const int r : of_copy.replicas) {
+        of_copy.gradients.push_back(reinterpret_cast<std::byte*>(group.gradient(r) + bucket.begin));
+      }
     }
   }
-  return full;
+  return of_copies;
 }
 
 Buffer compress_buckets(std::vector<GradientBucket>& buckets, const VariableStore& variables, int rank, int ranks,

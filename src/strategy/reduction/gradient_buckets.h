@@ -25,7 +25,8 @@ struct CompressedBucket {
 
 /// Gradients that are reduced over the replicas together: adjacent in a group of variables, in one memory domain.
 struct GradientBucket {
-  std::vector<std::byte*> gradients;  ///< float32, by replica of the domain
+  std::vector<std::byte*> gradients;  ///< float32, of `replicas`
+  std::vector<int> replicas;          ///< of the domain, whose gradients are added
   std::int64_t elements = 0;
   std::string name;  ///< "bucket 2 of 3, gradients of dense/kernel to conv/bias", for errors
 
@@ -37,7 +38,7 @@ struct GradientBucket {
   std::vector<std::size_t> variables;  ///< whose gradients it contains
   std::size_t full_after = 0;          ///< number of kernels of the training program
 
-  float* gradient(std::size_t replica) const { return reinterpret_cast<float*>(gradients[replica]); }
+  float* gradient(std::size_t source) const { return reinterpret_cast<float*>(gradients[source]); }
 };
 
 /// Whether an operation's name is a bucket's.
@@ -52,7 +53,8 @@ struct BucketBytes {
 /// speed, except for a small first one, so that communication begins soon after backward.
 BucketBytes bucket_bytes(const CommunicationOptions& options);
 
-/// The gradients of the store's shared groups, in reverse order of creation, as backward computes them.
+/// The gradients of the store's shared groups, in reverse order of creation, as backward computes them; those of each
+/// part of divided ones by themselves.
 std::vector<GradientBucket> make_buckets(const VariableStore& variables, const BucketBytes& bytes_per_bucket);
 
 /// Compresses the buckets of `rank` among `ranks` memories. Returns the memory to which they keep pointers. `variables`

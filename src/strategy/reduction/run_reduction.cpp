@@ -70,12 +70,14 @@ void RunReduction::add_collectives(const RunVariables& variables, const Topology
     std::vector<std::vector<int>> places;  // by lane
     for (const int lane : lanes) places.push_back(topology.lanes[static_cast<std::size_t>(lane)].replicas);
     DomainReduction& reduction = domains_[i];
-    const auto of = [&](const ModelGraph& graph) {
-      return std::make_unique<Collectives>(*devices[static_cast<std::size_t>(lanes.front())], kernels, graph.graph,
+    const auto of = [&](bool trains) {
+      std::vector<const Graph*> graphs;
+      for (int place = 0; place < topology.mesh.model; ++place) graphs.push_back(&model.graph(trains, place).graph);
+      return std::make_unique<Collectives>(*devices[static_cast<std::size_t>(lanes.front())], kernels, graphs,
                                            most_rows, topology.mesh, places, largest, reduction.others());
     };
-    reduction.training = of(model.training);
-    reduction.evaluation = of(model.evaluation);
+    reduction.training = of(true);
+    reduction.evaluation = of(false);
   }
 }
 

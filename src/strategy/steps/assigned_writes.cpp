@@ -1,5 +1,7 @@
 // Writes the values that the model's layers assign in a step, after all variables were read for the last time: each
 // replica's own copy, or the replicas' values aggregated.
+#include <algorithm>
+
 #include "strategy/steps/lane_steps.h"
 
 namespace mirrortrain {
@@ -30,11 +32,18 @@ void LaneSteps::write_shared(const Step& step, const DistributedVariable& variab
   for (const auto& [lane, replica] : domain_replicas_) {
     if (assigns(step, *replica, assignment)) continue;
     float* const assigned = reduction_.assigned->own(assignment, replica->in_domain);
-    stream().copy(reinterpret_cast<std::byte*>(assigned), variable.data(0), variable.bytes());
+    stream().copy(reinterpret_cast<std::byte*>(assigned), variable.data(replica->in_domain), variable.bytes());
   }
-  reduction_.assigned->write(stream(), assignment, variable.policy().aggregation, topology_.mesh.places(),
-                             reinterpret_cast<float*>(variable.data(0)));
+  reduction_.assigned->gather(stream(), assignment);
   if (exchanges()) meet_while_warming_up(step);
+  for (const LaneReplica& one : domain_replicas_) {
+    std::byte* const copy = variable.data(one.replica->in_domain);
+    const auto first = std::ranges::find_if(
+        domain_replicas_, [&](const LaneReplica& other) { return variable.data(other.replica->in_domain) == copy; });
+    if (first->replica != one.replica) continue;
+    reduction_.assigned->write(stream(), assignment, variable.policy().aggregation, topology_.mesh, one.replica->model,
+                               reinterpret_cast<float*>(copy));
+  }
 }
 
 }  // namespace mirrortrain

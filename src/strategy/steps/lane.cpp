@@ -7,15 +7,13 @@ namespace mirrortrain {
 
 Lane::Lane(const LanePlace& place, const DomainPlace& domain, const Mesh& mesh, const Model& model,
            const std::vector<ProductGradient>& products, const Backend& backend, data::Cache cache)
-    : model_(model),
-      products_(products),
-      device_(backend.make_device(place.device.index, place.threads, place.cores)),
-      programs_(model, products, backend) {
+    : model_(model), products_(products), device_(backend.make_device(place.device.index, place.threads, place.cores)) {
   stream_ = device_->make_stream();
   for (const int number : place.replicas) {
     Replica& replica = replicas_.emplace_back();
     replica.index = number;
     replica.model = mesh.model_index(number);
+    programs_.try_emplace(replica.model, model, replica.model, products, backend);
     replica.in_lane = static_cast<int>(replicas_.size()) - 1;
     replica.in_domain = static_cast<int>(std::ranges::find(domain.replicas, number) - domain.replicas.begin());
     in_domain_.push_back(replica.in_domain);
@@ -25,35 +23,45 @@ Lane::Lane(const LanePlace& place, const DomainPlace& domain, const Mesh& mesh, 
   }
 }
 
+void Lane::build_programs(const RowCounts& rows) {
+  for (auto& [place, programs] : programs_) programs.build(rows, *device_);
+}
+
+std::size_t Lane::arena_bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& [place, programs] : programs_) bytes = std::max(bytes, programs.arena_bytes());
+  return bytes;
+}
+
 std::size_t Lane::step_bytes() const {
   const ModelGraph& graph = model_.training;
   if (model_.layers.empty()) return 0;
   const auto bytes_of = [&](ValueId value) {
-    return value == kNoValue ? 0 : graph.graph.spec(value).bytes_at(programs_.most_rows());
+    return value == kNoValue ? 0 : graph.graph.spec(value).bytes_at(programs().most_rows());
   };
   std::size_t inputs = 0;
   for (const ModelInput& input : graph.inputs) inputs += bytes_of(input.value);
   for (const ModelOutput& output : graph.outputs) {
     inputs += bytes_of(output.labels) + bytes_of(output.weights) + bytes_of(output.present);
   }
-  return arenas() * programs_.arena_bytes() + replicas_.size() * inputs;
+  return arenas() * arena_bytes() + replicas_.size() * inputs;
 }
 
 void Lane::place_examples(const std::vector<const data::Feeder*>& examples) {
   if (examples_ == nullptr) return;
   for (const data::Feeder* feeder : examples) {
-    examples_->add(*feeder, programs_.most_rows() * static_cast<std::int64_t>(replicas_.size()));
+    examples_->add(*feeder, programs().most_rows() * static_cast<std::int64_t>(replicas_.size()));
   }
 }
 
 void Lane::bind(MemoryDomain& domain, const DomainReduction& reduction, std::size_t steps, std::size_t together) {
   const auto replicas = static_cast<int>(replicas_.size());
   buffers_.emplace(*device_, replicas, model_.loss_sums() + model_.metric_sums(),
-                   examples_ ? programs_.most_rows() * replicas : 0, steps, together);
+                   examples_ ? programs().most_rows() * replicas : 0, steps, together);
   norms_ = device_->allocate((1 + replicas_.size()) * sizeof(double));
   if (model_.layers.empty()) return;
   blocks_done_ = device_->allocate(sizeof(unsigned));
-  arena_ = device_->allocate(arenas() * programs_.arena_bytes());
+  arena_ = device_->allocate(arenas() * arena_bytes());
   for (Replica& replica : replicas_) {
     allocate(replica);
     bind_programs(replica, StepKind::kTrain, domain, reduction);
@@ -63,7 +71,7 @@ void Lane::bind(MemoryDomain& domain, const DomainReduction& reduction, std::siz
 
 void Lane::allocate(Replica& replica) {
   const ModelGraph &graph = model_.training, &evaluation = model_.evaluation;
-  const std::int64_t rows = programs_.most_rows();
+  const std::int64_t rows = programs().most_rows();
   const auto numbers = static_cast<std::size_t>(rows) * sizeof(float);
   for (const ModelInput& input : graph.inputs) {
     replica.inputs.push_back(device_->allocate(graph.graph.spec(input.value).bytes_at(rows)));
@@ -75,9 +83,9 @@ void Lane::allocate(Replica& replica) {
     const bool weighted = trained.weights != kNoValue || evaluated.weights != kNoValue;
     if (weighted) buffers.weights = device_->allocate(numbers);
     if (trained.present != kNoValue) buffers.present = device_->allocate(numbers);
-    if (!programs_.keeps_outputs()) continue;
-    if (programs_.first_of_output(i) == i) {
-      buffers.values = device_->allocate(evaluation.graph.spec(programs_.output(i)).bytes_at(rows));
+    if (!programs().keeps_outputs()) continue;
+    if (programs().first_of_output(i) == i) {
+      buffers.values = device_->allocate(evaluation.graph.spec(programs().output(i)).bytes_at(rows));
     }
     if (evaluated.mask != kNoValue) {
       buffers.mask = device_->allocate(evaluation.graph.spec(evaluated.mask).bytes_at(rows));
@@ -93,9 +101,12 @@ void Lane::allocate(Replica& replica) {
 
 /// The tensor of a variable that a replica's programs read.
 TensorView Lane::canonical(const Replica& replica, StepKind kind, const VariableStore& variables,
-                           std::size_t variable) {
+                           std::size_t variable) const {
   TensorView view = variables.variables()[variable].copy(replica.in_domain);
-  if (kind == StepKind::kEvaluate) view.data = reinterpret_cast<std::byte*>(variables.evaluation_copy(variable));
+  view.shape = model_.part_shape(variable, replica.model);
+  if (kind == StepKind::kEvaluate) {
+    view.data = reinterpret_cast<std::byte*>(variables.evaluation_copy(variable, replica.in_domain));
+  }
   return view;
 }
 
@@ -103,7 +114,8 @@ TensorView Lane::canonical(const Replica& replica, StepKind kind, const Variable
 Bindings Lane::bindings_of(const Replica& replica, StepKind kind, const VariableStore& variables,
                            const DomainReduction& reduction) const {
   const bool train = kind == StepKind::kTrain;
-  const ModelGraph& graph = programs_.graph_of(kind);
+  const LanePrograms& programs = programs_of(replica);
+  const ModelGraph& graph = programs.graph_of(kind);
   Bindings bindings;
   bindings.values.resize(graph.graph.values().size());
   const auto bind = [&](ValueId id, void* data) { bindings.values[index(id)] = static_cast<std::byte*>(data); };
@@ -121,9 +133,9 @@ Bindings Lane::bindings_of(const Replica& replica, StepKind kind, const Variable
     for (std::size_t j = 0; j < output.metrics.size(); ++j) {
       bind(output.metrics[j], std::exchange(metric, metric + model_.outputs[i].metrics[j].sums));
     }
-    if (train || !programs_.keeps_outputs()) continue;
-    if (buffers.values.data() != nullptr && programs_.computes_output(i)) {
-      bind(programs_.output(i), buffers.values.data());
+    if (train || !programs.keeps_outputs()) continue;
+    if (buffers.values.data() != nullptr && programs.computes_output(i)) {
+      bind(programs.output(i), buffers.values.data());
     }
     if (output.mask != kNoValue) bind(output.mask, buffers.mask.data());
   }
@@ -138,8 +150,7 @@ Bindings Lane::bindings_of(const Replica& replica, StepKind kind, const Variable
     bind(graph.assignments[i].value, reduction.assigned->own(i, replica.in_domain));
   }
   reduction.collectives(train).bind(replica.index, bind);
-  bindings.arena =
-      arena_.data() + (arenas() > 1 ? static_cast<std::size_t>(replica.in_lane) * programs_.arena_bytes() : 0);
+  bindings.arena = arena_.data() + (arenas() > 1 ? static_cast<std::size_t>(replica.in_lane) * arena_bytes() : 0);
   bindings.step = buffers_->params() + 1 + replica.in_lane;
   bindings.blocks_done = blocks_done_.as<unsigned>();
   return bindings;
@@ -152,7 +163,7 @@ bool Lane::changes(std::size_t variable) const {
 
 std::vector<std::byte*> Lane::derived_copies(const Replica& replica, StepKind kind, const Program& program,
                                              MemoryDomain& domain) const {
-  const std::vector<ValueId>& variables = programs_.graph_of(kind).variables;
+  const std::vector<ValueId>& variables = programs_of(replica).graph_of(kind).variables;
   std::vector<std::byte*> places;
   for (const DerivedCopy& copy : program.derived_copies()) {
     const auto variable = static_cast<std::size_t>(std::ranges::find(variables, copy.variable) - variables.begin());
@@ -165,15 +176,16 @@ std::vector<std::byte*> Lane::derived_copies(const Replica& replica, StepKind ki
 }
 
 void Lane::bind_programs(Replica& replica, StepKind kind, MemoryDomain& domain, const DomainReduction& reduction) {
-  const ModelGraph& graph = programs_.graph_of(kind);
+  const LanePrograms& programs = programs_of(replica);
+  const ModelGraph& graph = programs.graph_of(kind);
   Bindings bound = bindings_of(replica, kind, domain.variables, reduction);
-  if (kind == StepKind::kTrain && programs_.without_rows())
-    replica.without_rows.emplace(*programs_.without_rows(), bound);
-  for (const auto& [size, program] : programs_.of(kind)) {
-    const Graph& sized = programs_.graph_of(kind, size.length).graph;
+  if (kind == StepKind::kTrain && programs.without_rows())
+    replica.without_rows.emplace(*programs.without_rows(), bound);
+  for (const auto& [size, program] : programs.of(kind)) {
+    const Graph& sized = programs.graph_of(kind, size.length).graph;
     data::BatchBuffers batch;
     for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
-      batch.inputs.push_back({programs_.input_dtype(kind, i), sized.spec(graph.inputs[i].value).shape_at(size.rows),
+      batch.inputs.push_back({programs.input_dtype(kind, i), sized.spec(graph.inputs[i].value).shape_at(size.rows),
                               replica.inputs[i].data()});
     }
     for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
@@ -195,8 +207,8 @@ const Buffer& Lane::input_buffer(const Replica& replica, const ModelGraph& graph
 }
 
 const std::byte* Lane::output(const Replica& replica, std::size_t number) const {
-  if (programs_.computes_output(number)) return replica.outputs[programs_.first_of_output(number)].values.data();
-  return input_buffer(replica, model_.evaluation, programs_.output(number)).data();
+  if (programs().computes_output(number)) return replica.outputs[programs().first_of_output(number)].values.data();
+  return input_buffer(replica, model_.evaluation, programs().output(number)).data();
 }
 
 const std::byte* Lane::operand(const Replica& replica, ValueId value) const {

@@ -71,10 +71,12 @@ class Lane {
   /// The replicas' numbers within their memory domain.
   std::span<const int> replicas_in_domain() const { return in_domain_; }
 
-  LanePrograms& programs() { return programs_; }
-  const LanePrograms& programs() const { return programs_; }
+  /// Call it on the lane's thread: kernels use its number of threads.
+  void build_programs(const RowCounts& rows);
+  /// Of the lane's first replica: the others' have the same kernels.
+  const LanePrograms& programs() const { return programs_.begin()->second; }
   /// Number of kernels of a training step, for all replicas.
-  std::size_t kernels() const { return replicas_.size() * programs_.kernels(); }
+  std::size_t kernels() const { return replicas_.size() * programs().kernels(); }
 
   /// Prepares the data sets if the device gathers examples itself; call it after building.
   void place_examples(const std::vector<const data::Feeder*>& examples);
@@ -108,6 +110,9 @@ class Lane {
 
  private:
   void allocate(Replica& replica);
+  const LanePrograms& programs_of(const Replica& replica) const { return programs_.at(replica.model); }
+  /// The largest of any program.
+  std::size_t arena_bytes() const;
   /// The buffer of the model's input that is this value of a graph.
   const Buffer& input_buffer(const Replica& replica, const ModelGraph& graph, ValueId value) const;
   /// Replicas that wait for each other inside their programs cannot share an arena.
@@ -115,8 +120,8 @@ class Lane {
     const auto waits = [](const ModelGraph& model) { return !ops::collectives_of(model.graph).empty(); };
     return waits(model_.training) || waits(model_.evaluation) ? replicas_.size() : 1;
   }
-  static TensorView canonical(const Replica& replica, StepKind kind, const VariableStore& variables,
-                              std::size_t variable);
+  TensorView canonical(const Replica& replica, StepKind kind, const VariableStore& variables,
+                       std::size_t variable) const;
   Bindings bindings_of(const Replica& replica, StepKind kind, const VariableStore& variables,
                        const DomainReduction& reduction) const;
   /// Whether steps change a variable.
@@ -128,7 +133,7 @@ class Lane {
   const Model& model_;
   const std::vector<ProductGradient>& products_;
   std::unique_ptr<Device> device_;
-  LanePrograms programs_;
+  std::map<int, LanePrograms> programs_;  ///< by the replicas' index on the axis `model`
   std::vector<Replica> replicas_;
   std::vector<int> in_domain_;
   Buffer arena_, norms_, blocks_done_;

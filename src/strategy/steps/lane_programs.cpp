@@ -11,7 +11,7 @@ namespace mirrortrain {
 
 const ModelGraph& LanePrograms::graph_of(StepKind kind, std::int64_t length) const {
   const bool train = kind == StepKind::kTrain;
-  if (length == 0) return train ? model_.training : model_.evaluation;
+  if (length == 0) return model_.graph(train, place_);
   const ShorterGraphs& shorter = *std::ranges::find(model_.shorter, length, &ShorterGraphs::length);
   return train ? shorter.training : shorter.evaluation;
 }
@@ -48,20 +48,20 @@ std::vector<ValueId> LanePrograms::outputs_of(StepKind kind) const {
 }
 
 bool LanePrograms::is_assigned_without_rows(std::size_t assignment) const {
-  return !model_.training.graph.depends_on_rows(model_.training.assignments[assignment].value);
+  return !graph_of(StepKind::kTrain).graph.depends_on_rows(graph_of(StepKind::kTrain).assignments[assignment].value);
 }
 
 std::vector<ValueId> LanePrograms::outputs_without_rows() const {
   std::vector<ValueId> outputs;
-  for (std::size_t i = 0; i < model_.training.assignments.size(); ++i) {
-    if (is_assigned_without_rows(i)) outputs.push_back(model_.training.assignments[i].value);
+  for (std::size_t i = 0; i < graph_of(StepKind::kTrain).assignments.size(); ++i) {
+    if (is_assigned_without_rows(i)) outputs.push_back(graph_of(StepKind::kTrain).assignments[i].value);
   }
   return outputs;
 }
 
 ValueId LanePrograms::output(std::size_t number) const {
-  const Graph& graph = model_.evaluation.graph;
-  ValueId value = model_.evaluation.outputs[number].value;
+  const Graph& graph = graph_of(StepKind::kEvaluate).graph;
+  ValueId value = graph_of(StepKind::kEvaluate).outputs[number].value;
   while (graph.value(value).source == Graph::Source::kNode && graph.node(graph.value(value).producer).op->is_alias()) {
     value = graph.node(graph.value(value).producer).inputs[0];
   }
@@ -127,7 +127,7 @@ std::size_t LanePrograms::arena_bytes() const {
 }
 
 std::optional<std::size_t> LanePrograms::gradient_complete_after(std::size_t variable) const {
-  const ValueId gradient = model_.training.gradients[variable];
+  const ValueId gradient = graph_of(StepKind::kTrain).gradients[variable];
   if (train_.empty() || gradient == kNoValue) return std::nullopt;
   return train_.begin()->second.complete_after(gradient);
 }

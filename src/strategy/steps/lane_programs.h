@@ -32,14 +32,16 @@ struct ProgramSize {
   friend auto operator<=>(const ProgramSize&, const ProgramSize&) = default;
 };
 
-/// The programs of a lane's replicas, one for each size, and their interface to the rest of a step.
+/// The programs of those of a lane's replicas that have the same part of the model, one for each size, and their
+/// interface to the rest of a step. Programs of other parts have the same kernels.
 class LanePrograms {
  public:
   using BySize = std::map<ProgramSize, Program>;
 
-  /// `products`: the gradients that the training programs leave to the update. All must outlive it.
-  LanePrograms(const Model& model, const std::vector<ProductGradient>& products, const Backend& backend)
-      : model_(model), products_(products), backend_(backend) {}
+  /// `place`: whose part of the model it is. `products`: the gradients that the training programs leave to the update.
+  /// All must outlive it.
+  LanePrograms(const Model& model, int place, const std::vector<ProductGradient>& products, const Backend& backend)
+      : model_(model), place_(place), products_(products), backend_(backend) {}
 
   /// Call it on the lane's thread: kernels use its number of threads.
   void build(const RowCounts& rows, Device& device);
@@ -67,7 +69,7 @@ class LanePrograms {
   bool keeps_outputs() const { return keeps_outputs_; }
   /// Whether an op computes the output; otherwise it is an input of the model.
   bool computes_output(std::size_t number) const {
-    return model_.evaluation.graph.value(output(number)).source == Graph::Source::kNode;
+    return graph_of(StepKind::kEvaluate).graph.value(output(number)).source == Graph::Source::kNode;
   }
 
   /// The number of kernels of a training program after which a variable's gradient is complete; nothing if no replica
@@ -85,6 +87,7 @@ class LanePrograms {
   std::vector<ValueId> outputs_without_rows() const;
 
   const Model& model_;
+  const int place_;
   const std::vector<ProductGradient>& products_;
   const Backend& backend_;
   std::shared_ptr<const KernelRegistry> registry_;

@@ -117,11 +117,11 @@ void LaneSteps::run_collective(const Step& step, StepKind kind, std::size_t whic
 }
 
 void LaneSteps::reduce(const Step& step, const GradientBucket& bucket) {
-  const std::vector<int>& replicas = domain_.place.replicas;
-  for (std::size_t r = 0; r < replicas.size(); ++r) {
-    scales_[r] = gradient_scale(bucket.aggregation, replicas[r], step.key.examples, topology_.mesh);
+  for (std::size_t i = 0; i < bucket.replicas.size(); ++i) {
+    const int replica = domain_.place.replicas[static_cast<std::size_t>(bucket.replicas[i])];
+    scales_[i] = gradient_scale(bucket.aggregation, replica, step.key.examples, topology_.mesh);
   }
-  reduction_.reducer->start(stream(), bucket, scales_, own_);
+  reduction_.reducer->start(stream(), bucket, std::span(scales_).first(bucket.replicas.size()), own_);
   meet_while_warming_up(step);
 }
 

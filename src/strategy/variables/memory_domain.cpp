@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <deque>
+#include <cstring>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
@@ -11,106 +12,166 @@
 namespace mirrortrain {
 namespace {
 
-/// A variable's layout, and where it is in a part of a domain.
-struct LaidOut {
-  VariableLayout layout;
-  std::int64_t first;
+/// What lasts of a variable from step to step, here and on the host: values, or a slot.
+struct Twins {
+  std::byte *own, *host;
+  std::size_t variable;
+  bool shared;  ///< by all replicas
+  int part;     ///< of the variable, if it is divided
 };
 
-std::vector<LaidOut> layouts_of_group(const MemoryDomain& domain, int group) {
-  std::vector<LaidOut> found;
-  for (const auto& [variable, layout] : domain.layouts) {
-    const VariableStore::Place& place = domain.variables.place(variable);
-    if (place.group == group) found.push_back({layout, place.first});
-  }
-  return found;
-}
-
-/// Calls body(part in the domain, its twin on the host, bytes, whether all replicas share it, the layouts in it).
+/// Calls body(twins) for every part of the domain's variables that lasts. Places of one replica have equal copies of
+/// what is not divided.
 template <class Body>
-void for_each_part(const MemoryDomain& domain, const VariableStore& host, const Body& body) {
-  for (std::size_t g = 0; g < host.groups().size(); ++g) {
-    const VariableGroup &own = domain.variables.groups()[g], &all = host.groups()[g];
-    const std::vector<LaidOut> laid_out = layouts_of_group(domain, static_cast<int>(g));
-    for (int r = 0; r < own.copies(); ++r) {
-      const auto parts = own.lasting(r),
-                 twins = all.lasting(own.shared() ? 0 : domain.place.replicas[static_cast<std::size_t>(r)]);
-      for (std::size_t i = 0; i < parts.size(); ++i) {
-        if (parts[i].empty()) continue;
-        body(parts[i].data(), twins[i].data(), parts[i].size(), own.shared(), laid_out);
+void for_each_variable(const MemoryDomain& domain, const VariableStore& host, const Body& body) {
+  const VariableStore& variables = domain.variables;
+  const auto replica_on_host = [&](int r) {
+    return domain.mesh.data_index(domain.place.replicas[static_cast<std::size_t>(r)]);
+  };
+  for (std::size_t i = 0; i < host.variables().size(); ++i) {
+    const bool shared = !host.variables()[i].policy().copies_can_differ();
+    std::set<const std::byte*> seen;  // replicas share copies
+    for (int r = 0; r < variables.replicas(); ++r) {
+      std::byte* const values = variables.variables()[i].data(r);
+      if (!seen.insert(values).second) continue;
+      const int twin = shared ? 0 : replica_on_host(r), part = variables.parts()[static_cast<std::size_t>(r)];
+      if (!host.trainable(i)) {
+        body(Twins{values, host.variables()[i].data(twin), i, shared, part});
+        continue;
+      }
+      const VariableStore::Place &own = variables.place(i), &there = host.place(i);
+      const auto lasting = variables.groups()[static_cast<std::size_t>(own.group)].lasting(r),
+                 on_host = host.groups()[static_cast<std::size_t>(there.group)].lasting(twin);
+      for (std::size_t k = 0; k < lasting.size(); ++k) {
+        if (lasting[k].empty()) continue;
+        body(Twins{lasting[k].data() + static_cast<std::size_t>(own.first) * sizeof(float),
+                   on_host[k].data() + static_cast<std::size_t>(there.first) * sizeof(float), i, shared, part});
       }
     }
-    if (!own.residuals().empty()) {
-      const Buffer &residual = own.residuals()[0], &twin = all.residuals()[static_cast<std::size_t>(domain.place.rank)];
-      body(residual.data(), twin.data(), residual.bytes(), false, laid_out);
-    }
-  }
-  for (std::size_t i = 0; i < host.variables().size(); ++i) {
-    if (host.trainable(i)) continue;
-    const DistributedVariable &own = domain.variables.variables()[i], &all = host.variables()[i];
-    const bool shared = !own.policy().copies_can_differ();
-    std::vector<LaidOut> laid_out;
-    if (const auto own_layout = domain.layouts.find(i); own_layout != domain.layouts.end()) {
-      laid_out.push_back({own_layout->second, 0});
-    }
-    for (int r = 0; r < (shared ? 1 : own.replicas()); ++r) {
-      body(own.data(r), all.data(domain.place.replicas[static_cast<std::size_t>(r)]), own.bytes(), shared, laid_out);
-    }
   }
 }
 
-/// A copy of a part of the host's, as the domain lays it out.
-const std::byte* reordered(const std::byte* part, std::size_t bytes, const std::vector<LaidOut>& laid_out,
-                           std::deque<std::vector<std::byte>>& copies) {
-  std::byte* const copy = copies.emplace_back(part, part + bytes).data();
-  for (const auto& [layout, first] : laid_out) layout.from_canonical(reinterpret_cast<float*>(copy) + first);
-  return copy;
+/// Calls body(own, twin) for the rounding errors of compressed gradients.
+template <class Body>
+void for_each_residual(const MemoryDomain& domain, const VariableStore& host, const Body& body) {
+  for (std::size_t g = 0; g < host.groups().size(); ++g) {
+    const std::vector<Buffer>& own = domain.variables.groups()[g].residuals();
+    if (!own.empty()) body(own[0], host.groups()[g].residuals()[static_cast<std::size_t>(domain.place.rank)]);
+  }
+}
+
+/// A part of a whole variable: `blocks` runs of `bytes` neighbouring bytes, `stride` bytes apart.
+struct Slice {
+  std::size_t blocks = 1, bytes = 0, first = 0, stride = 0;
+
+  std::size_t all_bytes() const { return blocks * bytes; }
+  void from_whole(std::byte* part, const std::byte* whole) const {
+    for (std::size_t i = 0; i < blocks; ++i) std::memcpy(part + i * bytes, whole + first + i * stride, bytes);
+  }
+  void to_whole(const std::byte* part, std::byte* whole) const {
+    for (std::size_t i = 0; i < blocks; ++i) std::memcpy(whole + first + i * stride, part + i * bytes, bytes);
+  }
+};
+
+Slice slice_of(const Model& model, std::size_t variable, int part) {
+  const Shape& shape = model.variables[variable].spec.shape;
+  const Sharding& sharding = model.variables[variable].sharding;
+  if (!sharding.is_divided()) return {.bytes = static_cast<std::size_t>(shape.elements()) * sizeof(float)};
+  Slice slice;
+  std::size_t inner = sizeof(float);  // bytes of an element of the axis
+  for (std::size_t axis = 0; axis < shape.rank(); ++axis) {
+    (axis < sharding.axis ? slice.blocks : inner) *= axis == sharding.axis ? 1 : static_cast<std::size_t>(shape[axis]);
+  }
+  const AxisPart own = sharding.part(shape, {part, model.places()});
+  slice.bytes = static_cast<std::size_t>(own.count) * inner;
+  slice.first = static_cast<std::size_t>(own.first) * inner;
+  slice.stride = static_cast<std::size_t>(shape[sharding.axis]) * inner;
+  return slice;
 }
 
 }  // namespace
 
-MemoryDomain::MemoryDomain(DomainPlace of, const Mesh& mesh, const Model& model, const StoreOptions& store,
+MemoryDomain::MemoryDomain(DomainPlace of, const Mesh& of_run, const Model& model, const StoreOptions& store,
                            const UpdateOptions& options, Device& device, const StepKernels& kernels,
                            VariableLayouts laid_out)
     : place(std::move(of)),
+      mesh(of_run),
       variables(model, store, device),
       derived(device, kernels.refreshes_rounded() ? &variables : nullptr),
       update(variables, kernels, place.replicas, mesh, options),
       layouts(std::move(laid_out)),
-      constraints(model, variables, kernels, layouts) {}
+      constraints(model, variables, kernels, layouts),
+      model_(model) {}
+
+const VariableLayout* MemoryDomain::layout_of(std::size_t variable) const {
+  const auto found = layouts.find(variable);
+  return found == layouts.end() ? nullptr : &found->second;
+}
 
 void MemoryDomain::copy_to_host(Stream& stream, const VariableStore& host, bool shared) const {
-  const auto each = [&](const auto& body) {
-    for_each_part(*this, host,
-                  [&](const std::byte* own, std::byte* twin, std::size_t bytes, bool is_shared, const auto& of_part) {
-                    if (shared || !is_shared) body(own, twin, bytes, of_part);
-                  });
+  struct Arrived {
+    std::vector<std::byte> part;
+    Slice slice;
+    const VariableLayout* layout;
+    std::byte* whole;
   };
-  each([&](const std::byte* own, std::byte* twin, std::size_t bytes, const auto&) { stream.copy(twin, own, bytes); });
-  stream.synchronize();
-  each([](const std::byte*, std::byte* twin, std::size_t, const std::vector<LaidOut>& of_part) {
-    for (const auto& [layout, first] : of_part) layout.to_canonical(reinterpret_cast<float*>(twin) + first);
+  std::deque<Arrived> arrived;  // what is not as the host has it
+  for_each_variable(*this, host, [&](const Twins& twins) {
+    if (twins.shared && !shared) return;
+    const Slice slice = slice_of(model_, twins.variable, twins.part);
+    const VariableLayout* const layout = layout_of(twins.variable);
+    std::byte* to = twins.host + slice.first;
+    if (slice.blocks > 1 || layout != nullptr) {
+      arrived.push_back({std::vector<std::byte>(slice.all_bytes()), slice, layout, twins.host});
+      to = arrived.back().part.data();
+    }
+    stream.copy(to, twins.own, slice.all_bytes());
   });
+  for_each_residual(*this, host,
+                    [&](const Buffer& own, const Buffer& twin) { stream.copy(twin.data(), own.data(), own.bytes()); });
+  stream.synchronize();
+  for (Arrived& one : arrived) {
+    if (one.layout != nullptr) one.layout->to_canonical(reinterpret_cast<float*>(one.part.data()));
+    one.slice.to_whole(one.part.data(), one.whole);
+  }
+}
+
+/// Copies the part of a host's variable, as it is laid out here. `parts` keeps it until the stream has copied it.
+void MemoryDomain::copy_part(Stream& stream, std::size_t variable, int part, const std::byte* whole, std::byte* own,
+                             std::deque<std::vector<std::byte>>& parts) const {
+  const Slice slice = slice_of(model_, variable, part);
+  const VariableLayout* const layout = layout_of(variable);
+  const std::byte* from = whole + slice.first;
+  if (slice.blocks > 1 || layout != nullptr) {
+    std::byte* const copy = parts.emplace_back(slice.all_bytes()).data();
+    slice.from_whole(copy, whole);
+    if (layout != nullptr) layout->from_canonical(reinterpret_cast<float*>(copy));
+    from = copy;
+  }
+  stream.copy(own, from, slice.all_bytes());
 }
 
 void MemoryDomain::copy_from_host(Stream& stream, const VariableStore& host) const {
-  std::deque<std::vector<std::byte>> copies;  // until they are copied
-  for_each_part(*this, host, [&](std::byte* own, const std::byte* twin, std::size_t bytes, bool, const auto& of_part) {
-    stream.copy(own, of_part.empty() ? twin : reordered(twin, bytes, of_part, copies), bytes);
+  std::deque<std::vector<std::byte>> parts;
+  for_each_variable(*this, host, [&](const Twins& twins) {
+    copy_part(stream, twins.variable, twins.part, twins.host, twins.own, parts);
   });
+  for_each_residual(*this, host,
+                    [&](const Buffer& own, const Buffer& twin) { stream.copy(own.data(), twin.data(), own.bytes()); });
   stream.synchronize();
 }
 
 void MemoryDomain::copy_evaluation_from_host(Stream& stream, const VariableStore& host) const {
-  std::deque<std::vector<std::byte>> copies;
+  std::deque<std::vector<std::byte>> parts;
   for (std::size_t i = 0; i < host.variables().size(); ++i) {
     if (!variables.has_evaluation_copy(i)) continue;
-    const DistributedVariable& variable = host.variables()[i];
-    const auto* from = reinterpret_cast<const std::byte*>(host.evaluation_copy(i));
-    if (const auto layout = layouts.find(i); layout != layouts.end()) {
-      from = reordered(from, variable.bytes(), {{layout->second, 0}}, copies);
+    std::set<const float*> seen;
+    for (int r = 0; r < variables.replicas(); ++r) {
+      float* const own = variables.evaluation_copy(i, r);
+      if (!seen.insert(own).second) continue;
+      copy_part(stream, i, variables.parts()[static_cast<std::size_t>(r)],
+                reinterpret_cast<const std::byte*>(host.evaluation_copy(i)), reinterpret_cast<std::byte*>(own), parts);
     }
-    stream.copy(reinterpret_cast<std::byte*>(variables.evaluation_copy(i)), from, variable.bytes());
   }
   stream.synchronize();
 }

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <deque>
+#include <vector>
+
 #include "strategy/topology.h"
 #include "strategy/variables/derived_copies.h"
 #include "strategy/variables/variable_store.h"
@@ -11,11 +14,12 @@ namespace mirrortrain {
 /// The variables in one memory, with their updates there: one domain for all CPU lanes of a process, one for each GPU.
 struct MemoryDomain {
   /// Replica i of `variables` is place.replicas[i] of the run's `mesh`. Throws Error where the device has not
-  /// enough memory. `layouts`: Backend::layouts.
+  /// enough memory. `layouts`: Backend::layouts. `model`, `device` and `kernels` must outlive it.
   MemoryDomain(DomainPlace place, const Mesh& mesh, const Model& model, const StoreOptions& store,
                const UpdateOptions& update, Device& device, const StepKernels& kernels, VariableLayouts layouts);
 
   DomainPlace place;
+  Mesh mesh;  ///< of the run
   VariableStore variables;
   DerivedCopies derived;
   WeightUpdate update;
@@ -24,14 +28,22 @@ struct MemoryDomain {
 
   std::size_t bytes() const { return variables.bytes() + derived.bytes(); }
 
-  // What lasts from step to step, between the domain and the host's variables of all replicas. Both have the same
-  // layout, but for the order within the variables of `layouts`. They return when all is copied.
+  // What lasts from step to step, between the domain and the host's variables of all replicas, which are whole and
+  // canonical: here, variables may be divided among places, and laid out as `layouts` says. They return when all is
+  // copied.
 
   /// Copies the replicas' own state and, if `shared`, the state that all replicas share.
   void copy_to_host(Stream& stream, const VariableStore& host, bool shared) const;
   void copy_from_host(Stream& stream, const VariableStore& host) const;
   /// Copies the values that evaluation reads if they are not a replica's own copy.
   void copy_evaluation_from_host(Stream& stream, const VariableStore& host) const;
+
+ private:
+  const VariableLayout* layout_of(std::size_t variable) const;
+  void copy_part(Stream& stream, std::size_t variable, int part, const std::byte* whole, std::byte* own,
+                 std::deque<std::vector<std::byte>>& parts) const;
+
+  const Model& model_;
 };
 
 }  // namespace mirrortrain

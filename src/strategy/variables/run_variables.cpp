@@ -48,12 +48,14 @@ RunVariables::RunVariables(const Model& model, StoreOptions store, const UpdateO
   const GraphVariables graphs[] = {{model.training.graph, model.training.variables},
                                    {model.evaluation.graph, model.evaluation.variables}};
   const VariableLayouts layouts = backend.layouts(graphs);
-  store.all_replicas = topology.mesh.places();
+  const Mesh& mesh = topology.mesh;
+  store.all_replicas = mesh.places();
   for (const DomainPlace& place : topology.domains()) {
     for (const int lane : place.lanes) {
       domain_of_lane_[static_cast<std::size_t>(lane)] = static_cast<int>(domains_.size());
     }
-    store.replicas = static_cast<int>(place.replicas.size());
+    store.parts.clear();
+    for (const int replica : place.replicas) store.parts.push_back(mesh.model_index(replica));
     Device& device = *devices[static_cast<std::size_t>(place.lanes.front())];
     try {
       domains_.push_back(std::make_unique<MemoryDomain>(place, topology.mesh, model, store, update, device,
@@ -65,8 +67,10 @@ RunVariables::RunVariables(const Model& model, StoreOptions store, const UpdateO
     }
   }
   const DomainPlace& first = domains_[0]->place;
-  if (first.on_host && static_cast<int>(first.replicas.size()) == topology.mesh.places()) return;
-  store.replicas = topology.mesh.places();
+  if (first.on_host && mesh.model == 1 && static_cast<int>(first.replicas.size()) == mesh.places()) return;
+  store.keeps_whole = true;
+  store.parts.assign(static_cast<std::size_t>(mesh.data), 0);
+  store.all_replicas = mesh.data;
   if (store.residuals > 0) store.residuals = topology.ranks();
   store.adds_gradients = nullptr;
   for (std::size_t i = 0; i < model.variables.size(); ++i) store.without_gradient.push_back(i);
@@ -108,7 +112,7 @@ void RunVariables::take_from_chief() const {
   const VariableStore& store = host();
   for (const VariableGroup& group : store.groups()) {
     for (int copy = 0; copy < group.copies(); ++copy) {
-      for (const std::span<std::byte> part : group.lasting(copy)) {
+      for (const std::span<std::byte> part : group.lasting(group.first_replica(copy))) {
         mirrortrain::take_from_chief(*workers_, part, "variables and optimizer slots");
       }
     }

@@ -1,5 +1,8 @@
 #include "strategy/variables/variable_group.h"
 
+#include <algorithm>
+#include <numeric>
+
 namespace mirrortrain {
 namespace {
 
@@ -13,6 +16,18 @@ Buffer on_device(const std::vector<Item>& table, Device& device) {
   stream->copy(copy.data(), std::as_bytes(std::span(table)).data(), copy.bytes());
   stream->synchronize();
   return copy;
+}
+
+/// For each replica, the number of its copy: of `keys`, those that are equal share one.
+std::vector<std::size_t> numbered(const std::vector<int>& keys) {
+  std::vector<int> known;
+  std::vector<std::size_t> numbers;
+  for (const int key : keys) {
+    const auto found = std::ranges::find(known, key);
+    numbers.push_back(static_cast<std::size_t>(found - known.begin()));
+    if (found == known.end()) known.push_back(key);
+  }
+  return numbers;
 }
 
 }  // namespace
@@ -40,13 +55,17 @@ void VariableGroup::allocate(const GroupMemory& memory, Device& device) {
     gradients_.push_back(memory.adds_gradients->allocate(gradient_bytes));
     if (gradients_[0].data() == nullptr) gradients_.clear();  // allocated separately then
   }
-  while (std::ssize(gradients_) < memory.replicas) gradients_.push_back(device.allocate(gradient_bytes));
+  parts_ = memory.parts;
+  std::vector<int> own = parts_;
+  std::iota(own.begin(), own.end(), 0);
+  copy_of_ = shared() && !divided_ ? std::vector<std::size_t>(parts_.size(), 0) : numbered(shared() ? parts_ : own);
+  while (gradients_.size() < parts_.size()) gradients_.push_back(device.allocate(gradient_bytes));
   for (int r = 0; shared() && r < memory.residuals; ++r) residuals_.push_back(device.allocate(bytes));
   segments_ = on_device(regularized_, device);
   if (memory.measures) normed_ = on_device(variables_, device);
   const std::size_t normed = memory.measures ? variables_.size() : 0;
   const auto sums = static_cast<std::size_t>(normed > 0 ? end_of_sums(variables_.back()) : 0);
-  copies_.resize(shared() ? 1 : static_cast<std::size_t>(memory.replicas));
+  copies_.resize(std::ranges::max(copy_of_) + 1);
   for (Copy& copy : copies_) {
     copy.values = device.allocate(bytes);
     for (int slot = 0; slot < memory.slots; ++slot) copy.slots.push_back(device.allocate(bytes));
@@ -71,12 +90,25 @@ void VariableGroup::allocate(const GroupMemory& memory, Device& device) {
 }
 
 bfloat16* VariableGroup::rounded(int replica) {
-  Copy& of_replica = copies_[shared() ? 0 : static_cast<std::size_t>(replica)];
+  Copy& of_replica = copies_[copy_of_[static_cast<std::size_t>(replica)]];
   if (of_replica.rounded.data() == nullptr) {
     of_replica.rounded = device_->allocate(static_cast<std::size_t>(elements_) * sizeof(bfloat16));
     of_replica.view.rounded = of_replica.rounded.as<bfloat16>();
   }
   return of_replica.view.rounded;
+}
+
+int VariableGroup::first_replica(int copy) const {
+  return static_cast<int>(std::ranges::find(copy_of_, static_cast<std::size_t>(copy)) - copy_of_.begin());
+}
+
+std::vector<int> VariableGroup::summed_replicas(int copy) const {
+  std::vector<int> replicas;
+  const int part = parts_[static_cast<std::size_t>(first_replica(copy))];
+  for (std::size_t r = 0; r < parts_.size(); ++r) {
+    if (copy_of_[r] == static_cast<std::size_t>(copy) && parts_[r] == part) replicas.push_back(static_cast<int>(r));
+  }
+  return replicas;
 }
 
 std::vector<std::span<std::byte>> VariableGroup::lasting(int replica) const {

@@ -13,7 +13,7 @@ namespace mirrortrain {
 
 /// Sizes of a group's memory.
 struct GroupMemory {
-  int replicas = 1;              ///< that use it
+  std::vector<int> parts{0};     ///< by replica that uses it: which part it has of divided variables
   int slots = 0;                 ///< per weight: the update rule's, then the weights' average if the traits have one
   bool keeps_gradients = false;  ///< in addition to a step's, and the sums of their squares
   bool measures = false;         ///< sums for a rule that scales by norms
@@ -23,12 +23,13 @@ struct GroupMemory {
 
 /// Trainable variables with the same aggregation and traits, flattened: values, gradients and optimizer slots are one
 /// buffer each, and every variable has the same offset in all of them, so that one pass updates all. With an
-/// aggregation, the replicas share values and slots; without one, each replica has its own. Padding between variables
-/// is always zero.
+/// aggregation, the replicas share values and slots, or those with the same part do if the variables are divided among
+/// places; without one, each replica has its own. Padding between variables is always zero, and so is what smaller
+/// parts lack of the first.
 class VariableGroup {
  public:
-  explicit VariableGroup(Aggregation aggregation, const scalar::UpdateTraits& traits = {})
-      : aggregation_(aggregation), traits_(traits) {}
+  explicit VariableGroup(Aggregation aggregation, const scalar::UpdateTraits& traits = {}, bool divided = false)
+      : aggregation_(aggregation), traits_(traits), divided_(divided) {}
 
   /// Adds one more variable; returns its first element. Those whose gradients are never stored must come last.
   std::int64_t add(std::int64_t elements, float l1, float l2, bool stores_gradient);
@@ -38,10 +39,17 @@ class VariableGroup {
   Aggregation aggregation() const { return aggregation_; }
   const scalar::UpdateTraits& traits() const { return traits_; }
   bool shared() const { return aggregation_ != Aggregation::kNone; }
+  /// Whether replicas have parts of the variables.
+  bool divided() const { return divided_; }
   std::int64_t elements() const { return elements_; }
   /// Number of elements, from the first, whose gradients are stored.
   std::int64_t gradient_elements() const { return gradient_elements_; }
   int copies() const { return static_cast<int>(copies_.size()); }
+  /// The first replica that uses a copy.
+  int first_replica(int copy) const;
+  /// The replicas whose gradients a copy's is the sum of. Places of one replica have equal gradients of a whole
+  /// variable.
+  std::vector<int> summed_replicas(int copy) const;
   /// The number of sums of regularization and of squares.
   std::int64_t chunks() const { return (elements_ + scalar::kUpdateChunk - 1) / scalar::kUpdateChunk; }
   bool is_regularized() const { return !regularized_.empty(); }
@@ -68,15 +76,18 @@ class VariableGroup {
     std::vector<Buffer> slots;
     scalar::UpdateGroupView view;
   };
-  const Copy& copy(int replica) const { return copies_[shared() ? 0 : static_cast<std::size_t>(replica)]; }
+  const Copy& copy(int replica) const { return copies_[copy_of_[static_cast<std::size_t>(replica)]]; }
 
   Aggregation aggregation_;
   scalar::UpdateTraits traits_;
+  bool divided_;
   std::int64_t elements_ = 0, gradient_elements_ = 0;
   std::vector<scalar::RegularizedSegment> regularized_;
   std::vector<scalar::NormedSegment> variables_;  ///< all of them
   Buffer segments_, normed_;                      ///< of regularized_ and variables_, on the device
   Device* device_ = nullptr;
+  std::vector<int> parts_;            ///< by replica
+  std::vector<std::size_t> copy_of_;  ///< by replica
   std::vector<Copy> copies_;
   std::vector<Buffer> gradients_;  ///< by replica
   std::vector<Buffer> residuals_;  ///< only of a shared group

@@ -1,6 +1,7 @@
 #include "strategy/variables/variable_rules.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -32,7 +33,7 @@ ResolvedVariable without_rule(const Model& model, std::size_t variable) {
 /// Adds an error at the rule's key for synchronization, which makes a pair illegal for some variables and not for
 /// others.
 void add_error(const config::Located<VariableRule>& rule, const std::string& error, config::Errors& errors) {
-  const auto& [match, synchronization, aggregation] = rule.value;
+  const auto& [match, synchronization, aggregation, shard] = rule.value;
   if (synchronization) return errors.add(synchronization->place, synchronization->path, error);
   if (aggregation) return errors.add(aggregation->place, aggregation->path, error);
   errors.add(rule.place, rule.path, error);
@@ -51,6 +52,21 @@ config::Section<VariableRule> VariableRule::section() {
       .key("aggregation", &VariableRule::aggregation,
            "How the replicas' values are aggregated; null: as without a rule. For a trainable variable the values are "
            "the replicas' gradients.")
+      .key("shard", &VariableRule::shard,
+           "How the variable is divided over the axes of strategy.mesh, by axis of its shape: [null, model] along the "
+           "last of two axes, [null, null] not at all; null: as without a rule. With a rule that has it, all variables "
+           "without are whole.",
+           config::aliases("sharding, partition_spec, layout"))
+      .check("shard",
+             [](const VariableRule& rule) -> std::string {
+               if (!rule.shard) return "";
+               const auto& axes = rule.shard->value;
+               if (std::ranges::count(axes, std::optional(MeshAxis::kData)) > 0) {
+                 return "variables are divided along `model`; along `data` every replica has them";
+               }
+               return std::ranges::count(axes, std::optional(MeshAxis::kModel)) > 1 ? "names the axis `model` twice"
+                                                                                    : "";
+             })
       .check("aggregation", [](const VariableRule& rule) -> std::string {
         if (!rule.synchronization || !rule.aggregation) return "";
         const std::string error =
@@ -94,6 +110,42 @@ std::vector<ResolvedVariable> resolve_variables(const Model& model, const Variab
   return all;
 }
 
+std::function<std::optional<Sharding>(const ModelVariable&)> shardings_of(const VariableRules& rules, int places,
+                                                                          config::Errors& errors) {
+  const bool chooses = std::ranges::none_of(rules, [](const auto& rule) { return rule.value.shard.has_value(); });
+  return [&rules, &errors, places, chooses](const ModelVariable& variable) -> std::optional<Sharding> {
+    const auto* const rule = rule_for(rules, variable.spec.name);
+    const bool is_own =
+        rule != nullptr && rule->value.aggregation && rule->value.aggregation->value == Aggregation::kNone;
+    if (rule == nullptr || !rule->value.shard) {
+      return chooses && !is_own && !variable.constraint ? std::nullopt : std::optional(Sharding::whole());
+    }
+    const auto& [axes, place, path] = *rule->value.shard;
+    const auto axis = std::ranges::find(axes, std::optional(MeshAxis::kModel));
+    if (axis == axes.end()) return Sharding::whole();
+    const Sharding sharding = Sharding::along(static_cast<std::size_t>(axis - axes.begin()));
+    const Shape& shape = variable.spec.shape;
+    const auto refuse = [&](const std::string& why) {
+      if (!errors.concern(path)) errors.add(place, path, fmt::format("{}: {}", variable.spec.name, why));
+      return Sharding::whole();
+    };
+    if (axes.size() > shape.rank()) {
+      return refuse(fmt::format("expected at most {} axes, those of its shape {}, found {}", shape.rank(), shape.text(),
+                                axes.size()));
+    }
+    if (!sharding.fits(shape, places)) {
+      return refuse(
+          fmt::format("axis {} of its shape {} has {} elements, fewer than the {} places along `model`; divide "
+                      "another axis, or write [null]",
+                      sharding.axis, shape.text(), shape[sharding.axis], places));
+    }
+    if (variable.constraint)
+      return refuse("its constraint needs the norms of the whole weight; write [null], or remove one");
+    if (is_own) return refuse("each replica has its own copy, which is whole; write [null], or another aggregation");
+    return sharding;
+  };
+}
+
 void warn_of_idle_rules(const Model& model, const VariableRules& rules, config::Errors& errors) {
   for (const auto& rule : rules) {
     const bool used = std::any_of(model.variables.begin(), model.variables.end(), [&](const ModelVariable& variable) {
@@ -108,24 +160,51 @@ void warn_of_idle_rules(const Model& model, const VariableRules& rules, config::
   }
 }
 
+namespace {
+
+/// "[784, 2 x 256]", "[50257 = 16753 + 16752 + 16752, 64]": what places have of it.
+std::string parts_text(const ModelVariable& variable, int places) {
+  const auto& [kind, axis, unit] = variable.sharding;
+  if (kind != Sharding::Kind::kDivided) return "whole";
+  std::vector<std::int64_t> sizes;
+  for (int place = 0; place < places; ++place) {
+    sizes.push_back(variable.sharding.part(variable.spec.shape, {place, places}).count);
+  }
+  std::vector<std::string> axes;
+  for (std::size_t i = 0; i < variable.spec.shape.rank(); ++i) axes.push_back(fmt::to_string(variable.spec.shape[i]));
+  const bool is_even = sizes.front() == sizes.back();
+  axes[axis] = is_even ? fmt::format("{} x {}", places, sizes.front()) : fmt::format("{}", fmt::join(sizes, " + "));
+  return fmt::format("[{}]", fmt::join(axes, ", "));
+}
+
+}  // namespace
+
 std::string variable_table(const Model& model, const std::vector<ResolvedVariable>& resolved,
                            const std::string& prefix) {
-  std::size_t names = std::string_view("variable").size(), shapes = std::string_view("shape").size();
-  for (const ModelVariable& variable : model.variables) {
-    names = std::max(names, display_width(variable.spec.name));
-    shapes = std::max(shapes, variable.spec.shape.text().size());
+  const int places = model.places();
+  std::vector<std::vector<std::string>> rows{{"variable", "shape", "synchronization", "aggregation", "why"}};
+  if (places > 1) rows[0].insert(rows[0].begin() + 2, {"on the places of a replica", "bytes of each"});
+  for (std::size_t i = 0; i < resolved.size(); ++i) {
+    const ModelVariable& variable = model.variables[i];
+    std::vector<std::string>& row = rows.emplace_back();
+    row = {variable.spec.name, variable.spec.shape.text(), std::string(name_of(resolved[i].policy.synchronization)),
+           std::string(name_of(resolved[i].policy.aggregation)), resolved[i].why};
+    if (places == 1) continue;
+    const auto bytes = [&](int place) {
+      return model.part_shape(i, place).elements() * static_cast<std::int64_t>(sizeof(float));
+    };
+    row.insert(row.begin() + 2, {parts_text(variable, places), fmt::to_string(bytes(0))});
+  }
+  std::vector<std::size_t> widths(rows[0].size());
+  widths[rows[0].size() - 2] = name_of(Aggregation::kOnlyFirstReplica).size();
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], display_width(row[i]));
   }
   std::string table;
-  const auto add = [&](std::string_view name, std::string_view shape, std::string_view synchronization,
-                       std::string_view aggregation, std::string_view why) {
-    table += fmt::format("{}{}  {:<{}}  {:<15}  {:<18}  {}\n", prefix, padded(name, names), shape, shapes,
-                         synchronization, aggregation, why);
-  };
-  add("variable", "shape", "synchronization", "aggregation", "why");
-  for (std::size_t i = 0; i < resolved.size(); ++i) {
-    const VariableSpec& spec = model.variables[i].spec;
-    add(spec.name, spec.shape.text(), name_of(resolved[i].policy.synchronization),
-        name_of(resolved[i].policy.aggregation), resolved[i].why);
+  for (const auto& row : rows) {
+    table += prefix;
+    for (std::size_t i = 0; i + 1 < row.size(); ++i) table += padded(row[i], widths[i]) + "  ";
+    table += row.back() + "\n";
   }
   return table;
 }

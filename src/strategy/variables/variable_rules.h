@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@ struct VariableRule {
   std::string match;
   std::optional<config::Located<Synchronization>> synchronization;
   std::optional<config::Located<Aggregation>> aggregation;
+  std::optional<config::Located<std::vector<std::optional<MeshAxis>>>> shard;
   static config::Section<VariableRule> section();
 };
 
@@ -33,10 +35,18 @@ struct ResolvedVariable {
 std::vector<ResolvedVariable> resolve_variables(const Model& model, const VariableRules& rules, StrategyType strategy,
                                                 config::Errors& errors);
 
+/// How the rules divide a model's variables among `places` places of the axis `model`. Without any rule that has
+/// `shard`, the layers choose; with one, variables without are whole, and so are those that cannot be divided: with a
+/// constraint, or where each replica has its own. Errors are added to `errors` when it is called. `rules` and `errors`
+/// must outlive it.
+std::function<std::optional<Sharding>(const ModelVariable&)> shardings_of(const VariableRules& rules, int places,
+                                                                          config::Errors& errors);
+
 /// Warns of rules that match no variable, or only variables that an earlier rule matches.
 void warn_of_idle_rules(const Model& model, const VariableRules& rules, config::Errors& errors);
 
-/// A line per variable: name, shape, synchronization, aggregation, why. Each line begins with `prefix`.
+/// A line per variable: name, shape, synchronization, aggregation, why; of a model that is divided among places, also
+/// how, and the sizes of its parts. Each line begins with `prefix`.
 std::string variable_table(const Model& model, const std::vector<ResolvedVariable>& resolved,
                            const std::string& prefix);
 

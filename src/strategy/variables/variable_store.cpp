@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "base/error.h"
 #include "kernels/host_kernels.h"
@@ -12,18 +13,25 @@ namespace {
 std::byte* bytes_of(float* elements) { return reinterpret_cast<std::byte*>(elements); }
 
 /// The group for variables with this aggregation and these traits, added if there is none yet.
-int group_for(Aggregation aggregation, const scalar::UpdateTraits& traits, std::vector<VariableGroup>& groups) {
+int group_for(Aggregation aggregation, const scalar::UpdateTraits& traits, bool divided,
+              std::vector<VariableGroup>& groups) {
   const auto found = std::find_if(groups.begin(), groups.end(), [&](const VariableGroup& group) {
-    return group.aggregation() == aggregation && group.traits() == traits;
+    return group.aggregation() == aggregation && group.traits() == traits && group.divided() == divided;
   });
-  if (found == groups.end()) groups.emplace_back(aggregation, traits);
+  if (found == groups.end()) groups.emplace_back(aggregation, traits, divided);
   return static_cast<int>(found - groups.begin());
 }
 
 }  // namespace
 
 VariableStore::VariableStore(const Model& model, const StoreOptions& options, Device& device)
-    : replicas_(options.replicas), slots_(options.slots), keeps_gradients_(options.keeps_gradients) {
+    : parts_(options.parts), slots_(options.slots), keeps_gradients_(options.keeps_gradients) {
+  for (const ModelVariable& variable : model.variables) {
+    divided_.push_back(variable.sharding.is_divided() && !options.keeps_whole);
+  }
+  const auto shape_of = [&](std::size_t i) {
+    return divided_[i] ? model.part_shape(i, 0) : model.variables[i].spec.shape;
+  };
   groups_.reserve(model.variables.size());  // groups must not move later
   places_.resize(model.variables.size());
   for (const bool stores_gradient : {true, false}) {
@@ -31,15 +39,14 @@ VariableStore::VariableStore(const Model& model, const StoreOptions& options, De
       const ModelVariable& variable = model.variables[i];
       const bool stores = std::ranges::count(options.without_gradient, i) == 0;
       if (!variable.spec.trainable || stores != stores_gradient) continue;
-      const int group = group_for(options.policies[i].aggregation, variable.update, groups_);
-      places_[i] = {group,
-                    groups_[static_cast<std::size_t>(group)].add(variable.spec.shape.elements(), variable.l1,
-                                                                 variable.l2, stores),
-                    stores};
+      const int group = group_for(options.policies[i].aggregation, variable.update, divided_[i], groups_);
+      places_[i] = {
+          group, groups_[static_cast<std::size_t>(group)].add(shape_of(i).elements(), variable.l1, variable.l2, stores),
+          stores};
     }
   }
   for (VariableGroup& group : groups_) {
-    group.allocate({replicas_, slots_, keeps_gradients_, options.measures, options.residuals, options.adds_gradients},
+    group.allocate({parts_, slots_, keeps_gradients_, options.measures, options.residuals, options.adds_gradients},
                    device);
   }
 
@@ -48,26 +55,30 @@ VariableStore::VariableStore(const Model& model, const StoreOptions& options, De
     const VariablePolicy& policy = options.policies[i];
     const std::string error = policy_error(policy, DType::kFloat32, spec.trainable);
     if (!error.empty()) throw Error(spec.name + ": " + error);
-    const bool differ = policy.copies_can_differ() && replicas_ > 1;
-    const std::int64_t stride = with_padding(spec.shape.elements());
+    const bool differ = policy.copies_can_differ() && replicas() > 1;
+    const Shape shape = shape_of(i);
+    const std::int64_t stride = with_padding(shape.elements());
     const auto stride_bytes = static_cast<std::size_t>(stride) * sizeof(float);
+    std::size_t parts = 1;
+    for (int r = 0; r < replicas(); ++r) parts = std::max(parts, part_number(i, r) + 1);
     if (!spec.trainable) {
-      own_copies_.push_back(device.allocate(stride_bytes * static_cast<std::size_t>(differ ? replicas_ : 1)));
+      own_copies_.push_back(device.allocate(stride_bytes * (differ ? static_cast<std::size_t>(replicas()) : parts)));
     }
     std::vector<std::byte*> copies;
-    for (int r = 0; r < replicas_; ++r) {
+    for (int r = 0; r < replicas(); ++r) {
       const Place& place = places_[i];
+      const std::size_t own = differ ? static_cast<std::size_t>(r) : part_number(i, r);
       copies.push_back(spec.trainable
                            ? bytes_of(groups_[static_cast<std::size_t>(place.group)].view(r).master + place.first)
-                           : own_copies_.back().data() + (differ ? static_cast<std::size_t>(r) * stride_bytes : 0));
+                           : own_copies_.back().data() + own * stride_bytes);
     }
     // Reading outside the replicas returns replica 0's copy, which may be in another memory, unless copies are combined
     // when they are read.
     const bool combined = policy.synchronization == Synchronization::kOnRead,
-               elsewhere = replicas_ < options.all_replicas;
+               elsewhere = replicas() < options.all_replicas;
     const bool apart = policy.copies_can_differ() && options.all_replicas > 1 && (combined || elsewhere);
-    evaluation_copies_.push_back(apart ? device.allocate(stride_bytes) : Buffer());
-    variables_.emplace_back(spec.name, DType::kFloat32, spec.shape, policy, std::move(copies));
+    evaluation_copies_.push_back(apart ? device.allocate(stride_bytes * parts) : Buffer());
+    variables_.emplace_back(spec.name, DType::kFloat32, shape, policy, std::move(copies));
   }
 }
 
@@ -82,7 +93,7 @@ DistributedVariable VariableStore::beside(std::size_t variable, float* (*of_copy
   const Place& place = places_[variable];
   const VariableGroup& group = groups_[static_cast<std::size_t>(place.group)];
   std::vector<std::byte*> copies;
-  for (int r = 0; r < replicas_; ++r) copies.push_back(bytes_of(of_copy(group.view(r), slot) + place.first));
+  for (int r = 0; r < replicas(); ++r) copies.push_back(bytes_of(of_copy(group.view(r), slot) + place.first));
   const DistributedVariable& weight = variables_[variable];
   return {weight.name(), DType::kFloat32, weight.shape(), weight.policy(), std::move(copies)};
 }
@@ -90,7 +101,8 @@ DistributedVariable VariableStore::beside(std::size_t variable, float* (*of_copy
 bfloat16* VariableStore::rounded(const std::byte* master) {
   const auto* const element = reinterpret_cast<const float*>(master);
   for (VariableGroup& group : groups_) {
-    for (int r = 0; r < group.copies(); ++r) {
+    for (int copy = 0; copy < group.copies(); ++copy) {
+      const int r = group.first_replica(copy);
       const std::ptrdiff_t place = element - group.view(r).master;
       if (std::greater_equal<>()(element, group.view(r).master) && place < group.elements()) {
         return group.rounded(r) + place;
@@ -123,9 +135,19 @@ std::optional<DistributedVariable> VariableStore::residual(std::size_t variable)
                              {Synchronization::kOnRead, Aggregation::kSum}, std::move(copies));
 }
 
-float* VariableStore::evaluation_copy(std::size_t variable) const {
+std::size_t VariableStore::part_number(std::size_t variable, int replica) const {
+  if (!divided_[variable]) return 0;
+  const auto of_replica = parts_.begin() + replica;
+  return std::set<int>(parts_.begin(), std::find(parts_.begin(), of_replica, *of_replica)).size();
+}
+
+float* VariableStore::evaluation_copy(std::size_t variable, int replica) const {
   const Buffer& own = evaluation_copies_[variable];
-  return own.data() ? own.as<float>() : variables_[variable].copy(0).as<float>();
+  if (own.data() == nullptr) {
+    return variables_[variable].copy(divided_[variable] ? replica : 0).as<float>();
+  }
+  return own.as<float>() + part_number(variable, replica) *
+                               static_cast<std::size_t>(with_padding(variables_[variable].shape().elements()));
 }
 
 void VariableStore::fill_evaluation_copies() const {

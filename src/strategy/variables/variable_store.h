@@ -16,7 +16,8 @@ namespace mirrortrain {
 /// The layout of a store.
 struct StoreOptions {
   std::vector<VariablePolicy> policies;       ///< one per variable of the model
-  int replicas = 1;                           ///< that compute on this memory
+  std::vector<int> parts{0};                  ///< by replica that computes on this memory: its model index
+  bool keeps_whole = false;                   ///< stores divided variables as a whole, as files have them
   int all_replicas = 1;                       ///< of the run
   int slots = 0;                              ///< per weight: the update rule's, then the weights' average if any
   bool keeps_gradients = false;               ///< in addition to a step's: see GradientOptions
@@ -33,11 +34,15 @@ class VariableStore {
   /// Values are zero until assigned. Throws Error for a policy that a variable cannot have.
   VariableStore(const Model& model, const StoreOptions& options, Device& device);
 
-  int replicas() const { return replicas_; }
+  int replicas() const { return static_cast<int>(parts_.size()); }
+  /// The replicas' model indices.
+  const std::vector<int>& parts() const { return parts_; }
 
-  /// In the order of Model::variables.
+  /// In the order of Model::variables. Of a divided one, with the shape of the largest part.
   const std::vector<DistributedVariable>& variables() const { return variables_; }
   bool trainable(std::size_t variable) const { return places_[variable].group >= 0; }
+  /// Whether the replicas have parts of it here, by their model indices.
+  bool divided(std::size_t variable) const { return divided_[variable]; }
 
   /// Where replica `replica` writes the variable's gradient; null for a frozen variable, or one whose gradient is not
   /// stored.
@@ -67,8 +72,8 @@ class VariableStore {
   const std::vector<VariableGroup>& groups() const { return groups_; }
 
   /// The values that evaluation reads: the variable itself or, if copies can differ, the result of reading it outside
-  /// the replicas at the last call of `fill_evaluation_copies`.
-  float* evaluation_copy(std::size_t variable) const;
+  /// the replicas at the last call of `fill_evaluation_copies`. Of a divided one, the replica's part.
+  float* evaluation_copy(std::size_t variable, int replica = 0) const;
   bool has_evaluation_copy(std::size_t variable) const { return evaluation_copies_[variable].data() != nullptr; }
   void fill_evaluation_copies() const;
 
@@ -81,8 +86,13 @@ class VariableStore {
   DistributedVariable beside(std::size_t variable, float* (*of_copy)(const scalar::UpdateGroupView&, int),
                              int slot) const;
 
-  int replicas_, slots_;
+  /// One of each part of a divided variable, by the parts' numbers among the replicas; one alone of another.
+  std::size_t part_number(std::size_t variable, int replica) const;
+
+  std::vector<int> parts_;
+  int slots_;
   bool keeps_gradients_;
+  std::vector<bool> divided_;
   std::vector<DistributedVariable> variables_;
   std::vector<Place> places_;
   std::vector<VariableGroup> groups_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "base/error.h"
@@ -50,34 +51,40 @@ WeightUpdate::WeightUpdate(const VariableStore& variables, const StepKernels& ke
                     "replicas",
                     kernels_.most_sources(), variables.replicas()));
   }
+  const auto add = [this](const VariableGroup& group, std::vector<int> summed) {
+    if (reduced_ && group.shared()) summed.resize(1);
+    Part& part = parts_.emplace_back(Part{&group, summed.front(), std::move(summed), {}});
+    for (const int r : part.replicas) part.sources.push_back({group.gradient(r), 1});
+  };
+  std::vector<int> all(static_cast<std::size_t>(variables.replicas()));
+  std::iota(all.begin(), all.end(), 0);
   for (const VariableGroup& group : variables.groups()) {
-    Part& part = parts_.emplace_back();
-    part.group = &group;
-    const int sources = reduced_ && group.shared() ? 1 : variables.replicas();
-    for (int r = 0; r < sources; ++r) part.sources.push_back({group.gradient(r), 1});
+    if (!group.shared()) add(group, all);
+    for (int copy = 0; group.shared() && copy < group.copies(); ++copy) add(group, group.summed_replicas(copy));
   }
 }
 
-void WeightUpdate::add_product(int group, const ProductWeight& weight, std::vector<ProductSource> operands,
-                               std::int64_t rows_per_example) {
+void WeightUpdate::add_product(int group, std::vector<int> replicas, const ProductWeight& weight,
+                               std::vector<ProductSource> operands, std::int64_t rows_per_example) {
   const VariableGroup* const of_group = parts_[static_cast<std::size_t>(group)].group;
-  products_.push_back({of_group, weight, std::move(operands), rows_per_example});
+  products_.push_back({of_group, std::move(replicas), weight, std::move(operands), rows_per_example});
 }
 
 void WeightUpdate::begin(const StepSpec& step, StepParams& params) {
   step_ = step;
   for (Product& product : products_) {
-    for (std::size_t r = 0; r < replicas_.size(); ++r) {
-      product.sources[r].rows =
-          rows_of_place(step.global_examples(), replicas_[r], mesh_).count * product.rows_per_example;
+    for (std::size_t i = 0; i < product.replicas.size(); ++i) {
+      const int replica = replicas_[static_cast<std::size_t>(product.replicas[i])];
+      product.sources[i].rows = rows_of_place(step.global_examples(), replica, mesh_).count * product.rows_per_example;
     }
   }
   for (Part& part : parts_) {
     const Aggregation aggregation = part.group->aggregation();
     part.regularization = regularization_times(aggregation, step.global_examples(), mesh_);
     if (reduced_ && part.group->shared()) continue;  // scaled before they were summed
-    for (std::size_t r = 0; r < replicas_.size(); ++r) {
-      part.sources[r].scale = gradient_scale(aggregation, replicas_[r], step.global_examples(), mesh_);
+    for (std::size_t i = 0; i < part.replicas.size(); ++i) {
+      const int replica = replicas_[static_cast<std::size_t>(part.replicas[i])];
+      part.sources[i].scale = gradient_scale(aggregation, replica, step.global_examples(), mesh_);
     }
   }
   params.learning_rate = static_cast<float>(step.learning_rate);
@@ -93,7 +100,7 @@ void WeightUpdate::for_each_range(const DomainLane& lane, const Work& work) cons
     const std::int64_t elements = part.group->gradient_elements();
     if (part.group->shared()) {
       const auto [begin, end] = lane.part_of(elements, scalar::kUpdateChunk);
-      work(part, 0, 0, scalar::GradientSum{part.sources, part.regularization}, begin, end);
+      work(part, part.replica, 0, scalar::GradientSum{part.sources, part.regularization}, begin, end);
       continue;
     }
     for (std::size_t i = 0; i < lane.replicas.size(); ++i) {
@@ -119,8 +126,9 @@ bool WeightUpdate::gradients_are_finite(Stream& stream) const {
   for (const Part& part : parts_) {
     squares.resize(static_cast<std::size_t>(part.group->chunks()));
     for (int copy = 0; copy < part.group->copies(); ++copy) {
-      stream.copy(reinterpret_cast<std::byte*>(squares.data()),
-                  reinterpret_cast<const std::byte*>(part.group->view(copy).squares), squares.size() * sizeof(double));
+      const double* const own = part.group->view(part.group->first_replica(copy)).squares;
+      stream.copy(reinterpret_cast<std::byte*>(squares.data()), reinterpret_cast<const std::byte*>(own),
+                  squares.size() * sizeof(double));
       stream.synchronize();
       if (!std::ranges::all_of(squares, [](double sum) { return std::isfinite(sum); })) return false;
     }
@@ -153,13 +161,14 @@ void WeightUpdate::scale_to_norms(const DomainLane& lane) const {
   };
   Total of_shared(kernels_, *lane.stream, lane.norms, needs_own_squares());
   for (const Part& part : parts_) {
-    if (part.group->shared()) of_shared.add(part.group->view(0).squares, part.group->chunks());
+    if (part.group->shared()) of_shared.add(part.group->view(part.replica).squares, part.group->chunks());
   }
   scale(0);
   for (std::size_t i = 0; i < lane.replicas.size(); ++i) {
     Total of_replica(kernels_, *lane.stream, lane.norms + 1 + i);
     for (const Part& part : parts_) {
-      of_replica.add(part.group->view(lane.replicas[i]).squares, part.group->chunks());
+      const int copy = part.group->shared() ? part.replica : lane.replicas[i];
+      of_replica.add(part.group->view(copy).squares, part.group->chunks());
     }
     scale(1 + i);
   }
@@ -184,8 +193,8 @@ void WeightUpdate::apply(const DomainLane& lane) const {
   });
   for (const Product& product : products_) {
     const auto [begin, end] = lane.part_of(product.weight.in, kProductRows);
-    kernels_.update_with_product(rule_, product.group->view(0), product.weight, product.sources, *lane.params,
-                                 lane.threads, begin, end);
+    kernels_.update_with_product(rule_, product.group->view(product.replicas.front()), product.weight, product.sources,
+                                 *lane.params, lane.threads, begin, end);
   }
 }
 
@@ -196,7 +205,7 @@ bool WeightUpdate::is_regularized() const {
 void WeightUpdate::sum_regularization(Stream& stream, double* total) const {
   Total of_all(kernels_, stream, total);
   for (const Part& part : parts_) {
-    if (part.group->is_regularized()) of_all.add(part.group->view(0).regularization, part.group->chunks());
+    if (part.group->is_regularized()) of_all.add(part.group->view(part.replica).regularization, part.group->chunks());
   }
 }
 

@@ -30,10 +30,11 @@ class WeightUpdate {
   WeightUpdate(const VariableStore& variables, const StepKernels& kernels, std::vector<int> replicas, const Mesh& mesh,
                const UpdateOptions& options);
 
-  /// A variable whose gradient the update makes itself (see product_gradients.h), on host memory alone. `operands`: by
-  /// replica, as large as a replica's examples get; their rows are set in each step. `rows_per_example`: of x and dy.
-  void add_product(int group, const ProductWeight& weight, std::vector<ProductSource> operands,
-                   std::int64_t rows_per_example);
+  /// A variable whose gradient the update makes itself (see product_gradients.h), on host memory alone. `operands`: of
+  /// each of the store's `replicas` whose gradients are added, as large as a replica's examples get; their rows are set
+  /// in each step. `rows_per_example`: of x and dy.
+  void add_product(int group, std::vector<int> replicas, const ProductWeight& weight,
+                   std::vector<ProductSource> operands, std::int64_t rows_per_example);
 
   /// Call before the lanes begin the step. Sets what the update reads of every lane's `params`.
   void begin(const StepSpec& step, StepParams& params);
@@ -66,11 +67,14 @@ class WeightUpdate {
  private:
   struct Part {
     const VariableGroup* group = nullptr;
+    int replica = 0;                              ///< of a shared group: the first that uses this copy
+    std::vector<int> replicas;                    ///< whose gradients the sources are
     std::vector<scalar::GradientSource> sources;  ///< in the replicas' order; one if they are reduced
     float regularization = 1;
   };
   struct Product {
     const VariableGroup* group = nullptr;
+    std::vector<int> replicas;  ///< of the sources; the first one's copy is updated
     ProductWeight weight;
     std::vector<ProductSource> sources;
     std::int64_t rows_per_example = 1;

@@ -36,7 +36,7 @@ std::string replicas_text(const Topology& topology, std::string_view between) {
   for (const LanePlace& lane : topology.lanes) {
     text += fmt::format("{}{}: ", text.empty() ? "" : between, lane.device.text());
     if (!topology.on_gpus()) text += fmt::format("{} thread{}, ", lane.threads, lane.threads == 1 ? "" : "s");
-    text += replica_names(lane.replicas);
+    text += place_names(lane.replicas, topology.mesh);
   }
   return text;
 }
@@ -80,15 +80,29 @@ std::string run_header(const CheckedConfiguration& checked, const Strategy& stra
 
   const MemoryForecast memory = strategy.memory();
   if (memory.variables == 0) return text;  // the variables are in other processes
-  const auto replicas = static_cast<std::size_t>(strategy.num_replicas_in_sync() / strategy.topology().cluster.workers);
-  text +=
-      fmt::format("\nmemory per replica: {} (variables, gradients and optimizer {}, activations {})\n",
-                  report::bytes_text((memory.variables + memory.activations) / replicas),
-                  report::bytes_text(memory.variables / replicas), report::bytes_text(memory.activations / replicas));
+  const Mesh& mesh = strategy.topology().mesh;
+  const auto places = static_cast<std::size_t>(mesh.places() / strategy.topology().cluster.workers);
+  text += fmt::format("\nmemory per {}: {} (variables, gradients and optimizer {}, activations {})\n",
+                      mesh.model == 1 ? "replica" : "place",
+                      report::bytes_text((memory.variables + memory.activations) / places),
+                      report::bytes_text(memory.variables / places), report::bytes_text(memory.activations / places));
   if (memory.examples > 0) {
     text += fmt::format("examples in the memory of GPUs: {}\n", report::bytes_text(memory.examples));
   }
   for (const std::string& line : gpu_memory_lines(memory)) text += line + "\n";
+  return text;
+}
+
+std::string exchanges_text(const Model& model, std::int64_t examples) {
+  if (model.places() == 1) return "";
+  std::vector<Exchange> exchanges = exchanges_of_places(model, examples);
+  std::uint64_t all = 0;
+  for (const Exchange& exchange : exchanges) all += exchange.bytes;
+  std::string text = fmt::format("the places of a replica exchange {} each in a step of {} example{} of it\n",
+                                 report::bytes_text(all), examples, examples == 1 ? "" : "s");
+  for (const auto& [layer, collective, bytes] : exchanges) {
+    text += fmt::format("  {}: {}, {}\n", layer, collective, report::bytes_text(bytes));
+  }
   return text;
 }
 

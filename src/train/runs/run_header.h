@@ -18,6 +18,10 @@ std::string run_header(const CheckedConfiguration& checked, const Strategy& stra
 /// "cpu:0: 1 thread, replica 2" for each device of this process.
 std::string replicas_text(const Topology& topology, std::string_view between = ", ");
 
+/// What the places of a replica send each other in a training step of so many examples, by layer, in lines; empty if
+/// each replica has one place.
+std::string exchanges_text(const Model& model, std::int64_t examples);
+
 /// A line for each GPU: memory needed by the run, and memory in use by others. None on CPUs.
 std::vector<std::string> gpu_memory_lines(const MemoryForecast& forecast);
 

@@ -130,6 +130,33 @@ void add_lengths(const Configuration& values, Model& model, const BuildModel& bu
   }
 }
 
+/// How many places divide the layers of a replica; 1 where the mesh is wrong, which is reported elsewhere.
+int places_of_model(const CheckedConfiguration& checked, config::Errors& errors) {
+  const Configuration& values = checked.values();
+  if (!values.strategy.mesh || errors.concern("strategy")) return 1;
+  const int workers = checked.cluster ? static_cast<int>(checked.cluster->trainers().size()) : 1;
+  int places = 1;
+  try {
+    places = mesh_of(values.strategy, values.data.global_batch_size, this_machine(), workers).model;
+  } catch (const UsageError& error) {
+    errors.add(checked.place_of("strategy.mesh"), "", error.what());
+    return 1;
+  }
+  if (places == 1) return 1;
+  const auto refuse = [&](const std::string& key, const std::string& why) {
+    errors.add(checked.place_of(key), key, fmt::format("{}; use strategy.mesh.model: 1", why));
+  };
+  if (values.data.sequences.value) {
+    refuse("data.sequences", "sequences of several lengths are not computed by several places yet");
+  }
+  if (values.optimizer && scalar::scales_by_norms(rule(*values.optimizer))) {
+    refuse("optimizer",
+           "it scales each weight's update by the norm of the whole weight, which the places of a model "
+           "do not exchange yet");
+  }
+  return places;
+}
+
 /// Builds the model and makes all checks of the file that need it.
 void check_model(CheckedConfiguration& checked, bool readable, config::Errors& errors) {
   const Configuration& values = checked.values();
@@ -150,9 +177,11 @@ void check_model(CheckedConfiguration& checked, bool readable, config::Errors& e
     Objective& objective = checked.objectives[i];
     objective.labels = label_traits(values, wiring.output_name(i), objective.loss.value, errors);
   }
+  PlacesOfModel places{places_of_model(checked, errors)};
+  places.sharding = shardings_of(values.variables, places.count, errors);
   const BuildModel build = [&](const ModelOptions& options, config::Errors& found) {
     return build_model(options, wiring, checked.objectives, values.training.precision, found,
-                       values.gradients.aggregation_method);
+                       values.gradients.aggregation_method, places);
   };
   *checked.model = build(*values.model, errors);
   if (errors.count() != errors_before || errors.concern("model")) return;
@@ -220,9 +249,9 @@ CheckedConfiguration look_at_configuration(const std::string& file, std::span<co
                                            config::Errors& errors, const Environment& environment) {
   CheckedConfiguration checked{read_configuration(file, overrides, errors), std::make_unique<Model>(), {}, {}, {}, {}};
   const bool readable = errors.empty();
-  check_model(checked, readable, errors);
   const Configuration& values = checked.values();
   if (!errors.concern("strategy")) checked.cluster = cluster_of(values, environment);
+  check_model(checked, readable, errors);
   const bool served = is_served(values.strategy.type);
   const bool replicas_are_known = served || checked.cluster || !is_of_several_processes(values.strategy.type);
   if (!values.state.empty() && replicas_are_known && !errors.concern("strategy")) {

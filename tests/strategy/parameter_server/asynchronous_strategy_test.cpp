@@ -18,7 +18,7 @@ class Asynchronous : public Strategy {
  public:
   Asynchronous(const Model& model, std::vector<VariablePolicy> policies)
       : device_(make_cpu_device(0, 1, {})),
-        store_(model, {std::move(policies), 1, 1, 0, false, {}}, *device_),
+        store_(model, {std::move(policies)}, *device_),
         state_({}, 1, true, *device_) {
     topology_.lanes.push_back({{DeviceId::Kind::kCpu, 0}, 1, {}, {0}});
   }

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/model.h"
+
+namespace mirrortrain {
+
+/// The places that compute the model's layers together, each with parts of the variables.
+struct PlacesOfModel {
+  int count = 1;
+  /// How a variable is divided among them; nullopt, also where null: as it suits the layers.
+  std::function<std::optional<Sharding>(const ModelVariable&)> sharding{};
+};
+
+/// Divides a model's forward graphs among places (graph/partition.h), and sets the variables' shardings. What
+/// training's graph chooses for the variables holds for evaluation. Throws Error for a sharding that does not fit its
+/// variable.
+void divide_graphs(Model& model, const PlacesOfModel& places);
+
+/// What a place sends to the others of its replica in a training step.
+struct Exchange {
+  std::string layer, collective;
+  std::uint64_t bytes = 0;
+};
+/// By layer and collective, in the order of the step, for so many examples of a replica.
+std::vector<Exchange> exchanges_of_places(const Model& model, std::int64_t examples);
+
+}  // namespace mirrortrain
