@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "base/glob.h"
 #include "config/scalar.h"
@@ -44,15 +46,17 @@ class Expansion {
   /// `inputs`: names of the model's inputs; empty if it has one without a name.
   Expansion(std::vector<std::string> inputs, config::Errors& errors) : errors_(errors), layers_(std::move(inputs)) {}
 
-  /// `freeze`: the globs of frozen layers, to which names of layers in blocks are added. `outputs`: the model's, in
-  /// which names of blocks' uses are refused. Both may be null.
-  Value run(const Value& blocks, const Value& layers, Value* freeze, Value* outputs) {
+  /// `freeze`: the globs of frozen layers, to which names of layers in blocks are added. `recompute`: globs, of which
+  /// those of blocks' uses become lists of their layers. `outputs`: the model's, in which names of blocks' uses are
+  /// refused. All may be null.
+  Value run(const Value& blocks, const Value& layers, Value* freeze, Value* recompute, Value* outputs) {
     blocks_ = read_block_definitions(blocks, errors_);
     Scope model;
     add_list(layers, model, "model.layers");
     refuse_unknown_reuses();
     warn_of_unused_blocks();
     if (freeze != nullptr && freeze->is_sequence()) name_frozen(*freeze);
+    if (recompute != nullptr && recompute->is_sequence()) list_recomputed(*recompute);
     if (outputs != nullptr && outputs->is_sequence()) refuse_uses(*outputs);
     return Value::sequence(std::move(layers_).written(), layers.place());
   }
@@ -74,6 +78,34 @@ class Expansion {
       for (const std::string& name : unmatched) globs.push_back(Value::scalar(name, true, item.place()));
     }
     freeze = Value::sequence(std::move(globs), freeze.place());
+  }
+
+  /// The layers of each use that a glob matches are recomputed together.
+  void list_recomputed(Value& recompute) const {
+    std::vector<BlockUse> uses = layers_.uses();  // whole uses before those in them
+    std::ranges::stable_sort(uses, std::greater(), [](const BlockUse& use) { return use.end - use.first; });
+    std::vector<Value> items;
+    std::set<std::size_t> listed;  // layers
+    for (const Value& item : recompute.items()) {
+      const auto glob = config::as_text(item);
+      const bool names_use =
+          glob && std::ranges::any_of(uses, [&](const BlockUse& use) { return matches_glob(*glob, use.name); });
+      for (const BlockUse& use : uses) {
+        if (!names_use || !matches_glob(*glob, use.name) || listed.contains(use.first)) continue;
+        std::vector<Value> layers;
+        for (std::size_t i = use.first; i < use.end; ++i) {
+          listed.insert(i);
+          layers.push_back(Value::scalar(layers_.name(i), true, item.place()));
+        }
+        items.push_back(Value::sequence(std::move(layers), item.place()));
+      }
+      bool names_layer = !names_use;
+      for (std::size_t i = 0; glob && i < layers_.size(); ++i) {
+        names_layer = names_layer || (!listed.contains(i) && matches_glob(*glob, layers_.name(i)));
+      }
+      if (names_layer) items.push_back(item);
+    }
+    recompute = Value::sequence(std::move(items), recompute.place());
   }
 
   /// What belongs to an output has its name, which is a layer's.
@@ -547,7 +579,8 @@ void expand_blocks(Value& root, config::Errors& errors) {
   Value::Entry* model = root.is_mapping() ? root.find("model") : nullptr;
   if (model == nullptr || !model->value.is_mapping()) return;
   Value::Entry *blocks = model->value.find("blocks"), *layers = model->value.find("layers"),
-               *freeze = model->value.find("freeze"), *outputs = model->value.find("outputs");
+               *freeze = model->value.find("freeze"), *recompute = model->value.find("recompute"),
+               *outputs = model->value.find("outputs");
   if (layers == nullptr || !layers->value.is_sequence()) return;
   if ((blocks == nullptr || blocks->value.is_null()) && !holds_blocks(layers->value)) return;
   std::vector<std::string> names;
@@ -558,7 +591,7 @@ void expand_blocks(Value& root, config::Errors& errors) {
   layers->value =
       Expansion(std::move(names), errors)
           .run(blocks == nullptr ? Value() : blocks->value, layers->value, freeze == nullptr ? nullptr : &freeze->value,
-               outputs == nullptr ? nullptr : &outputs->value);
+               recompute == nullptr ? nullptr : &recompute->value, outputs == nullptr ? nullptr : &outputs->value);
   std::erase_if(model->value.entries(), [](const Value::Entry& entry) { return entry.key == "blocks"; });
 }
 

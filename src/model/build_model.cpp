@@ -13,6 +13,7 @@
 #include "graph/ops/combine.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/mask.h"
+#include "graph/recompute.h"
 #include "model/formula/formula_graph.h"
 #include "model/layer_builder.h"
 #include "model/loss_fit.h"
@@ -342,7 +343,10 @@ double weight_of(const Loss& loss) {
   return std::visit([](const auto& options) { return options.weight; }, loss);
 }
 
-void add_all_gradients(const Model& model, ModelGraph& made, AggregationMethod aggregation) {
+/// `units`: of layers, ModelOptions::recomputed_units.
+void add_all_gradients(const Model& model, ModelGraph& made, AggregationMethod aggregation,
+                       const std::map<std::string, int>& units) {
+  const auto forward = static_cast<NodeId>(made.graph.nodes().size());
   std::vector<ValueId> trained;
   for (std::size_t i = 0; i < model.variables.size(); ++i) {
     if (model.variables[i].spec.trainable) trained.push_back(made.variables[i]);
@@ -356,6 +360,11 @@ void add_all_gradients(const Model& model, ModelGraph& made, AggregationMethod a
   for (const ModelVariable& variable : model.variables) {
     made.gradients.push_back(variable.spec.trainable ? ops::not_of_collective(made.graph, *next++) : kNoValue);
   }
+  if (units.empty()) return;
+  made.graph = recompute(made.graph, forward, [&](const std::string& layer) {
+    const auto unit = units.find(layer);
+    return unit == units.end() ? -1 : unit->second;
+  });
 }
 
 }  // namespace
@@ -373,6 +382,7 @@ Model build_model(const ModelOptions& options, const Wiring& wiring, const std::
   require_distinct_scores(description, model);
   model.has_formulas = has_formulas(options, objectives);
   check_freeze(options, wiring.names, wiring.weights_of, errors);
+  check_recompute(options, wiring.names, errors);
   const bool shapes_known = !errors.concern("model.input_shape") && !errors.concern("model.inputs");
   if (options.layers.empty() || wiring.inputs.empty() || !shapes_known) return model;
 
@@ -398,8 +408,9 @@ Model build_model(const ModelOptions& options, const Wiring& wiring, const std::
   evaluation.add_losses_and_metrics();
   evaluation.fuse_ops();
   if (places.count > 1) divide_graphs(model, places);
-  add_all_gradients(model, model.training, aggregation);
-  for (PlaceGraphs& other : model.other_places) add_all_gradients(model, other.training, aggregation);
+  const std::map<std::string, int> units = options.recomputed_units(wiring.names);
+  add_all_gradients(model, model.training, aggregation, units);
+  for (PlaceGraphs& other : model.other_places) add_all_gradients(model, other.training, aggregation, units);
   return model;
 }
 

@@ -56,6 +56,12 @@ config::Section<ModelOptions> ModelOptions::section() {
            "Globs of layers that are not trained, as `conv*`, or `encoder_*` for a block of that name. A frozen batch "
            "normalization takes "
            "its moving statistics.")
+      .key(
+          "recompute", &ModelOptions::recompute,
+          "Layers whose activations are not kept for the backward pass but computed again in it, for less memory and "
+          "the same numbers: globs of uses of blocks, as `block_*`, and of layers, each by itself; or a list of layers "
+          "that are recomputed together.",
+          config::aliases("remat, checkpoint_activations, gradient_checkpointing, activation_checkpointing"))
       .key("blocks", &ModelOptions::blocks,
            "Parts of a model by name, as {parameters: {NAME: default, ...}, layers: [...]}, to be used among the "
            "layers as "
@@ -77,6 +83,34 @@ config::Section<ModelOptions> ModelOptions::section() {
 
 bool ModelOptions::freezes(const std::string& layer) const {
   return std::ranges::any_of(freeze.value, [&](const std::string& glob) { return matches_glob(glob, layer); });
+}
+
+std::map<std::string, int> ModelOptions::recomputed_units(const std::vector<std::string>& layers) const {
+  std::map<std::string, int> units;
+  int unit = 0;
+  for (const RecomputedLayers& item : recompute.value) {
+    if (const auto* const together = std::get_if<std::vector<std::string>>(&item)) {
+      for (const std::string& layer : *together) units.try_emplace(layer, unit);
+      ++unit;
+      continue;
+    }
+    for (const std::string& layer : layers) {
+      if (matches_glob(std::get<std::string>(item), layer)) units.try_emplace(layer, unit++);
+    }
+  }
+  return units;
+}
+
+void check_recompute(const ModelOptions& options, const std::vector<std::string>& layers, config::Errors& errors) {
+  for (const RecomputedLayers& item : options.recompute.value) {
+    const auto* const together = std::get_if<std::vector<std::string>>(&item);
+    for (const std::string& glob : together != nullptr ? *together : std::vector{std::get<std::string>(item)}) {
+      if (std::ranges::any_of(layers, [&](const auto& layer) { return matches_glob(glob, layer); })) continue;
+      errors.add(options.recompute.place, options.recompute.path,
+                 fmt::format("'{}' matches no layer and no use of a block{}", shortened(glob, 200),
+                             config::suggestion(glob, layers)));
+    }
+  }
 }
 
 void check_freeze(const ModelOptions& options, const std::vector<std::string>& layers,

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "config/map.h"
@@ -28,6 +30,10 @@ struct ModelInputOptions {
   std::string path;
 };
 
+/// Layers whose activations are computed again in the backward pass: a glob, whose layers and uses of blocks are each a
+/// unit, or a list of layers that are one.
+using RecomputedLayers = std::variant<std::string, std::vector<std::string>>;
+
 /// The section `model`.
 struct ModelOptions {
   config::Located<std::optional<std::vector<std::int64_t>>> input_shape;  ///< null if there are `inputs`
@@ -35,11 +41,15 @@ struct ModelOptions {
   std::vector<config::Located<std::string>> outputs;                      ///< names of layers; empty: the last one
   std::optional<InitialWeights> initial_weights;
   config::Located<std::vector<std::string>> freeze;  ///< globs of layers
-  config::Value blocks;                              ///< null after expand_blocks
+  config::Located<std::vector<RecomputedLayers>> recompute;
+  config::Value blocks;  ///< null after expand_blocks
   std::vector<config::Located<Layer>> layers;
 
   /// The inputs; the one of input_shape is named "input". Empty if neither was given.
   std::vector<ModelInputOptions> all_inputs() const;
+
+  /// For each of the layers, the number of those that are recomputed together with it, or -1.
+  std::map<std::string, int> recomputed_units(const std::vector<std::string>& layers) const;
 
   /// Whether a layer of this name is frozen regardless of its own options.
   bool freezes(const std::string& layer) const;
@@ -52,4 +62,12 @@ struct ModelOptions {
 void check_freeze(const ModelOptions& options, const std::vector<std::string>& layers,
                   const std::vector<std::size_t>& weights_of, config::Errors& errors);
 
+/// Adds an error for each item of `recompute` that names none of the layers.
+void check_recompute(const ModelOptions& options, const std::vector<std::string>& layers, config::Errors& errors);
+
 }  // namespace mirrortrain
+
+template <>
+struct mirrortrain::config::ChoiceTag<mirrortrain::RecomputedLayers> {
+  static constexpr std::string_view noun = "a glob of layers or blocks, or a list of layers";
+};

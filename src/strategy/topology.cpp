@@ -97,7 +97,7 @@ Mesh mesh_on(const StrategyOptions& options, std::size_t devices, int workers) {
   const auto left_by = [all](std::int64_t other) { return std::max<std::int64_t>(1, all / other); };
   const std::int64_t d = data ? *data : left_by(model.value_or(1)), m = model ? *model : left_by(d);
   const auto refuse = [&](const std::string& why) {
-    throw UsageError(fmt::format("strategy.mesh: {} x {} = {} places {}", d, m, d * m, why));
+    throw WrongMesh(fmt::format("{} x {} = {} places {}", d, m, d * m, why));
   };
   if (d * m % all != 0) {
     refuse(fmt::format("cannot be dealt to {} device{}, each the same number; expected a multiple", all,
@@ -176,7 +176,7 @@ Topology make_topology(const StrategyOptions& options, std::int64_t global_batch
   }
   topology.mesh = mesh_on(options, devices.size(), cluster.workers);
   if (on_gpus && topology.mesh.model > 1) {
-    throw UsageError("strategy.mesh: layers are divided among CPU devices only so far; use `model: 1` on GPUs");
+    throw WrongMesh("layers are divided among CPU devices only so far; use `model: 1` on GPUs");
   }
   const int here = topology.mesh.places() / cluster.workers;
   const int each = here / static_cast<int>(devices.size());

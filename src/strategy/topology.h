@@ -33,6 +33,18 @@ class WrongDevices : public UsageError {
   std::string reason_;
 };
 
+/// The places of strategy.mesh cannot be dealt to the devices.
+class WrongMesh : public UsageError {
+ public:
+  static constexpr const char* kKey = "strategy.mesh";
+  explicit WrongMesh(const std::string& reason) : UsageError(kKey + (": " + reason)), reason_(reason) {}
+  /// The message without the key.
+  const std::string& reason() const { return reason_; }
+
+ private:
+  std::string reason_;
+};
+
 /// The processes of a run and which one this is. Worker 0 is the chief.
 struct Cluster {
   int workers = 1, worker = 0;
@@ -90,7 +102,7 @@ struct Topology {
 Topology make_topology(const StrategyOptions& options, std::int64_t global_batch, const Machine& machine,
                        const Cluster& cluster = {});
 
-/// The mesh that make_topology would place on all workers. Throws UsageError if the devices do not divide it.
+/// The mesh that make_topology would place on all workers. Throws WrongMesh if it cannot be dealt to the devices.
 Mesh mesh_of(const StrategyOptions& options, std::int64_t global_batch, const Machine& machine, int workers = 1);
 
 /// The number of replicas that make_topology would place on all workers. Throws UsageError if the devices do not divide

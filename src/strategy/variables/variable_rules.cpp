@@ -146,17 +146,39 @@ std::function<std::optional<Sharding>(const ModelVariable&)> shardings_of(const 
   };
 }
 
+namespace {
+
+/// "'dense/kernel', 'dense/bias', ... of 30", the first ones.
+std::string names_of_variables(const Model& model) {
+  constexpr std::size_t kShown = 6;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min(kShown, model.variables.size()); ++i) {
+    names.push_back(fmt::format("'{}'", model.variables[i].spec.name));
+  }
+  const std::string more = model.variables.size() > kShown ? fmt::format(", ... of {}", model.variables.size()) : "";
+  return fmt::format("{}{}", fmt::join(names, ", "), more);
+}
+
+}  // namespace
+
 void warn_of_idle_rules(const Model& model, const VariableRules& rules, config::Errors& errors) {
   for (const auto& rule : rules) {
     const bool used = std::any_of(model.variables.begin(), model.variables.end(), [&](const ModelVariable& variable) {
       return rule_for(rules, variable.spec.name) == &rule;
     });
+    const auto& shard = rule.value.shard;
+    if (shard && model.places() == 1 && used) {
+      errors.warn(shard->place, shard->path,
+                  "each replica has one place, so nothing is divided; set strategy.mesh.model");
+    }
     if (used) continue;
-    errors.warn(
-        rule.place, rule.path,
-        fmt::format(
-            "no variable is left for '{}', so this rule changes nothing; `fit --dry-run` shows the names of all",
-            shortened(rule.value.match)));
+    const std::string text =
+        fmt::format("no variable is left for '{}', so this rule changes nothing", shortened(rule.value.match));
+    if (shard && model.places() > 1) {
+      errors.add(rule.place, rule.path, fmt::format("{}; found {}", text, names_of_variables(model)));
+    } else {
+      errors.warn(rule.place, rule.path, text + "; `fit --dry-run` shows the names of all");
+    }
   }
 }
 

@@ -42,7 +42,9 @@ std::vector<ResolvedVariable> resolve_variables(const Model& model, const Variab
 std::function<std::optional<Sharding>(const ModelVariable&)> shardings_of(const VariableRules& rules, int places,
                                                                           config::Errors& errors);
 
-/// Warns of rules that match no variable, or only variables that an earlier rule matches.
+/// Warns of rules that match no variable, or only variables that an earlier rule matches, and of `shard` where each
+/// replica has one place. A rule that has `shard` and matches none is an error: its variables would be whole in
+/// silence.
 void warn_of_idle_rules(const Model& model, const VariableRules& rules, config::Errors& errors);
 
 /// A line per variable: name, shape, synchronization, aggregation, why; of a model that is divided among places, also

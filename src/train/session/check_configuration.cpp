@@ -138,8 +138,10 @@ int places_of_model(const CheckedConfiguration& checked, config::Errors& errors)
   int places = 1;
   try {
     places = mesh_of(values.strategy, values.data.global_batch_size, this_machine(), workers).model;
-  } catch (const UsageError& error) {
-    errors.add(checked.place_of("strategy.mesh"), "", error.what());
+  } catch (const WrongMesh& error) {
+    errors.add(checked.place_of(WrongMesh::kKey), WrongMesh::kKey, error.reason());
+    return 1;
+  } catch (const UsageError&) {  // of the devices, reported elsewhere
     return 1;
   }
   if (places == 1) return 1;

@@ -1,0 +1,70 @@
+#include "graph/recompute.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace mirrortrain {
+namespace {
+
+class Recomputation {
+ public:
+  Recomputation(const Graph& graph, NodeId forward, const std::function<int(const std::string&)>& unit_of)
+      : graph_(graph), forward_(forward) {
+    for (NodeId id = 0; id < forward; ++id) units_.push_back(unit_of(graph.node(id).layer));
+    is_kept_.resize(graph.values().size());
+    for (NodeId id = 0; id < forward; ++id) {
+      for (const ValueId input : graph.node(id).inputs) {
+        if (input != kNoValue && unit_of_value(input) != units_[index(id)]) is_kept_[index(input)] = true;
+      }
+    }
+  }
+
+  Graph run() {
+    const std::vector<Node> nodes = graph_.nodes();
+    std::vector<Node> in_order(nodes.begin(), nodes.begin() + forward_);
+    for (std::size_t i = static_cast<std::size_t>(forward_); i < nodes.size(); ++i) {
+      Node node = nodes[i];
+      for (ValueId& input : node.inputs) {
+        if (input != kNoValue) input = again(input, in_order);
+      }
+      in_order.push_back(std::move(node));
+    }
+    return graph_.with_nodes(std::move(in_order));
+  }
+
+ private:
+  /// -1: of none.
+  int unit_of_value(ValueId value) const {
+    const NodeId producer = graph_.value(value).source == Graph::Source::kNode ? graph_.value(value).producer : -1;
+    return producer >= 0 && producer < forward_ ? units_[index(producer)] : -1;
+  }
+
+  /// The value, computed again if its unit is; adds the nodes for it.
+  ValueId again(ValueId value, std::vector<Node>& in_order) {
+    if (index(value) >= is_kept_.size() || is_kept_[index(value)] || unit_of_value(value) < 0) return value;
+    if (const auto known = copies_.find(value); known != copies_.end()) return known->second;
+    const Node original = graph_.node(graph_.value(value).producer);
+    std::vector<ValueId> inputs;
+    for (const ValueId input : original.inputs) inputs.push_back(input == kNoValue ? input : again(input, in_order));
+    graph_.set_layer(original.layer);
+    const std::vector<ValueId> outputs = graph_.apply(original.op, std::move(inputs));
+    in_order.push_back(graph_.nodes().back());
+    for (std::size_t i = 0; i < outputs.size(); ++i) copies_[original.outputs[i]] = outputs[i];
+    return copies_.at(value);
+  }
+
+  Graph graph_;
+  const NodeId forward_;
+  std::vector<int> units_;     ///< by node of the forward part
+  std::vector<bool> is_kept_;  ///< by value: others than its unit read it in the forward part
+  std::map<ValueId, ValueId> copies_;
+};
+
+}  // namespace
+
+Graph recompute(const Graph& graph, NodeId forward, const std::function<int(const std::string& layer)>& unit_of) {
+  return Recomputation(graph, forward, unit_of).run();
+}
+
+}  // namespace mirrortrain
