@@ -186,11 +186,32 @@ std::string other_file(const std::string& file) {
 
 }  // namespace
 
+namespace {
+
+/// A split of archives that names no inputs, or no labels, takes those that the training data name one by one.
+void inherit_arrays(const data::Npz& train, data::Npz& split) {
+  if (!split.features && split.inputs.empty()) split.inputs = train.inputs;
+  if (!train.labels.one && split.labels.one == data::Npz().labels.one) split.labels = train.labels;
+}
+
+void inherit_arrays(data::DataOptions& options) {
+  const auto* const train = std::get_if<data::Npz>(&options.train.value);
+  if (train == nullptr) return;
+  const auto inherit = [&](auto& split) {
+    if (auto* const archive = split ? std::get_if<data::Npz>(&*split) : nullptr) inherit_arrays(*train, *archive);
+  };
+  inherit(options.validation.value);
+  inherit(options.test.value);
+}
+
+}  // namespace
+
 ReadConfiguration read_configuration(const std::string& file, std::span<const std::string> overrides,
                                      config::Errors& errors) {
   ReadConfiguration read{config::load(file, overrides, errors, other_file), {}};
   expand_blocks(read.document.root, errors);
   read.values = config::read<Configuration>(read.document, errors);
+  inherit_arrays(read.values.data);
   // Whether or not this command reads them, none of its outputs may replace them.
   for (const config::NamedFile& named : read.document.files) note_read(named.file);
   if (read.values.name.text.empty()) {
