@@ -80,7 +80,7 @@ int predict(PredictArguments arguments) {
   std::vector<OutputMeaning> meanings = output_meanings(checked, adapted ? &*adapted : nullptr);
   if (arguments.threshold) {
     if (std::ranges::none_of(meanings, [](const auto& one) { return one.kind == OutputMeaning::Kind::kYesOrNo; })) {
-      throw UsageError("--threshold is for models of two classes, with one output and a binary crossentropy");
+      throw UsageError("--threshold is for outputs of two classes, of one number with a binary crossentropy");
     }
     for (OutputMeaning& meaning : meanings) meaning.threshold = *arguments.threshold;
   }
@@ -133,8 +133,9 @@ void add_predict(CLI::App& app, int& exit_code) {
       ->allow_extra_args(false)
       ->type_name("COLUMNS");
   command
-      ->add_option("--threshold", arguments->threshold,
-                   "Of a model of two classes with one output: the probability above which it is class 1; default: 0.5")
+      ->add_option(
+          "--threshold", arguments->threshold,
+          "Of every output of two classes that is one number: the probability above which it is class 1; default: 0.5")
       ->type_name("P")
       ->check([](const std::string& text) -> std::string {
         double value = 0;

@@ -68,7 +68,10 @@ void add_runs(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<RunsArguments>();
   CLI::App* const command = app.add_subcommand("runs", "List runs: how far they came, how well, and how they differ.");
   command->add_option("DIR", arguments->folder, "Folder of runs; default: runs");
-  command->add_option("--metric", arguments->metric, "Metric of validation to show; default: a run's first, else loss")
+  command
+      ->add_option("--metric", arguments->metric,
+                   "Metric of validation to show; default: the loss of several outputs together, else a run's first "
+                   "metric, else loss")
       ->type_name("NAME");
   std::vector<std::string> names;
   for (const auto& [name, column] : columns()) names.push_back(name);

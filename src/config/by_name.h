@@ -37,12 +37,17 @@ namespace detail {
 bool maps_names(const Choice& choice, const Value& mapping);
 /// Whether a mapping in place of a list of choices is one from names to such lists: none of its keys is a choice.
 bool maps_names_to_lists(const Choice& choice, const Value& mapping);
+/// Adds the error of a list, or of a list of lists, that gives each thing its value by its position instead of by its
+/// name. Returns whether it is one.
+bool refuse_choices_by_position(const Choice& choice, const Node& node);
+bool refuse_lists_by_position(const Choice& choice, const Node& node);
 
 /// How a mapping is told from a value of the type; by default no value is a mapping.
 template <class T>
 struct Names {
   static constexpr bool kOfLists = false;
   static bool in(const Value&) { return true; }
+  static bool refuse_positions(const Node&) { return false; }
 };
 template <class T>
 struct Names<Located<T>> : Names<T> {};
@@ -50,11 +55,17 @@ template <class... Ts>
 struct Names<std::variant<Ts...>> {
   static constexpr bool kOfLists = false;
   static bool in(const Value& mapping) { return maps_names(choice_of<std::variant<Ts...>>(), mapping); }
+  static bool refuse_positions(const Node& node) {
+    return refuse_choices_by_position(choice_of<std::variant<Ts...>>(), node);
+  }
 };
 template <class... Ts>
 struct Names<std::vector<Located<std::variant<Ts...>>>> {
   static constexpr bool kOfLists = true;
   static bool in(const Value& mapping) { return maps_names_to_lists(choice_of<std::variant<Ts...>>(), mapping); }
+  static bool refuse_positions(const Node& node) {
+    return refuse_lists_by_position(choice_of<std::variant<Ts...>>(), node);
+  }
 };
 
 }  // namespace detail
@@ -65,6 +76,7 @@ struct Codec<ByName<T>> {
   static void read(const Node& node, ByName<T>& out) {
     out = {};
     if (is_by_name(node.value())) return Codec<Map<T>>::read(node, out.named);
+    if (detail::Names<T>::refuse_positions(node)) return;
     Codec<T>::read(node, out.one.emplace());
   }
   /// A list that was not given is an empty one.

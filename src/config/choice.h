@@ -55,6 +55,8 @@ std::vector<Name> names_of(const Choice& choice);
 std::string kind_of(const Choice& choice);
 std::string words(const Choice& choice, const Node& node);
 
+/// The alternative that a text was probably meant to name; "" if there is none.
+std::string name_meant(const Choice& choice, const Value& value);
 /// The error for a name that is not one of the choice's.
 std::string refusal(const Choice& choice, const Node& node, const std::string& name);
 /// "write validation: {fraction: 0.1}" for `validation: 0.1`, where only one key of a form without a name can be meant;
@@ -162,6 +164,8 @@ struct Codec<std::variant<Ts...>> {
     }
     detail::read_choice(detail::choice_of<Variant>(), node, &out);
   }
+  /// What a list's item without brackets was probably meant to be, or "".
+  static std::string meant(const Value& item) { return detail::name_meant(detail::choice_of<Variant>(), item); }
   static Value show(const Variant& value) {
     const auto& choice = detail::choice_of<Variant>();
     Value options = std::visit([](const auto& held) { return Codec<std::decay_t<decltype(held)>>::show(held); }, value);

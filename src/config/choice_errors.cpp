@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 #include "config/by_name.h"
 #include "config/names.h"
@@ -160,6 +161,12 @@ bool is_type_key(const Choice& choice, std::string_view key) {
   return std::ranges::count(kWords, key) > 0 || key == kind_of(choice);
 }
 
+/// Whether an entry beside the type says the alternative's name again: {name: circ, type: circle}.
+bool names_it(const Alternative& alternative, std::string_view key, const std::string& text) {
+  const Name names[] = {{alternative.name, alternative.aliases}};
+  return (key == "type" || key == "name") && nearest_name(text, names).has_value();
+}
+
 /// The options next to `type`, under the alternative's own names; in some programs' JSON they are one level deeper,
 /// among keys that do not describe the thing.
 std::vector<Value::Entry> options_meant(const Alternative& alternative, const Node& node, const Value::Entry& type) {
@@ -170,9 +177,10 @@ std::vector<Value::Entry> options_meant(const Alternative& alternative, const No
   std::vector<Value::Entry> options;
   for (Value::Entry option : is_json ? config->value.entries() : node.value().entries()) {
     if (!is_json && option.key == type.key) continue;
+    if (const auto text = as_text(option.value); !is_json && text && names_it(alternative, option.key, *text)) continue;
     const bool is_known = std::ranges::count(known, option.key, &Name::text) > 0;
     const auto meant = is_known ? option.key : nearest_name(option.key, known);
-    if (!meant && is_json) continue;
+    if (!meant && (is_json || option.key == "name")) continue;
     if (meant) option.key = *meant;
     options.push_back(std::move(option));
   }
@@ -234,18 +242,19 @@ bool refuse_unknown_keys(const Choice& choice, const Node& node) {
 
 /// `- {type: circle, radius: 64}` where the form is `- circle: {radius: 64}`. Returns whether it was that.
 bool refuse_type_key(const Choice& choice, const Node& node) {
+  const Value::Entry* type = nullptr;  // `type` itself before `name`, which may be a name of the user's
+  std::string name;
   for (const Value::Entry& entry : node.value().entries()) {
     const auto text = is_type_key(choice, entry.key) ? as_text(entry.value) : std::nullopt;
-    const auto name = text ? nearest_name(*text, names_of(choice)) : std::nullopt;
-    if (!name) continue;
-    std::vector<Value::Entry> options = options_meant(*find_named(choice, *name), node, entry);
-    const std::string form =
-        options.empty() ? *name : fmt::format("{}: {}", *name, flow_text(Value::mapping(std::move(options))));
-    node.error(entry.key_place, entry.key,
-               fmt::format("the {0}'s name is its key; write - {1}", kind_of(choice), form));
-    return true;
+    const auto nearest = text ? nearest_name(*text, names_of(choice)) : std::nullopt;
+    if (nearest && (type == nullptr || entry.key == "type")) type = &entry, name = *nearest;
   }
-  return false;
+  if (type == nullptr) return false;
+  std::vector<Value::Entry> options = options_meant(*find_named(choice, name), node, *type);
+  const std::string form =
+      options.empty() ? name : fmt::format("{}: {}", name, flow_text(Value::mapping(std::move(options))));
+  node.error(type->key_place, type->key, fmt::format("the {}'s name is its key; write - {}", kind_of(choice), form));
+  return true;
 }
 
 namespace {
@@ -284,6 +293,56 @@ std::string one_for_each(const Choice& choice, const Node& node) {
 }
 
 }  // namespace
+
+std::string name_meant(const Choice& choice, const Value& value) {
+  const auto text = as_text(value);
+  return text ? nearest_name(*text, names_of(choice)).value_or("") : "";
+}
+
+namespace {
+
+/// The value with the names that its texts were probably meant to be.
+Value with_names_meant(const Choice& choice, const Value& value) {
+  if (value.is_sequence()) {
+    std::vector<Value> items;
+    for (const Value& item : value.items()) items.push_back(with_names_meant(choice, item));
+    return Value::sequence(std::move(items));
+  }
+  const std::string name = name_meant(choice, value);
+  return name.empty() ? value : text_value(name);
+}
+
+/// "give each side its own by name, as {SIDE: circle, SIDE: square}"
+std::string by_names(const Choice& choice, const Node& node) {
+  const std::string what(node.rules().named.empty() ? "name" : node.rules().named);
+  std::string stand_in = what;
+  for (char& c : stand_in) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  std::vector<Value::Entry> entries;
+  for (const Value& item : node.value().items()) entries.push_back({stand_in, {}, with_names_meant(choice, item)});
+  return fmt::format("give each {} its own by name, as {}", what, flow_text(Value::mapping(std::move(entries)), 200));
+}
+
+}  // namespace
+
+bool refuse_choices_by_position(const Choice& choice, const Node& node) {
+  const Value& value = node.value();
+  const bool may_be_list = choice.tag.empty() || accepts_choice(choice, value);
+  if (!value.is_sequence() || value.items().empty() || may_be_list) return false;
+  const bool is_one = value.items().size() == 1;
+  node.wrong(words(choice, node),
+             is_one ? "write " + flow_text(with_names_meant(choice, value.items()[0])) : by_names(choice, node));
+  return true;
+}
+
+bool refuse_lists_by_position(const Choice& choice, const Node& node) {
+  const Value& value = node.value();
+  const auto is_list = [](const Value& item) { return item.is_sequence(); };
+  if (!value.is_sequence() || !std::ranges::any_of(value.items(), is_list)) return false;
+  const bool is_one = value.items().size() == 1;
+  node.wrong(fmt::format("a list, each item {}", words(choice, node)),
+             is_one ? "write " + flow_text(with_names_meant(choice, value.items()[0])) : by_names(choice, node));
+  return true;
+}
 
 bool maps_names(const Choice& choice, const Value& mapping) {
   const auto& entries = mapping.entries();

@@ -25,6 +25,10 @@ bool want_text(const Node& node, Schema::Kind kind) {
   const Meaning meaning = meaning_of(node.value());
   if (meaning == Meaning::kText) return true;
   const bool scalar = node.value().is_scalar();
+  if (const std::string advice = advice_on_value(node); !advice.empty()) {
+    node.wrong(words(kind, node), advice);
+    return false;
+  }
   node.wrong(words(kind, node), scalar && node.rules().names.empty() ? "put it in quotes if it is meant as text" : "");
   return false;
 }
@@ -123,7 +127,8 @@ std::string list_hint(const Node& node, const ReadList& read, const MeantItem& m
 }
 
 std::string as_numbered(const Value& value) {
-  if (!value.is_sequence() || value.items().empty()) return "";
+  const auto is_number = [](const Value& item) { return as_number(item).has_value(); };
+  if (!value.is_sequence() || value.items().empty() || !std::ranges::all_of(value.items(), is_number)) return "";
   std::vector<Value::Entry> entries;
   for (const Value& item : value.items()) entries.push_back({std::to_string(entries.size()), item.place(), item});
   return fmt::format("write {}", flow_text(Value::mapping(std::move(entries)), 200));
@@ -138,7 +143,8 @@ Value with_brackets(const Node& node) {
 
 bool check_list(const Node& node, const Schema& list, const std::function<std::string()>& hint) {
   if (!node.value().is_sequence()) {
-    node.wrong(in_words(list), hint());
+    const std::string how = hint();
+    node.wrong(in_words(list), how.empty() ? advice_on_value(node) : how);
     return false;
   }
   const std::size_t count = node.value().items().size();

@@ -140,6 +140,8 @@ struct Codec<Located<T>> {
     out.path = node.path();
     if constexpr (requires { Codec<T>::absent(node, out.value); }) Codec<T>::absent(node, out.value);
   }
+  static std::string meant(const Value& item) requires requires { Codec<T>::meant(item); }
+  { return Codec<T>::meant(item); }
   static Value show(const Located<T>& located) { return Codec<T>::show(located.value); }
   static Schema schema(const Rules& rules) { return Codec<T>::schema(rules); }
 };

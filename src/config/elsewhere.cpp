@@ -22,7 +22,7 @@ bool is_called(const Schema& section, std::string_view name) {
 /// Finds the first list ("callbacks") whose choice has the alternative `name`, or a callback with that key.
 struct Item {
   std::string list, alternative;
-  bool is_key = false;
+  std::string key = {};
 };
 void find_items(const Schema& section, const std::string& path, const std::string& name, std::optional<Item>& found) {
   for (const Schema::Key& key : section.keys) {
@@ -36,12 +36,23 @@ void find_items(const Schema& section, const std::string& path, const std::strin
     if (key.type.kind != Schema::Kind::kList || key.type.parts[0].kind != Schema::Kind::kChoice) continue;
     for (const Schema& part : key.type.parts[0].parts) {
       if (found || part.name.empty()) continue;
-      const bool has_key = std::ranges::any_of(part.keys, [&](const Schema::Key& k) { return plain(k.name) == name; });
-      if (plain(part.name) == name || is_called(part, name)) found = Item{here, part.name, false};
-      // Many layers have the same keys.
-      if (has_key && here == "callbacks") found = Item{here, part.name, true};
+      if (plain(part.name) == name || is_called(part, name)) found = Item{here, part.name};
+      if (here != "callbacks") continue;  // many layers have the same keys
+      std::vector<Name> keys;
+      for (const Schema::Key& key : part.keys) keys.push_back({key.name, key.aliases});
+      if (const Name* const key = named_otherwise(name, keys)) found = Item{here, part.name, key->text};
     }
   }
+}
+
+/// Whether all alternatives of a choice below have a key of that name: `name` is one of many things.
+bool all_have(const Schema& schema, std::string_view name) {
+  const auto has_key = [&](const Schema& part) { return std::ranges::count(part.keys, name, &Schema::Key::name) > 0; };
+  if (schema.kind == Schema::Kind::kChoice && !schema.parts.empty() && std::ranges::all_of(schema.parts, has_key)) {
+    return true;
+  }
+  return std::ranges::any_of(schema.keys, [&](const Schema::Key& key) { return all_have(key.type, name); }) ||
+         std::ranges::any_of(schema.parts, [&](const Schema& part) { return all_have(part, name); });
 }
 
 void add_advice(const Schema& schema, std::vector<Advice>& advice) {
@@ -84,6 +95,8 @@ std::optional<std::string> key_elsewhere(std::string_view name, const Schema& ro
   std::vector<Name> tops;
   for (const Schema::Key& key : root.keys) tops.push_back({key.name, key.aliases});
   found = named_otherwise(name, tops);
+  const auto is_of_others = [&](const Schema::Key& key) { return all_have(key.type, name); };
+  if (found != nullptr && found->text == name && std::ranges::any_of(root.keys, is_of_others)) return std::nullopt;
   return found != nullptr ? std::optional(found->text) : std::nullopt;
 }
 
@@ -91,9 +104,9 @@ std::string item_elsewhere(std::string_view name, const Schema& root) {
   std::optional<Item> item;
   find_items(root, "", plain(name), item);
   if (!item) return "";
-  return item->is_key ? fmt::format("; it belongs to an item of {}: - {}: {{{}: ...}}", item->list, item->alternative,
-                                    shortened(name))
-                      : fmt::format("; it belongs in the list {}: - {}", item->list, item->alternative);
+  return !item->key.empty()
+             ? fmt::format("; it belongs to an item of {}: - {}: {{{}: ...}}", item->list, item->alternative, item->key)
+             : fmt::format("; it belongs in the list {}: - {}", item->list, item->alternative);
 }
 
 std::vector<Advice> advice_on_keys(const Schema& root) {

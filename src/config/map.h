@@ -33,7 +33,10 @@ struct Codec<Map<T>> {
   static std::string list_hint(const Node& node) { return detail::as_numbered(node.value()); }
   static void read(const Node& node, Map<T>& out) {
     out = {};
-    if (!node.value().is_mapping()) return node.wrong("a mapping", list_hint(node));
+    if (!node.value().is_mapping()) {
+      const std::string hint = list_hint(node);
+      return node.wrong("a mapping", hint.empty() ? detail::advice_on_value(node) : hint);
+    }
     const Rules rules = node.rules().for_items();
     for (const Value::Entry& entry : node.value().entries()) {
       const Node value = node.key(entry, rules);

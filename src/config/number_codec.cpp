@@ -70,8 +70,10 @@ bool within(const Rules& rules, double number) {
 
 std::string advice_on_value(const Node& node, std::span<const Advice> of_type) {
   const Value& value = node.value();
-  if (!value.is_scalar() && !value.is_null()) return "";
-  const std::string text = value.is_null() ? "null" : value.text();
+  const std::string text = value.is_null()       ? "null"
+                           : value.is_mapping()  ? "a mapping"
+                           : value.is_sequence() ? "a list"
+                                                 : value.text();
   std::string advice = advice_on(text, node.rules().advice);
   if (advice.empty()) advice = advice_on(text, of_type);
   return advice.empty() ? "" : advice.substr(2);  // "; "

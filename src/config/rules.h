@@ -32,6 +32,7 @@ struct Rules {
   /// For a text that is checked elsewhere: an ECMA-262 expression that it matches. Only for the JSON Schema.
   std::string pattern;
 
+  std::string_view named;      ///< what has the names of a ByName, in messages: "side"
   std::string_view aliases;    ///< what other programs call the key: see Name
   std::vector<Advice> advice;  ///< on values that other programs accept
 
@@ -89,7 +90,12 @@ inline auto matches(std::string pattern) {
 inline constexpr auto aliases(std::string_view names) {
   return [names](Rules& rules) { rules.aliases = names; };
 }
-/// What to write in place of values that are not accepted: advice("none, -1", "write 0").
+/// What the names of a ByName are those of: by("side") for {left: circle, right: square}.
+inline constexpr auto by(std::string_view what) {
+  return [what](Rules& rules) { rules.named = what; };
+}
+/// What to write in place of values that are not accepted: advice("none, -1", "write 0"). "a list" and "a mapping"
+/// stand for all of that kind.
 inline constexpr auto advice(std::string_view values, std::string_view text) {
   return [values, text](Rules& rules) { rules.advice.push_back({values, text}); };
 }

@@ -202,6 +202,9 @@ std::string hint_for(const Keys& keys, const Node& node, const Value::Entry& ent
   if (std::string hint = suggestion(entry.key, names); !hint.empty()) return hint;
   if (const Schema* const root = node.reading().root.get()) {
     const auto path = key_elsewhere(entry.key, *root, node.path().empty());
+    if (path && *path == entry.key)
+      return fmt::format("; it is a key of the whole file, beside '{}'",
+                         node.path().substr(0, node.path().find_first_of(".[")));
     if (path && !path->starts_with(node.path() + ".")) {  // of another form of this section
       return fmt::format("; did you mean '{}'?", *path);
     }
@@ -333,7 +336,8 @@ std::vector<Name> names_of(const Keys& keys) {
 void read_section(const Keys& keys, const Node& node, void* object) {
   const Value& value = node.value();
   if (!value.is_mapping() && !value.is_null()) {
-    if (const std::string advice = advice_on_value(node); !advice.empty()) return node.wrong("a mapping", advice);
+    const std::string advice = value.is_sequence() ? "" : advice_on_value(node);  // a list's is on a whole map
+    if (!advice.empty()) return node.wrong("a mapping", advice);
     const std::string hint = space_hint(value), meant = hint.empty() ? as_only_key(keys, node) : "";
     if (!meant.empty()) return node.wrong("a mapping", fmt::format("write {}", meant));
     std::string expected = fmt::format("a mapping with {}", fmt::join(texts_of(names_of(keys)), ", "));

@@ -197,6 +197,34 @@ void require_finite(const Array& array) {
   if (row >= 0) throw Error(not_finite_text(array, row));
 }
 
+namespace {
+
+bool is_nan(const Array& array, std::int64_t row) {
+  return with_element_type(array.dtype, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    const auto width = static_cast<std::size_t>(array.row_elements());
+    return std::ranges::any_of(array.span<T>().subspan(static_cast<std::size_t>(row) * width, width),
+                               [](T number) { return std::isnan(static_cast<double>(number)); });
+  });
+}
+
+/// Labels of arrays, whose NaN can stand for a missing one.
+void require_finite(const Labels& labels) {
+  const Array& array = labels.array;
+  const std::int64_t row = find_not_finite(array);
+  if (row < 0) return;
+  const std::size_t named = array.origin.rfind(".npz: ");
+  const bool is_npz = named != std::string::npos, is_array = is_npz || array.origin.ends_with(".npy");
+  if (!is_array || labels.present || !is_nan(array, row)) throw Error(not_finite_text(array, row));
+  const std::string where =
+      is_npz ? fmt::format("array: {}", array.origin.substr(named + 6)) : std::string("file: FILE");
+  const std::string one = fmt::format("{{{}, missing: ignore}}", where);
+  throw Error(fmt::format("{}; where NaN is a missing label, write labels: {}", not_finite_text(array, row),
+                          labels.name.empty() ? one : fmt::format("{{{}: {}}}", labels.name, one)));
+}
+
+}  // namespace
+
 void keep_rows(Array& array, const std::vector<std::int64_t>& rows) {
   const std::size_t bytes = static_cast<std::size_t>(array.row_elements()) * size_of(array.dtype);
   std::byte* to = array.bytes.data();
@@ -259,7 +287,7 @@ Dataset::Dataset(Examples examples)
   for (const Features& input : inputs()) {
     if (!input.source) require_finite(input.array);
   }
-  for (const Labels& output : outputs()) require_finite(output.array);
+  for (const Labels& output : outputs()) require_finite(output);
 }
 
 bool Dataset::is_in_memory() const {

@@ -83,7 +83,8 @@ class LabelJudge {
         sequence_(wanted.spec->inputs.size() == 1 ? &wanted.spec->inputs.front() : nullptr),
         classes_(wanted.one_hot_depth(output) > 0 ? wanted.one_hot_depth(output) : spec_.classes),
         signs_(wanted.one_hot_depth(output) == 0 && spec_.signs),
-        any_(classes_ == 0 && spec_.are_numbers()) {}
+        any_(classes_ == 0 && spec_.are_numbers()),
+        of_(wanted.spec->labels.size() > 1 ? fmt::format(" of the output '{}'", spec_.name) : "") {}
 
   template <class T>
   std::string operator()(std::span<const T> labels) const {
@@ -91,7 +92,7 @@ class LabelJudge {
     const auto wrong = std::ranges::find_if_not(labels, [&](T label) { return fits(label); });
     if (wrong == labels.end()) return "";
     const std::string place = place_text(example_, static_cast<std::size_t>(wrong - labels.begin()));
-    return text(static_cast<double>(*wrong), place);
+    return text(static_cast<double>(*wrong), of_ + place);
   }
 
  private:
@@ -106,10 +107,14 @@ class LabelJudge {
     if (signs_) return fmt::format("label {}{} is none of -1, 0 and 1, as the loss wants it", label, place);
     const bool is_whole = label == std::floor(label);
     if (classes_ == 0) {
+      const bool is_picture = is_whole && label > 1 && example_.rank() >= 2;
       return fmt::format("label {}{} is not between 0 and 1, as the loss wants it{}", label, place,
-                         is_whole && label > 1 ? "; for numbers of classes take sparse_categorical_crossentropy, with "
-                                                 "an output for each class"
-                                               : "");
+                         is_picture ? "; the loss of pictures of 0 to 255 can divide them: write {type: "
+                                      "formula, formula: \"mean(square(y_true / 255 - y_pred))\"}"
+                         : is_whole && label > 1
+                             ? "; for numbers of classes take sparse_categorical_crossentropy, with "
+                               "an output for each class"
+                             : "");
     }
     if (!is_whole) {
       return fmt::format(
@@ -140,6 +145,7 @@ class LabelJudge {
   const InputSpec* sequence_;  ///< null where labels may belong to several inputs
   std::int64_t classes_;
   bool signs_, any_;
+  std::string of_;  ///< which output, where there are several
 };
 
 /// Finds the error in the features of an example, or "".
@@ -163,11 +169,17 @@ struct FeatureJudge {
 
   std::string text(double number, const std::string& place) const {
     const bool is_beyond = number >= static_cast<double>(spec.numbers_below) && number == std::floor(number);
-    return fmt::format("{}{} is no whole number from 0 to {}, as the model's embedding wants them; correct it{}",
-                       number, place, spec.numbers_below - 1,
-                       is_beyond && !spec.trained          ? ", or give the embedding a larger input_dim"
-                       : number < 0 && spec.pads_with_zero ? "; padding is 0"
-                                                           : "");
+    const bool is_named = spec.path != "model.input_shape";
+    const bool is_of_table = array.origin.ends_with(".csv") || array.origin.ends_with(".tsv");
+    return fmt::format(
+        "{}{}{} is no whole number from 0 to {}, as {} wants them; correct it{}", number, place,
+        is_named ? fmt::format(" of the input '{}'", spec.name) : "", spec.numbers_below - 1,
+        is_named ? fmt::format("its embedding, of input_dim: {},", spec.numbers_below) : "the model's embedding",
+        is_beyond && !spec.trained
+            ? fmt::format(", or give the embedding a larger input_dim{}",
+                          is_of_table ? "; encoding: {COLUMN: index} numbers the ids that occur" : "")
+        : number < 0 && spec.pads_with_zero ? "; padding is 0"
+                                            : "");
   }
 };
 

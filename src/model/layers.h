@@ -64,6 +64,13 @@ struct mirrortrain::config::ChoiceTag<mirrortrain::Layer> {
         "itself"},
        {"input, input_layer",
         "the shape of an example is model.input_shape, and the layers begin with what computes on it; leave it out"},
+       {"string_lookup, integer_lookup, category_encoding",
+        "words become numbers where the table is read: encoding: {COLUMN: index} or one_hot of its source; leave it "
+        "out"},
+       {"text_vectorization",
+        "texts become numbers where they are read: format text, or as: text among the inputs of a csv; leave it out"},
+       {"gaussian_noise, gaussian_dropout, alpha_dropout, spatial_dropout1d, spatial_dropout2d",
+        "no layer but dropout draws random numbers; take it"},
        {"to_tensor", "files of pictures are read as numbers from 0 to 255; list rescaling in data.preprocessing"}});
   /// Keeps its name, to which other layers' `inputs` may refer; without one, its type after kUnreadName.
   static void remember(const Value& item, Layer& layer) {

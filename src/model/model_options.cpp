@@ -45,9 +45,13 @@ config::Section<ModelOptions> ModelOptions::section() {
       .key("inputs", &ModelOptions::inputs,
            "In place of `input_shape`, for a model with several inputs, or one with a name of its own: each input's "
            "name and shape, as {user: {shape: []}, picture: {shape: [32, 32, 3]}}. Layers name them in their `inputs`.",
-           config::excludes("input_shape"))
+           config::excludes("input_shape"),
+           config::advice("a list", "name each with its shape, as {user: {shape: []}, picture: {shape: [32, 32, 3]}}"))
       .key("outputs", &ModelOptions::outputs,
-           "Names of the layers that are the model's outputs; default: the last one.")
+           "Names of the layers that are the model's outputs; default: the last one.",
+           config::advice("a mapping",
+                          "list the layers' names, as [rating, clicked]; an output has its layer's name, "
+                          "which is set by `name` there"))
       .key("initial_weights", &ModelOptions::initial_weights,
            "A safetensors file with the initial values of all variables, by name, or a file of another program with "
            "its own names; null: the layers' initializers.",

@@ -7,7 +7,9 @@
 #include <map>
 #include <regex>
 #include <set>
+#include <vector>
 
+#include "cli/advice_rows.h"
 #include "cli/program.h"
 #include "cli/small_classifier.h"
 #include "error_text.h"
@@ -15,21 +17,6 @@
 namespace mirrortrain::testing {
 namespace {
 
-// Parts of it.
-constexpr const char* kPart = "  validation: {fraction: 0.25}\n";
-constexpr const char* kShape = "input_shape: [8, 8, 3]";
-constexpr const char* kFlatten = "- flatten";
-constexpr const char* kHidden = "- dense: {units: 8, activation: relu}";
-constexpr const char* kLast = "- dense: {units: 4}";
-constexpr const char* kLoss = "{type: sparse_categorical_crossentropy, from_logits: true}";
-constexpr const char* kAdam = "{type: adam, learning_rate: 0.001}";
-constexpr const char* kTraining = "training: {epochs: 1}";
-
-/// A part of the configuration, a mistake in its place, words of the answer, and the part as the answer advises it:
-/// right, or the mistake of another row.
-struct Row {
-  const char *part, *mistake, *answer, *advised;
-};
 const Row kRows[] = {
     {"data:\n", "data:\n  preprocessing: [{rescaling: 1/4}]\n", "write rescaling: {scale: 0.25}",
      "data:\n  preprocessing: [{rescaling: {scale: 0.25}}]\n"},
@@ -174,6 +161,7 @@ const Row kRows[] = {
     {kLoss, "l1", "did you mean 'mean_absolute_error'?", "mean_absolute_error"},
     {kLoss, "smooth_l1", "did you mean 'huber'?", "huber"},
     {kLoss, "rmse", "take mean_squared_error", "mean_squared_error"},
+    {kLoss, "RootMeanSquaredError", "take mean_squared_error", "mean_squared_error"},
     {"[accuracy]", "[iou]", "did you mean 'mean_iou'?", "[mean_iou]"},
     {"[accuracy]", "[roc_auc]", "did you mean 'auc'?", "[auc]"},
     {"[accuracy]", "[val_accuracy]", "did you mean 'accuracy'?", "[accuracy]"},
@@ -338,11 +326,11 @@ const Row kRows[] = {
      "optimizer: {type: adam, learning_rate: {schedule: cosine_decay, initial_learning_rate: 0.001, decay_steps: "
      "1000}}"},
     {kFlatten, "- reshape: {target_shape: [64, 3]}\n    - GlobalMaxPooling1D\n    - flatten",
-     "write reshape: {target_shape: [STEPS, 1, FEATURES]} and global_max_pooling2d",
-     "- reshape: {target_shape: [64, 1, 3]}\n    - global_max_pooling2d\n    - flatten"},
+     "write - expression: {formula: \"max(x, axis=0)\"}",
+     "- reshape: {target_shape: [64, 3]}\n    - expression: {formula: \"max(x, axis=0)\"}\n    - flatten"},
     {kFlatten, "- reshape: {target_shape: [64, 3]}\n    - global_max_pool1d\n    - flatten",
-     "write reshape: {target_shape: [STEPS, 1, FEATURES]} and global_max_pooling2d",
-     "- reshape: {target_shape: [64, 1, 3]}\n    - global_max_pooling2d\n    - flatten"},
+     "write - expression: {formula: \"max(x, axis=0)\"}",
+     "- reshape: {target_shape: [64, 3]}\n    - expression: {formula: \"max(x, axis=0)\"}\n    - flatten"},
     {kLast, "- dense:\n      units: 4",
      "model.layers[2].units: does not belong beside 'dense'; indent it below 'dense'\n1 error",
      "- dense:\n        units: 4"},
@@ -443,17 +431,9 @@ const Row kRows[] = {
     {"[accuracy]", "[val_loss]", "leave it out", "[]"},
     {"[accuracy]", "[confusion_matrix]", "leave it out", "[]"},
     {"{type: sparse_categorical_crossentropy, from_logits: true}\nmetrics: [accuracy]",
-     "{type: sparse_categorical_crossentropy, from_logits: true}\nmetrics: [rmse]",
-     "take mean_squared_error, whose root it is",
-     "{type: sparse_categorical_crossentropy, from_logits: true}\nmetrics: [mean_squared_error]"},
-    {"{type: sparse_categorical_crossentropy, from_logits: true}\nmetrics: [accuracy]",
      "{type: sparse_categorical_crossentropy, from_logits: true}\nmetrics: [mean_squared_error]",
      "needs labels of the same shape as the output, but the loss takes class numbers; use accuracy",
      "{type: sparse_categorical_crossentropy, from_logits: true}\nmetrics: [accuracy]"},
-    {"{type: sparse_categorical_crossentropy, from_logits: true}\nmetrics: [accuracy]",
-     "{type: sparse_categorical_crossentropy, from_logits: true}\nmetrics: [root_mean_squared_error]",
-     "take mean_squared_error, whose root it is",
-     "{type: sparse_categorical_crossentropy, from_logits: true}\nmetrics: [mean_squared_error]"},
     {"[accuracy]", "[{top_k_accuracy: 2}]", "write top_k_accuracy: {k: 2}", "[{top_k_accuracy: {k: 2}}]"},
     {"[accuracy]", "{accuracy: {}}", "write - accuracy: {}", "[{accuracy: {}}]"},
     {kLast, "- nn.Linear(8, 4)", "write - dense: {units: ...}, with the names of its options", kLast},
@@ -481,7 +461,8 @@ const Row kRows[] = {
     {kLast, "- dropout: {rate: 0.5, keep_prob: 0.5}\n    - dense: {units: 4}",
      "write rate, the part that is set to 0: 1 - keep_prob", "- dropout: {rate: 0.5}\n    - dense: {units: 4}"},
     {kLast, "- prelu: {negative_slope: 0.1}\n    - dense: {units: 4}",
-     "leaky_relu's slope below 0 is 0.2; leave it out, or take a prelu layer", "- prelu\n    - dense: {units: 4}"},
+     "leaky_relu's slope below 0 is 0.2; another slope is - expression: {formula: \"maximum(x, 0.1 * x)\"}",
+     "- expression: {formula: \"maximum(x, 0.1 * x)\"}\n    - dense: {units: 4}"},
     {kFlatten, "- input: [8, 8, 3]\n    - flatten", "the shape of an example is model.input_shape", kFlatten},
     {kFlatten, "- InputLayer: {shape: [8, 8, 3]}\n    - flatten", "leave it out", kFlatten},
     {kFlatten, "- ToTensor\n    - flatten", "list rescaling in data.preprocessing", kFlatten},
@@ -531,6 +512,12 @@ const Row kRows[] = {
      "unknown layer 'rescaling'; it belongs in the list data.preprocessing: - rescaling",
      "  validation: {fraction: 0.25}\n  preprocessing: [{rescaling: {scale: 0.5}}]\nmodel:\n  input_shape: [8, 8, 3]\n "
      " layers:\n    - flatten\n"}};
+
+std::vector<Row> all_rows() {
+  std::vector<Row> all(std::begin(kRows), std::end(kRows));
+  all.insert(all.end(), rows_of_keras().begin(), rows_of_keras().end());
+  return all;
+}
 
 /// The same for warnings: what is advised gives none.
 const Row kWarnings[] = {
@@ -607,12 +594,13 @@ std::string plain(const std::string& text) {
 
 TEST_CASE("advice on a mistake, followed to the letter, leads to a configuration without it") {
   const TemporaryFolder folder;
+  const std::vector<Row> rows = all_rows();
   std::set<std::string> texts;
-  for (const Row& row : kRows) texts.insert({with(row.part, row.mistake), with(row.part, row.advised)});
+  for (const Row& row : rows) texts.insert({with(row.part, row.mistake), with(row.part, row.advised)});
   std::map<std::string, Outcome> outcomes = check_all(folder, texts);
   std::set<std::string> mistakes;
-  for (const Row& row : kRows) mistakes.insert(with(row.part, row.mistake));
-  for (const Row& row : kRows) {
+  for (const Row& row : rows) mistakes.insert(with(row.part, row.mistake));
+  for (const Row& row : rows) {
     CAPTURE(std::string(row.mistake));
     const Outcome& answer = outcomes[with(row.part, row.mistake)];
     CHECK(answer.exit_code == 2);
@@ -677,12 +665,13 @@ TEST_CASE("every piece of advice has a mistake that shows it") {
     const std::string rows = (*at)[2];
     for (std::sregex_iterator row(rows.begin(), rows.end(), entry); row != end; ++row) lists.push_back((*row)[1]);
   }
+  const std::vector<Row> mistakes = all_rows();
   int count = 0;
   for (const std::string& list : lists) {
     for (const std::string& name : listed(list)) {
       ++count;
       const bool is_shown =
-          std::ranges::any_of(kRows, [&](const Row& row) { return contains(plain(row.mistake), name); });
+          std::ranges::any_of(mistakes, [&](const Row& row) { return contains(plain(row.mistake), name); });
       CHECK_MESSAGE(is_shown, "the advice on " << name << " is in no row");
     }
   }

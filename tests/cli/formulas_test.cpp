@@ -1,6 +1,7 @@
 // Configurations with formulas: what a user reads of them, and what mistakes are answered.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "cli/program.h"
@@ -145,6 +146,113 @@ optimizer: {type: adam, learning_rate: 0.01}
                  "gives [1]"));
   CHECK_MESSAGE(contains(masked.err, "a formula gives one number for an example, so that it cannot leave padding out"),
                 masked.err);
+}
+
+/// The formula that the program advises where `key` names what it has under another name only.
+std::string advised(const TemporaryFolder& folder, const std::string& text) {
+  write_file(folder / "foreign.yaml", text);
+  const std::string answer = run_program(folder, "config check foreign.yaml").err;
+  const std::size_t start = answer.find("formula: \""), end = answer.find('"', start + 10);
+  REQUIRE_MESSAGE(end != std::string::npos, answer);
+  const std::size_t finish = answer.find(", finish: ");
+  return answer.substr(start, end + 1 - start) + (finish == answer.npos ? "" : answer.substr(finish, 14));
+}
+
+/// A model that hands on its input, with labels beside it.
+std::string identity(const std::string& predicted, const std::string& labels, const std::string& rest) {
+  return "data:\n  global_batch_size: 2\n  train: {format: inline, features: " + predicted + ", labels: " + labels +
+         "}\nmodel: {input_shape: [" + std::to_string(std::count(predicted.begin(), predicted.end(), ',') / 2 + 1) +
+         "], layers: [activation: {activation: linear}]}\noptimizer: sgd\ntraining: {steps: 1}\n" + rest;
+}
+
+double first_epoch(const TemporaryFolder& folder, const std::string& text, const std::string& metric) {
+  write_file(folder / "a.yaml", text);
+  fs::remove_all(folder / "run");
+  const Outcome outcome = run_program(folder, "fit a.yaml --run-dir run");
+  REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
+  for (const auto& event : events_of(folder / "run/metrics.jsonl")) {
+    if (event.at("event") != "epoch") continue;
+    return (metric == "loss" ? event.at("loss") : event.at("metrics").at(metric)).get<double>();
+  }
+  FAIL("no epoch");
+  return 0;
+}
+
+// The figures are those of Keras's documentation.
+TEST_CASE("the formula that is advised for a loss of Keras's gives Keras's number") {
+  struct Case {
+    std::string loss, labels, predicted;
+    double expected;
+  };
+  const Case cases[] = {
+      {"MeanAbsolutePercentageError", "[[0, 1], [0, 0]]", "[[1, 1], [1, 0]]", 500000000},
+      {"mape", "[[1, 2], [4, 5]]", "[[1.5, 1], [5, 5]]", 31.25},
+      {"msle", "[[0, 1], [0, 0]]", "[[1, 1], [1, 0]]", 0.24022650},
+      {"SquaredHinge", "[[-1, 1], [-1, -1]]", "[[0.6, 0.4], [0.4, 0.6]]", 1.86},
+      {"CategoricalHinge", "[[0, 1], [0, 0]]", "[[0.6, 0.4], [0.4, 0.6]]", 1.4},
+      {"Dice", "[[1, 1, 0, 0], [1, 1, 0, 0]]", "[[0, 1, 0, 1], [0.4, 0, 0, 0.9]]", (0.5 + 0.75757575) / 2},
+      {"Tversky", "[[1, 1, 0, 0], [1, 1, 0, 0]]", "[[0, 1, 0, 1], [0.4, 0, 0, 0.9]]", (0.5 + 0.75757575) / 2},
+      {"CategoricalFocalCrossentropy", "[[0, 1, 0], [0, 0, 1]]", "[[0.05, 0.95, 0], [0.1, 0.8, 0.1]]", 0.23315276},
+  };
+  const TemporaryFolder folder;
+  for (const Case& one : cases) {
+    CAPTURE(one.loss);
+    const std::string formula =
+        advised(folder, identity(one.predicted, one.labels, "loss: {type: " + one.loss + "}\n"));
+    const std::string text = identity(one.predicted, one.labels, "loss: {type: formula, " + formula + "}\n");
+    CHECK(first_epoch(folder, text, "loss") == doctest::Approx(one.expected).epsilon(1e-5));
+  }
+}
+
+TEST_CASE("the formula that is advised for a metric of Keras's gives Keras's number") {
+  struct Case {
+    std::string metric, labels, predicted;
+    double expected;
+  };
+  const std::string labels = "[[0, 1], [0, 0]]", signs = "[[-1, 1], [-1, -1]]", some = "[[0.6, 0.4], [0.4, 0.6]]";
+  const Case cases[] = {
+      {"RootMeanSquaredError", labels, "[[1, 1], [0, 0]]", 0.5},
+      {"MeanAbsolutePercentageError", labels, "[[1, 1], [0, 0]]", 250000000},
+      {"MeanSquaredLogarithmicError", labels, "[[1, 1], [0, 0]]", 0.12011322},
+      {"rmsle", labels, "[[1, 1], [0, 0]]", 0.34657354},
+      {"log_cosh", labels, "[[1, 1], [0, 0]]", 0.10844523},
+      {"CosineSimilarity", "[[0, 1], [1, 1]]", "[[1, 0], [1, 1]]", 0.5},
+      {"Poisson", labels, "[[1, 1], [0, 0]]", 0.5},
+      {"Hinge", signs, some, 1.3},
+      {"SquaredHinge", signs, some, 1.86},
+      {"BinaryCrossentropy", labels, some, 0.81492424},
+  };
+  const TemporaryFolder folder;
+  for (const Case& one : cases) {
+    CAPTURE(one.metric);
+    const std::string loss = "loss: mean_squared_error\n";
+    const std::string formula =
+        advised(folder, identity(one.predicted, one.labels, loss + "metrics: [" + one.metric + "]\n"));
+    const std::string text =
+        identity(one.predicted, one.labels, loss + "metrics: [formula: {name: it, " + formula + "}]\n");
+    CHECK(first_epoch(folder, text, "it") == doctest::Approx(one.expected).epsilon(1e-5));
+  }
+}
+
+TEST_CASE("the formula that is advised for a layer of Keras's gives Keras's numbers") {
+  struct Case {
+    std::string layer, features, shape, expected;
+  };
+  const Case cases[] = {
+      {"UnitNormalization", "[[[1, 2, 2]]]", "[1, 3]", "[[[0.33333333, 0.66666667, 0.66666667]]]"},
+      {"GlobalMaxPooling1D", "[[[1, 5], [3, 2]]]", "[2, 2]", "[[3, 5]]"},
+  };
+  const TemporaryFolder folder;
+  for (const Case& one : cases) {
+    CAPTURE(one.layer);
+    const auto text = [&](const std::string& layer) {
+      return "data:\n  global_batch_size: 1\n  train: {format: inline, features: " + one.features +
+             ", labels: " + one.expected + "}\nmodel: {input_shape: " + one.shape + ", layers: [" + layer +
+             "]}\nloss: mean_absolute_error\noptimizer: sgd\ntraining: {steps: 1}\n";
+    };
+    const std::string formula = advised(folder, text(one.layer));
+    CHECK(first_epoch(folder, text("expression: {" + formula + "}"), "loss") < 1e-6);
+  }
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Configurations with several inputs and outputs: what a user reads of them, and what mistakes are answered.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <limits>
 #include <string>
 
 #include "cli/program.h"
@@ -68,6 +70,13 @@ TEST_CASE("events, evaluations and predictions name the outputs") {
   }
   // What was resolved is a configuration.
   CHECK(run_program(folder, "config check run/config.yaml").exit_code == 0);
+
+  // Runs are compared by the loss of all outputs together.
+  const auto runs = nlohmann::json::parse(run_program(folder, "runs run --json -").out).at("runs");
+  CHECK(runs.at(0).at("metric") == "loss");
+  const auto last =
+      std::find_if(events.rbegin(), events.rend(), [](const auto& one) { return one.at("event") == "epoch"; });
+  CHECK(runs.at(0).at("last") == last->at("validation").at("loss"));
 
   const auto evaluated = nlohmann::json::parse(run_program(folder, "eval run --split validation --json -").out);
   CHECK(evaluated.at("outputs").size() == 1);
@@ -259,6 +268,108 @@ TEST_CASE("a layer that is reused on another shape is refused with both shapes")
                          "'tower/kernel' has the shape [5, 4], made for the inputs of 'tower', but these "
                          "inputs need [4, 4]"),
                 outcome.err);
+}
+
+TEST_CASE("outputs, losses and metrics in another form are one error each, with the form that is meant") {
+  struct Row {
+    std::string from, to, answer;
+  };
+  const std::string losses =
+      "loss:\n  rating: mean_squared_error\n  clicked: {type: binary_crossentropy, from_logits: true, weight: 0.2}\n";
+  const std::string metrics = "metrics: {rating: [mean_absolute_error], clicked: [accuracy, auc]}";
+  const Row rows[] = {
+      {"outputs: [rating, clicked]", "outputs: {stars: rating, clicked: clicked}",
+       "a.yaml:17:12: model.outputs: expected a list, each item a text, found the mapping {stars: rating, clicked: "
+       "clicked}; list the layers' names, as [rating, clicked]; an output has its layer's name, which is set by `name` "
+       "there\n1 error\n"},
+      {"outputs: [rating, clicked]", "outputs: rating", "found the text 'rating'; write [rating]\n1 error\n"},
+      {losses, "loss: [mse, bce]\n",
+       "a.yaml:18:7: loss: expected a loss, found the list [mse, bce]; give each output its own by name, as {OUTPUT: "
+       "mean_squared_error, OUTPUT: binary_crossentropy}\n1 error\n"},
+      {metrics, "metrics: [[mae], [acc, auc]]",
+       "metrics: expected a list, each item a metric, found the list [[mae], [acc, auc]]; give each output its own by "
+       "name, as {OUTPUT: [mean_absolute_error], OUTPUT: [accuracy, auc]}\n1 error\n"},
+      {"inputs: {user: {shape: []}, context: {shape: [4]}}\n  layers", "inputs: [user, context]\n  layers",
+       "found the list [user, context]; name each with its shape, as {user: {shape: []}"},
+      {"user: {shape: []}, context: {shape: [4]}}\n  layers",
+       "user: {shape: [], name: me}, context: {shape: [4]}}\n  layers",
+       "model.inputs.user.name: unknown key; known: shape\n"},
+      {"accuracy, auc]}", "accuracy, auc: {name: a}]}", "auc.name: unknown key; known: curve, num_thresholds\n"},
+      {"users, tower], name: all}",
+       "users, tower], name: all0}\n    - expression: {formula: \"x0 + x2\", inputs: [all0, all0], name: all}",
+       "column 6: there is no 'x2', as the layer has 2 inputs, counted from x0; list more in `inputs`\n"},
+  };
+  const TemporaryFolder folder;
+  for (const Row& row : rows) {
+    write_file(folder / "a.yaml", with(row.from, row.to));
+    const Outcome outcome = run_program(folder, "config check a.yaml");
+    CAPTURE(row.to);
+    CHECK(outcome.exit_code == 2);
+    CHECK_MESSAGE(contains(outcome.err, row.answer), outcome.err);
+  }
+}
+
+TEST_CASE("archives for validation take the arrays by name that the training data take") {
+  const TemporaryFolder folder;
+  const auto archive = [&](float label) {
+    return data::zip({{"u.npy", npy("(2,)", {3, 4})},
+                      {"c.npy", npy("(2, 4)", {1, 2, 3, 4, 5, 6, 7, 8})},
+                      {"r.npy", npy("(2,)", {1, label})},
+                      {"k.npy", npy("(2,)", {1, 0})}});
+  };
+  write_file(folder / "d.npz", archive(2));
+  const std::string text = replaced(
+      replaced(
+          kConfig,
+          "    format: synthetic\n    examples: 80\n    inputs: {user: {shape: [], below: 10}, context: {shape: "
+          "[4]}}\n    labels: {rating: {label_shape: [1]}, clicked: {classes: 2}}\n",
+          "    format: npz\n    file: d.npz\n    inputs: {user: u, context: c}\n    labels: {rating: r, clicked: k}\n"),
+      "validation: {fraction: 0.25}", "validation: {format: npz, file: d.npz}");
+  write_file(folder / "a.yaml", text);
+  const Outcome outcome = run_program(folder, "fit a.yaml --run-dir run --set data.global_batch_size=2");
+  CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+  CHECK_MESSAGE(!contains(outcome.err, "nothing is said here"), outcome.err);
+  CHECK(run_program(folder, "eval run --split validation").exit_code == 0);
+
+  // NaN is no label; where it is to be a missing one, the answer says how.
+  write_file(folder / "d.npz", archive(std::numeric_limits<float>::quiet_NaN()));
+  const Outcome refused = run_program(folder, "fit a.yaml --run-dir other --set data.global_batch_size=2");
+  CHECK(refused.exit_code == 1);
+  CHECK_MESSAGE(
+      contains(refused.err, "where NaN is a missing label, write labels: {rating: {array: r, missing: ignore}}"),
+      refused.err);
+  write_file(folder / "a.yaml", replaced(text, "rating: r,", "rating: {array: r, missing: ignore},"));
+  const Outcome ignored = run_program(folder, "fit a.yaml --run-dir third --set data.global_batch_size=2");
+  CHECK_MESSAGE(ignored.exit_code == 0, ignored.err);
+}
+
+TEST_CASE("labels that are pictures of bytes are divided in the loss, as the answers say") {
+  const TemporaryFolder folder;
+  std::string pixels;
+  for (int i = 0; i < 8 * 16; ++i) pixels += static_cast<char>((i * i + i / 16) % 16 * 17);
+  write_file(folder / "images", data::idx(8, {8, 4, 4}, pixels));
+  const std::string text = R"(data:
+  global_batch_size: 4
+  train: {format: idx, images: images, labels: images}
+  preprocessing: [rescaling: {scale: 0.00392156862745098}]
+model:
+  input_shape: [4, 4]
+  layers: [flatten, dense: {units: 16, activation: sigmoid}, reshape: {target_shape: [4, 4]}]
+loss: LOSS
+optimizer: adam
+training: {epochs: 1}
+)";
+  const std::string formula = "{type: formula, formula: \"mean(square(y_true / 255 - y_pred))\"}";
+  const auto fit = [&](const std::string& loss) {
+    write_file(folder / "a.yaml", replaced(text, "LOSS", loss));
+    fs::remove_all(folder / "run");
+    return run_program(folder, "fit a.yaml --run-dir run");
+  };
+  CHECK(contains(fit("mean_squared_error").err, "bring the labels into its range, by a loss " + formula));
+  CHECK(contains(fit("binary_crossentropy").err, "the loss of pictures of 0 to 255 can divide them: write " + formula));
+  const Outcome outcome = fit(formula);
+  CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+  CHECK_MESSAGE(!contains(outcome.err, "warning"), outcome.err);
 }
 
 }  // namespace

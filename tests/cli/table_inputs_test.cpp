@@ -178,5 +178,40 @@ TEST_CASE_FIXTURE(Fixture, "mistakes in a table's inputs and outputs are answere
   }
 }
 
+TEST_CASE_FIXTURE(Fixture, "what does not fit the data names the input, its place or the output") {
+  struct Row {
+    std::string from, to, answer;
+  };
+  const Row rows[] = {
+      {"input_dim: 10", "input_dim: 4",
+       "row 4 (counting from 0): 4 of the input 'user' is no whole number from 0 to 3, as its embedding, of input_dim: "
+       "4, wants them; correct it, or give the embedding a larger input_dim; encoding: {COLUMN: index} numbers the "
+       "ids that occur"},
+      {"clicked: {column: clicked, missing: ignore}", "clicked: hour",
+       "row 1 (counting from 0): label 7 of the output 'clicked' is not between 0 and 1"},
+      {"context: {shape: [3]}", "context: {shape: [2]}",
+       "a.yaml:16:7: data.preprocessing[0].normalization: examples of 3 numbers do not have 2 channels, as the last "
+       "axis of model.inputs.context.shape has"},
+      {"photo: {column: picture, as: picture, image_size: [4, 4]}", "photo: picture",
+       "found 'pictures/rgb.png'; a column of pictures is an input of the model: inputs: {INPUT: {column: picture, "
+       "as: picture, image_size: [64, 64]}}, or is left out"},
+      {"context: [hour, weather]", "context: [hour, said, weather]",
+       "a column of texts is an input of the model: inputs: {INPUT: {column: said, as: text, length: 64}}, or is left "
+       "out"},
+  };
+  std::string with_texts, line;
+  std::istringstream lines(table(true));
+  while (std::getline(lines, line)) {
+    with_texts += line + (with_texts.empty() ? ",said\n" : ",it was a good day\n");
+  }
+  write_file(folder / "ratings.csv", with_texts);
+  for (const Row& row : rows) {
+    write_file(folder / "a.yaml", replaced(kConfig, row.from, row.to));
+    const Outcome outcome = fit("--run-dir run");
+    CHECK_MESSAGE(outcome.exit_code == 1, row.to);
+    CHECK_MESSAGE(contains(outcome.err, row.answer), outcome.err);
+  }
+}
+
 }  // namespace
 }  // namespace mirrortrain::testing

@@ -10,6 +10,8 @@
 #include <type_traits>
 
 #include "base/error.h"
+#include "data/key_error.h"
+#include "data/pictures/picture_steps.h"
 #include "data/reading/example_maker.h"
 
 namespace mirrortrain::data {
@@ -209,10 +211,11 @@ std::vector<AdaptedNormalization> adapt(const std::vector<PreprocessingStep>& st
     const auto before = with_adapted({steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(i)}, adapted);
     const TrainingFeatures examples(steps_of_input(before, name), train, input);
     if (examples.elements() == 0 || examples.elements() % channels != 0) {
-      throw Error(
-          fmt::format("data.preprocessing: normalization: examples of {} numbers do not have {} channels, as "
-                      "the last axis of {} has",
-                      examples.elements(), channels, inputs[input].path));
+      const StepPlace at = located(steps[i]);
+      throw KeyError(at.place, at.path,
+                     fmt::format("examples of {} numbers do not have {} channels, as the last axis of {} has; make the "
+                                 "shape that of the data",
+                                 examples.elements(), channels, inputs[input].path));
     }
     Moments moments = moments_of(examples, train.rows(), static_cast<std::size_t>(channels), threads);
     for (double& squares : moments.squares) squares /= moments.count;

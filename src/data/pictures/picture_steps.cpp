@@ -293,6 +293,8 @@ StepPlace located(const PreprocessingStep& step) {
           return of_section(held.factor);
         } else if constexpr (requires { held.mode; }) {
           return of_section(held.mode);
+        } else if constexpr (requires { held.variance; }) {
+          return of_section(held.variance);
         } else {
           return {};
         }

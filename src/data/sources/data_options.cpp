@@ -62,7 +62,13 @@ config::Section<DataOptions> DataOptions::section() {
               "list random_flip, random_crop and the like in data.preprocessing")
       .advice("normalize", "list rescaling or normalization in data.preprocessing")
       .advice("normalization", "list it in data.preprocessing")
-      .advice("prefetch", "examples are read ahead as fast as the steps take them; leave it out")
+      .advice("validation_freq, validation_steps, validation_batch_size",
+              "data.validation is evaluated after each epoch, whole and in batches of data.global_batch_size; leave it "
+              "out")
+      .advice("sample_weight, sample_weights",
+              "data.train has them: weights: COLUMN, or of one output alone weights: {OUTPUT: COLUMN}")
+      .advice("prefetch, max_queue_size, use_multiprocessing",
+              "examples are read ahead as fast as the steps take them; leave it out")
       .advice("test_split", "data.test names a source of its own, as data.train does; leave it out where there is none")
       .key("global_batch_size", &DataOptions::global_batch_size,
            "Number of examples per step, over all replicas together.", config::required, config::between(1, 1 << 30),

@@ -6,10 +6,33 @@
 #include <cmath>
 
 #include "base/utf8.h"
+#include "data/pictures/picture_files.h"
 #include "data/tables/mistaken_number.h"
 #include "data/tables/table_cursor.h"
 
 namespace mirrortrain::data {
+
+namespace {
+
+/// "; paths of pictures are an input of their own: ..." for a cell that is the name of a picture or a text of several
+/// words, which no encoding of words is meant for; "" for other cells.
+std::string content_hint(const std::string& cell, const std::string& column) {
+  constexpr std::ptrdiff_t kFewestSpaces = 3;
+  const std::string name = column.empty() ? "COLUMN" : shortened(column);
+  if (is_picture_name(cell)) {
+    return fmt::format(
+        "; a column of pictures is an input of the model: inputs: {{INPUT: {{column: {}, as: picture, image_size: [64, "
+        "64]}}}}, or is left out",
+        name);
+  }
+  if (std::ranges::count(cell, ' ') < kFewestSpaces) return "";
+  return fmt::format(
+      "; a column of texts is an input of the model: inputs: {{INPUT: {{column: {}, as: text, length: 64}}}}, or is "
+      "left out",
+      name);
+}
+
+}  // namespace
 
 std::string TableCursor::word_column_hint() const {
   if (reading_.adapted != nullptr && !reading_.adapted->table && !reading_.wants_labels) {
@@ -22,6 +45,9 @@ std::string TableCursor::word_column_hint() const {
         numbers, shortened(plain_cell()));
   }
   const std::vector<std::string>& header = file_->first_line().header;
+  if (const std::string content = content_hint(plain_cell(), header.empty() ? "" : header[column_]); !content.empty()) {
+    return content;
+  }
   return fmt::format("; a column of words needs an encoding, as in 'encoding: {{{}: one_hot}}', or is left out {}",
                      header.empty() ? std::to_string(column_) : shortened(header[column_]),
                      options_.inputs.empty() ? "where 'features' lists the others" : "of 'inputs'");

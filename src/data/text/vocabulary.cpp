@@ -39,6 +39,11 @@ std::vector<std::string> tokens_of_lines(std::string_view text) {
 
 Vocabulary::Vocabulary(std::vector<std::string> tokens, std::string name)
     : tokens_(std::move(tokens)), name_(std::move(name)), lengths_(256) {
+  for (std::size_t i = 0; i < tokens_.size(); ++i) {
+    if (is_utf8(tokens_[i])) continue;
+    throw Error(fmt::format("{}: token {} (counting from 0), '{}', is not UTF-8; save the file as UTF-8", name_, i,
+                            shortened(tokens_[i])));
+  }
   if (tokens_.empty()) throw Error(fmt::format("{}: expected at least one token, found none", name_));
   for (std::size_t i = 0; i < tokens_.size(); ++i) {
     const std::string& token = tokens_[i];

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <utility>
 
 namespace mirrortrain::formula {
 namespace {
@@ -60,6 +61,49 @@ constexpr auto kFunctions = std::to_array<Function>({
     written_as("negative", Code::kNegate, 1),
 });
 
+/// What other programs call a function.
+constexpr auto kAliases = std::to_array<std::pair<std::string_view, std::string_view>>({
+    {"abs", "absolute, fabs"},
+    {"log", "ln"},
+    {"sum", "reduce_sum"},
+    {"mean", "reduce_mean, average"},
+    {"max", "reduce_max, amax"},
+    {"min", "reduce_min, amin"},
+    {"logsumexp", "reduce_logsumexp, log_sum_exp"},
+    {"clip", "clip_by_value, clamp"},
+    {"where", "select, cond"},
+    {"sigmoid", "logistic"},
+    {"matmul", "dot"},
+    {"concatenate", "concat, cat"},
+});
+
+constexpr auto kAdvice = std::to_array<config::Advice>(
+    {{"pow, power", "a power is written a ** b"},
+     {"add, subtract, multiply, divide, true_divide", "it is written by its sign: a + b, a - b, a * b, a / b"},
+     {"negative, neg", "write -x"},
+     {"reciprocal", "write 1 / x"},
+     {"equal, less, greater, less_equal, greater_equal, not_equal",
+      "it is written by its sign, a == b, a < b, a >= b, and is 1 or 0"},
+     {"logical_and, logical_or, logical_not", "it is written as a word: a and b, a or b, not a"},
+     {"silu, swish", "write x * sigmoid(x)"},
+     {"gelu", "write 0.5 * x * (1 + erf(x / sqrt(2)))"},
+     {"mish", "write x * tanh(softplus(x))"},
+     {"elu", "write where(x > 0, x, expm1(minimum(x, 0)))"},
+     {"leaky_relu", "write maximum(x, 0.2 * x), with the slope below 0"},
+     {"hard_sigmoid", "write clip(x / 6 + 0.5, 0, 1)"},
+     {"log_softmax", "write x - logsumexp(x, axis=-1, keepdims=true)"},
+     {"log10", "write log(x) / log(10)"},
+     {"log2", "write log(x) / log(2)"},
+     {"tan", "write sin(x) / cos(x)"},
+     {"cosh", "write (exp(x) + exp(-x)) / 2"},
+     {"sinh", "write (exp(x) - exp(-x)) / 2"},
+     {"norm", "write sqrt(sum(square(x), axis=-1) + 1e-12)"},
+     {"var, variance, reduce_variance", "write mean(square(x - mean(x, axis=-1, keepdims=true)), axis=-1)"},
+     {"std, reduce_std", "write sqrt(mean(square(x - mean(x, axis=-1, keepdims=true)), axis=-1) + 1e-12)"},
+     {"expand_dims, unsqueeze", "write x[..., None] or x[None]"},
+     {"cast, float, tensor, convert_to_tensor", "all numbers are float32; leave it out"},
+     {"transpose, reshape, squeeze", "a formula keeps the order of axes; the layers permute and reshape change it"}});
+
 }  // namespace
 
 const Function* find_function(std::string_view name) {
@@ -67,12 +111,17 @@ const Function* find_function(std::string_view name) {
   return found != kFunctions.end() ? &*found : nullptr;
 }
 
-std::vector<std::string> function_names() {
-  std::vector<std::string> names;
+std::vector<config::Name> function_names() {
+  std::vector<config::Name> names;
   for (const Function& function : kFunctions) {
-    if (!function.is_operator) names.emplace_back(function.name);
+    if (function.is_operator) continue;
+    const auto known =
+        std::ranges::find(kAliases, function.name, &std::pair<std::string_view, std::string_view>::first);
+    names.push_back({std::string(function.name), known != kAliases.end() ? known->second : ""});
   }
   return names;
 }
+
+std::string advice_on_function(std::string_view name) { return config::advice_on(name, kAdvice); }
 
 }  // namespace mirrortrain::formula

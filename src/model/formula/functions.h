@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "config/names.h"
 #include "graph/ops/pointwise_function.h"
 
 namespace mirrortrain::formula {
@@ -29,8 +30,10 @@ struct Function {
 
 /// Null if there is none of this name.
 const Function* find_function(std::string_view name);
-/// The names that a formula may call.
-std::vector<std::string> function_names();
+/// The names that a formula may call, with what other programs call them.
+std::vector<config::Name> function_names();
+/// "; a power is written a ** b" for `pow`: what is written in place of functions that are none here; or "".
+std::string advice_on_function(std::string_view name);
 /// Whether it takes `axis`; and whether `keepdims`.
 inline bool takes_axis(const Function& function) {
   return function.kind != FunctionKind::kPointwise && function.kind != FunctionKind::kMatmul;

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -8,7 +9,6 @@
 
 #include "base/utf8.h"
 #include "config/scalar.h"
-#include "model/activation.h"
 #include "model/formula/expression.h"
 #include "model/formula/functions.h"
 
@@ -233,10 +233,11 @@ class Parser {
   }
 
   Expression indexed() {
+    const std::size_t start = at_;
     Expression of = primary();
     while (true) {
       const std::size_t at = at_;
-      if (next_is(".") && at_ > 0) fail(at, "values have no attributes; write f(x) for x.f()");
+      if (next_is(".")) fail_at_dot(start);
       if (!take("[")) return of;
       Expression made;
       made.kind = Expression::Kind::kIndex;
@@ -340,12 +341,33 @@ class Parser {
     return node(std::move(made));
   }
 
+  /// "; a power is written a ** b" or "; did you mean 'mean'?" for a function that other programs have; else the known
+  /// ones.
+  static std::string written_here(const std::string& name) {
+    if (std::string advice = advice_on_function(name); !advice.empty()) return advice;
+    const std::vector<config::Name> known = function_names();
+    const std::string near = config::suggestion(name, known);
+    return near.empty() ? fmt::format("; there are {}", fmt::join(config::texts_of(known), ", ")) : near;
+  }
+
+  /// A dot behind a value: `tf.reduce_mean(x)`, a function of a module, or `x.mean()`, one of a value.
+  [[noreturn]] void fail_at_dot(std::size_t start) const {
+    std::size_t end = start;
+    while (end < text_.size() && (continues_name(text_[end]) || text_[end] == '.')) ++end;
+    const std::string path(text_.substr(start, end - start)), name = path.substr(path.rfind('.') + 1);
+    const bool is_call = starts_name(path[0]) && end < text_.size() && text_[end] == '(' && !name.empty();
+    if (!is_call) fail(text_.find('.', start), "values have no attributes; write f(x) for x.f()");
+    const std::string advice = advice_on_function(name);
+    const auto nearest = config::nearest_name(name, function_names());
+    if (advice.empty() && !nearest) fail(start, fmt::format("there is no function '{}'{}", path, written_here(name)));
+    fail(start, fmt::format("a function's name stands alone, without '{}'{}", path.substr(0, path.rfind('.') + 1),
+                            advice.empty() ? fmt::format("; write {}(...)", *nearest) : advice));
+  }
+
   Expression arguments_of(std::size_t at, const std::string& name) {
     const Function* const function = find_function(name);
     if (function == nullptr || function->is_operator) {
-      const std::vector<config::Name> activations = config::Codec<ActivationName>::schema({}).names;
-      fail(at, fmt::format("there is no function '{}'{}", config::shortened(name),
-                           config::suggestion(name, config::with_aliases(function_names(), activations))));
+      fail(at, fmt::format("there is no function '{}'{}", config::shortened(name), written_here(name)));
     }
     Expression made = call(at, name, {});
     take("(");

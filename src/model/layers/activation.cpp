@@ -8,8 +8,10 @@ namespace mirrortrain::layers {
 
 config::Section<Activation> Activation::section() {
   return config::Section<Activation>("Applies an activation function.")
-      .advice("negative_slope",
-              "leaky_relu's slope below 0 is 0.2; leave it out, or take a prelu layer, which learns one")
+      .advice(
+          "negative_slope",
+          "leaky_relu's slope below 0 is 0.2; another slope is - expression: {formula: \"maximum(x, 0.1 * x)\"}, and a "
+          "prelu layer learns one")
       .key("activation", &Activation::activation, "The activation function.", config::required, kActivationAliases)
       .include<LayerCommon>();
 }

@@ -14,7 +14,9 @@ struct Activation : LayerCommon {
   static constexpr std::string_view kName = "activation";
   static constexpr std::string_view kAliases = "act, nonlinearity";
   static constexpr auto kAdvice = std::to_array<config::Advice>(
-      {{"leaky_relu", "write - activation: {activation: leaky_relu}, whose slope below 0 is 0.2"}});
+      {{"leaky_relu",
+        "write - activation: {activation: leaky_relu}, whose slope below 0 is 0.2; another slope is - "
+        "expression: {formula: \"maximum(x, 0.3 * x)\"}"}});
   static constexpr Masking kMasking = Masking::kPasses;
   ActivationName activation = ActivationName::kLinear;
 

@@ -86,10 +86,6 @@ struct GlobalAveragePooling2d : GlobalPoolOptions {
 struct GlobalMaxPooling2d : GlobalPoolOptions {
   static constexpr std::string_view kName = "global_max_pooling2d";
   static constexpr std::string_view kAliases = "global_max_pool";
-  static constexpr auto kAdvice = std::to_array<config::Advice>(
-      {{"global_max_pooling1d, global_max_pool1d",
-        "for STEPS of FEATURES numbers write reshape: {target_shape: [STEPS, 1, FEATURES]} and global_max_pooling2d"}});
-
   static config::Section<GlobalMaxPooling2d> section();
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
 };

@@ -12,8 +12,6 @@ namespace mirrortrain::metrics {
 struct MeanSquaredError {
   static constexpr std::string_view kName = "mean_squared_error";
   static constexpr std::string_view kAliases = "mse, mse_loss, l2_loss, l2";
-  static constexpr auto kAdvice =
-      std::to_array<config::Advice>({{"rmse, root_mean_squared_error", "take mean_squared_error, whose root it is"}});
 
   /// Throws Error where the labels are class numbers, which have no distance from an output.
   MetricNode node(const Loss& loss, const Shape& output) const;

@@ -21,6 +21,14 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
+/// The metric by which runs are compared where none is asked for: the first, or the loss where it is that of several
+/// outputs, which are named `OUTPUT_loss` one by one.
+std::string usual_metric(const Json& metrics) {
+  int losses = 0;
+  for (const auto& [name, value] : metrics.items()) losses += name.ends_with("_loss") ? 1 : 0;
+  return metrics.empty() || losses > 1 ? "loss" : metrics.begin().key();
+}
+
 /// The metric's value in an event's "validation", which is an object with loss and metrics.
 std::optional<double> validated(const Json& event, const std::optional<std::string>& wanted, RunRow& row) {
   const auto validation = event.find("validation");
@@ -29,7 +37,7 @@ std::optional<double> validated(const Json& event, const std::optional<std::stri
   row.validated.insert("loss");
   for (const auto& [name, value] : metrics.items()) row.validated.insert(name);
   std::string& metric = row.metric;
-  if (metric.empty()) metric = wanted ? *wanted : metrics.empty() ? "loss" : metrics.begin().key();
+  if (metric.empty()) metric = wanted ? *wanted : usual_metric(metrics);
   const Json& holder = metric == "loss" ? *validation : metrics;
   const auto found = holder.find(metric);
   return found != holder.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;

@@ -163,7 +163,7 @@ int places_of_model(const CheckedConfiguration& checked, config::Errors& errors)
 void check_model(CheckedConfiguration& checked, bool readable, config::Errors& errors) {
   const Configuration& values = checked.values();
   const bool described = values.model && values.loss && values.loss->is_given() && !values.model->layers.empty() &&
-                         !values.model->all_inputs().empty();
+                         !values.model->all_inputs().empty() && !errors.concern("model.outputs");
   if (!described) {
     if (!values.model) check_callbacks(values, *checked.model, errors);
     if (!values.model && values.data.sequences.value) {

@@ -16,14 +16,15 @@ namespace {
 /// A run without a model only updates its `state`.
 const auto kUnlessStateAlone = config::required_unless("state", {"model", "loss", "optimizer", "metrics", "variables"});
 
-constexpr auto kEveryStepsAliases = config::aliases("save_every, log_every");
-
 }  // namespace
 
 config::Section<TrainingOptions> TrainingOptions::section() {
   return config::Section<TrainingOptions>("Length and precision of the training.")
       .advice("steps_per_epoch",
               "an epoch is all training examples once; training.steps ends the run after so many steps")
+      .advice("initial_epoch", "fit --resume resumes from the last checkpoint of the run; leave it out")
+      .advice("run_eagerly, jit_compile, steps_per_execution",
+              "each step is one compiled program, and steps are enqueued together where that is faster; leave it out")
       .key("epochs", &TrainingOptions::epochs,
            "Number of passes over the training data; null: 1, or no limit if `steps` is given.", config::at_least(1),
            config::aliases("num_train_epochs, num_epochs, n_epochs, n_epoch, epoch, max_epochs"))
@@ -65,7 +66,7 @@ config::Section<CheckpointOptions> CheckpointOptions::section() {
               "a checkpoint is saved at the end of each epoch, and with every_steps between them too; leave it out")
       .key("every_steps", &CheckpointOptions::every_steps,
            "Number of steps between checkpoints; null: only at the end of each epoch.", config::at_least(1),
-           kEveryStepsAliases)
+           config::aliases("save_every, save_steps"))
       .key("keep", &CheckpointOptions::keep, "Number of most recent checkpoints to keep.", config::at_least(1))
       .key("save_best", &CheckpointOptions::save_best,
            "Keeps the checkpoint of the epoch with the best metric as checkpoints/best, beside the most recent ones; "
@@ -77,7 +78,7 @@ config::Section<LoggingOptions> LoggingOptions::section() {
   return config::Section<LoggingOptions>("What is logged during training.")
       .advice("verbose", "it is an option of the command line: fit -v prints more, fit -q less; leave it out")
       .key("every_steps", &LoggingOptions::every_steps, "Number of steps between two logged steps.",
-           config::at_least(1), kEveryStepsAliases)
+           config::at_least(1), config::aliases("log_every, log_steps, log_every_n_steps, logging_steps"))
       .key("tensorboard", &LoggingOptions::tensorboard, "Whether to write scalars for TensorBoard.")
       .key("report", &LoggingOptions::report,
            "Whether to write report.html, a page with the run's curves and figures, at the end, unless a signal stops "
@@ -89,6 +90,9 @@ config::Section<Configuration> Configuration::section() {
   return config::Section<Configuration>("Configuration of a training run.")
       .advice("output_dir, log_dir, save_dir, run_dir, checkpoint_dir, filepath",
               "a run's folder is runs/NAME: set name, or give fit --run-dir")
+      .advice("weighted_metrics",
+              "list them in metrics, which leave out examples without a label (missing: ignore) and weigh all others "
+              "alike")
       .key("name", &Configuration::name,
            "Name of the run and of its folder; default: the file's name without its extension.")
       .key("extends", &Configuration::extends,
@@ -102,9 +106,10 @@ config::Section<Configuration> Configuration::section() {
       .key("model", &Configuration::model,
            "The model; `model`, `loss` and `optimizer` may be left out together if `state` is given.",
            kUnlessStateAlone, config::aliases("network, net, architecture"))
-      .key("loss", &Configuration::loss, "The loss to minimize.", kUnlessStateAlone,
+      .key("loss", &Configuration::loss, "The loss to minimize.", kUnlessStateAlone, config::by("output"),
            config::aliases("criterion, loss_function, loss_fn, objective"))
-      .key("metrics", &Configuration::metrics, "Metrics to evaluate in training, validation and testing.")
+      .key("metrics", &Configuration::metrics, "Metrics to evaluate in training, validation and testing.",
+           config::by("output"))
       .key("optimizer", &Configuration::optimizer, "The optimizer.", kUnlessStateAlone,
            config::aliases("optim, solver"))
       .key("strategy", &Configuration::strategy, "How training is distributed over devices.",
@@ -181,11 +186,32 @@ std::string other_file(const std::string& file) {
 
 }  // namespace
 
+namespace {
+
+/// A split of archives that names no inputs, or no labels, takes those that the training data name one by one.
+void inherit_arrays(const data::Npz& train, data::Npz& split) {
+  if (!split.features && split.inputs.empty()) split.inputs = train.inputs;
+  if (!train.labels.one && split.labels.one == data::Npz().labels.one) split.labels = train.labels;
+}
+
+void inherit_arrays(data::DataOptions& options) {
+  const auto* const train = std::get_if<data::Npz>(&options.train.value);
+  if (train == nullptr) return;
+  const auto inherit = [&](auto& split) {
+    if (auto* const archive = split ? std::get_if<data::Npz>(&*split) : nullptr) inherit_arrays(*train, *archive);
+  };
+  inherit(options.validation.value);
+  inherit(options.test.value);
+}
+
+}  // namespace
+
 ReadConfiguration read_configuration(const std::string& file, std::span<const std::string> overrides,
                                      config::Errors& errors) {
   ReadConfiguration read{config::load(file, overrides, errors, other_file), {}};
   expand_blocks(read.document.root, errors);
   read.values = config::read<Configuration>(read.document, errors);
+  inherit_arrays(read.values.data);
   // Whether or not this command reads them, none of its outputs may replace them.
   for (const config::NamedFile& named : read.document.files) note_read(named.file);
   if (read.values.name.text.empty()) {

@@ -113,6 +113,7 @@ void warn_of_range(const CheckedConfiguration& checked, const data::Dataset& tra
   const bool is_softmax = layer_of_output(checked, output).type == "softmax";
   if (!range || is_softmax || targets_of(loss.value) != Targets::kNumbers) return;
   if (std::holds_alternative<losses::CosineSimilarity>(loss.value)) return;  // compares directions
+  if (std::holds_alternative<losses::Formula>(loss.value)) return;           // may scale them
   if (checked.wanted().one_hot_depth(output) > 0) return;
   double least = std::numeric_limits<double>::infinity(), most = -least;
   const data::Labels& own = train.outputs()[output];
@@ -130,13 +131,15 @@ void warn_of_range(const CheckedConfiguration& checked, const data::Dataset& tra
   });
   if (least > most) return;  // no labels
   if (least >= range->first && most <= range->second) return;
+  const bool is_of_bytes = labels.row_shape().rank() >= 2 && least == 0 && most == 255 && range->second == 1;
   errors.warn(
       loss.place, loss.path,
       fmt::format("labels go from {:g} to {:g}, but the activation of the last layer gives {} alone; remove it, "
-                  "or bring the labels into its range",
+                  "or bring the labels into its range{}",
                   least, most,
                   std::isinf(range->second) ? fmt::format("numbers above {:g}", range->first)
-                                            : fmt::format("{:g} to {:g}", range->first, range->second)));
+                                            : fmt::format("{:g} to {:g}", range->first, range->second),
+                  is_of_bytes ? ", by a loss {type: formula, formula: \"mean(square(y_true / 255 - y_pred))\"}" : ""));
 }
 
 /// Whether the output is a fixed layer that scales to the labels' range, as `init` writes it.

@@ -113,6 +113,8 @@ TEST_CASE("text beyond the vocabulary and broken vocabularies are refused by fil
   CHECK(contains(refusal("v.json", R"({"a": 0})"), "v.json: expected a JSON list of strings"));
   CHECK(contains(refusal("v.json", "[]"), "expected at least one token"));
   CHECK(contains(refusal("v.txt", "a\nb\na\n"), "'a' is listed twice, as 0 and 2"));
+  CHECK(
+      contains(refusal("v.txt", "a\nb\xe4\n"), "token 1 (counting from 0), 'b\\xe4', is not UTF-8; save the file as"));
   CHECK(contains(refusal("v.txt", "a\n\nb\n"), "token 1 (counting from 0) is empty"));
   const config::Path whole{folder.write("v.json", R"(["aab\n", "ab?\n"])")};
   CHECK(contains(error_text([&] { read(Text{.files = text, .window = 2, .vocabulary = whole}); }),
