@@ -39,7 +39,8 @@ TEST_CASE_FIXTURE(Fixture, "recommender knows readers and books by their numbers
   write_file(folder / "new.csv", "book,reader\n3,7\n80,1\n");
   const Outcome outcome = run_program(folder, "predict run --data new.csv");
   CHECK(outcome.exit_code != 0);
-  CHECK(contains(outcome.err, "new.csv:3: row 1 (counting from 0): 80 is no whole number from 0 to 79"));
+  CHECK(contains(outcome.err,
+                 "new.csv:3: row 1 (counting from 0): 80 of the input 'book' is no whole number from 0 to 79"));
 }
 
 TEST_CASE_FIXTURE(Fixture, "wide-and-deep prices diamonds by words and numbers") {

@@ -189,6 +189,7 @@ TEST_CASE_FIXTURE(Fixture, "what does not fit the data names the input, its plac
        "ids that occur"},
       {"clicked: {column: clicked, missing: ignore}", "clicked: hour",
        "row 1 (counting from 0): label 7 of the output 'clicked' is not between 0 and 1"},
+      {"rating: stars", "rating: weather", "the label 'sun' of the output 'rating' is a word, and the loss compares"},
       {"context: {shape: [3]}", "context: {shape: [2]}",
        "a.yaml:16:7: data.preprocessing[0].normalization: examples of 3 numbers do not have 2 channels, as the last "
        "axis of model.inputs.context.shape has"},

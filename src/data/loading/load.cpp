@@ -183,8 +183,8 @@ void require_numbers_as_labels(const CsvTable& table, const Csv& source, const T
     std::int64_t first = 0;
     while (!labels.is_present(first)) ++first;
     throw Error(
-        fmt::format("{}: the label '{}' is a word, and the loss compares numbers; {}", labels.array.row_text(first),
-                    shortened(word),
+        fmt::format("{}: the label '{}'{} is a word, and the loss compares numbers; {}", labels.array.row_text(first),
+                    shortened(word), labels.name.empty() ? "" : fmt::format(" of the output '{}'", labels.name),
                     !hint.empty() ? hint : "for classes take sparse_categorical_crossentropy, with an output each"));
   }
 }
