@@ -127,6 +127,8 @@ int verify(const VerifyArguments& arguments) {
              arguments.tolerance);
   if (within) return 0;
   fmt::print("most in {}: {:.2e}\n", verification.most_different.first, verification.most_different.second);
+  const bool has_replicas = std::ranges::any_of(meshes, [](const Mesh& mesh) { return mesh.data > 1; });
+  if (!has_replicas) return 1;  // nothing that replicas make different is expected
   for (const std::string& line : differences_explained(checked)) fmt::print("{}\n", line);
   return 1;
 }

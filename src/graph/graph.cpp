@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "graph/ops/collective.h"
 
 namespace mirrortrain {
 
@@ -50,7 +51,9 @@ std::vector<ValueId> Graph::apply(std::shared_ptr<const Op> op, std::vector<Valu
 bool Graph::depends_on_rows(ValueId id) const {
   const Value& of = value(id);
   if (of.spec.batched) return true;
-  if (of.source != Source::kNode || node(of.producer).op->is_collective()) return false;
+  if (of.source != Source::kNode) return false;
+  const auto* const collective = dynamic_cast<const ops::Collective*>(node(of.producer).op.get());
+  if (collective != nullptr && collective->axis == ops::Axis::kData) return false;
   return std::ranges::any_of(node(of.producer).inputs,
                              [this](ValueId input) { return input != kNoValue && depends_on_rows(input); });
 }

@@ -110,7 +110,7 @@ class Graph {
     return apply(std::move(op), std::move(inputs)).front();
   }
 
-  /// Whether `value` depends on the rows of the replica, other than through collectives.
+  /// Whether `value` depends on the rows of the replica, other than through collectives over replicas.
   bool depends_on_rows(ValueId value) const;
 
   /// The same values, computed by other nodes, such as fewer fused ones for a backend. Values that no node computes any

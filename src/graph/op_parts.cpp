@@ -177,6 +177,10 @@ Ways elementwise(const DividedNode& node) {
       way.inputs.push_back(is_repeated ? Sharding::copied() : Sharding::along(axis - missing, node.held[i].unit));
     }
     way.outputs.assign(node.node.outputs.size(), Sharding::along(axis, node.held[i].unit));
+    // Parts of one element would look like what is repeated, and have other gradients than larger parts.
+    const bool repeats = std::ranges::any_of(way.inputs, [](const Sharding& input) { return input.has_all(); });
+    const AxisPart least = way.outputs[0].part(node.output_shape(), {node.places - 1, node.places});
+    if (repeats && least.count < 2) continue;
     ways.push_back(std::move(way));
   }
   return ways;

@@ -23,6 +23,7 @@ struct OpParts {
 struct DividedNode {
   const Graph& graph;
   const Node& node;
+  int places;
   std::vector<Sharding> held;  ///< of its inputs; kWhole for variables that are not divided yet
   /// Of an input's axis, the elements that stay together: of its sharding, or of the variable that it is a view of.
   std::function<std::int64_t(std::size_t input, std::size_t axis)> unit;

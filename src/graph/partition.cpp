@@ -56,7 +56,8 @@ class Partitioning {
       renamed.emplace_back(id, ops::not_of_collective(graph_, converted(*id, Sharding::whole())));
     }
     for (const auto& [id, variable] : kept.written) {
-      renamed.emplace_back(id, converted(*id, variables_.shardings[variable].value_or(Sharding::whole())));
+      const ValueId part = converted(*id, variables_.shardings[variable].value_or(Sharding::whole()));
+      renamed.emplace_back(id, ops::not_of_collective(graph_, part));
     }
     for (std::size_t i = 0; i < variables_.ids.size(); ++i) renamed.emplace_back(variables_.ids[i], local_variable(i));
     for (const auto& [id, now] : renamed) *id = now;
@@ -136,8 +137,9 @@ class Partitioning {
   }
 
   OpParts chosen_way(const Node& node) {
-    DividedNode divided{
-        whole_, node, {}, [&](std::size_t input, std::size_t axis) { return unit_of(node.inputs[input], axis); }};
+    DividedNode divided{whole_, node, place_.count, {}, [&](std::size_t input, std::size_t axis) {
+                          return unit_of(node.inputs[input], axis);
+                        }};
     for (const ValueId input : node.inputs) {
       divided.held.push_back(input == kNoValue ? Sharding::whole() : sharding_of(input));
     }
@@ -280,8 +282,8 @@ class Partitioning {
     };
     const std::vector<std::int64_t> none(of.rank(), 0);
     const bool is_rounded = dtype == DType::kBfloat16;
-    ValueId own = is_rounded ? graph_.apply_one(ops::Cast(DType::kFloat32), {held.id}) : held.id;
-    if (!is_even) own = graph_.apply_one(ops::Pad(none, beyond(place_.index)), {own});
+    ValueId own = is_even ? held.id : graph_.apply_one(ops::Pad(none, beyond(place_.index)), {held.id});
+    own = ops::exchangeable(graph_, own);
     std::vector<ValueId> parts = graph_.apply(ops::AllGather(ops::Axis::kModel, place_.count, place_.index), {own});
     for (int place = 0; !is_even && place < place_.count; ++place) {
       ValueId& part = parts[static_cast<std::size_t>(place)];

@@ -23,7 +23,7 @@ struct KeptValues {
 
 /// The graph of one of the places that compute a forward graph together (before gradients are added): each has parts of
 /// the variables and computes with them, and collectives exchange what others need (as in GSPMD, arXiv 2105.04663). Of
-/// a node's ways (op_parts.h), the one with the fewest bytes to exchange is taken among those that divide variables
+/// a node's ways (op_parts.h), the one with the fewest numbers to exchange, for 32 examples, is taken among those that divide variables
 /// which are not divided yet. All places' graphs have the same values and nodes, by their ids, and differ in shapes and
 /// in the ops' attributes. Sets the variables' shardings. Throws Error for a sharding whose axis has fewer units than
 /// there are places.

@@ -17,6 +17,11 @@ class Recomputation {
       for (const ValueId input : graph.node(id).inputs) {
         if (input != kNoValue && unit_of_value(input) != units_[index(id)]) is_kept_[index(input)] = true;
       }
+      // What collectives exchange has memory of its own, and exchanging it again would cost more than memory.
+      const Node& node = graph.node(id);
+      for (const ValueId output : node.outputs) {
+        if (node.op->is_collective()) is_kept_[index(output)] = true;
+      }
     }
   }
 

@@ -367,6 +367,16 @@ void add_all_gradients(const Model& model, ModelGraph& made, AggregationMethod a
   });
 }
 
+/// Whether places with these graphs can run them together. Their nodes may differ in which part of a gathered value
+/// they read.
+bool can_run_together(const ModelGraph& a, const ModelGraph& b) {
+  const auto same_node = [](const Node& one, const Node& other) {
+    return one.op->name() == other.op->name() && one.outputs == other.outputs && one.layer == other.layer;
+  };
+  return std::ranges::equal(a.graph.nodes(), b.graph.nodes(), same_node) &&
+         a.graph.values().size() == b.graph.values().size() && a.gradients == b.gradients && a.outputs == b.outputs;
+}
+
 }  // namespace
 
 Model build_model(const ModelOptions& options, const Wiring& wiring, const std::vector<Objective>& objectives,
@@ -410,7 +420,11 @@ Model build_model(const ModelOptions& options, const Wiring& wiring, const std::
   if (places.count > 1) divide_graphs(model, places);
   const std::map<std::string, int> units = options.recomputed_units(wiring.names);
   add_all_gradients(model, model.training, aggregation, units);
-  for (PlaceGraphs& other : model.other_places) add_all_gradients(model, other.training, aggregation, units);
+  for (PlaceGraphs& other : model.other_places) {
+    add_all_gradients(model, other.training, aggregation, units);
+    if (can_run_together(model.training, other.training)) continue;
+    throw Error("the places of a replica would compute different operations; use another strategy.mesh.model");
+  }
   return model;
 }
 

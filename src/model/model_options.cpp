@@ -89,7 +89,7 @@ bool ModelOptions::freezes(const std::string& layer) const {
   return std::ranges::any_of(freeze.value, [&](const std::string& glob) { return matches_glob(glob, layer); });
 }
 
-std::map<std::string, int> ModelOptions::recomputed_units(const std::vector<std::string>& layers) const {
+std::map<std::string, int> ModelOptions::recomputed_units(const std::vector<std::string>& names) const {
   std::map<std::string, int> units;
   int unit = 0;
   for (const RecomputedLayers& item : recompute.value) {
@@ -98,7 +98,7 @@ std::map<std::string, int> ModelOptions::recomputed_units(const std::vector<std:
       ++unit;
       continue;
     }
-    for (const std::string& layer : layers) {
+    for (const std::string& layer : names) {
       if (matches_glob(std::get<std::string>(item), layer)) units.try_emplace(layer, unit++);
     }
   }

@@ -49,7 +49,7 @@ struct ModelOptions {
   std::vector<ModelInputOptions> all_inputs() const;
 
   /// For each of the layers, the number of those that are recomputed together with it, or -1.
-  std::map<std::string, int> recomputed_units(const std::vector<std::string>& layers) const;
+  std::map<std::string, int> recomputed_units(const std::vector<std::string>& names) const;
 
   /// Whether a layer of this name is frozen regardless of its own options.
   bool freezes(const std::string& layer) const;

@@ -22,7 +22,7 @@ struct PlacesOfModel {
 /// variable.
 void divide_graphs(Model& model, const PlacesOfModel& places);
 
-/// What a place sends to the others of its replica in a training step.
+/// What a place has the others of its replica read in a training step.
 struct Exchange {
   std::string layer, collective;
   std::uint64_t bytes = 0;

@@ -99,7 +99,7 @@ TEST_CASE("what a mesh cannot be is refused at its place") {
   refused("variables=[{match: \"dense/*\", shard: [null, model]}]", "dense/bias: expected at most 1 axes");
   refused("variables=[{match: \"dense/*\", shard: [data]}]", "divided along `model`");
   refused("variables=[{match: \"dense*/kernel\", shard: [tp]}]", "expected one of data, model");
-  refused("variables=[{match: \"dens/kernel\", shard: [model]}]", "found \x27dense/kernel\x27, \x27dense/bias\x27");
+  refused("variables=[{match: \"dens/kernel\", shard: [model]}]", "found 'dense/kernel', 'dense/bias'");
   refused("variables=[{match: \"dense_2/kernel\", shard: [null, model]}, {match: \"dense_2/kernel\", shard: [model]}]",
           "no variable is left");
   const Outcome narrow = run_program(folder,

@@ -36,11 +36,40 @@ TEST_CASE("what an all_reduce gives depends on no replica's own rows, and it tak
         "all_reduce: expected a value without rows, found float32 [2] per row");
 }
 
-TEST_CASE("all_gather and reduce_scatter are each other's gradients") {
+TEST_CASE("along the model, what is whole has a whole gradient, and what parts read of it is added up") {
   Graph graph;
   const ValueSpec rows{DType::kFloat32, Shape{2}, true};
+  const ValueId x = graph.input("x", rows), dy = graph.input("dy", rows);
+  const auto gradient_of = [&](ValueId value, std::vector<ValueId> output_gradients) {
+    const Node node = graph.node(graph.value(value).producer);
+    return node.op->gradient(graph, node, output_gradients, {true})[0];
+  };
+  CHECK(gradient_of(graph.apply_one(ops::AllReduce(ops::Axis::kModel), {x}), {dy}) == dy);
+  const ValueId summed = gradient_of(graph.apply_one(ops::CopyToPlaces(), {x}), {dy});
+  CHECK(graph.node(graph.value(summed).producer).op->name() == "all_reduce");
+  const std::vector<ValueId> parts = graph.apply(ops::AllGather(ops::Axis::kModel, 2, 1), {x});
+  CHECK(gradient_of(parts[0], {kNoValue, dy}) == dy);  // the own part's
+  CHECK(gradient_of(parts[0], {dy, kNoValue}) == kNoValue);
+}
+
+TEST_CASE("what a program writes elsewhere is copied from a collective, and from an alias of it") {
+  Graph graph;
+  const ValueId v = graph.variable({"v", Shape{2, 3}});
+  const ValueId sum = graph.apply_one(ops::AllReduce(ops::Axis::kModel), {v});
+  const ValueId flat = graph.apply_one(ops::Reshape(Shape{6}), {sum});
+  for (const ValueId value : {sum, flat}) {
+    const ValueId copy = ops::not_of_collective(graph, value);
+    CHECK(copy != value);
+    CHECK(graph.spec(copy) == graph.spec(value));
+  }
+  CHECK(ops::not_of_collective(graph, v) == v);
+}
+
+TEST_CASE("all_gather and reduce_scatter over data are each other's gradients") {
+  Graph graph;
+  const ValueSpec rows{DType::kFloat32, Shape{2}, false};
   const ValueId x = graph.input("x", rows);
-  const std::vector<ValueId> parts = graph.apply(ops::AllGather(ops::Axis::kModel, 3), {x});
+  const std::vector<ValueId> parts = graph.apply(ops::AllGather(ops::Axis::kData, 3), {x});
   REQUIRE(parts.size() == 3);
   CHECK(graph.spec(parts[2]) == rows);
   const std::vector<ValueId> dy = {graph.input("a", rows), graph.input("b", rows), graph.input("c", rows)};
@@ -57,9 +86,9 @@ TEST_CASE("all_gather and reduce_scatter are each other's gradients") {
           gather.op->gradient(graph, gather, std::vector{dy[0], kNoValue, dy[2]}, {true});
         }) == "all_gather has no gradient where only some of its outputs are used");
   CHECK(error_text([&] {
-          graph.apply_one(ops::ReduceScatter(ops::Axis::kModel),
-                          {x, graph.input("d", {DType::kFloat32, Shape{3}, true})});
-        }) == "reduce_scatter: expected inputs that are alike, found float32 [3] per row");
+          graph.apply_one(ops::ReduceScatter(ops::Axis::kData),
+                          {x, graph.input("d", {DType::kFloat32, Shape{3}, false})});
+        }) == "reduce_scatter: expected inputs that are alike, found float32 [3]");
 }
 
 }  // namespace

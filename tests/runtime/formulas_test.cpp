@@ -635,7 +635,7 @@ TEST_CASE("a mistake in a formula is shown where it is") {
       {"x0[::2]", "a range has no step"},
       {"x0[..., ...]", "'...' may stand once"},
       {"x0[x1]", "expected a whole number, found 'x'"},
-      {"x0.sum()", "values have no attributes"},
+      {"x0.sum()", "a function's name stands alone, without 'x0.'; write sum(...)"},
       {"'a'", "there are no texts in a formula"},
       {"1e999", "larger or smaller than those of float32"},
       {"__import__(1)", "there is no function '__import__'"},

@@ -67,10 +67,21 @@ std::vector<ValueId> CopyToPlaces::gradient(Graph& graph, const Node&, std::span
   return {sum_of_places(graph, output_gradients[0])};
 }
 
+ValueId exchangeable(Graph& graph, ValueId x) {
+  if (graph.spec(x).dtype == DType::kBfloat16) return graph.apply_one(Cast(DType::kFloat32), {x});
+  const bool is_computed = graph.value(x).source == Graph::Source::kNode;
+  const auto reads_x = [x](const Node& node) {
+    return node.op->is_collective() && std::ranges::count(node.inputs, x) > 0;
+  };
+  const bool is_free = is_computed && !graph.node(graph.value(x).producer).op->is_alias() &&
+                       !graph.node(graph.value(x).producer).op->is_collective() &&
+                       std::ranges::none_of(graph.nodes(), reads_x);
+  return is_free ? x : graph.apply_one(AddN(), {x});
+}
+
 ValueId sum_of_places(Graph& graph, ValueId x) {
   const bool is_rounded = graph.spec(x).dtype == DType::kBfloat16;
-  if (is_rounded) x = graph.apply_one(Cast(DType::kFloat32), {x});
-  const ValueId sum = graph.apply_one(AllReduce(Axis::kModel), {x});
+  const ValueId sum = graph.apply_one(AllReduce(Axis::kModel), {exchangeable(graph, x)});
   return is_rounded ? graph.apply_one(Cast(DType::kBfloat16), {sum}) : sum;
 }
 

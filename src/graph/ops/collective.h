@@ -67,6 +67,10 @@ struct CopyToPlaces : Op {
   bool is_alias() const override { return true; }
 };
 
+/// What a collective may take in place of x, float32 or bfloat16: a float32 value of a node's own that no other
+/// collective reads, as each has its inputs in memory of its own.
+ValueId exchangeable(Graph& graph, ValueId x);
+
 /// The sum of every place's x along kModel; x as in AllReduce, or bfloat16, which is added as float32.
 ValueId sum_of_places(Graph& graph, ValueId x);
 

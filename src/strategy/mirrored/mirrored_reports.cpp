@@ -29,15 +29,19 @@ std::vector<std::uint64_t> checksums_of(const MemoryDomain& domain, Stream& stre
   std::vector<std::uint64_t> checksums;
   std::vector<std::byte> on_host;
   for (const DistributedVariable& variable : domain.variables.variables()) {
-    std::span<const std::byte> bytes;
-    if (!variable.policy().copies_can_differ()) bytes = {variable.data(0), variable.bytes()};
-    if (!domain.place.on_host) {
-      on_host.resize(bytes.size());
-      stream.copy(on_host.data(), bytes.data(), bytes.size());
-      stream.synchronize();
-      bytes = on_host;
+    std::vector<std::uint64_t> of_parts;
+    const bool shared = !variable.policy().copies_can_differ();
+    for (const std::span<std::byte> part : shared ? variable.storage() : std::vector<std::span<std::byte>>()) {
+      std::span<const std::byte> bytes = part;
+      if (!domain.place.on_host) {
+        on_host.resize(bytes.size());
+        stream.copy(on_host.data(), bytes.data(), bytes.size());
+        stream.synchronize();
+        bytes = on_host;
+      }
+      of_parts.push_back(checksum(bytes));
     }
-    checksums.push_back(checksum(bytes));
+    checksums.push_back(of_parts.size() == 1 ? of_parts.front() : checksum(std::as_bytes(std::span(of_parts))));
   }
   return checksums;
 }
@@ -110,11 +114,13 @@ std::vector<ProfileEntry> MirroredStrategy::profile_entries() const {
     without_weights.emplace(node.layer, node.op->name());
   }
   for (const auto& [lane, replica] : lanes_.replicas) {
+    if (replica->model > 0) continue;  // the other places of a replica do the same
     for (const auto& [size, bound] : replica->train) {
       if (size.rows != replica->train.rbegin()->first.rows) continue;
       for (const auto& [layer, op, seconds] : bound.program.step_times()) {
         const bool of_bias = without_weights.contains({layer, op});
-        entries.push_back({fmt::format("replica {}", replica->index), layer, of_bias ? "bias_gradient" : op, seconds});
+        entries.push_back({fmt::format("replica {}", topology_.mesh.data_index(replica->index)), layer,
+                           of_bias ? "bias_gradient" : op, seconds});
       }
     }
   }

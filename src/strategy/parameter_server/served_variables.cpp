@@ -17,7 +17,7 @@ ServedVariables::ServedVariables(const Placement& placement, int server, const s
   for (const VariablePart& part : placement_.parts(server_)) {
     Part& own = *parts_.emplace_back(std::make_unique<Part>(part.elements, part.update));
     // Gradients are those in the messages, which include the regularization's: workers add it themselves.
-    own.values.add(part.elements, 0, 0, false);
+    own.values.add({part.elements}, 0, 0, false);
     const bool measures = scalar::scales_by_norms(rule_);
     own.values.allocate({{0}, part.kind == VariablePart::Kind::kTrained ? placement_.slots() : 0, measures, measures},
                         *device_);

@@ -1,5 +1,7 @@
 // Checks whether a training step's losses and gradients are finite in every memory domain of the run.
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "strategy/steps/lane_steps.h"
 
@@ -7,11 +9,12 @@ namespace mirrortrain {
 
 bool LaneSteps::is_finite_in_domain() const {
   for (const auto& [lane, replica] : domain_replicas_) {
-    double loss = 0;
-    stream().copy(reinterpret_cast<std::byte*>(&loss),
-                  reinterpret_cast<const std::byte*>(lane->buffers().sums(replica->in_lane)), sizeof loss);
+    std::vector<double> losses(model().loss_sums());  // of all outputs
+    stream().copy(reinterpret_cast<std::byte*>(losses.data()),
+                  reinterpret_cast<const std::byte*>(lane->buffers().sums(replica->in_lane)),
+                  losses.size() * sizeof(double));
     stream().synchronize();
-    if (!std::isfinite(loss)) return false;
+    if (!std::ranges::all_of(losses, [](double loss) { return std::isfinite(loss); })) return false;
   }
   return domain_.update.gradients_are_finite(stream());
 }

@@ -75,7 +75,8 @@ void LaneSteps::run_program(Replica& replica, StepKind kind, std::size_t first, 
   try {
     program.enqueue(stream(), first, last);
   } catch (const Error& error) {
-    throw Error(fmt::format("replica {} on {}: {}", replica.index, lane_.device().id().text(), error.what()));
+    throw Error(fmt::format("{} on {}: {}", place_names({replica.index}, topology_.mesh), lane_.device().id().text(),
+                            error.what()));
   }
 }
 

@@ -7,9 +7,9 @@
 
 namespace mirrortrain {
 
-/// The weight of a replica's gradient, at each of its places, in the sum over all. The programs divide by the n examples of the global batch,
-/// so the gradients' sum is that of the mean loss; the other aggregations use each replica's gradient of the mean over
-/// its own n_r examples. A replica without examples adds nothing.
+/// The weight of a replica's gradient, at each of its places, in the sum over all. The programs divide by the n
+/// examples of the global batch, so the gradients' sum is that of the mean loss; the other aggregations use each
+/// replica's gradient of the mean over its own n_r examples. A replica without examples adds nothing.
 inline float gradient_scale(Aggregation aggregation, int place, std::int64_t examples, const Mesh& mesh) {
   const std::int64_t own = rows_of_place(examples, place, mesh).count;
   const bool is_first = mesh.data_index(place) == 0;

@@ -37,10 +37,10 @@ std::int64_t with_padding(std::int64_t elements) {
   return (elements + kLine - 1) / kLine * kLine;
 }
 
-std::int64_t VariableGroup::add(std::int64_t elements, float l1, float l2, bool stores_gradient) {
-  const std::int64_t first = elements_;
+std::int64_t VariableGroup::add(const std::vector<std::int64_t>& of_parts, float l1, float l2, bool stores_gradient) {
+  const std::int64_t first = elements_, elements = of_parts.front();
   variables_.push_back({first, first + elements, variables_.empty() ? 0 : end_of_sums(variables_.back())});
-  if (l1 != 0 || l2 != 0) regularized_.push_back({first, first + elements, l1, l2});
+  if (l1 != 0 || l2 != 0) regularized_.push_back({first, of_parts, l1, l2});
   elements_ += with_padding(elements);
   if (stores_gradient) gradient_elements_ = elements_;
   return first;
@@ -61,7 +61,6 @@ void VariableGroup::allocate(const GroupMemory& memory, Device& device) {
   copy_of_ = shared() && !divided_ ? std::vector<std::size_t>(parts_.size(), 0) : numbered(shared() ? parts_ : own);
   while (gradients_.size() < parts_.size()) gradients_.push_back(device.allocate(gradient_bytes));
   for (int r = 0; shared() && r < memory.residuals; ++r) residuals_.push_back(device.allocate(bytes));
-  segments_ = on_device(regularized_, device);
   if (memory.measures) normed_ = on_device(variables_, device);
   const std::size_t normed = memory.measures ? variables_.size() : 0;
   const auto sums = static_cast<std::size_t>(normed > 0 ? end_of_sums(variables_.back()) : 0);
@@ -75,7 +74,14 @@ void VariableGroup::allocate(const GroupMemory& memory, Device& device) {
     copy.norms = device.allocate(sums * sizeof(scalar::NormSums));
     copy.ratios = device.allocate(normed * sizeof(float));
 
-    copy.view.regularized = {segments_.as<scalar::RegularizedSegment>(), regularized_.size()};
+    const int first_user = first_replica(static_cast<int>(&copy - copies_.data()));
+    const std::size_t part = divided_ ? static_cast<std::size_t>(parts_[static_cast<std::size_t>(first_user)]) : 0;
+    std::vector<scalar::RegularizedSegment> segments;
+    for (const auto& [first, elements, l1, l2] : regularized_) {
+      segments.push_back({first, first + elements[part], l1, l2});
+    }
+    copy.segments = on_device(segments, device);
+    copy.view.regularized = {copy.segments.as<scalar::RegularizedSegment>(), segments.size()};
     copy.view.traits = traits_;
     copy.view.master = copy.values.as<float>();
     for (std::size_t slot = 0; slot < copy.slots.size(); ++slot) copy.view.slots[slot] = copy.slots[slot].as<float>();
@@ -122,13 +128,13 @@ std::vector<std::span<std::byte>> VariableGroup::lasting(int replica) const {
 }
 
 std::size_t VariableGroup::bytes() const {
-  std::size_t bytes = segments_.bytes() + normed_.bytes();
+  std::size_t bytes = normed_.bytes();
   for (const auto* buffers : {&gradients_, &residuals_}) {
     for (const Buffer& buffer : *buffers) bytes += buffer.bytes();
   }
   for (const Copy& copy : copies_) {
-    bytes += copy.values.bytes() + copy.accumulated.bytes() + copy.regularization.bytes() + copy.squares.bytes() +
-             copy.norms.bytes() + copy.ratios.bytes() + copy.rounded.bytes();
+    bytes += copy.segments.bytes() + copy.values.bytes() + copy.accumulated.bytes() + copy.regularization.bytes() +
+             copy.squares.bytes() + copy.norms.bytes() + copy.ratios.bytes() + copy.rounded.bytes();
     for (const Buffer& slot : copy.slots) bytes += slot.bytes();
   }
   return bytes;

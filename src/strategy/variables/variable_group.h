@@ -31,8 +31,9 @@ class VariableGroup {
   explicit VariableGroup(Aggregation aggregation, const scalar::UpdateTraits& traits = {}, bool divided = false)
       : aggregation_(aggregation), traits_(traits), divided_(divided) {}
 
-  /// Adds one more variable; returns its first element. Those whose gradients are never stored must come last.
-  std::int64_t add(std::int64_t elements, float l1, float l2, bool stores_gradient);
+  /// Adds one more variable; returns its first element. `elements`: of each part, the first ones the largest; of an
+  /// undivided one, the only number. Those whose gradients are never stored must come last.
+  std::int64_t add(const std::vector<std::int64_t>& elements, float l1, float l2, bool stores_gradient);
   /// Allocates the device's memory, zeroed, after all variables are added.
   void allocate(const GroupMemory& memory, Device& device);
 
@@ -71,8 +72,13 @@ class VariableGroup {
   std::size_t bytes() const;
 
  private:
+  struct Regularized {
+    std::int64_t first;
+    std::vector<std::int64_t> elements;  ///< of each part
+    float l1, l2;
+  };
   struct Copy {
-    Buffer values, accumulated, regularization, squares, norms, ratios, rounded;
+    Buffer segments, values, accumulated, regularization, squares, norms, ratios, rounded;
     std::vector<Buffer> slots;
     scalar::UpdateGroupView view;
   };
@@ -82,9 +88,9 @@ class VariableGroup {
   scalar::UpdateTraits traits_;
   bool divided_;
   std::int64_t elements_ = 0, gradient_elements_ = 0;
-  std::vector<scalar::RegularizedSegment> regularized_;
+  std::vector<Regularized> regularized_;
   std::vector<scalar::NormedSegment> variables_;  ///< all of them
-  Buffer segments_, normed_;                      ///< of regularized_ and variables_, on the device
+  Buffer normed_;                                 ///< of variables_, on the device
   Device* device_ = nullptr;
   std::vector<int> parts_;            ///< by replica
   std::vector<std::size_t> copy_of_;  ///< by replica

@@ -114,6 +114,7 @@ std::function<std::optional<Sharding>(const ModelVariable&)> shardings_of(const 
                                                                           config::Errors& errors) {
   const bool chooses = std::ranges::none_of(rules, [](const auto& rule) { return rule.value.shard.has_value(); });
   return [&rules, &errors, places, chooses](const ModelVariable& variable) -> std::optional<Sharding> {
+    if (!variable.spec.trainable && variable.spec.shape.rank() == 1) return std::nullopt;  // as its layer computes
     const auto* const rule = rule_for(rules, variable.spec.name);
     const bool is_own =
         rule != nullptr && rule->value.aggregation && rule->value.aggregation->value == Aggregation::kNone;

@@ -37,7 +37,8 @@ std::vector<ResolvedVariable> resolve_variables(const Model& model, const Variab
 
 /// How the rules divide a model's variables among `places` places of the axis `model`. Without any rule that has
 /// `shard`, the layers choose; with one, variables without are whole, and so are those that cannot be divided: with a
-/// constraint, or where each replica has its own. Errors are added to `errors` when it is called. `rules` and `errors`
+/// constraint, or where each replica has its own. Moving statistics are divided as their layer computes, whatever rules
+/// say. Errors are added to `errors` when it is called. `rules` and `errors`
 /// must outlive it.
 std::function<std::optional<Sharding>(const ModelVariable&)> shardings_of(const VariableRules& rules, int places,
                                                                           config::Errors& errors);

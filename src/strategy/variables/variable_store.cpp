@@ -39,10 +39,13 @@ VariableStore::VariableStore(const Model& model, const StoreOptions& options, De
       const ModelVariable& variable = model.variables[i];
       const bool stores = std::ranges::count(options.without_gradient, i) == 0;
       if (!variable.spec.trainable || stores != stores_gradient) continue;
+      std::vector<std::int64_t> elements{shape_of(i).elements()};
+      for (int part = 1; divided_[i] && part < model.places(); ++part) {
+        elements.push_back(model.part_shape(i, part).elements());
+      }
       const int group = group_for(options.policies[i].aggregation, variable.update, divided_[i], groups_);
-      places_[i] = {
-          group, groups_[static_cast<std::size_t>(group)].add(shape_of(i).elements(), variable.l1, variable.l2, stores),
-          stores};
+      places_[i] = {group, groups_[static_cast<std::size_t>(group)].add(elements, variable.l1, variable.l2, stores),
+                    stores};
     }
   }
   for (VariableGroup& group : groups_) {

@@ -144,6 +144,16 @@ TEST_CASE("reduced inside, then across, two workers of two lanes train as four r
   }
 }
 
+TEST_CASE("replicas of two places each train on two workers as on one machine") {
+  for (const Overrides& more :
+       {Overrides{}, Overrides{"gradients.clip_norm=0.1"}, Overrides{"gradients.accumulate_steps=2"},
+        Overrides{"variables=[{match: \"*/moving_*\", synchronization: on_write}]"}}) {
+    check_against_one_machine(2, 2, ", mesh: {data: 2, model: 2}", more, true);
+  }
+  CHECK(contains(run_workers(2, kNetwork, {replicas_on_cpus(1, ", mesh: {data: 1, model: 2}")}, [](int, Training&) {}),
+                 "the places of a replica have to be on one worker"));
+}
+
 TEST_CASE("classes and examples count by their weights on workers as on one machine") {
   const TemporaryFolder folder;
   std::string rows = "a,b,c,d,e,f,w,y\n";
