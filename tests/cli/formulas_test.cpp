@@ -112,6 +112,23 @@ TEST_CASE("a parameter that the formula does not read is warned of") {
       outcome.err);
 }
 
+TEST_CASE("what cannot train because a formula does not read it is refused or warned of") {
+  const TemporaryFolder folder;
+  const auto checked = [&](const std::string& from, const std::string& to) {
+    write_file(folder / "a.yaml", with(from, to));
+    return run_program(folder, "config check a.yaml");
+  };
+  const Outcome loss = checked("mean(square(y_true - y_pred))", "mean(square(y_true))");
+  CHECK(loss.exit_code == 2);
+  CHECK(contains(loss.err, "loss: expected a formula that reads y_pred"));
+  const Outcome layer = checked("x * sigmoid(beta * x)", "beta * 2 + 0 * x[0:4]");
+  CHECK(!contains(layer.err, "does not read its input"));
+  const Outcome second = checked("\"x * sigmoid(beta * x)\", ", "\"x * sigmoid(beta * x)\", inputs: [input, input], ");
+  CHECK(second.exit_code == 0);
+  CHECK(contains(second.err, "the formula does not read its input x1"));
+  CHECK(contains(checked("{type: formula,", "{type: formula, weight: 0,").err, "every loss has the weight 0"));
+}
+
 TEST_CASE("a formula compares numbers: class numbers and masks are refused") {
   const TemporaryFolder folder;
   write_file(folder / "a.yaml", R"yaml(data:

@@ -253,7 +253,11 @@ std::optional<Training> adapt(const Csv& source, const DataOptions& options, std
   SplitRows rows = split_rows({table.rows(), origin, false, classes_of(table.outputs, terms)}, options, seed);
   Adapted adapted{sorted_classes(table), adapted_table(table, source, rows.train)};
   for (const Labels& labels : table.outputs) {
-    if (!bad.skips()) require_outputs(adapted.classes_of(labels.name), terms.output_of(labels), origin, terms.wanted);
+    // One misspelt word is a class more: skipping rows would leave out a whole other class in its place.
+    const bool are_words = !table.label_words[static_cast<std::size_t>(&labels - table.outputs.data())].empty();
+    if (are_words || !bad.skips()) {
+      require_outputs(adapted.classes_of(labels.name), terms.output_of(labels), origin, terms.wanted);
+    }
   }
   const std::vector<std::int64_t> before = table.outputs.front().array.picked;
   // Words that occur only in the validation part do not count as training data.

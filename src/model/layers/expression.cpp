@@ -60,6 +60,14 @@ ValueId Expression::build(LayerBuilder& builder, std::span<const ValueId> source
   for (std::size_t i = 0; i < sources.size(); ++i) values.emplace(fmt::format("x{}", i), sources[i]);
   values.emplace("x", sources[0]);
   const formula::Expression tree = formula::parse(formula);
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const std::string input = fmt::format("x{}", i);
+    if (formula::reads(tree, input) || (i == 0 && formula::reads(tree, "x"))) continue;
+    builder.warn(
+        fmt::format("the formula does not read its input {}, so that nothing before it is trained through it; "
+                    "read it, or leave it out of `inputs`",
+                    input));
+  }
   for (const auto& [parameter_name, parameter] : parameters.entries) {
     if (!formula::reads(tree, parameter_name)) {
       builder.warn(fmt::format("the formula does not read the parameter '{}', which is never trained; leave it out",

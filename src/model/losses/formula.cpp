@@ -20,6 +20,9 @@ config::Section<Formula> Formula::section() {
 }
 
 std::vector<ValueId> Formula::inputs(Graph& graph, ValueId output, ValueId labels) const {
+  if (!formula::reads(formula::parse(formula), "y_pred")) {
+    throw Error("expected a formula that reads y_pred, the model's output: without it the loss trains nothing");
+  }
   const ValueId value = formula::add_formula(graph, formula, {{"y_pred", output}, {"y_true", labels}}, DType::kFloat32);
   const Shape shape = graph.spec(value).shape;
   if (shape.elements() != 1) {

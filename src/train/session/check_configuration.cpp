@@ -97,6 +97,12 @@ void warn_of_nothing_to_train(const Configuration& values, const Model& model, c
               "no layer has weights to train, so training changes nothing; add one, or set trainable: true");
 }
 
+void warn_of_no_loss(const Configuration& values, const Model& model, config::Errors& errors) {
+  if (std::ranges::any_of(model.outputs, [](const OutputTraits& output) { return output.loss_weight != 0; })) return;
+  errors.warn(values.loss->all().front()->place, "loss",
+              "every loss has the weight 0, so training minimizes nothing; give one a weight above 0");
+}
+
 void warn_of_dropped_outputs(const Configuration& values, const Wiring& wiring, config::Errors& errors) {
   for (const std::size_t output : wiring.outputs) {
     const config::Located<Layer>& last = values.model->layers[output];
@@ -199,6 +205,7 @@ void check_model(CheckedConfiguration& checked, bool readable, config::Errors& e
   }
   warn_of_idle_rules(*checked.model, values.variables, errors);
   warn_of_nothing_to_train(values, *checked.model, errors);
+  warn_of_no_loss(values, *checked.model, errors);
   warn_of_dropped_outputs(values, wiring, errors);
   warn_of_options(checked, errors);
   if (!readable || !errors.empty()) return;
