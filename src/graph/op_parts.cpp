@@ -46,6 +46,14 @@ std::vector<ValueId> finished(Graph& graph, ValueId product, ValueId bias, ops::
   return {y};
 }
 
+/// A node whose op's results at all places are added.
+template <class OpType>
+auto sum_of(const OpType& op) {
+  return [op](Graph& graph, Inputs inputs, const ModelPlace&) -> std::vector<ValueId> {
+    return {ops::sum_of_places(graph, graph.apply_one(op, std::move(inputs)))};
+  };
+}
+
 /// The unit along which an input that is contracted is divided already, or else that of the weight.
 std::int64_t unit_of_contraction(const DividedNode& node, std::size_t axis_of_x, std::size_t axis_of_weight) {
   return node.held[0].is_along(axis_of_x) ? node.held[0].unit : node.unit(1, axis_of_weight);
@@ -73,9 +81,7 @@ Ways transposed_dense(const DividedNode& node) {
   OpParts columns{{Sharding::copied(), Sharding::along(0, column)}, {Sharding::along(last, column)}};
   OpParts rows{{Sharding::along(last, row), Sharding::along(1, row)}, {Sharding::whole()}};
   rows.summed = node.output_shape().elements();
-  rows.lower = [](Graph& graph, Inputs inputs, const ModelPlace&) -> std::vector<ValueId> {
-    return {ops::sum_of_places(graph, graph.apply_one(ops::DenseInputGradient(), inputs))};
-  };
+  rows.lower = sum_of(ops::DenseInputGradient());
   return {columns, rows};
 }
 
@@ -121,9 +127,7 @@ Ways transposed_convolution(const DividedNode& node) {
   };
   OpParts rows{{Sharding::along(kChannels, row), Sharding::along(3, row)}, {Sharding::whole()}};
   rows.summed = node.output_shape().elements();
-  rows.lower = [conv](Graph& graph, Inputs inputs, const ModelPlace&) -> std::vector<ValueId> {
-    return {ops::sum_of_places(graph, graph.apply_one(ops::Conv2dInputGradient(conv), std::move(inputs)))};
-  };
+  rows.lower = sum_of(conv);
   return {columns, rows};
 }
 
@@ -192,10 +196,7 @@ Ways dropout(const DividedNode& node) {
   for (OpParts& way : ways) {
     way.lower = [op = op_of<ops::Dropout>(node), sharding = way.outputs[0], shape = node.shape(0)](
                     Graph& graph, Inputs inputs, const ModelPlace& place) {
-      const AxisPart part = sharding.part(shape, place);
-      std::vector<std::int64_t> before(shape.rank(), 0), after = before;
-      before[sharding.axis] = part.first;
-      after[sharding.axis] = shape[sharding.axis] - part.end();
+      const auto [before, after] = sharding.beside(shape, place);
       const ValueId whole = graph.apply_one(op, {graph.apply_one(ops::Pad(before, after), std::move(inputs))});
       return graph.apply(ops::Crop(before, after), {whole});
     };
@@ -299,9 +300,7 @@ Ways reduced(const DividedNode& node, bool adds_parts) {
   if (op.target[held.axis] != node.shape(0)[held.axis]) {
     if (!adds_parts) return {};
     OpParts sum{{held}, {Sharding::whole()}, op.target.elements()};
-    sum.lower = [op](Graph& graph, Inputs inputs, const ModelPlace&) -> std::vector<ValueId> {
-      return {ops::sum_of_places(graph, graph.apply_one(op, std::move(inputs)))};
-    };
+    sum.lower = sum_of(op);
     return {sum};
   }
   OpParts way{{held}, {held}};

@@ -248,20 +248,10 @@ class Partitioning {
     for (const auto& [known, sharding, part] : parts_) {
       if (known == value && same_parts(of, sharding, wanted, place_.count)) return part;
     }
-    const auto [before, after] = beside(of, wanted);
+    const auto [before, after] = wanted.beside(of, place_);
     const ValueId part = graph_.apply_one(ops::Crop(before, after), {copy});
     parts_.push_back({value, wanted, part});
     return part;
-  }
-
-  /// Elements of each axis before and after a place's part.
-  std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>> beside(const Shape& of,
-                                                                         const Sharding& sharding) const {
-    const AxisPart part = sharding.part(of, place_);
-    std::vector<std::int64_t> before(of.rank(), 0), after = before;
-    before[sharding.axis] = part.first;
-    after[sharding.axis] = of[sharding.axis] - part.end();
-    return {before, after};
   }
 
   /// All of a value from every place's part.
@@ -269,7 +259,7 @@ class Partitioning {
     const auto [dtype, local, batched] = graph_.spec(held.id);
     const std::size_t axis = held.sharding.axis;
     if (!batched) {  // zeros take the places of the other parts
-      const auto [before, after] = beside(of, held.sharding);
+      const auto [before, after] = held.sharding.beside(of, place_);
       return ops::sum_of_places(graph_, graph_.apply_one(ops::Pad(before, after), {held.id}));
     }
     const auto size = [&](int place) { return held.sharding.part(of, {place, place_.count}).count; };

@@ -29,6 +29,15 @@ AxisPart Sharding::part(const Shape& shape, const ModelPlace& place) const {
   return {units.first * unit, units.count * unit};
 }
 
+std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>> Sharding::beside(const Shape& shape,
+                                                                                 const ModelPlace& place) const {
+  const AxisPart own = part(shape, place);
+  std::vector<std::int64_t> before(shape.rank(), 0), after = before;
+  before[axis] = own.first;
+  after[axis] = shape[axis] - own.end();
+  return {before, after};
+}
+
 Shape Sharding::local(Shape shape, const ModelPlace& place) const {
   if (is_divided()) shape[axis] = part(shape, place).count;
   return shape;

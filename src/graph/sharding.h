@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "base/shape.h"
 
@@ -44,6 +46,9 @@ struct Sharding {
   bool fits(const Shape& shape, int places) const;
   /// A place's part of the axis.
   AxisPart part(const Shape& shape, const ModelPlace& place) const;
+  /// Elements of each axis before and after a place's part, as ops::Pad and ops::Crop take them.
+  std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>> beside(const Shape& shape,
+                                                                         const ModelPlace& place) const;
   /// The shape of a place's part.
   Shape local(Shape shape, const ModelPlace& place) const;
 

@@ -8,13 +8,9 @@
 #include <variant>
 
 #include "config/section.h"
+#include "graph/ops/collective.h"
 
 namespace mirrortrain {
-
-enum class MeshAxis : std::uint8_t {
-  kData,   ///< parts of the global batch
-  kModel,  ///< parts of the layers
-};
 
 enum class AutoSize : std::uint8_t { kAuto };
 /// The number of places along an axis of the mesh; auto: what the devices leave.
@@ -37,9 +33,9 @@ inline std::optional<std::int64_t> number_of(const MeshSize& size) {
 namespace mirrortrain::config {
 
 template <>
-struct EnumNames<MeshAxis> {
+struct EnumNames<ops::Axis> {
   static constexpr auto names =
-      std::to_array<std::pair<std::string_view, MeshAxis>>({{"data", MeshAxis::kData}, {"model", MeshAxis::kModel}});
+      std::to_array<std::pair<std::string_view, ops::Axis>>({{"data", ops::Axis::kData}, {"model", ops::Axis::kModel}});
 };
 
 template <>

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "device/cpu/cpu_device.h"
+#include "graph/sharding.h"
 
 namespace mirrortrain {
 namespace {
@@ -205,8 +206,8 @@ Topology make_topology(const StrategyOptions& options, std::int64_t global_batch
 }
 
 RowRange rows_of_replica(std::int64_t rows, int replica, int replicas) {
-  const std::int64_t base = rows / replicas, larger = rows % replicas;
-  return {replica * base + std::min<std::int64_t>(replica, larger), base + (replica < larger ? 1 : 0)};
+  const AxisPart part = part_of(rows, {replica, replicas});
+  return {part.first, part.count};
 }
 
 }  // namespace mirrortrain

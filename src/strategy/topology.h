@@ -21,28 +21,29 @@ struct Machine {
 /// The machine that this process runs on.
 Machine this_machine();
 
-/// The machine does not have the devices of strategy.devices; another one may.
-class WrongDevices : public UsageError {
+/// What options mean does not fit the machine; another one may have it.
+class DoesNotFit : public UsageError {
  public:
-  static constexpr const char* kKey = "strategy.devices";
-  explicit WrongDevices(const std::string& reason) : UsageError(kKey + (": " + reason)), reason_(reason) {}
   /// The message without the key.
   const std::string& reason() const { return reason_; }
+
+ protected:
+  DoesNotFit(const std::string& key, const std::string& reason) : UsageError(key + ": " + reason), reason_(reason) {}
 
  private:
   std::string reason_;
 };
 
-/// The places of strategy.mesh cannot be dealt to the devices.
-class WrongMesh : public UsageError {
- public:
-  static constexpr const char* kKey = "strategy.mesh";
-  explicit WrongMesh(const std::string& reason) : UsageError(kKey + (": " + reason)), reason_(reason) {}
-  /// The message without the key.
-  const std::string& reason() const { return reason_; }
+/// The machine does not have the devices of strategy.devices.
+struct WrongDevices : DoesNotFit {
+  static constexpr const char* kKey = "strategy.devices";
+  explicit WrongDevices(const std::string& why) : DoesNotFit(kKey, why) {}
+};
 
- private:
-  std::string reason_;
+/// The places of strategy.mesh cannot be dealt to the devices.
+struct WrongMesh : DoesNotFit {
+  static constexpr const char* kKey = "strategy.mesh";
+  explicit WrongMesh(const std::string& why) : DoesNotFit(kKey, why) {}
 };
 
 /// The processes of a run and which one this is. Worker 0 is the chief.

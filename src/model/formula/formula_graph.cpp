@@ -93,13 +93,11 @@ class Lowering {
       names.push_back(name);
       all += (all.empty() ? "" : ", ") + name;
     }
-    const bool is_input = tree.name.starts_with('x') && values_.contains("x0") && tree.name.size() > 1 &&
-                          tree.name.find_first_not_of("0123456789", 1) == std::string::npos;
-    if (is_input) {
-      const auto count = std::ranges::count_if(values_, [](const auto& one) {
-        return one.first.size() > 1 && one.first.starts_with('x') &&
-               one.first.find_first_not_of("0123456789", 1) == std::string::npos;
-      });
+    const auto is_numbered = [](const std::string& name) {  // x0, x1, ...
+      return name.size() > 1 && name.starts_with('x') && name.find_first_not_of("0123456789", 1) == std::string::npos;
+    };
+    if (values_.contains("x0") && is_numbered(tree.name)) {
+      const auto count = std::ranges::count_if(values_, [&](const auto& one) { return is_numbered(one.first); });
       fail(tree.at, fmt::format("there is no '{}', as the layer has {} input{}, counted from x0; list more in `inputs`",
                                 config::shortened(tree.name), count, count == 1 ? "" : "s"));
     }

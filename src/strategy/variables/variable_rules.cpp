@@ -39,6 +39,32 @@ void add_error(const config::Located<VariableRule>& rule, const std::string& err
   errors.add(rule.place, rule.path, error);
 }
 
+/// "'dense/kernel', 'dense/bias', ... of 30", the first ones.
+std::string names_of_variables(const Model& model) {
+  constexpr std::size_t kShown = 6;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min(kShown, model.variables.size()); ++i) {
+    names.push_back(fmt::format("'{}'", model.variables[i].spec.name));
+  }
+  const std::string more = model.variables.size() > kShown ? fmt::format(", ... of {}", model.variables.size()) : "";
+  return fmt::format("{}{}", fmt::join(names, ", "), more);
+}
+
+/// "[784, 2 x 256]", "[50257 = 16753 + 16752 + 16752, 64]": what places have of it.
+std::string parts_text(const ModelVariable& variable, int places) {
+  const auto& [kind, axis, unit] = variable.sharding;
+  if (kind != Sharding::Kind::kDivided) return "whole";
+  std::vector<std::int64_t> sizes;
+  for (int place = 0; place < places; ++place) {
+    sizes.push_back(variable.sharding.part(variable.spec.shape, {place, places}).count);
+  }
+  std::vector<std::string> axes;
+  for (std::size_t i = 0; i < variable.spec.shape.rank(); ++i) axes.push_back(fmt::to_string(variable.spec.shape[i]));
+  const bool is_even = sizes.front() == sizes.back();
+  axes[axis] = is_even ? fmt::format("{} x {}", places, sizes.front()) : fmt::format("{}", fmt::join(sizes, " + "));
+  return fmt::format("[{}]", fmt::join(axes, ", "));
+}
+
 }  // namespace
 
 config::Section<VariableRule> VariableRule::section() {
@@ -61,11 +87,11 @@ config::Section<VariableRule> VariableRule::section() {
              [](const VariableRule& rule) -> std::string {
                if (!rule.shard) return "";
                const auto& axes = rule.shard->value;
-               if (std::ranges::count(axes, std::optional(MeshAxis::kData)) > 0) {
+               if (std::ranges::count(axes, std::optional(ops::Axis::kData)) > 0) {
                  return "variables are divided along `model`; along `data` every replica has them";
                }
-               return std::ranges::count(axes, std::optional(MeshAxis::kModel)) > 1 ? "names the axis `model` twice"
-                                                                                    : "";
+               return std::ranges::count(axes, std::optional(ops::Axis::kModel)) > 1 ? "names the axis `model` twice"
+                                                                                     : "";
              })
       .check("aggregation", [](const VariableRule& rule) -> std::string {
         if (!rule.synchronization || !rule.aggregation) return "";
@@ -122,7 +148,7 @@ std::function<std::optional<Sharding>(const ModelVariable&)> shardings_of(const 
       return chooses && !is_own && !variable.constraint ? std::nullopt : std::optional(Sharding::whole());
     }
     const auto& [axes, place, path] = *rule->value.shard;
-    const auto axis = std::ranges::find(axes, std::optional(MeshAxis::kModel));
+    const auto axis = std::ranges::find(axes, std::optional(ops::Axis::kModel));
     if (axis == axes.end()) return Sharding::whole();
     const Sharding sharding = Sharding::along(static_cast<std::size_t>(axis - axes.begin()));
     const Shape& shape = variable.spec.shape;
@@ -147,21 +173,6 @@ std::function<std::optional<Sharding>(const ModelVariable&)> shardings_of(const 
   };
 }
 
-namespace {
-
-/// "'dense/kernel', 'dense/bias', ... of 30", the first ones.
-std::string names_of_variables(const Model& model) {
-  constexpr std::size_t kShown = 6;
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < std::min(kShown, model.variables.size()); ++i) {
-    names.push_back(fmt::format("'{}'", model.variables[i].spec.name));
-  }
-  const std::string more = model.variables.size() > kShown ? fmt::format(", ... of {}", model.variables.size()) : "";
-  return fmt::format("{}{}", fmt::join(names, ", "), more);
-}
-
-}  // namespace
-
 void warn_of_idle_rules(const Model& model, const VariableRules& rules, config::Errors& errors) {
   for (const auto& rule : rules) {
     const bool used = std::any_of(model.variables.begin(), model.variables.end(), [&](const ModelVariable& variable) {
@@ -183,25 +194,6 @@ void warn_of_idle_rules(const Model& model, const VariableRules& rules, config::
   }
 }
 
-namespace {
-
-/// "[784, 2 x 256]", "[50257 = 16753 + 16752 + 16752, 64]": what places have of it.
-std::string parts_text(const ModelVariable& variable, int places) {
-  const auto& [kind, axis, unit] = variable.sharding;
-  if (kind != Sharding::Kind::kDivided) return "whole";
-  std::vector<std::int64_t> sizes;
-  for (int place = 0; place < places; ++place) {
-    sizes.push_back(variable.sharding.part(variable.spec.shape, {place, places}).count);
-  }
-  std::vector<std::string> axes;
-  for (std::size_t i = 0; i < variable.spec.shape.rank(); ++i) axes.push_back(fmt::to_string(variable.spec.shape[i]));
-  const bool is_even = sizes.front() == sizes.back();
-  axes[axis] = is_even ? fmt::format("{} x {}", places, sizes.front()) : fmt::format("{}", fmt::join(sizes, " + "));
-  return fmt::format("[{}]", fmt::join(axes, ", "));
-}
-
-}  // namespace
-
 std::string variable_table(const Model& model, const std::vector<ResolvedVariable>& resolved,
                            const std::string& prefix) {
   const int places = model.places();
@@ -213,10 +205,8 @@ std::string variable_table(const Model& model, const std::vector<ResolvedVariabl
     row = {variable.spec.name, variable.spec.shape.text(), std::string(name_of(resolved[i].policy.synchronization)),
            std::string(name_of(resolved[i].policy.aggregation)), resolved[i].why};
     if (places == 1) continue;
-    const auto bytes = [&](int place) {
-      return model.part_shape(i, place).elements() * static_cast<std::int64_t>(sizeof(float));
-    };
-    row.insert(row.begin() + 2, {parts_text(variable, places), fmt::to_string(bytes(0))});
+    const auto bytes = static_cast<std::size_t>(model.part_shape(i, 0).elements()) * sizeof(float);
+    row.insert(row.begin() + 2, {parts_text(variable, places), fmt::to_string(bytes)});
   }
   std::vector<std::size_t> widths(rows[0].size());
   widths[rows[0].size() - 2] = name_of(Aggregation::kOnlyFirstReplica).size();

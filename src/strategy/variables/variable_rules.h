@@ -18,7 +18,7 @@ struct VariableRule {
   std::string match;
   std::optional<config::Located<Synchronization>> synchronization;
   std::optional<config::Located<Aggregation>> aggregation;
-  std::optional<config::Located<std::vector<std::optional<MeshAxis>>>> shard;
+  std::optional<config::Located<std::vector<std::optional<ops::Axis>>>> shard;
   static config::Section<VariableRule> section();
 };
 

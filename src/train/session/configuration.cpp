@@ -184,10 +184,6 @@ std::string other_file(const std::string& file) {
   return fmt::format("these are data, not a configuration; `mirrortrain init {}` writes one for them", file);
 }
 
-}  // namespace
-
-namespace {
-
 /// A split of archives that names no inputs, or no labels, takes those that the training data name one by one.
 void inherit_arrays(const data::Npz& train, data::Npz& split) {
   if (!split.features && split.inputs.empty()) split.inputs = train.inputs;

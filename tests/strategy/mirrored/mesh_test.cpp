@@ -139,20 +139,29 @@ double largest_difference(const std::vector<double>& a, const std::vector<double
   return worst;
 }
 
+/// How much losses and variables may differ from those of one device.
+struct Allowed {
+  double losses, variables;
+};
+
+void check_on_meshes(const Described& model, int steps, const Allowed& allowed) {
+  CAPTURE(model.name);
+  const Trained one = trained(on(model, "{data: 1, model: 1}", "[cpu:0]"), steps);
+  for (const auto& [mesh, devices] : kMeshes) {
+    CAPTURE(mesh);
+    const Trained several = trained(on(model, mesh, devices), steps);
+    CHECK(largest_difference(several.losses, one.losses) < allowed.losses);
+    CHECK(difference(several.variables, one.variables) < allowed.variables);
+  }
+}
+
 TEST_CASE("a mesh has the losses and weights of one device") {
   for (const char* const optimizer : {"{type: sgd, learning_rate: 0.02}", "{type: adam, learning_rate: 0.01}"}) {
     const double allowed = optimizer[7] == 's' ? 1e-6 : 1e-5;
     for (Described model : kModels) {
       model.more.insert(model.more.begin(), std::string("optimizer=") + optimizer);
-      CAPTURE(model.name);
       CAPTURE(optimizer);
-      const Trained one = trained(on(model, "{data: 1, model: 1}", "[cpu:0]"), 20);
-      for (const auto& [mesh, devices] : kMeshes) {
-        CAPTURE(mesh);
-        const Trained several = trained(on(model, mesh, devices), 20);
-        CHECK(largest_difference(several.losses, one.losses) < allowed);
-        CHECK(difference(several.variables, one.variables) < allowed);
-      }
+      check_on_meshes(model, 20, {allowed, allowed});
     }
   }
 }
@@ -193,16 +202,7 @@ TEST_CASE("rules divide the variables that they name, however little that suits 
        "{conv2d: {filters: 8, kernel_size: 3, name: c}}, {flatten: {}}, {dense: {units: 3, name: d}}",
        {"variables=[{match: \"c/kernel\", shard: [null, null, model]}, {match: \"d/kernel\", shard: [model]}]"}},
   };
-  for (const Described& model : models) {
-    CAPTURE(model.name);
-    const Trained one = trained(on(model, "{data: 1, model: 1}", "[cpu:0]"), 20);
-    for (const auto& [mesh, devices] : kMeshes) {
-      CAPTURE(mesh);
-      const Trained several = trained(on(model, mesh, devices), 20);
-      CHECK(largest_difference(several.losses, one.losses) < 1e-6);
-      CHECK(difference(several.variables, one.variables) < 2e-6);
-    }
-  }
+  for (const Described& model : models) check_on_meshes(model, 20, {1e-6, 2e-6});
 }
 
 /// A random model of dense layers and what stands between them, with random rules.
@@ -335,16 +335,7 @@ TEST_CASE("recomputed layers may gather what comes in, and smaller parts may hav
        {"variables=[{match: \"n/moving_*\", shard: [model]}, {match: \"a/kernel\", shard: [null, null]}]",
         "data.global_batch_size=3"}},
   };
-  for (const Described& model : models) {
-    CAPTURE(model.name);
-    const Trained one = trained(on(model, "{data: 1, model: 1}", "[cpu:0]"), 15);
-    for (const auto& [mesh, devices] : kMeshes) {
-      CAPTURE(mesh);
-      const Trained several = trained(on(model, mesh, devices), 15);
-      CHECK(largest_difference(several.losses, one.losses) < 2e-6);
-      CHECK(difference(several.variables, one.variables) < 1e-5);
-    }
-  }
+  for (const Described& model : models) check_on_meshes(model, 15, {2e-6, 1e-5});
 }
 
 TEST_CASE("the same mesh has the same bits on 1, 2 and 4 devices") {
