@@ -68,28 +68,24 @@ int evaluate_on(const RunCluster* cluster, const EvalArguments& arguments, const
     }
   }
   if (arguments.json) require_not_read(*arguments.json);
-  run.strategy->variables();  // from every worker
   RunWeights weights;
   if (is_chief) {
     for (const std::string& note : run.strategy->topology().notes) spdlog::info(note);
     weights = weights_to_evaluate(arguments.run_or_config, arguments.checkpoint, named, values);
     spdlog::info("weights: {}", weights.file.string());
-    load_run_weights(weights, run.strategy->variables());
   }
-  run.strategy->take_variables_from_chief();
-  run.strategy->variables_changed();
+  load_run_weights(weights, *run.strategy);
 
   const StepSums sums = evaluate(run, arguments.split, values.data.global_batch_size, is_chief);
   const bool tells_classes = run.strategy->workers().agree(arguments.json.has_value()) != 0;  // the chief decides
   const nlohmann::ordered_json classes =
       tells_classes ? evaluated_classes(checked, run, arguments.split) : nlohmann::ordered_json::object();
-  if (!is_chief) return 0;
   const report::EvaluationEvent event{data::name_of(arguments.split), weights.step, sums.examples,
                                       scores_of(sums, *checked.model)};
-  if (!std::isfinite(event.scores.loss)) {
-    spdlog::warn("the loss is {}: {}", name_of_non_finite(event.scores.loss),
-                 reason_of_nan(run.strategy->variables(), *checked.model));
-  }
+  const bool is_finite = std::isfinite(event.scores.loss);
+  const std::string reason = is_finite ? "" : reason_of_nan(*run.strategy, *checked.model);  // from every worker
+  if (!is_chief) return 0;
+  if (!is_finite) spdlog::warn("the loss is {}: {}", name_of_non_finite(event.scores.loss), reason);
   if (arguments.json) {
     auto json = nlohmann::ordered_json::parse(report::to_json(event));
     json.update(classes);

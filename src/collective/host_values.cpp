@@ -25,17 +25,22 @@ void gather(Communicator& communicator, std::span<double> all, std::string_view 
   communicator.synchronize(stream);
 }
 
-void take_from_chief(Communicator& communicator, std::span<std::byte> bytes, std::string_view what) {
+void merge(Communicator& communicator, std::span<std::byte> bytes, std::string_view what) {
   InlineStream stream;
   std::vector<std::int32_t> words;
   for (std::size_t first = 0; first < bytes.size(); first += kMostAtOnce) {
     const auto part = bytes.subspan(first, std::min(kMostAtOnce, bytes.size() - first));
     words.assign((part.size() + sizeof(std::int32_t) - 1) / sizeof(std::int32_t), 0);
-    if (communicator.rank() == 0) std::memcpy(words.data(), part.data(), part.size());
+    std::memcpy(words.data(), part.data(), part.size());
     communicator.all_reduce(stream, {std::span(words), what});
     communicator.synchronize(stream);
     std::memcpy(part.data(), words.data(), part.size());
   }
+}
+
+void take_from_chief(Communicator& communicator, std::span<std::byte> bytes, std::string_view what) {
+  if (communicator.rank() != 0) std::ranges::fill(bytes, std::byte{});
+  merge(communicator, bytes, what);
 }
 
 }  // namespace mirrortrain

@@ -18,7 +18,10 @@ void barrier(Communicator& communicator);
 /// others.
 void gather(Communicator& communicator, std::span<double> all, std::string_view what);
 
-/// Broadcasts rank 0's bytes, exactly: as a sum of integers to which the others add zeros.
+/// Merges bytes of which each is 0 on all ranks but one: exactly, as a sum of integers.
+void merge(Communicator& communicator, std::span<std::byte> bytes, std::string_view what);
+
+/// Broadcasts rank 0's bytes.
 void take_from_chief(Communicator& communicator, std::span<std::byte> bytes, std::string_view what);
 
 }  // namespace mirrortrain

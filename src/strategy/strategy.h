@@ -12,8 +12,8 @@
 #include "strategy/reduction/workers.h"
 #include "strategy/step_spec.h"
 #include "strategy/topology.h"
+#include "strategy/variables/lasting_variable.h"
 #include "strategy/variables/state_variables.h"
-#include "strategy/variables/variable_store.h"
 
 namespace mirrortrain {
 
@@ -98,19 +98,20 @@ class Strategy {
   /// Whether the sums must be taken before the next step.
   virtual bool must_take_sums() const = 0;
 
-  /// The variables of all replicas in host memory, for filling, saving and reading them between steps: waits for the
-  /// devices' last values. Call `variables_changed` after writing.
-  virtual const VariableStore& variables() = 0;
-  virtual void variables_changed() = 0;
+  // Between steps the host reads and writes the variables one after the other, in the model's order; these wait for
+  // the devices' last values. Every worker makes the same calls, and has the same values.
+  /// Calls `visit` for each variable with `what` lasts of it.
+  virtual void read_variables(Lasting what, const VariableVisit& visit) = 0;
+  /// The same, and keeps what `visit` changes. Of several workers only the chief's visits, and its values become those
+  /// of all.
+  virtual void write_variables(Lasting what, const VariableVisit& visit) = 0;
+  /// Whether gradients are accumulated over steps, or stored for other reasons.
+  virtual bool keeps_gradients() const = 0;
   virtual const StateVariables& state() const = 0;
 
   /// What the run's processes send each other between steps: what the loop decides, the chief decides; what it reads
   /// from disk, the chief reads.
   virtual Workers workers() { return Workers(nullptr); }
-  /// The host's variables and the `state`, of every replica, become the chief's on every worker; call
-  /// `variables_changed` then.
-  virtual void take_variables_from_chief() {}
-
   /// Compares the variables that all replicas share, if they are in several memories. Returns the first whose copies
   /// differ, and the replicas ("dense/kernel: replica 2 has other values than the rest"); empty if all are equal.
   virtual std::string differing_replicas() { return ""; }

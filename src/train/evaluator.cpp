@@ -17,12 +17,11 @@ namespace {
 /// Returns false if the checkpoint was removed meanwhile, since the chief keeps only some.
 bool load(const std::filesystem::path& checkpoint, Strategy& strategy) {
   try {
-    load_weights(read_checkpoint_model(checkpoint), checkpoint.string(), strategy.variables());
+    load_weights(read_checkpoint_model(checkpoint), checkpoint.string(), strategy);
   } catch (const Error&) {
     if (std::filesystem::exists(checkpoint / "training.safetensors")) throw;
     return false;
   }
-  strategy.variables_changed();
   return true;
 }
 

@@ -96,7 +96,6 @@ std::optional<int> FitRun::run_to_the_end() {
   }
   first_step_ = state.step;
   try {
-    run_.strategy->variables_changed();
     open_writers(state);
     train(state);
   } catch (const NonFinite& error) {  // on every worker: another generation would have the same result
@@ -195,14 +194,7 @@ void FitRun::prepare() {
   run_ = build_run(checked_, parts, cluster_ ? cluster_->hardware() : this_hardware());
   require_updates(checked_, run_length().steps);
   if (cluster_) cluster_->require_same_data(run_);
-  if (!resumes_) set_first_values();
-}
-
-/// Sets the chief's first values on every worker: files of initial weights may differ between machines.
-void FitRun::set_first_values() {
-  const VariableStore& variables = run_.strategy->variables();
-  if (is_chief()) mirrortrain::set_first_values(checked_, variables);
-  run_.strategy->take_variables_from_chief();
+  if (!resumes_) set_first_values(checked_, *run_.strategy);
 }
 
 /// Warns of valid options that are probably unintended.

@@ -67,7 +67,6 @@ class FitRun {
   void require_data_of_run(const Run& run) const;
   bool open_folder_as_chief();
   void write_configuration() const;
-  void set_first_values();
   void log_distribution() const;
   TrainingState first_state();
   report::RunLength run_length() const;

@@ -153,7 +153,7 @@ TrainingState FitRun::first_state() {
       return *restored;
     }
     spdlog::warn("there is no checkpoint: the run starts at step 1");
-    set_first_values();
+    set_first_values(checked_, *run_.strategy);
   }
   return {};
 }

@@ -24,25 +24,20 @@ bool FitRun::uses_averages(const TrainingState& state) const {
 
 /// Replaces the weights by their averages, which the optimizer keeps in the last slot.
 void FitRun::take_averages() {
-  const VariableStore& variables = run_.strategy->variables();
   std::vector<std::byte> average;
-  for (std::size_t i = 0; i < variables.variables().size(); ++i) {
-    if (!variables.trainable(i)) continue;
-    const DistributedVariable& weight = variables.variables()[i];
-    average.resize(weight.bytes());
-    variables.slot(i, variables.slots() - 1).read_or_first(average.data());
-    weight.set(average.data());
-  }
-  run_.strategy->variables_changed();
+  run_.strategy->write_variables(Lasting::kValues | Lasting::kSlots, [&](const LastingVariable& weight) {
+    if (!weight.trainable) return;
+    average.resize(weight.value.bytes());
+    weight.slots.back().read_or_first(average.data());
+    weight.value.set(average.data());
+  });
   spdlog::debug("the weights are their moving averages from here on");
 }
 
 /// Replaces the weights by those of the best epoch, which the chief has kept.
 void FitRun::restore_best(const TrainingState& state) {
-  const VariableStore& variables = run_.strategy->variables();  // from every worker
-  if (is_chief()) load_weights(*state.callbacks.kept, "the best epoch's weights", variables);
-  run_.strategy->take_variables_from_chief();
-  run_.strategy->variables_changed();
+  const StoredTensors none;
+  load_weights(is_chief() ? *state.callbacks.kept : none, "the best epoch's weights", *run_.strategy);
   if (!is_chief()) return;
   report::CallbackEvent event = Callbacks(values()).restored(state.callbacks);
   event.step = state.step;
@@ -70,9 +65,9 @@ void FitRun::finish(const TrainingState& state, const std::atomic<int>& signal) 
     trainer_->require_finite(*tested, *run_.test, "test");
   }
   if (stop_signal_ != 0) result.status = "stopped";
-  const VariableStore& variables = run_.strategy->variables();  // from every worker
+  const StoredTensors weights = copy_weights(*run_.strategy);  // from every worker
   if (!is_chief()) return;
-  if (stop_signal_ == 0 && checked_.has_model()) result.model_checksum = save_weights(folder_.model(), variables);
+  if (stop_signal_ == 0 && checked_.has_model()) result.model_checksum = save_weights(folder_.model(), weights);
   if (cluster_) cluster_->control().put("run is over", "");
   result.seconds = trainer_->seconds();
   emit(report::EndEvent{stop_signal_ == 0 ? report::EndEvent::Status::kDone : report::EndEvent::Status::kStopped,

@@ -128,13 +128,12 @@ void Trainer::note_skipped(std::int64_t step) {
                  steps_.epoch_of(step));
     return;
   }
-  const VariableStore& variables = strategy_.variables();
-  std::string what = "the loss is not finite";
-  for (std::size_t i = 0; i < variables.variables().size(); ++i) {
-    if (!variables.trainable(i) || !has_non_finite(variables.accumulated(i))) continue;
-    what = fmt::format("the gradient of {} is not finite", variables.variables()[i].name());
-    break;
-  }
+  std::optional<std::string> found;
+  strategy_.read_variables(Lasting::kAccumulated, [&](const LastingVariable& variable) {
+    if (!found && variable.accumulated && has_non_finite(*variable.accumulated)) found = variable.value.name();
+  });
+  const std::string what =
+      found ? fmt::format("the gradient of {} is not finite", *found) : "the loss is not finite";
   if (++skipped_in_row_ == kMostSkippedInRow) {
     fail_not_finite(step, fmt::format("{} steps in a row are skipped: {}", kMostSkippedInRow, what));
   }
@@ -200,8 +199,8 @@ void Trainer::run_callbacks(const report::EpochEvent& epoch) {
   take_from_chief(strategy_.workers(), state_.callbacks);
   const bool is_chief = strategy_.topology().is_chief();
   if (state_.callbacks.kept_epoch == epoch.epoch) {
-    const VariableStore& variables = strategy_.variables();  // from every worker
-    if (is_chief) state_.callbacks.kept = std::make_shared<const StoredTensors>(copy_weights(variables));
+    auto weights = std::make_shared<const StoredTensors>(copy_weights(strategy_));
+    if (is_chief) state_.callbacks.kept = std::move(weights);
   }
   is_best_ = callbacks.saves_best(state_.callbacks, epoch.epoch);
   if (callbacks.stops(state_.callbacks) && state_.step_sums.examples > 0) {

@@ -21,9 +21,11 @@ std::vector<float> elements_of(const DistributedVariable& variable) {
 }
 
 /// Every variable, one after the other.
-std::vector<std::vector<float>> snapshot(const VariableStore& variables) {
+std::vector<std::vector<float>> snapshot(Strategy& strategy) {
   std::vector<std::vector<float>> values;
-  for (const DistributedVariable& variable : variables.variables()) values.push_back(elements_of(variable));
+  strategy.read_variables(Lasting::kValues, [&](const LastingVariable& variable) {
+    values.push_back(elements_of(variable.value));
+  });
   return values;
 }
 
@@ -90,8 +92,7 @@ Run run_on(const CheckedConfiguration& checked, const Hardware& hardware, const 
   const Configuration& values = checked.values();
   parts.strategy = options_for(values.strategy, usable_devices(values, hardware.machine), mesh);
   Run run = build_run(checked, parts, hardware);
-  set_first_values(checked, run.strategy->variables());
-  run.strategy->variables_changed();
+  set_first_values(checked, *run.strategy);
   return run;
 }
 
@@ -105,16 +106,16 @@ std::set<std::size_t> with_rounding_as_gradient(const CheckedConfiguration& chec
   constexpr std::int64_t kNoUpdate = 2;
   TrainingSteps(*run.strategy, run.train.get(), *run.order, kNoUpdate, LearningRate{}).train(state);
   run.strategy->take_sums();
-  const VariableStore& variables = run.strategy->variables();
   std::map<std::size_t, double> largest;
   double largest_of_all = 0;
-  for (std::size_t i = 0; i < variables.variables().size(); ++i) {
-    if (!variables.trainable(i)) continue;
-    for (const float element : elements_of(variables.accumulated(i))) {
-      largest[i] = larger(std::abs(static_cast<double>(element)), largest[i]);
+  run.strategy->read_variables(Lasting::kAccumulated, [&](const LastingVariable& variable) {
+    if (!variable.trainable) return;
+    double& own = largest[variable.index];
+    for (const float element : elements_of(*variable.accumulated)) {
+      own = larger(std::abs(static_cast<double>(element)), own);
     }
-    largest_of_all = larger(largest[i], largest_of_all);
-  }
+    largest_of_all = larger(own, largest_of_all);
+  });
   std::set<std::size_t> found;
   for (const auto& [i, size] : largest) {
     if (size > 0 && size < kRounding * largest_of_all) found.insert(i);
@@ -128,18 +129,18 @@ template <class AfterStep>
 void train_steps(const CheckedConfiguration& checked, const Hardware& hardware, const Mesh& mesh, std::int64_t steps,
                  const std::set<std::size_t>& held, const AfterStep& after_step) {
   Run run = run_on(checked, hardware, mesh);
-  const std::vector<std::vector<float>> first = snapshot(run.strategy->variables());
+  const std::vector<std::vector<float>> first = snapshot(*run.strategy);
   TrainingSteps training(run, checked.values());
   TrainingState state;
   while (state.step < steps) {
     training.train(state);
     const StepSums sums = run.strategy->take_sums().back();
-    const VariableStore& variables = run.strategy->variables();  // up to date, wherever the devices keep them
-    for (const std::size_t i : held) {
-      variables.variables()[i].set(reinterpret_cast<const std::byte*>(first[i].data()));
+    if (!held.empty()) {
+      run.strategy->write_variables(Lasting::kValues, [&](const LastingVariable& variable) {
+        if (held.contains(variable.index)) variable.value.set(std::as_bytes(std::span(first[variable.index])).data());
+      });
     }
-    if (!held.empty()) run.strategy->variables_changed();
-    after_step(sums.loss / static_cast<double>(sums.examples), snapshot(variables));
+    after_step(sums.loss / static_cast<double>(sums.examples), snapshot(*run.strategy));
   }
 }
 

@@ -90,8 +90,7 @@ TEST_CASE("weights of examples count in evaluation as on the CPU, wherever a spl
     twins.check_equal(4);
     const auto validated = [](const Training& training, const Hardware& hardware) {
       const Run run = build_run(training.checked, {.trains = false, .evaluates = {data::Split::kValidation}}, hardware);
-      set_first_values(training.checked, run.strategy->variables());
-      run.strategy->variables_changed();
+      set_first_values(training.checked, *run.strategy);
       return evaluate_all(*run.strategy, *run.validation, 10).loss;
     };
     CHECK(validated(twins.on_gpu, testing::gpus_under_test(1)) == near(validated(twins.on_cpus, this_hardware())));

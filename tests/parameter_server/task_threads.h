@@ -89,8 +89,7 @@ class TaskThreads {
     run_ = build_run(chief_->checked, {.evaluates = {data::Split::kValidation, data::Split::kTest},
                                        .parameter_servers = chief_->task.role()});
     for (int i = 0; i < workers; ++i) start({Job::kWorker, i});
-    set_first_values(chief_->checked, run_.strategy->variables());
-    run_.strategy->variables_changed();
+    set_first_values(chief_->checked, *run_.strategy);
     steps_.emplace(run_, chief_->checked.values());
     chief_->task.role().dispatch->dispatcher().wait_for_workers(static_cast<std::size_t>(workers));
   }
@@ -129,15 +128,14 @@ class TaskThreads {
   void seek(const TrainingState& to) {
     state = to;
     steps_->seek(to);
-    strategy().variables_changed();
   }
 
   std::map<std::string, std::vector<float>> variables() {
     std::map<std::string, std::vector<float>> values;
-    for (const DistributedVariable& variable : strategy().variables().variables()) {
-      const auto elements = variable.copy(0).span<float>();
-      values[variable.name()] = {elements.begin(), elements.end()};
-    }
+    strategy().read_variables(Lasting::kValues, [&](const LastingVariable& variable) {
+      const auto elements = variable.value.copy(0).span<float>();
+      values[variable.value.name()] = {elements.begin(), elements.end()};
+    });
     return values;
   }
 

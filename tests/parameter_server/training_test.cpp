@@ -51,8 +51,7 @@ struct OneDevice {
     std::ofstream(file) << configuration;
     const CheckedConfiguration checked = check_configuration(file.string(), overrides);
     Run run = build_run(checked, {.evaluates = {data::Split::kValidation}});
-    set_first_values(checked, run.strategy->variables());
-    run.strategy->variables_changed();
+    set_first_values(checked, *run.strategy);
     TrainingSteps training(run, checked.values());
     TrainingState state;
     for (int i = 0; i < steps; ++i) {
@@ -61,10 +60,10 @@ struct OneDevice {
       losses.push_back(sums.loss / static_cast<double>(sums.examples));
     }
     validation = evaluate_all(*run.strategy, *run.validation, checked.values().data.global_batch_size);
-    for (const DistributedVariable& variable : run.strategy->variables().variables()) {
-      const auto elements = variable.copy(0).span<float>();
-      variables[variable.name()] = {elements.begin(), elements.end()};
-    }
+    run.strategy->read_variables(Lasting::kValues, [&](const LastingVariable& variable) {
+      const auto elements = variable.value.copy(0).span<float>();
+      variables[variable.value.name()] = {elements.begin(), elements.end()};
+    });
   }
 };
 

@@ -42,8 +42,9 @@ TEST_CASE("a tied table learns from both of its uses, as finite differences have
     Training other(kTied);
     std::vector<float> table = first;
     table[element] += change;
-    other.strategy->variables().variables()[0].set(std::as_bytes(std::span(table)).data());
-    other.strategy->variables_changed();
+    other.strategy->write_variables(Lasting::kValues, [&](const LastingVariable& variable) {
+      if (variable.index == 0) variable.value.set(std::as_bytes(std::span(table)).data());
+    });
     return other.steps(1)[0];
   };
   for (std::size_t i = 0; i < first.size(); i += 3) {
@@ -101,7 +102,7 @@ TEST_CASE("a tied table is the same on any number of replicas") {
 TEST_CASE("a checkpoint's file holds a tied table once, and a bias of the output beside it") {
   const Training training(kTied);
   std::vector<std::string> names;
-  for (const auto& [name, tensor] : copy_weights(training.strategy->variables())) names.push_back(name);
+  for (const auto& [name, tensor] : copy_weights(*training.strategy)) names.push_back(name);
   CHECK(names == std::vector<std::string>{"inner/bias", "inner/kernel", "logits/bias", "tokens/embeddings"});
 }
 

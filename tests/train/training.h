@@ -30,8 +30,7 @@ class Training {
     run_ = build_run(checked, {.evaluates = {data::Split::kTrain}}, hardware);
     strategy = run_.strategy.get();
     steps_.emplace(run_, checked.values());
-    set_first_values(checked, strategy->variables());
-    strategy->variables_changed();
+    set_first_values(checked, *strategy);
   }
 
   /// Trains so many steps, waiting for each; returns the loss of each.
@@ -58,10 +57,10 @@ class Training {
   /// A replica's copies of the model's variables, by name.
   std::map<std::string, std::vector<float>> variables(int replica = 0) const {
     std::map<std::string, std::vector<float>> values;
-    for (const DistributedVariable& variable : strategy->variables().variables()) {
-      const auto elements = variable.copy(replica).span<float>();
-      values[variable.name()] = {elements.begin(), elements.end()};
-    }
+    strategy->read_variables(Lasting::kValues, [&](const LastingVariable& variable) {
+      const auto elements = variable.value.copy(replica).span<float>();
+      values[variable.value.name()] = {elements.begin(), elements.end()};
+    });
     return values;
   }
 
@@ -69,7 +68,6 @@ class Training {
   void seek(const TrainingState& to) {
     state = to;
     steps_->seek(to);
-    strategy->variables_changed();
   }
 
   const data::Order& order() const { return *run_.order; }

@@ -75,8 +75,7 @@ IsolatedWorker::IsolatedWorker(const CheckedConfiguration& checked, const Hardwa
   // With options, a run omits `state`, whose values may be lists by replica; it has no cost.
   strategy_ = make_strategy(checked, {.strategy = placed_as(layout, options_of(checked))}, isolated);
   strategy_->prepare({{std::ssize(rows_)}, {}, {&examples_}});
-  set_first_values(checked, strategy_->variables());
-  strategy_->variables_changed();
+  set_first_values(checked, *strategy_);
   for (int i = 0; i < kWarmUp; ++i) train_sample();
 }
 

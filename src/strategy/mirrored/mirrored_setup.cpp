@@ -72,7 +72,7 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
   store.slots = parts_.slots;
   store.keeps_gradients = keeps_gradients;
   store.measures = measures;
-  store.residuals = choice.compresses ? 1 : 0;
+  store.compresses = choice.compresses;
   const bool adds_on_host = choice.body == ReductionChoice::Body::kCollective && !topology_.on_gpus();
   if (adds_on_host && !choice.compresses) store.adds_gradients = reduction_->workers();
   for (const ProductGradient& product : products_) store.without_gradient.push_back(product.variable);
@@ -138,7 +138,7 @@ void MirroredStrategy::prepare(const BatchSizes& sizes) {
   }
   if (together && lanes_[0].examples()->all_on_device() && lanes_[0].kernels() <= MultiStepGraph::kMostKernels)
     multi_step_ = std::make_unique<MultiStepGraph>(lanes_[0]);
-  variables_changed();
+  renew_derived_copies();
   // The timeout is for steps only: building may take any time.
   team_->set_timeout(parts_.options.communication.lane_timeout(topology_.cluster.workers > 1));
 }

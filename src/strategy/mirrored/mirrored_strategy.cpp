@@ -105,15 +105,15 @@ void MirroredStrategy::predict(const StepSpec& step, std::span<const PredictedOu
   take_sums();
 }
 
-/// Copies the values of the variables, as read outside the replicas, to the lanes.
+/// Updates the values of the variables that are read outside the replicas.
 void MirroredStrategy::begin_evaluation() {
-  const VariableStore& host = variables();
-  host.fill_evaluation_copies();
-  run_lanes([this](int lane) {
-    variables_->take_evaluation_copies(lane, lanes_.stream(lane));
-    steps_of_lane(lane).renew_derived_copies();
-  });
-  evaluation_regularization_ = host.regularization();
+  synchronize();
+  evaluation_regularization_ = variables_->begin_evaluation(lanes_.streams);
+  renew_derived_copies();
+}
+
+void MirroredStrategy::renew_derived_copies() {
+  run_lanes([this](int lane) { steps_of_lane(lane).renew_derived_copies(); });
 }
 
 void MirroredStrategy::begin_step(const StepSpec& step, const StepKey& key, std::optional<double> regularization) {
@@ -129,31 +129,16 @@ std::span<const StepSums> MirroredStrategy::take_sums() {
   return in_flight_.take(replicas, reduction_->workers());
 }
 
-const VariableStore& MirroredStrategy::variables() {
-  if (variables_->host_is_outdated()) {
-    synchronize();
-    variables_->update_host(lanes_.streams);
-  }
-  return variables_->host();
+void MirroredStrategy::read_variables(Lasting what, const VariableVisit& visit) {
+  synchronize();
+  variables_->read(what, lanes_.streams, visit);
 }
 
-void MirroredStrategy::variables_changed() {
+void MirroredStrategy::write_variables(Lasting what, const VariableVisit& visit) {
+  synchronize();
+  variables_->write(what, lanes_.streams, visit);
   evaluation_regularization_.reset();
-  run_lanes([this](int lane) {
-    variables_->take_from_host(lane, lanes_.stream(lane));
-    steps_of_lane(lane).renew_derived_copies();
-  });
-}
-
-void MirroredStrategy::take_variables_from_chief() {
-  if (reduction_->workers() == nullptr) return;
-  variables();
-  variables_->take_from_chief();
-  for (const DistributedVariable& variable : state_->variables()) {
-    for (const std::span<std::byte> copy : variable.storage()) {
-      workers().take_from_chief(copy, "the state");
-    }
-  }
+  if (!lane_steps_.empty()) renew_derived_copies();
 }
 
 void MirroredStrategy::abort(const std::string& reason) { reduction_->abort(reason.c_str()); }

@@ -61,11 +61,13 @@ class MirroredStrategy : public Strategy {
   bool must_take_sums() const override {
     return in_flight_.is_full() || (parts_.steps.skips_non_finite && in_flight_.size() > 0);
   }
-  const VariableStore& variables() override;
-  void variables_changed() override;
+  void read_variables(Lasting what, const VariableVisit& visit) override;
+  void write_variables(Lasting what, const VariableVisit& visit) override;
+  bool keeps_gradients() const override { return variables_->domains()[0]->variables.keeps_gradients(); }
   const StateVariables& state() const override { return *state_; }
+  /// This process's variables, where they are.
+  std::span<const std::unique_ptr<MemoryDomain>> memory_domains() const { return variables_->domains(); }
   Workers workers() override { return Workers(reduction_->workers()); }
-  void take_variables_from_chief() override;
   std::string differing_replicas() override;
   void abort(const std::string& reason) override;
   MemoryForecast memory() const override;
@@ -99,6 +101,7 @@ class MirroredStrategy : public Strategy {
 
   void begin_step(const StepSpec& step, const StepKey& key, std::optional<double> regularization);
   void begin_evaluation();
+  void renew_derived_copies();
   void run_training();
   void run_evaluation(const StepSpec& step, const StepKey& key);
   void run_lanes(const std::function<void(int)>& work);

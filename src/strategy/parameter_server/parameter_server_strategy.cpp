@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "device/cpu/cpu_device.h"
 #include "strategy/parameter_server/parameter_client.h"
-#include "strategy/parameter_server/store_exchange.h"
+#include "strategy/parameter_server/variable_exchange.h"
 
 namespace mirrortrain {
 namespace {
@@ -37,8 +37,9 @@ class ParameterServerStrategy : public Strategy {
   void evaluate(const StepSpec& step) override;
   std::span<const StepSums> take_sums() override;
   bool must_take_sums() const override { return false; }
-  const VariableStore& variables() override;
-  void variables_changed() override;
+  void read_variables(Lasting what, const VariableVisit& visit) override;
+  void write_variables(Lasting what, const VariableVisit& visit) override;
+  bool keeps_gradients() const override { return false; }
   const StateVariables& state() const override { return state_; }
   void abort(const std::string& reason) override;
   std::vector<std::int64_t> staleness() const override { return staleness_; }
@@ -48,14 +49,16 @@ class ParameterServerStrategy : public Strategy {
   void require(const StepResult& result) const;
   void collect();
   void end(const std::string& failure);
+  const std::vector<LastingVariable>& latest();
 
   const ParameterServerParts parts_;
   DispatchService& dispatch_;
   Topology topology_;
   std::unique_ptr<Device> device_;
   VariableStore store_;
+  std::vector<LastingVariable> variables_;  ///< of the store
   StateVariables state_;
-  StoreExchange exchange_;
+  VariableExchange exchange_;
   ParameterClient servers_;
   std::vector<const data::Feeder*> examples_;
   std::vector<float> message_;
@@ -84,8 +87,9 @@ ParameterServerStrategy::ParameterServerStrategy(const Model& model, ParameterSe
       topology_(one_replica()),
       device_(make_cpu_device(0, 1, {})),
       store_(model, store_options(parts_), *device_),
+      variables_(lasting_variables(store_, Lasting::kAll)),
       state_(parts_.state, 1, true, *device_),
-      exchange_(parts_.placement, store_),
+      exchange_(parts_.placement),
       servers_(parts_.placement, parts_.servers, parts_.security, parts_.timeout_seconds),
       message_(static_cast<std::size_t>(parts_.placement.elements(Content::kState))),
       outputs_(model.outputs.size()),
@@ -168,19 +172,26 @@ std::span<const StepSums> ParameterServerStrategy::take_sums() {
   return taken_;
 }
 
-const VariableStore& ParameterServerStrategy::variables() {
+/// The store's variables with the servers' values.
+const std::vector<LastingVariable>& ParameterServerStrategy::latest() {
   collect();
   if (is_outdated_) {
     servers_.pull(generation_, Content::kState, message_);
-    exchange_.to_store(Content::kState, message_);
+    for (const LastingVariable& variable : variables_) exchange_.read(Content::kState, message_, variable);
     is_outdated_ = false;
   }
-  return store_;
+  return variables_;
 }
 
-void ParameterServerStrategy::variables_changed() {
-  collect();
-  exchange_.from_store(Content::kState, message_);
+void ParameterServerStrategy::read_variables(Lasting, const VariableVisit& visit) {
+  std::ranges::for_each(latest(), visit);
+}
+
+void ParameterServerStrategy::write_variables(Lasting, const VariableVisit& visit) {
+  for (const LastingVariable& variable : latest()) {
+    visit(variable);
+    exchange_.write(Content::kState, variable, message_);
+  }
   servers_.write(generation_ + 1, message_);
   ++generation_;
   ++snapshot_;

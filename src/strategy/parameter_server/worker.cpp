@@ -15,7 +15,7 @@
 #include "collective/shared_memory/shared_memory.h"
 #include "strategy/parameter_server/chief_connection.h"
 #include "strategy/parameter_server/parameter_client.h"
-#include "strategy/parameter_server/store_exchange.h"
+#include "strategy/parameter_server/variable_exchange.h"
 #include "strategy/parameter_server/told_reason.h"
 
 namespace mirrortrain {
@@ -45,7 +45,7 @@ class Worker {
  public:
   explicit Worker(const WorkerParts& parts)
       : parts_(parts),
-        exchange_(parts.placement, parts.strategy.variables()),
+        exchange_(parts.placement),
         servers_(parts.placement, parts.servers, parts.security, parts.timeout_seconds),
         chief_(parts.chief, parts.task, parts.security) {
     // One for each step that can be here at once, so that nothing large is allocated in a step; in memory shared with
@@ -152,8 +152,10 @@ class Worker {
   void compute() {
     while (auto step = pulled_.take()) {
       if (step->pulled) {
-        exchange_.to_store(*step->pulled, message(*step, *step->pulled));
-        parts_.strategy.variables_changed();
+        const Content content = *step->pulled;
+        parts_.strategy.write_variables(VariableExchange::lasting(content), [&](const LastingVariable& variable) {
+          exchange_.read(content, message(*step, content), variable);
+        });
       }
       StepSpec spec;
       spec.data_set = parts_.examples.at(static_cast<std::size_t>(step->step.data_set));
@@ -170,8 +172,9 @@ class Worker {
       }
       step->sums = parts_.strategy.take_sums().back();
       if (step->step.trains) {
-        parts_.strategy.variables();  // in host memory
-        exchange_.push_from_store(message(*step, Content::kChanging));
+        parts_.strategy.read_variables(VariableExchange::kPushed, [&](const LastingVariable& variable) {
+          exchange_.push(variable, message(*step, Content::kChanging));
+        });
       }
       computed_.put(std::move(*step));
     }
@@ -207,7 +210,7 @@ class Worker {
   }
 
   const WorkerParts& parts_;
-  StoreExchange exchange_;
+  VariableExchange exchange_;
   std::unique_ptr<SharedMemory> shared_;  ///< memory of the places; null if /dev/shm has too little space
   std::vector<float> own_;                ///< memory used instead
   ParameterClient servers_;

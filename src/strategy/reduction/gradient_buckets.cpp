@@ -67,7 +67,7 @@ Buffer compress_buckets(std::vector<GradientBucket>& buckets, const VariableStor
   for (GradientBucket& bucket : buckets) {
     const std::int64_t shard = shard_of_bucket(bucket), begin = rank * shard;
     CompressedBucket& of = bucket.compressed.emplace();
-    of.residual = variables.groups()[static_cast<std::size_t>(bucket.group)].residuals()[0].as<float>() + bucket.begin;
+    of.residual = variables.groups()[static_cast<std::size_t>(bucket.group)].residual() + bucket.begin;
     of.sent = take(shard * ranks);
     of.received = take(shard * ranks);
     of.sum = {of.received.data(),

@@ -12,54 +12,6 @@
 namespace mirrortrain {
 namespace {
 
-/// What lasts of a variable from step to step, here and on the host: values, or a slot.
-struct Twins {
-  std::byte *own, *host;
-  std::size_t variable;
-  bool shared;  ///< by all replicas
-  int part;     ///< of the variable, if it is divided
-};
-
-/// Calls body(twins) for every part of the domain's variables that lasts. Places of one replica have equal copies of
-/// what is not divided.
-template <class Body>
-void for_each_variable(const MemoryDomain& domain, const VariableStore& host, const Body& body) {
-  const VariableStore& variables = domain.variables;
-  const auto replica_on_host = [&](int r) {
-    return domain.mesh.data_index(domain.place.replicas[static_cast<std::size_t>(r)]);
-  };
-  for (std::size_t i = 0; i < host.variables().size(); ++i) {
-    const bool shared = !host.variables()[i].policy().copies_can_differ();
-    std::set<const std::byte*> seen;  // replicas share copies
-    for (int r = 0; r < variables.replicas(); ++r) {
-      std::byte* const values = variables.variables()[i].data(r);
-      if (!seen.insert(values).second) continue;
-      const int twin = shared ? 0 : replica_on_host(r), part = variables.parts()[static_cast<std::size_t>(r)];
-      if (!host.trainable(i)) {
-        body(Twins{values, host.variables()[i].data(twin), i, shared, part});
-        continue;
-      }
-      const VariableStore::Place &own = variables.place(i), &there = host.place(i);
-      const auto lasting = variables.groups()[static_cast<std::size_t>(own.group)].lasting(r),
-                 on_host = host.groups()[static_cast<std::size_t>(there.group)].lasting(twin);
-      for (std::size_t k = 0; k < lasting.size(); ++k) {
-        if (lasting[k].empty()) continue;
-        body(Twins{lasting[k].data() + static_cast<std::size_t>(own.first) * sizeof(float),
-                   on_host[k].data() + static_cast<std::size_t>(there.first) * sizeof(float), i, shared, part});
-      }
-    }
-  }
-}
-
-/// Calls body(own, twin) for the rounding errors of compressed gradients.
-template <class Body>
-void for_each_residual(const MemoryDomain& domain, const VariableStore& host, const Body& body) {
-  for (std::size_t g = 0; g < host.groups().size(); ++g) {
-    const std::vector<Buffer>& own = domain.variables.groups()[g].residuals();
-    if (!own.empty()) body(own[0], host.groups()[g].residuals()[static_cast<std::size_t>(domain.place.rank)]);
-  }
-}
-
 /// A part of a whole variable: `blocks` runs of `bytes` neighbouring bytes, `stride` bytes apart.
 struct Slice {
   std::size_t blocks = 1, bytes = 0, first = 0, stride = 0;
@@ -108,31 +60,53 @@ const VariableLayout* MemoryDomain::layout_of(std::size_t variable) const {
   return found == layouts.end() ? nullptr : &found->second;
 }
 
-void MemoryDomain::copy_to_host(Stream& stream, const VariableStore& host, bool shared) const {
+/// Calls body(own, whole, shared by all replicas, part of the variable) for each copy that lasts here. Places of one
+/// replica have equal copies of what is not divided.
+template <class Body>
+void MemoryDomain::for_each_copy(const LastingVariable& whole, const Body& body) const {
+  const auto copies_of = [&](const DistributedVariable& own, const DistributedVariable& there) {
+    const bool shared = !own.policy().copies_can_differ();
+    std::set<const std::byte*> seen;  // replicas share copies
+    for (int r = 0; r < variables.replicas(); ++r) {
+      if (!seen.insert(own.data(r)).second) continue;
+      const int twin = shared ? 0 : mesh.data_index(place.replicas[static_cast<std::size_t>(r)]);
+      body(own.data(r), there.data(twin), shared, variables.parts()[static_cast<std::size_t>(r)]);
+    }
+  };
+  const std::size_t i = whole.index;
+  if (whole.value.data(0) != nullptr) copies_of(variables.variables()[i], whole.value);
+  for (std::size_t slot = 0; slot < whole.slots.size(); ++slot) {
+    copies_of(variables.slot(i, static_cast<int>(slot)), whole.slots[slot]);
+  }
+  if (whole.accumulated) copies_of(variables.accumulated(i), *whole.accumulated);
+}
+
+void MemoryDomain::copy_to(Stream& stream, const LastingVariable& whole, bool shared) const {
   struct Arrived {
     std::vector<std::byte> part;
     Slice slice;
-    const VariableLayout* layout;
     std::byte* whole;
   };
-  std::deque<Arrived> arrived;  // what is not as the host has it
-  for_each_variable(*this, host, [&](const Twins& twins) {
-    if (twins.shared && !shared) return;
-    const Slice slice = slice_of(model_, twins.variable, twins.part);
-    const VariableLayout* const layout = layout_of(twins.variable);
-    std::byte* to = twins.host + slice.first;
+  std::vector<Arrived> arrived;  // what is not as the whole has it
+  const VariableLayout* const layout = layout_of(whole.index);
+  for_each_copy(whole, [&](const std::byte* own, std::byte* there, bool is_shared, int part) {
+    if (is_shared && !shared) return;
+    const Slice slice = slice_of(model_, whole.index, part);
+    std::byte* to = there + slice.first;
     if (slice.blocks > 1 || layout != nullptr) {
-      arrived.push_back({std::vector<std::byte>(slice.all_bytes()), slice, layout, twins.host});
+      arrived.push_back({std::vector<std::byte>(slice.all_bytes()), slice, there});
       to = arrived.back().part.data();
     }
-    stream.copy(to, twins.own, slice.all_bytes());
+    stream.copy(to, own, slice.all_bytes());
   });
-  for_each_residual(*this, host,
-                    [&](const Buffer& own, const Buffer& twin) { stream.copy(twin.data(), own.data(), own.bytes()); });
+  if (whole.residual) {
+    std::byte* const there = whole.residual->data(place.rank);
+    stream.copy(there, variables.residual(whole.index)->data(0), whole.residual->bytes());
+  }
   stream.synchronize();
-  for (Arrived& one : arrived) {
-    if (one.layout != nullptr) one.layout->to_canonical(reinterpret_cast<float*>(one.part.data()));
-    one.slice.to_whole(one.part.data(), one.whole);
+  for (auto& [part, slice, to] : arrived) {
+    if (layout != nullptr) layout->to_canonical(reinterpret_cast<float*>(part.data()));
+    slice.to_whole(part.data(), to);
   }
 }
 
@@ -151,27 +125,27 @@ void MemoryDomain::copy_part(Stream& stream, std::size_t variable, int part, con
   stream.copy(own, from, slice.all_bytes());
 }
 
-void MemoryDomain::copy_from_host(Stream& stream, const VariableStore& host) const {
+void MemoryDomain::copy_from(Stream& stream, const LastingVariable& whole) const {
   std::deque<std::vector<std::byte>> parts;
-  for_each_variable(*this, host, [&](const Twins& twins) {
-    copy_part(stream, twins.variable, twins.part, twins.host, twins.own, parts);
+  for_each_copy(whole, [&](std::byte* own, const std::byte* there, bool, int part) {
+    copy_part(stream, whole.index, part, there, own, parts);
   });
-  for_each_residual(*this, host,
-                    [&](const Buffer& own, const Buffer& twin) { stream.copy(own.data(), twin.data(), own.bytes()); });
+  if (whole.residual) {
+    std::byte* const own = variables.residual(whole.index)->data(0);
+    stream.copy(own, whole.residual->data(place.rank), whole.residual->bytes());
+  }
   stream.synchronize();
 }
 
-void MemoryDomain::copy_evaluation_from_host(Stream& stream, const VariableStore& host) const {
+void MemoryDomain::copy_evaluation_from(Stream& stream, std::size_t variable, const std::byte* whole) const {
+  if (!variables.has_evaluation_copy(variable)) return;
   std::deque<std::vector<std::byte>> parts;
-  for (std::size_t i = 0; i < host.variables().size(); ++i) {
-    if (!variables.has_evaluation_copy(i)) continue;
-    std::set<const float*> seen;
-    for (int r = 0; r < variables.replicas(); ++r) {
-      float* const own = variables.evaluation_copy(i, r);
-      if (!seen.insert(own).second) continue;
-      copy_part(stream, i, variables.parts()[static_cast<std::size_t>(r)],
-                reinterpret_cast<const std::byte*>(host.evaluation_copy(i)), reinterpret_cast<std::byte*>(own), parts);
-    }
+  std::set<const float*> seen;
+  for (int r = 0; r < variables.replicas(); ++r) {
+    float* const own = variables.evaluation_copy(variable, r);
+    if (!seen.insert(own).second) continue;
+    const int part = variables.parts()[static_cast<std::size_t>(r)];
+    copy_part(stream, variable, part, whole, reinterpret_cast<std::byte*>(own), parts);
   }
   stream.synchronize();
 }

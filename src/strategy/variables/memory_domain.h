@@ -5,6 +5,7 @@
 
 #include "strategy/topology.h"
 #include "strategy/variables/derived_copies.h"
+#include "strategy/variables/lasting_variable.h"
 #include "strategy/variables/variable_store.h"
 #include "strategy/variables/weight_constraints.h"
 #include "strategy/variables/weight_update.h"
@@ -28,18 +29,20 @@ struct MemoryDomain {
 
   std::size_t bytes() const { return variables.bytes() + derived.bytes(); }
 
-  // What lasts from step to step, between the domain and the host's variables of all replicas, which are whole and
-  // canonical: here, variables may be divided among places, and laid out as `layouts` says. They return when all is
-  // copied.
+  // What lasts of a variable from step to step, between the domain and a whole, canonical variable with the copies of
+  // all the run's replicas: here, variables may be divided among places, and laid out as `layouts` says. They return
+  // when all is copied.
 
   /// Copies the replicas' own state and, if `shared`, the state that all replicas share.
-  void copy_to_host(Stream& stream, const VariableStore& host, bool shared) const;
-  void copy_from_host(Stream& stream, const VariableStore& host) const;
-  /// Copies the values that evaluation reads if they are not a replica's own copy.
-  void copy_evaluation_from_host(Stream& stream, const VariableStore& host) const;
+  void copy_to(Stream& stream, const LastingVariable& whole, bool shared) const;
+  void copy_from(Stream& stream, const LastingVariable& whole) const;
+  /// Copies the value that evaluation reads, if it is not a replica's own copy.
+  void copy_evaluation_from(Stream& stream, std::size_t variable, const std::byte* whole) const;
 
  private:
   const VariableLayout* layout_of(std::size_t variable) const;
+  template <class Body>
+  void for_each_copy(const LastingVariable& whole, const Body& body) const;
   void copy_part(Stream& stream, std::size_t variable, int part, const std::byte* whole, std::byte* own,
                  std::deque<std::vector<std::byte>>& parts) const;
 

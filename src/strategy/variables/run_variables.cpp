@@ -3,40 +3,45 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
+#include <numeric>
 
 #include "base/error.h"
 #include "collective/host_values.h"
-#include "device/cpu/cpu_device.h"
+#include "kernels/host_kernels.h"
 
 namespace mirrortrain {
 namespace {
 
-/// Calls body(parts) for everything of which replicas, or memories, have their own copies, with the address of each in
-/// the run's order.
+constexpr const char* kWhat = "a variable's copies";
+
+/// Calls body(variable) for the value and all that lasts beside it.
 template <class Body>
-void for_each_copied_part(const VariableStore& host, const Body& body) {
-  std::vector<std::span<std::byte>> parts(static_cast<std::size_t>(host.replicas()));
-  for (const VariableGroup& group : host.groups()) {
-    if (!group.residuals().empty()) {
-      std::vector<std::span<std::byte>> residuals;
-      for (const Buffer& one : group.residuals()) residuals.emplace_back(one.data(), one.bytes());
-      body(residuals);
-    }
-    if (group.shared()) continue;
-    for (std::size_t i = 0; i < group.lasting(0).size(); ++i) {
-      for (int r = 0; r < host.replicas(); ++r) parts[static_cast<std::size_t>(r)] = group.lasting(r)[i];
-      if (!parts[0].empty()) body(parts);
-    }
-  }
-  for (std::size_t i = 0; i < host.variables().size(); ++i) {
-    const DistributedVariable& variable = host.variables()[i];
-    if (host.trainable(i) || !variable.policy().copies_can_differ()) continue;
-    for (int r = 0; r < host.replicas(); ++r) {
-      parts[static_cast<std::size_t>(r)] = {variable.data(r), variable.bytes()};
-    }
-    body(parts);
-  }
+void for_each_part(const LastingVariable& variable, const Body& body) {
+  body(variable.value);
+  for (const DistributedVariable& slot : variable.slots) body(slot);
+  if (variable.accumulated) body(*variable.accumulated);
+  if (variable.residual) body(*variable.residual);
+}
+
+/// Completes copies that only one worker has each; the others have zeros.
+void gather_copies(Communicator& workers, const LastingVariable& variable) {
+  for_each_part(variable, [&](const DistributedVariable& part) {
+    if (!part.policy().copies_can_differ()) return;  // every worker has the one of all replicas
+    for (const std::span<std::byte> copy : part.storage()) merge(workers, copy, kWhat);
+  });
+}
+
+/// The sum of a weight's regularization terms, in an order that does not depend on where it is.
+double regularization_of(const ModelVariable& variable, const std::byte* values) {
+  const std::int64_t elements = variable.spec.shape.elements();
+  const scalar::RegularizedSegment segment{0, elements, variable.l1, variable.l2};
+  std::vector<double> sums(static_cast<std::size_t>((elements + scalar::kUpdateChunk - 1) / scalar::kUpdateChunk));
+  scalar::UpdateGroupView view;
+  view.regularized = {&segment, 1};
+  view.master = reinterpret_cast<float*>(const_cast<std::byte*>(values));  // which is read only
+  view.regularization = sums.data();
+  sum_regularization_on_host(view, elements);
+  return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
 }  // namespace
@@ -44,22 +49,25 @@ void for_each_copied_part(const VariableStore& host, const Body& body) {
 RunVariables::RunVariables(const Model& model, StoreOptions store, const UpdateOptions& update,
                            const Topology& topology, std::span<Device* const> devices, const Backend& backend,
                            Communicator* workers)
-    : domain_of_lane_(topology.lanes.size()), workers_(workers) {
+    : model_(model),
+      mesh_(topology.mesh),
+      memories_(topology.ranks()),
+      domain_of_lane_(topology.lanes.size()),
+      workers_(workers) {
   const GraphVariables graphs[] = {{model.training.graph, model.training.variables},
                                    {model.evaluation.graph, model.evaluation.variables}};
   const VariableLayouts layouts = backend.layouts(graphs);
-  const Mesh& mesh = topology.mesh;
-  store.all_replicas = mesh.places();
+  store.all_replicas = mesh_.places();
   for (const DomainPlace& place : topology.domains()) {
     for (const int lane : place.lanes) {
       domain_of_lane_[static_cast<std::size_t>(lane)] = static_cast<int>(domains_.size());
     }
     store.parts.clear();
-    for (const int replica : place.replicas) store.parts.push_back(mesh.model_index(replica));
+    for (const int replica : place.replicas) store.parts.push_back(mesh_.model_index(replica));
     Device& device = *devices[static_cast<std::size_t>(place.lanes.front())];
     try {
-      domains_.push_back(std::make_unique<MemoryDomain>(place, topology.mesh, model, store, update, device,
-                                                        backend.step_kernels(), layouts));
+      domains_.push_back(
+          std::make_unique<MemoryDomain>(place, mesh_, model, store, update, device, backend.step_kernels(), layouts));
     } catch (const UsageError&) {
       throw;
     } catch (const Error& error) {
@@ -67,78 +75,68 @@ RunVariables::RunVariables(const Model& model, StoreOptions store, const UpdateO
     }
   }
   const DomainPlace& first = domains_[0]->place;
-  if (first.on_host && mesh.model == 1 && static_cast<int>(first.replicas.size()) == mesh.places()) return;
-  store.keeps_whole = true;
-  store.parts.assign(static_cast<std::size_t>(mesh.data), 0);
-  store.all_replicas = mesh.data;
-  if (store.residuals > 0) store.residuals = topology.ranks();
-  store.adds_gradients = nullptr;
-  for (std::size_t i = 0; i < model.variables.size(); ++i) store.without_gradient.push_back(i);
-  host_ = make_cpu_device(0, 1, {});
-  host_variables_ = std::make_unique<VariableStore>(model, store, *host_);
+  is_in_place_ = first.on_host && mesh_.model == 1 && static_cast<int>(first.replicas.size()) == mesh_.places();
 }
 
 void RunVariables::begin_update(const StepSpec& step, StepParams& params) {
   for (const auto& domain : domains_) domain->update.begin(step, params);
-  host_is_outdated_ = host_variables_ != nullptr;
 }
 
-void RunVariables::update_host(std::span<Stream* const> streams) {
-  if (!host_is_outdated_) return;
-  for (const auto& domain : domains_) {
-    Stream& stream = *streams[static_cast<std::size_t>(domain->place.lanes.front())];
-    domain->copy_to_host(stream, *host_variables_, domain == domains_.front());
-  }
-  if (workers_ != nullptr) gather_from_workers();
-  host_is_outdated_ = false;
+const std::vector<LastingVariable>& RunVariables::in_place(Lasting what) {
+  const auto [found, is_new] = in_place_.try_emplace(what);
+  if (is_new) found->second = lasting_variables(domains_[0]->variables, what);
+  return found->second;
 }
 
-/// Gathers the own state of the other workers' replicas.
-void RunVariables::gather_from_workers() const {
-  InlineStream stream;
-  std::vector<std::byte> all;
-  for_each_copied_part(*host_variables_, [&](const std::vector<std::span<std::byte>>& parts) {
-    const std::size_t bytes = parts[0].size();
-    all.resize(parts.size() * bytes);
-    for (std::size_t r = 0; r < parts.size(); ++r) std::memcpy(all.data() + r * bytes, parts[r].data(), bytes);
-    workers_->all_gather(
-        stream, {std::span(reinterpret_cast<float*>(all.data()), all.size() / sizeof(float)), "copies of a variable"});
-    workers_->synchronize(stream);
-    for (std::size_t r = 0; r < parts.size(); ++r) std::memcpy(parts[r].data(), all.data() + r * bytes, bytes);
-  });
+VariableWindow RunVariables::window() const { return {mesh_.data, memories_}; }
+
+LastingVariable RunVariables::read_one(VariableWindow& window, std::size_t variable, Lasting what,
+                                       std::span<Stream* const> streams) const {
+  const LastingVariable whole =
+      window.open(domains_[0]->variables, variable, model_.variables[variable].spec.shape, what);
+  for (const auto& domain : domains_) domain->copy_to(stream_of(*domain, streams), whole, domain == domains_.front());
+  if (workers_ != nullptr) gather_copies(*workers_, whole);
+  return whole;
 }
 
-void RunVariables::take_from_chief() const {
-  const VariableStore& store = host();
-  for (const VariableGroup& group : store.groups()) {
-    for (int copy = 0; copy < group.copies(); ++copy) {
-      for (const std::span<std::byte> part : group.lasting(group.first_replica(copy))) {
-        mirrortrain::take_from_chief(*workers_, part, "variables and optimizer slots");
-      }
+void RunVariables::read(Lasting what, std::span<Stream* const> streams, const VariableVisit& visit) {
+  if (is_in_place_) return std::ranges::for_each(in_place(what), visit), void();
+  VariableWindow memory = window();
+  for (std::size_t i = 0; i < model_.variables.size(); ++i) visit(read_one(memory, i, what, streams));
+}
+
+void RunVariables::write(Lasting what, std::span<Stream* const> streams, const VariableVisit& visit) {
+  if (is_in_place_) return std::ranges::for_each(in_place(what), visit), void();
+  VariableWindow memory = window();
+  for (std::size_t i = 0; i < model_.variables.size(); ++i) {
+    const LastingVariable whole = read_one(memory, i, what, streams);
+    if (workers_ == nullptr || workers_->rank() == 0) visit(whole);
+    if (workers_ != nullptr) {
+      for_each_part(whole, [&](const DistributedVariable& part) {
+        for (const std::span<std::byte> copy : part.storage()) take_from_chief(*workers_, copy, kWhat);
+      });
     }
-    for (const Buffer& residual : group.residuals()) {
-      mirrortrain::take_from_chief(*workers_, {residual.data(), residual.bytes()}, "residuals of gradients");
-    }
-  }
-  for (std::size_t i = 0; i < store.variables().size(); ++i) {
-    if (store.trainable(i)) continue;
-    for (const std::span<std::byte> copy : store.variables()[i].storage()) {
-      mirrortrain::take_from_chief(*workers_, copy, "variables");
-    }
+    for (const auto& domain : domains_) domain->copy_from(stream_of(*domain, streams), whole);
   }
 }
 
-/// The first of a domain's lanes copies for all of them.
-bool RunVariables::copies_from_host(int lane) const {
-  return host_variables_ != nullptr && of_lane(lane).place.lanes.front() == lane;
-}
-
-void RunVariables::take_from_host(int lane, Stream& stream) const {
-  if (copies_from_host(lane)) of_lane(lane).copy_from_host(stream, *host_variables_);
-}
-
-void RunVariables::take_evaluation_copies(int lane, Stream& stream) const {
-  if (copies_from_host(lane)) of_lane(lane).copy_evaluation_from_host(stream, *host_variables_);
+double RunVariables::begin_evaluation(std::span<Stream* const> streams) {
+  double regularization = 0;
+  VariableWindow memory = window();
+  std::vector<std::byte> value;
+  for (std::size_t i = 0; i < model_.variables.size(); ++i) {
+    const ModelVariable& variable = model_.variables[i];
+    const VariableStore& here = domains_[0]->variables;
+    const bool is_regularized = here.trainable(i) && (variable.l1 != 0 || variable.l2 != 0);
+    if (!here.has_evaluation_copy(i) && !is_regularized) continue;
+    const LastingVariable whole =
+        is_in_place_ ? in_place(Lasting::kValues)[i] : read_one(memory, i, Lasting::kValues, streams);
+    if (is_regularized) regularization += regularization_of(variable, whole.value.data(0));
+    value.resize(whole.value.bytes());
+    whole.value.read_or_first(value.data());
+    for (const auto& domain : domains_) domain->copy_evaluation_from(stream_of(*domain, streams), i, value.data());
+  }
+  return regularization;
 }
 
 std::size_t RunVariables::bytes() const {

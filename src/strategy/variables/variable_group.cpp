@@ -60,7 +60,7 @@ void VariableGroup::allocate(const GroupMemory& memory, Device& device) {
   std::iota(own.begin(), own.end(), 0);
   copy_of_ = shared() && !divided_ ? std::vector<std::size_t>(parts_.size(), 0) : numbered(shared() ? parts_ : own);
   while (gradients_.size() < parts_.size()) gradients_.push_back(device.allocate(gradient_bytes));
-  for (int r = 0; shared() && r < memory.residuals; ++r) residuals_.push_back(device.allocate(bytes));
+  if (shared() && memory.compresses) residual_ = device.allocate(bytes);
   if (memory.measures) normed_ = on_device(variables_, device);
   const std::size_t normed = memory.measures ? variables_.size() : 0;
   const auto sums = static_cast<std::size_t>(normed > 0 ? end_of_sums(variables_.back()) : 0);
@@ -117,21 +117,9 @@ std::vector<int> VariableGroup::summed_replicas(int copy) const {
   return replicas;
 }
 
-std::vector<std::span<std::byte>> VariableGroup::lasting(int replica) const {
-  const Copy& of_replica = copy(replica);
-  std::vector<std::span<std::byte>> parts;
-  const auto add = [&](const Buffer& buffer) { parts.emplace_back(buffer.data(), buffer.bytes()); };
-  add(of_replica.values);
-  for (const Buffer& slot : of_replica.slots) add(slot);
-  add(of_replica.accumulated);
-  return parts;
-}
-
 std::size_t VariableGroup::bytes() const {
-  std::size_t bytes = normed_.bytes();
-  for (const auto* buffers : {&gradients_, &residuals_}) {
-    for (const Buffer& buffer : *buffers) bytes += buffer.bytes();
-  }
+  std::size_t bytes = normed_.bytes() + residual_.bytes();
+  for (const Buffer& gradient : gradients_) bytes += gradient.bytes();
   for (const Copy& copy : copies_) {
     bytes += copy.segments.bytes() + copy.values.bytes() + copy.accumulated.bytes() + copy.regularization.bytes() +
              copy.squares.bytes() + copy.norms.bytes() + copy.ratios.bytes() + copy.rounded.bytes();

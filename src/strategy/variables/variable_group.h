@@ -17,7 +17,7 @@ struct GroupMemory {
   int slots = 0;                 ///< per weight: the update rule's, then the weights' average if the traits have one
   bool keeps_gradients = false;  ///< in addition to a step's, and the sums of their squares
   bool measures = false;         ///< sums for a rule that scales by norms
-  int residuals = 0;             ///< rounding errors of compressed gradients: for this many memories of the run
+  bool compresses = false;       ///< keeps the rounding errors of compressed gradients
   Communicator* adds_gradients = nullptr;  ///< the first replica's become the sum; null if none does
 };
 
@@ -60,14 +60,11 @@ class VariableGroup {
   /// Where a replica writes its gradient.
   float* gradient(int replica) const { return gradients_[static_cast<std::size_t>(replica)].as<float>(); }
 
-  /// The rounding errors of compressed gradients, for each memory as in GroupMemory; empty without compression.
-  const std::vector<Buffer>& residuals() const { return residuals_; }
+  /// The rounding errors of compressed gradients; null without compression.
+  float* residual() const { return residual_.as<float>(); }
 
   /// A bfloat16 copy of a replica's values, created at the first call, which updates refresh if the kernels can.
   bfloat16* rounded(int replica);
-
-  /// The parts of a replica's copy that last between steps: its values, slots and accumulated gradients.
-  std::vector<std::span<std::byte>> lasting(int replica) const;
 
   std::size_t bytes() const;
 
@@ -96,7 +93,7 @@ class VariableGroup {
   std::vector<std::size_t> copy_of_;  ///< by replica
   std::vector<Copy> copies_;
   std::vector<Buffer> gradients_;  ///< by replica
-  std::vector<Buffer> residuals_;  ///< only of a shared group
+  Buffer residual_;                ///< only of a shared group
 };
 
 /// Every variable begins on its own cache line.

@@ -1,11 +1,9 @@
 #include "strategy/variables/variable_store.h"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 
 #include "base/error.h"
-#include "kernels/host_kernels.h"
 
 namespace mirrortrain {
 namespace {
@@ -27,7 +25,7 @@ int group_for(Aggregation aggregation, const scalar::UpdateTraits& traits, bool 
 VariableStore::VariableStore(const Model& model, const StoreOptions& options, Device& device)
     : parts_(options.parts), slots_(options.slots), keeps_gradients_(options.keeps_gradients) {
   for (const ModelVariable& variable : model.variables) {
-    divided_.push_back(variable.sharding.is_divided() && !options.keeps_whole);
+    divided_.push_back(variable.sharding.is_divided());
   }
   const auto shape_of = [&](std::size_t i) {
     return divided_[i] ? model.part_shape(i, 0) : model.variables[i].spec.shape;
@@ -49,7 +47,7 @@ VariableStore::VariableStore(const Model& model, const StoreOptions& options, De
     }
   }
   for (VariableGroup& group : groups_) {
-    group.allocate({parts_, slots_, keeps_gradients_, options.measures, options.residuals, options.adds_gradients},
+    group.allocate({parts_, slots_, keeps_gradients_, options.measures, options.compresses, options.adds_gradients},
                    device);
   }
 
@@ -128,14 +126,11 @@ DistributedVariable VariableStore::accumulated(std::size_t variable) const {
 
 std::optional<DistributedVariable> VariableStore::residual(std::size_t variable) const {
   const Place& place = places_[variable];
-  if (place.group < 0 || groups_[static_cast<std::size_t>(place.group)].residuals().empty()) return std::nullopt;
-  std::vector<std::byte*> copies;
-  for (const Buffer& residual : groups_[static_cast<std::size_t>(place.group)].residuals()) {
-    copies.push_back(bytes_of(residual.as<float>() + place.first));
-  }
+  float* const of_group = place.group < 0 ? nullptr : groups_[static_cast<std::size_t>(place.group)].residual();
+  if (of_group == nullptr) return std::nullopt;
   const DistributedVariable& weight = variables_[variable];
   return DistributedVariable(weight.name(), DType::kFloat32, weight.shape(),
-                             {Synchronization::kOnRead, Aggregation::kSum}, std::move(copies));
+                             {Synchronization::kOnRead, Aggregation::kSum}, {bytes_of(of_group + place.first)});
 }
 
 std::size_t VariableStore::part_number(std::size_t variable, int replica) const {
@@ -151,23 +146,6 @@ float* VariableStore::evaluation_copy(std::size_t variable, int replica) const {
   }
   return own.as<float>() + part_number(variable, replica) *
                                static_cast<std::size_t>(with_padding(variables_[variable].shape().elements()));
-}
-
-void VariableStore::fill_evaluation_copies() const {
-  for (std::size_t i = 0; i < variables_.size(); ++i) {
-    if (evaluation_copies_[i].data()) variables_[i].read_or_first(evaluation_copies_[i].data());
-  }
-}
-
-double VariableStore::regularization() const {
-  double total = 0;
-  for (const VariableGroup& group : groups_) {
-    const scalar::UpdateGroupView& view = group.view(0);
-    sum_regularization_on_host(view, group.elements());
-    if (group.is_regularized())
-      total += std::accumulate(view.regularization, view.regularization + group.chunks(), 0.0);
-  }
-  return total;
 }
 
 std::size_t VariableStore::bytes() const {

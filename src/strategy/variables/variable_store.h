@@ -17,12 +17,11 @@ namespace mirrortrain {
 struct StoreOptions {
   std::vector<VariablePolicy> policies;       ///< one per variable of the model
   std::vector<int> parts{0};                  ///< by replica that computes on this memory: its model index
-  bool keeps_whole = false;                   ///< stores divided variables as a whole, as files have them
   int all_replicas = 1;                       ///< of the run
   int slots = 0;                              ///< per weight: the update rule's, then the weights' average if any
   bool keeps_gradients = false;               ///< in addition to a step's: see GradientOptions
   bool measures = false;                      ///< stores norms, for the update rule
-  int residuals = 0;                          ///< of compressed gradients: for this many memories
+  bool compresses = false;                    ///< keeps the rounding errors of compressed gradients
   std::vector<std::size_t> without_gradient;  ///< trainable variables whose gradients are never stored
   Communicator* adds_gradients = nullptr;     ///< in host memory; null if none does
 };
@@ -52,8 +51,8 @@ class VariableStore {
   /// variable's copies.
   DistributedVariable slot(std::size_t variable, int slot) const;
   DistributedVariable accumulated(std::size_t variable) const;
-  /// The rounding errors of its compressed gradients, as a variable with a copy for each memory, whose value is their
-  /// sum; nullopt without compression.
+  /// The rounding errors of its compressed gradients, as this memory's copy of a variable whose value is the sum over
+  /// all memories; nullopt without compression.
   std::optional<DistributedVariable> residual(std::size_t variable) const;
   int slots() const { return slots_; }
   bool keeps_gradients() const { return keeps_gradients_; }
@@ -71,14 +70,10 @@ class VariableStore {
   const Place& place(std::size_t variable) const { return places_[variable]; }
   const std::vector<VariableGroup>& groups() const { return groups_; }
 
-  /// The values that evaluation reads: the variable itself or, if copies can differ, the result of reading it outside
-  /// the replicas at the last call of `fill_evaluation_copies`. Of a divided one, the replica's part.
+  /// The values that evaluation reads: the variable itself or, if copies can differ, memory for the result of reading
+  /// it outside the replicas. Of a divided one, the replica's part.
   float* evaluation_copy(std::size_t variable, int replica = 0) const;
   bool has_evaluation_copy(std::size_t variable) const { return evaluation_copies_[variable].data() != nullptr; }
-  void fill_evaluation_copies() const;
-
-  /// The sum of the regularization terms, of replica 0's values if copies differ. Only for host memory.
-  double regularization() const;
 
   std::size_t bytes() const;
 

@@ -60,10 +60,9 @@ Checkpoints::Checkpoints(fs::path folder, Strategy& strategy, CheckpointNames na
 Checkpoints::~Checkpoints() = default;  // the future waits for its thread
 
 void Checkpoints::save(const TrainingState& state, std::int64_t keep, bool is_best) {
-  strategy_.variables();                          // from every worker
-  if (strategy_.topology().is_chief()) finish();  // throws if the last save failed
+  const bool is_chief = strategy_.topology().is_chief();
+  if (is_chief) finish();  // throws if the last save failed
   saved_ = std::exchange(last_saved_, state.step);
-  if (!strategy_.topology().is_chief()) return;
   CheckpointState saved;
   saved.training = state;
   saved.seed = run_.seed;
@@ -73,6 +72,7 @@ void Checkpoints::save(const TrainingState& state, std::int64_t keep, bool is_be
   saved.callbacks = names_.callbacks;
   if (events_ != nullptr) saved.events = events_->lines();
   const auto snapshot = std::make_shared<CheckpointSnapshot>(std::move(saved), strategy_, names_);
+  if (!is_chief) return;
   const auto write_it = [this, snapshot, step = state.step, keep, is_best] { write(*snapshot, step, keep, is_best); };
   // Other workers assume that the checkpoint exists once the chief continues.
   if (strategy_.topology().cluster.workers > 1) return write_it();
@@ -118,37 +118,38 @@ void Checkpoints::remove_old(bool newest_is_finite, std::int64_t keep) const {
 }
 
 std::optional<TrainingState> Checkpoints::restore(bool finite_alone) {
-  std::optional<TrainingState> state;
-  strategy_.variables();  // from every worker
-  if (strategy_.topology().is_chief()) state = restore_newest(finite_alone);
+  std::optional<Restored> restored;
+  if (strategy_.topology().is_chief()) restored = restore_newest(finite_alone);
   const Workers workers = strategy_.workers();
-  if (workers.agree(state.has_value()) == 0) return std::nullopt;
-  if (!state) state.emplace();
+  if (workers.agree(restored.has_value()) == 0) return std::nullopt;
+  if (!restored) restored.emplace();
+  std::optional<TrainingState> state = std::move(restored->state);
   for (StepSums* const sums : {&state->epoch_sums, &state->step_sums}) {
     sums->losses.resize(names_.outputs);
     sums->metrics.resize(names_.metrics.size());
   }
   state->callbacks.watches.resize(names_.callbacks.size());
   take_from_chief(workers, *state);
-  strategy_.take_variables_from_chief();
+  restore_variables(*restored, has_accumulated(*state));
   saved_ = last_saved_ = state->step;
   return state;
 }
 
-std::optional<TrainingState> Checkpoints::restore_newest(bool finite_alone) {
+std::optional<Checkpoints::Restored> Checkpoints::restore_newest(bool finite_alone) {
   std::vector<fs::path> damaged, not_finite;
-  std::optional<TrainingState> state;
+  std::optional<Restored> restored;
   newest_checkpoint(folder_, [&](const fs::path& checkpoint) {
     const std::string name = checkpoint.filename().string();
     try {
-      const ReadCheckpoint read = read_checkpoint(checkpoint);
+      ReadCheckpoint read = read_checkpoint(checkpoint);
       if (finite_alone && !read.state.is_finite) {
         spdlog::warn("{} has NaN or infinite values, with which training.on_non_finite: stop cannot continue", name);
         not_finite.push_back(checkpoint);
         return false;
       }
       try {
-        state = restore_from(read);
+        TrainingState state = state_from(read);
+        restored = {checkpoint, std::move(state), std::move(read)};
       } catch (const UsageError&) {
         throw;
       } catch (const Error& error) {
@@ -159,15 +160,15 @@ std::optional<TrainingState> Checkpoints::restore_newest(bool finite_alone) {
       spdlog::warn("{} is damaged: {}", name, error.what());
       damaged.push_back(checkpoint);
     }
-    return state.has_value();
+    return restored.has_value();
   });
-  if (!state && !not_finite.empty()) {
+  if (!restored && !not_finite.empty()) {
     throw Error(
         fmt::format("{}: no checkpoint without NaN or infinite values is left; start a new run, or continue from "
                     "them with --set training.on_non_finite=ignore",
                     folder_.string()));
   }
-  if (!state && !damaged.empty()) {
+  if (!restored && !damaged.empty()) {
     throw Error(fmt::format("{}: every checkpoint is damaged; start a new run", folder_.string()));
   }
   const auto keep = [](const std::vector<fs::path>& checkpoints, std::string_view reason) {
@@ -178,10 +179,10 @@ std::optional<TrainingState> Checkpoints::restore_newest(bool finite_alone) {
   keep(damaged, "damaged");
   keep(not_finite, "not-finite");
   remove_unfinished(folder_);
-  return state;
+  return restored;
 }
 
-TrainingState Checkpoints::restore_from(const ReadCheckpoint& checkpoint) {
+TrainingState Checkpoints::state_from(const ReadCheckpoint& checkpoint) {
   const CheckpointState& saved = checkpoint.state;
   TrainingState state = saved.training;
   if (saved.seed != run_.seed) {
@@ -194,13 +195,12 @@ TrainingState Checkpoints::restore_from(const ReadCheckpoint& checkpoint) {
     state.epoch_sums = {};
     state.step_sums = {};
   }
-  if (state.gradients > 0 && !strategy_.variables().keeps_gradients()) {
+  if (state.gradients > 0 && !strategy_.keeps_gradients()) {
     spdlog::warn("{} accumulated gradient{} not applied: accumulate_steps is 1 now", state.gradients,
                  state.gradients == 1 ? " is" : "s are");
     state.gradients = 0;
   }
   restore_callbacks(checkpoint, state.callbacks);
-  restore_variables(checkpoint, has_accumulated(state));
   restored_events_ = saved.events;
   return state;
 }
@@ -221,42 +221,58 @@ void Checkpoints::restore_callbacks(const ReadCheckpoint& checkpoint, CallbackSt
   state.kept = std::move(kept);
 }
 
-void Checkpoints::restore_variables(const ReadCheckpoint& checkpoint, bool accumulated) {
-  const VariableStore& variables = strategy_.variables();
-  if (!variables.variables().empty()) load_weights(checkpoint.model, "model.safetensors", variables);
-  const SavedCopies copies{checkpoint.training, checkpoint.state.replicas};
-  const SavedPolicies& policies = checkpoint.state.policies;
-  bool has_residuals_here = false;
-  const auto policy_of = [&](const std::string& name) {
-    const auto found = policies.find(name);
-    return found == policies.end() ? VariablePolicy{} : found->second;  // not listed: the copies were equal
+void Checkpoints::restore_variables(const Restored& restored, bool accumulated) {
+  const ReadCheckpoint& from = restored.from;
+  const auto of_checkpoint = [&](const auto& restore) {
+    try {
+      restore();
+    } catch (const Error& error) {
+      throw Error(fmt::format("{}: {}", restored.checkpoint.string(), error.what()));
+    }
   };
-  for (std::size_t i = 0; i < variables.variables().size(); ++i) {
-    const DistributedVariable& variable = variables.variables()[i];
-    const VariablePolicy policy = policy_of(variable.name());
-    restore_copies(copies, variable.name(), policy, variable);  // if false, the weights file has the only copy
-    if (!variables.trainable(i)) continue;
-    for (int slot = 0; slot < variables.slots(); ++slot) {
-      const std::string name = slot_name(names_.slots[static_cast<std::size_t>(slot)], variable);
-      require(restore_copies(copies, name, policy, variables.slot(i, slot)), name);
+  const SavedCopies copies{from.training, from.state.replicas};
+  const auto policy_of = [&](const std::string& name) {
+    const auto found = from.state.policies.find(name);
+    return found == from.state.policies.end() ? VariablePolicy{} : found->second;  // not listed: the copies were equal
+  };
+  const auto restore_beside = [&](const LastingVariable& variable) {
+    const std::string& name = variable.value.name();
+    const VariablePolicy policy = policy_of(name);
+    restore_copies(copies, name, policy, variable.value);  // if false, the weights file has the only copy
+    for (std::size_t slot = 0; slot < variable.slots.size(); ++slot) {
+      const std::string of_slot = slot_name(names_.slots[slot], variable.value);
+      require(restore_copies(copies, of_slot, policy, variable.slots[slot]), of_slot);
     }
-    const std::string name = accumulated_name(variable);
-    if (accumulated) require(restore_copies(copies, name, policy, variables.accumulated(i)), name);
-    const auto residual = variables.residual(i);
-    if (residual && !restore_residuals(checkpoint.training, *residual)) {
-      const std::vector<std::byte> zero(residual->bytes());
-      residual->set(zero.data());
+    if (variable.accumulated) {
+      const std::string of_gradient = accumulated_name(variable.value);
+      require(restore_copies(copies, of_gradient, policy, *variable.accumulated), of_gradient);
     }
-    has_residuals_here |= residual.has_value();
-  }
-  if (!has_residuals_here && has_residuals(checkpoint.training)) {
+    if (variable.residual && !restore_residuals(from.training, *variable.residual)) {
+      const std::vector<std::byte> zero(variable.residual->bytes());
+      variable.residual->set(zero.data());
+    }
+  };
+  load_weights(from.model, (restored.checkpoint / "model.safetensors").string(), strategy_);
+  Lasting what = Lasting::kValues | Lasting::kSlots | Lasting::kResiduals;
+  if (accumulated) what = what | Lasting::kAccumulated;
+  bool has_residuals_here = false;
+  strategy_.write_variables(what, [&](const LastingVariable& variable) {
+    of_checkpoint([&] { restore_beside(variable); });
+    has_residuals_here |= variable.residual.has_value();
+  });
+  const bool is_chief = strategy_.topology().is_chief();
+  if (is_chief && !has_residuals_here && has_residuals(from.training)) {
     spdlog::warn("what compression left of earlier gradients is dropped: gradients are not compressed any more");
   }
   for (const DistributedVariable& variable : strategy_.state().variables()) {
     const std::string name = state_name(variable);
-    if (!restore_copies(copies, name, policy_of(name), variable)) {
-      spdlog::warn("state '{}' is new: it starts at its initial value", variable.name());
+    if (is_chief) {
+      of_checkpoint([&] {
+        if (restore_copies(copies, name, policy_of(name), variable)) return;
+        spdlog::warn("state '{}' is new: it starts at its initial value", variable.name());
+      });
     }
+    for (const std::span<std::byte> copy : variable.storage()) strategy_.workers().take_from_chief(copy, "the state");
   }
 }
 

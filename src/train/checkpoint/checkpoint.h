@@ -75,10 +75,16 @@ class Checkpoints {
   std::string how_to_resume(std::int64_t step);
 
  private:
-  std::optional<TrainingState> restore_newest(bool finite_alone);
-  TrainingState restore_from(const ReadCheckpoint& checkpoint);
+  /// What the chief has read; empty on other workers.
+  struct Restored {
+    std::filesystem::path checkpoint;
+    TrainingState state;
+    ReadCheckpoint from;
+  };
+  std::optional<Restored> restore_newest(bool finite_alone);
+  TrainingState state_from(const ReadCheckpoint& checkpoint);
   void restore_callbacks(const ReadCheckpoint& checkpoint, CallbackState& state) const;
-  void restore_variables(const ReadCheckpoint& checkpoint, bool accumulated);
+  void restore_variables(const Restored& restored, bool accumulated);
   void sync_events() const;
   void write(CheckpointSnapshot& snapshot, std::int64_t step, std::int64_t keep, bool is_best) const;
   void remove_old(bool newest_is_finite, std::int64_t keep) const;

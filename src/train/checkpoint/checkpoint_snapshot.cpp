@@ -31,34 +31,31 @@ struct SavedVariable {
   DistributedVariable variable;
 };
 
-/// All contents of a checkpoint except the best epoch's weights, in order.
-std::vector<SavedVariable> saved_variables(Strategy& strategy, const CheckpointNames& names,
-                                           const TrainingState& state) {
-  std::vector<SavedVariable> saved;
-  const VariableStore& variables = strategy.variables();
-  for (std::size_t i = 0; i < variables.variables().size(); ++i) {
-    const DistributedVariable& variable = variables.variables()[i];
-    const std::string& name = variable.name();
-    saved.push_back({SavedKind::kModel, name, name, variable});
-    if (!variables.trainable(i)) continue;
-    for (int number = 0; number < variables.slots(); ++number) {
-      const std::string& slot = names.slots[static_cast<std::size_t>(number)];
-      saved.push_back({SavedKind::kSlot, slot_name(slot, variable), fmt::format("the optimizer's {} of {}", slot, name),
-                       variables.slot(i, number)});
+/// Calls visit(SavedVariable) for all contents of a checkpoint except the best epoch's weights, in order.
+template <class Visit>
+void for_each_saved(Strategy& strategy, const CheckpointNames& names, const TrainingState& state, const Visit& visit) {
+  Lasting what = Lasting::kValues | Lasting::kSlots | Lasting::kResiduals;
+  if (has_accumulated(state)) what = what | Lasting::kAccumulated;
+  strategy.read_variables(what, [&](const LastingVariable& variable) {
+    const std::string& name = variable.value.name();
+    visit(SavedVariable{SavedKind::kModel, name, name, variable.value});
+    for (std::size_t number = 0; number < variable.slots.size(); ++number) {
+      const std::string& slot = names.slots[number];
+      visit(SavedVariable{SavedKind::kSlot, slot_name(slot, variable.value),
+                          fmt::format("the optimizer's {} of {}", slot, name), variable.slots[number]});
     }
-    if (has_accumulated(state)) {
-      saved.push_back({SavedKind::kAccumulated, accumulated_name(variable), "the accumulated gradient of " + name,
-                       variables.accumulated(i)});
+    if (variable.accumulated) {
+      visit(SavedVariable{SavedKind::kAccumulated, accumulated_name(variable.value),
+                          "the accumulated gradient of " + name, *variable.accumulated});
     }
-    if (const auto residual = variables.residual(i)) {
-      saved.push_back(
-          {SavedKind::kResidual, name, fmt::format("what compression left of {}'s gradients", name), *residual});
+    if (variable.residual) {
+      visit(SavedVariable{SavedKind::kResidual, name, fmt::format("what compression left of {}'s gradients", name),
+                          *variable.residual});
     }
-  }
+  });
   for (const DistributedVariable& variable : strategy.state().variables()) {
-    saved.push_back({SavedKind::kState, state_name(variable), fmt::format("state '{}'", variable.name()), variable});
+    visit(SavedVariable{SavedKind::kState, state_name(variable), fmt::format("state '{}'", variable.name()), variable});
   }
-  return saved;
 }
 
 /// Renames a finished folder, even if a checkpoint of the same step exists: one of the two always has the name.
@@ -81,15 +78,19 @@ std::string state_name(const DistributedVariable& variable) { return "state/" + 
 
 std::optional<std::string> first_non_finite(Strategy& strategy, const CheckpointNames& names,
                                             const TrainingState& state) {
-  const std::vector<SavedVariable> saved = saved_variables(strategy, names, state);
-  const auto found = std::ranges::find_if(saved, has_non_finite, &SavedVariable::variable);
-  return found == saved.end() ? std::nullopt : std::optional(found->text);
+  std::optional<std::string> found;
+  for_each_saved(strategy, names, state, [&](const SavedVariable& saved) {
+    if (!found && has_non_finite(saved.variable)) found = saved.text;
+  });
+  return found;
 }
 
 CheckpointSnapshot::CheckpointSnapshot(CheckpointState state, Strategy& strategy, const CheckpointNames& names)
     : state_(std::move(state)) {
-  state_.replicas = strategy.variables().replicas();
-  for (const auto& [kind, name, text, variable] : saved_variables(strategy, names, state_.training)) {
+  state_.replicas = strategy.num_replicas_in_sync();
+  for_each_saved(strategy, names, state_.training, [&](const SavedVariable& saved) {
+    if (!strategy.topology().is_chief()) return;
+    const auto& [kind, name, text, variable] = saved;
     const bool is_model = kind == SavedKind::kModel, differs = variable.policy().copies_can_differ();
     if (is_model) {
       variable.read_or_first(values_.emplace_back(variable.bytes()).data());
@@ -97,7 +98,7 @@ CheckpointSnapshot::CheckpointSnapshot(CheckpointState state, Strategy& strategy
     }
     if (!is_model || differs) add(kind == SavedKind::kResidual ? add_residuals : add_copies, name, variable);
     if ((is_model && differs) || kind == SavedKind::kState) state_.policies[name] = variable.policy();
-  }
+  });
   if (const auto& kept = state_.training.callbacks.kept) {  // not changed any more
     for (const auto& [name, tensor] : *kept) {
       training_.push_back({fmt::format("{}{}", kKeptPrefix, name), tensor.dtype, tensor.shape, tensor.data});

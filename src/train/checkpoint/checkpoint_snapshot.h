@@ -30,14 +30,16 @@ inline constexpr std::string_view kKeptPrefix = "best/";
 
 /// The first part of a checkpoint with NaN or infinite values, as named in messages ("dense/kernel", "the optimizer's
 /// velocity of dense/kernel"): a variable, or anything else that is saved for the training state `state`. nullopt if
-/// all are finite. The same definition for training, which ends then, for saving and for resuming.
+/// all are finite. The same definition for training, which ends then, for saving and for resuming. Called by every
+/// worker.
 std::optional<std::string> first_non_finite(Strategy& strategy, const CheckpointNames& names,
                                             const TrainingState& state);
 
 /// A copy of a checkpoint in memory, so that training can continue while it is written.
 class CheckpointSnapshot {
  public:
-  /// `state`: without the fields derived from the strategy's variables: replicas and policies.
+  /// `state`: without the fields derived from the strategy's variables: replicas and policies. Called by every worker;
+  /// only the chief's is filled.
   CheckpointSnapshot(CheckpointState state, Strategy& strategy, const CheckpointNames& names);
 
   /// Writes it as a folder: to a temporary name, syncs, renames. Removes the files of a failed attempt. Throws Error.

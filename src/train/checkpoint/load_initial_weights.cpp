@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <ranges>
 #include <set>
@@ -120,6 +121,49 @@ std::string nearest(const std::string& name, const StoredTensors& stored) {
   return config::suggestion(name, names);
 }
 
+/// The values of the variables that take any. Throws Error with all that does not fit.
+std::map<std::size_t, std::vector<float>> read_values(const WeightsFile& from, Strategy& strategy) {
+  const StoredTensors stored = read_safetensors(from.file.text);
+  std::map<std::size_t, std::vector<float>> values;
+  std::vector<std::string> mismatches, initialized;
+  std::set<std::string> taken;
+  strategy.read_variables(Lasting::kNone, [&](const LastingVariable& one) {
+    const DistributedVariable& variable = one.value;
+    const std::optional<WeightSource> source = source_of(from, variable.name());
+    const auto found = source ? stored.find(source->name) : stored.end();
+    if (!source || (found == stored.end() && from.missing == MissingWeights::kInitialize)) {
+      initialized.push_back(variable.name());
+      return;
+    }
+    if (found == stored.end()) {
+      mismatches.push_back(fmt::format("{} {}: the file has no tensor '{}'{}", variable.name(), variable.shape().text(),
+                                       shortened(source->name, 200), nearest(source->name, stored)));
+      return;
+    }
+    taken.insert(source->name);
+    try {
+      values[one.index] = rearranged(found->second, *source, variable.shape());
+    } catch (const Error& error) {
+      mismatches.push_back(fmt::format("{} from '{}': {}", variable.name(), source->name, error.what()));
+    }
+  });
+  const std::size_t all = values.size() + initialized.size();
+  throw_mismatches(
+      from.file.text, std::move(mismatches),
+      "; correct model.initial_weights.names, where null has a variable keep the value of its initializer");
+  if (taken.empty()) {
+    throw Error(
+        fmt::format("{}: no variable of the model has a tensor in it, as {} has none; correct "
+                    "model.initial_weights.names{}",
+                    from.file.text, initialized.front(), nearest(initialized.front(), stored)));
+  }
+  report_some(fmt::format("{}: {} of {} variables keep the values of their initializers", from.file.text,
+                          initialized.size(), all),
+              initialized);
+  report_left_out(from.file.text, stored, taken);
+  return values;
+}
+
 }  // namespace
 
 std::vector<float> rearranged(const StoredTensor& tensor, const WeightSource& source, const Shape& wanted) {
@@ -135,49 +179,19 @@ std::vector<float> rearranged(const StoredTensor& tensor, const WeightSource& so
   return std::move(floats.values);
 }
 
-void load_initial_weights(const InitialWeights& weights, const VariableStore& variables) {
+void load_initial_weights(const InitialWeights& weights, Strategy& strategy) {
   if (const auto* path = std::get_if<config::Path>(&weights)) {
-    return load_weights(path->text, variables,
+    return load_weights(path->text, strategy,
                         "; where they are those of a part of it, write model.initial_weights: {file: ..., missing: "
                         "initialize}, with names: {VARIABLE: null} for a variable of another shape");
   }
   const auto& from = std::get<WeightsFile>(weights);
-  const StoredTensors stored = read_safetensors(from.file.text);
-  std::vector<std::string> mismatches, initialized;
-  std::set<std::string> taken;
-  for (const DistributedVariable& variable : variables.variables()) {
-    const std::optional<WeightSource> source = source_of(from, variable.name());
-    const auto found = source ? stored.find(source->name) : stored.end();
-    if (!source || (found == stored.end() && from.missing == MissingWeights::kInitialize)) {
-      initialized.push_back(variable.name());
-      continue;
-    }
-    if (found == stored.end()) {
-      mismatches.push_back(fmt::format("{} {}: the file has no tensor '{}'{}", variable.name(), variable.shape().text(),
-                                       shortened(source->name, 200), nearest(source->name, stored)));
-      continue;
-    }
-    taken.insert(source->name);
-    try {
-      const std::vector<float> values = rearranged(found->second, *source, variable.shape());
-      if (mismatches.empty()) variable.set(std::as_bytes(std::span(values)).data());
-    } catch (const Error& error) {
-      mismatches.push_back(fmt::format("{} from '{}': {}", variable.name(), source->name, error.what()));
-    }
-  }
-  throw_mismatches(
-      from.file.text, std::move(mismatches),
-      "; correct model.initial_weights.names, where null has a variable keep the value of its initializer");
-  if (taken.empty()) {
-    throw Error(
-        fmt::format("{}: no variable of the model has a tensor in it, as {} has none; correct "
-                    "model.initial_weights.names{}",
-                    from.file.text, initialized.front(), nearest(initialized.front(), stored)));
-  }
-  report_some(fmt::format("{}: {} of {} variables keep the values of their initializers", from.file.text,
-                          initialized.size(), variables.variables().size()),
-              initialized);
-  report_left_out(from.file.text, stored, taken);
+  std::map<std::size_t, std::vector<float>> values;  // by variable
+  if (strategy.topology().is_chief()) values = read_values(from, strategy);
+  strategy.write_variables(Lasting::kValues, [&](const LastingVariable& variable) {
+    const auto found = values.find(variable.index);
+    if (found != values.end()) variable.value.set(std::as_bytes(std::span(found->second)).data());
+  });
 }
 
 }  // namespace mirrortrain

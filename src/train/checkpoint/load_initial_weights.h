@@ -2,13 +2,13 @@
 
 #include "base/safetensors.h"
 #include "model/initial_weights.h"
-#include "strategy/variables/variable_store.h"
+#include "strategy/strategy.h"
 
 namespace mirrortrain {
 
 /// Initializes every variable as `model.initial_weights` specifies. Throws Error, naming the file, and each variable
-/// whose tensor is missing from it or does not fit.
-void load_initial_weights(const InitialWeights& weights, const VariableStore& variables);
+/// whose tensor is missing from it or does not fit. Called by every worker; the chief reads.
+void load_initial_weights(const InitialWeights& weights, Strategy& strategy);
 
 /// A tensor's elements as float32, in the layout of a variable of shape `wanted`. Throws Error for a type without
 /// float32 values, and for a shape that differs by more than split or joined axes.

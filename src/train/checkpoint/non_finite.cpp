@@ -26,11 +26,12 @@ bool has_non_finite(const DistributedVariable& variable) {
          });
 }
 
-std::string reason_of_nan(const VariableStore& variables, const Model& model) {
-  const auto found = std::ranges::find_if(variables.variables(), has_non_finite);
-  if (found != variables.variables().end()) {
-    return fmt::format("{} has values that are not finite; take an earlier checkpoint", found->name());
-  }
+std::string reason_of_nan(Strategy& strategy, const Model& model) {
+  std::string found;
+  strategy.read_variables(Lasting::kValues, [&](const LastingVariable& variable) {
+    if (found.empty() && has_non_finite(variable.value)) found = variable.value.name();
+  });
+  if (!found.empty()) return fmt::format("{} has values that are not finite; take an earlier checkpoint", found);
   const std::string of_formulas = model.has_formulas ? fmt::format("{}, or ", kFormulaRemedy) : "";
   return fmt::format("the numbers grow too large in the model{}; {}give it inputs like those that it was trained on",
                      model.has_formulas ? " or leave what a formula allows" : "", of_formulas);

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "data/dataset.h"
 #include "model/model.h"
-#include "strategy/variables/variable_store.h"
+#include "strategy/strategy.h"
 
 namespace mirrortrain {
 
@@ -30,8 +30,8 @@ bool has_non_finite(const DistributedVariable& variable);
 inline constexpr std::string_view kFormulaRemedy =
     "keep what the model's formulas take logarithms, roots or powers of, or divide by, above 0 (maximum, clip)";
 
-/// Why a trained model outputs NaN, with the remedy.
-std::string reason_of_nan(const VariableStore& variables, const Model& model);
+/// Why a trained model outputs NaN, with the remedy. Called by every worker.
+std::string reason_of_nan(Strategy& strategy, const Model& model);
 
 /// "the largest input of its batch is 3e+30, in x.npy: row 17 (counting from 0)": a common cause. `what`: a description
 /// of the rows, "its batch". Empty if the features are read from files on demand.

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,26 +13,53 @@
 #include "base/utf8.h"
 
 namespace mirrortrain {
+namespace {
 
-void initialize_weights(const Model& model, const VariableStore& variables, std::uint64_t seed) {
-  std::vector<float> values;
-  for (std::size_t i = 0; i < model.variables.size(); ++i) {
-    values.resize(static_cast<std::size_t>(model.variables[i].spec.shape.elements()));
-    model.variables[i].initialize(values, seed);
-    variables.variables()[i].set(std::as_bytes(std::span(values)).data());
+void require_fit(const StoredTensors& stored, const std::string& file, Strategy& strategy, const std::string& remedy) {
+  std::vector<std::string> mismatches;
+  std::set<std::string_view> known;
+  strategy.read_variables(Lasting::kNone, [&](const LastingVariable& variable) {
+    const DistributedVariable& value = variable.value;
+    const auto found = stored.find(value.name());
+    if (found == stored.end()) {
+      mismatches.push_back(fmt::format("{} {} is missing", value.name(), value.shape().text()));
+      return;
+    }
+    known.insert(found->first);
+    if (found->second.shape != value.shape()) {
+      mismatches.push_back(fmt::format("{}: the model has the shape {}, the file {}", value.name(),
+                                       value.shape().text(), found->second.shape.text()));
+    } else if (found->second.dtype != DType::kFloat32) {
+      mismatches.push_back(fmt::format("{}: expected float32, found {}; convert the weights to F32", value.name(),
+                                       name_of(found->second.dtype)));
+    }
+  });
+  for (const auto& [name, tensor] : stored) {
+    if (known.contains(name)) continue;
+    mismatches.push_back(fmt::format("{} {} is not in the model", shortened(name, 200), tensor.shape.text()));
   }
+  throw_mismatches(file, std::move(mismatches), remedy);
 }
 
-void initialize_slots(const std::vector<float>& first, const VariableStore& variables) {
+}  // namespace
+
+void initialize_weights(const Model& model, Strategy& strategy, std::uint64_t seed) {
   std::vector<float> values;
-  for (std::size_t i = 0; i < variables.variables().size(); ++i) {
-    if (!variables.trainable(i)) continue;
-    for (int slot = 0; slot < variables.slots(); ++slot) {
-      const DistributedVariable of_weight = variables.slot(i, slot);
-      values.assign(static_cast<std::size_t>(of_weight.shape().elements()), first.at(static_cast<std::size_t>(slot)));
-      of_weight.set(std::as_bytes(std::span(values)).data());
+  strategy.write_variables(Lasting::kValues, [&](const LastingVariable& variable) {
+    values.resize(static_cast<std::size_t>(variable.value.shape().elements()));
+    model.variables[variable.index].initialize(values, seed);
+    variable.value.set(std::as_bytes(std::span(values)).data());
+  });
+}
+
+void initialize_slots(const std::vector<float>& first, Strategy& strategy) {
+  std::vector<float> values;
+  strategy.write_variables(Lasting::kSlots, [&](const LastingVariable& variable) {
+    for (std::size_t slot = 0; slot < variable.slots.size(); ++slot) {
+      values.assign(static_cast<std::size_t>(variable.value.shape().elements()), first.at(slot));
+      variable.slots[slot].set(std::as_bytes(std::span(values)).data());
     }
-  }
+  });
 }
 
 void throw_mismatches(const std::string& file, std::vector<std::string> mismatches, const std::string& remedy) {
@@ -42,49 +71,31 @@ void throw_mismatches(const std::string& file, std::vector<std::string> mismatch
                           fmt::join(mismatches, "\n  "), more > 0 ? fmt::format("\n  and {} more", more) : ""));
 }
 
-void load_weights(const std::filesystem::path& file, const VariableStore& variables, const std::string& remedy) {
-  load_weights(read_safetensors(file), file.string(), variables, remedy);
+void load_weights(const std::filesystem::path& file, Strategy& strategy, const std::string& remedy) {
+  StoredTensors stored;
+  if (strategy.topology().is_chief()) stored = read_safetensors(file);
+  load_weights(stored, file.string(), strategy, remedy);
 }
 
-void load_weights(const StoredTensors& stored, const std::string& file, const VariableStore& variables,
-                  const std::string& remedy) {
-  std::vector<std::string> mismatches;
-  for (const DistributedVariable& variable : variables.variables()) {
-    const auto found = stored.find(variable.name());
-    if (found == stored.end()) {
-      mismatches.push_back(fmt::format("{} {} is missing", variable.name(), variable.shape().text()));
-    } else if (found->second.shape != variable.shape()) {
-      mismatches.push_back(fmt::format("{}: the model has the shape {}, the file {}", variable.name(),
-                                       variable.shape().text(), found->second.shape.text()));
-    } else if (found->second.dtype != DType::kFloat32) {
-      mismatches.push_back(fmt::format("{}: expected float32, found {}; convert the weights to F32", variable.name(),
-                                       name_of(found->second.dtype)));
-    }
-  }
-  for (const auto& [name, tensor] : stored) {
-    bool known = false;
-    for (const DistributedVariable& variable : variables.variables()) known = known || variable.name() == name;
-    if (!known)
-      mismatches.push_back(fmt::format("{} {} is not in the model", shortened(name, 200), tensor.shape.text()));
-  }
-  throw_mismatches(file, std::move(mismatches), remedy);
-  for (const DistributedVariable& variable : variables.variables()) {
-    variable.set(stored.find(variable.name())->second.data.data());
-  }
+void load_weights(const StoredTensors& stored, const std::string& file, Strategy& strategy, const std::string& remedy) {
+  if (strategy.topology().is_chief()) require_fit(stored, file, strategy, remedy);
+  strategy.write_variables(Lasting::kValues, [&](const LastingVariable& variable) {
+    variable.value.set(stored.find(variable.value.name())->second.data.data());
+  });
 }
 
-StoredTensors copy_weights(const VariableStore& variables) {
+StoredTensors copy_weights(Strategy& strategy) {
   StoredTensors weights;
-  for (const DistributedVariable& variable : variables.variables()) {
-    StoredTensor& tensor = weights[variable.name()];
-    tensor = {variable.dtype(), variable.shape(), std::vector<std::byte>(variable.bytes())};
-    variable.read_or_first(tensor.data.data());
-  }
+  strategy.read_variables(Lasting::kValues, [&](const LastingVariable& variable) {
+    const DistributedVariable& value = variable.value;
+    StoredTensor& tensor = weights[value.name()];
+    tensor = {value.dtype(), value.shape(), std::vector<std::byte>(value.bytes())};
+    value.read_or_first(tensor.data.data());
+  });
   return weights;
 }
 
-std::uint32_t save_weights(const std::filesystem::path& file, const VariableStore& variables) {
-  const StoredTensors weights = copy_weights(variables);
+std::uint32_t save_weights(const std::filesystem::path& file, const StoredTensors& weights) {
   std::vector<NamedTensor> tensors;
   for (const auto& [name, tensor] : weights) tensors.push_back({name, tensor.dtype, tensor.shape, tensor.data});
   return write_safetensors(file, std::move(tensors));

@@ -43,11 +43,11 @@ nlohmann::ordered_json evaluated_classes(const CheckedConfiguration& checked, co
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
   if (reports.empty()) return json;
   const data::Dataset part = part_of_worker(run.split(split)->dataset(), run.strategy->topology().cluster);
-  const StoredTensors weights = copy_weights(run.strategy->variables());
+  const StoredTensors weights = copy_weights(*run.strategy);
   if (part.rows() > 0) {
     predict_classes(
         checked, meanings, part, run.adapted,
-        [&](const VariableStore& variables) { load_weights(weights, "the weights", variables); },
+        [&](Strategy& strategy) { load_weights(weights, "the weights", strategy); },
         [&](std::size_t output, std::int64_t, std::int64_t label, std::span<const float> prediction) {
           if (const auto found = reports.find(output); found != reports.end()) found->second.add(label, prediction);
         });

@@ -95,12 +95,11 @@ void predict_all(const Run& run,
 
 void predict_classes(const CheckedConfiguration& checked, const std::vector<OutputMeaning>& meanings,
                      const data::Dataset& dataset, const data::Adapted& adapted,
-                     const std::function<void(const VariableStore& variables)>& load_weights,
+                     const std::function<void(Strategy& strategy)>& load_weights,
                      const std::function<void(std::size_t output, std::int64_t row, std::int64_t label,
                                               std::span<const float> prediction)>& take) {
   const Run run = run_to_predict(checked, dataset, adapted);
-  load_weights(run.strategy->variables());
-  run.strategy->variables_changed();
+  load_weights(*run.strategy);
   predict_all(run, [&](std::int64_t row, std::span<const ExampleOutput> outputs) {
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const OutputMeaning& meaning = meanings[i];

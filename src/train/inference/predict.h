@@ -37,7 +37,7 @@ void predict_all(const Run& run,
 /// do not fit or are missing.
 void predict_classes(const CheckedConfiguration& checked, const std::vector<OutputMeaning>& meanings,
                      const data::Dataset& dataset, const data::Adapted& adapted,
-                     const std::function<void(const VariableStore& variables)>& load_weights,
+                     const std::function<void(Strategy& strategy)>& load_weights,
                      const std::function<void(std::size_t output, std::int64_t row, std::int64_t label,
                                               std::span<const float> prediction)>& take);
 

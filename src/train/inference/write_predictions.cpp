@@ -67,10 +67,10 @@ class NanCount {
   void add(std::int64_t row) {
     if (count_++ == 0) first_ = row;
   }
-  void warn(const data::Dataset& examples, const VariableStore& variables, const Model& model) const {
+  void warn(const data::Dataset& examples, Strategy& strategy, const Model& model) const {
     if (count_ == 0) return;
     spdlog::warn("the model gives NaN for {} of {} example{}, first for row {} (counting from 0): {}", count_,
-                 examples.rows(), examples.rows() == 1 ? "" : "s", first_, reason_of_nan(variables, model));
+                 examples.rows(), examples.rows() == 1 ? "" : "s", first_, reason_of_nan(strategy, model));
   }
 
  private:
@@ -103,7 +103,7 @@ bool write_predictions(const PredictionOutput& output, const Run& run, const Mod
     return false;
   }
   predictions.finish();
-  nan.warn(examples, run.strategy->variables(), model);
+  nan.warn(examples, *run.strategy, model);
   return true;
 }
 

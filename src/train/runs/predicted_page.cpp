@@ -71,7 +71,7 @@ void add_predictions(const NamedRun& run, const CheckedConfiguration& checked, r
                weights.file.string());
   predict_classes(
       checked, meanings, loaded.dataset, kept ? *kept : loaded.adapted,
-      [&](const VariableStore& variables) { load_run_weights(weights, variables); },
+      [&](Strategy& strategy) { load_run_weights(weights, strategy); },
       [&](std::size_t output, std::int64_t row, std::int64_t label, std::span<const float> prediction) {
         const auto found = outputs.find(output);
         if (found == outputs.end()) return;

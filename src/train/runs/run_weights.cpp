@@ -71,6 +71,26 @@ RunWeights given_weights(const std::string& given, const std::optional<RunFolder
   return weights_of_checkpoint(checkpoint.has_filename() ? checkpoint : checkpoint.parent_path());
 }
 
+/// Verifies the checksum.
+StoredTensors read(const RunWeights& weights) {
+  const fs::path folder = weights.file.parent_path();
+  if (weights.file.filename() == "model.safetensors" && fs::exists(folder / "state.json")) {
+    try {
+      return read_checkpoint_model(folder);
+    } catch (const Damaged& error) {
+      throw Error(fmt::format("{} is damaged: {}; {}", folder.string(), error.what(),
+                              other_weights({folder.parent_path().parent_path()}, folder)));
+    }
+  }
+  std::uint32_t checksum = 0;
+  StoredTensors stored = read_safetensors(weights.file, &checksum);
+  if (weights.checksum.value_or(checksum) != checksum) {
+    throw Error(fmt::format("{} does not match its checksum in summary.json: it is damaged or was replaced; {}",
+                            weights.file.string(), other_weights({folder})));
+  }
+  return stored;
+}
+
 }  // namespace
 
 RunWeights weights_of(const NamedRun& run) {
@@ -90,24 +110,11 @@ RunWeights weights_to_evaluate(const std::string& run_or_config, const std::opti
                   run_or_config, configuration.name.text));
 }
 
-void load_run_weights(const RunWeights& weights, const VariableStore& variables) {
-  if (weights.initial) return load_initial_weights(*weights.initial, variables);
-  const fs::path folder = weights.file.parent_path();
-  if (weights.file.filename() == "model.safetensors" && fs::exists(folder / "state.json")) {
-    try {
-      return load_weights(read_checkpoint_model(folder), weights.file.string(), variables);
-    } catch (const Damaged& error) {
-      throw Error(fmt::format("{} is damaged: {}; {}", folder.string(), error.what(),
-                              other_weights({folder.parent_path().parent_path()}, folder)));
-    }
-  }
-  std::uint32_t checksum = 0;
-  const StoredTensors stored = read_safetensors(weights.file, &checksum);
-  if (weights.checksum.value_or(checksum) != checksum) {
-    throw Error(fmt::format("{} does not match its checksum in summary.json: it is damaged or was replaced; {}",
-                            weights.file.string(), other_weights({folder})));
-  }
-  load_weights(stored, weights.file.string(), variables);
+void load_run_weights(const RunWeights& weights, Strategy& strategy) {
+  // All of these write the variables once, so that it does not matter that only the chief knows which it is.
+  if (weights.initial) return load_initial_weights(*weights.initial, strategy);
+  const StoredTensors stored = strategy.topology().is_chief() ? read(weights) : StoredTensors();
+  load_weights(stored, weights.file.string(), strategy);
 }
 
 TrainedRun open_trained_run(const std::string& run, std::span<const std::string> overrides) {
@@ -124,8 +131,7 @@ void load_trained_weights(const NamedRun& named, Strategy& strategy) {
   for (const std::string& note : strategy.topology().notes) spdlog::info(note);
   const RunWeights weights = weights_of(named);
   spdlog::info("weights: {}", weights.file.string());
-  load_run_weights(weights, strategy.variables());
-  strategy.variables_changed();
+  load_run_weights(weights, strategy);
 }
 
 }  // namespace mirrortrain

@@ -9,7 +9,6 @@
 #include "data/tables/adapted.h"
 #include "model/initial_weights.h"
 #include "strategy/strategy.h"
-#include "strategy/variables/variable_store.h"
 #include "train/checkpoint/named_run.h"
 #include "train/session/check_configuration.h"
 
@@ -33,8 +32,9 @@ RunWeights weights_of(const NamedRun& run);
 RunWeights weights_to_evaluate(const std::string& run_or_config, const std::optional<std::string>& given,
                                const std::optional<NamedRun>& run, const Configuration& configuration);
 
-/// Verifies the checksum of weights of a checkpoint or a run. Throws Error.
-void load_run_weights(const RunWeights& weights, const VariableStore& variables);
+/// Verifies the checksum of weights of a checkpoint or a run. Called by every worker; the chief, whose `weights` count,
+/// reads. Throws Error.
+void load_run_weights(const RunWeights& weights, Strategy& strategy);
 
 /// A run for a command that uses its network only on this machine.
 struct TrainedRun {

@@ -148,7 +148,7 @@ void check_initial_weights(const CheckedConfiguration& checked, config::Errors& 
   alone.devices = std::vector<DeviceId>{{DeviceId::Kind::kCpu, 0}};
   try {
     const auto strategy = make_strategy(checked, {.trains = false, .strategy = alone}, this_hardware());
-    set_first_values(checked, strategy->variables());
+    set_first_values(checked, *strategy);
   } catch (const Error& error) {
     errors.add(checked.place_of("model.initial_weights"), "model.initial_weights", error.what());
   }

@@ -348,11 +348,11 @@ Placement placement_of(const CheckedConfiguration& checked, int servers) {
   return placement;
 }
 
-void set_first_values(const CheckedConfiguration& checked, const VariableStore& variables) {
-  initialize_weights(*checked.model, variables, checked.values().seed);
+void set_first_values(const CheckedConfiguration& checked, Strategy& strategy) {
+  initialize_weights(*checked.model, strategy, checked.values().seed);
   if (!checked.has_model()) return;
-  if (const auto& weights = checked.values().model->initial_weights) load_initial_weights(*weights, variables);
-  if (const auto& optimizer = checked.values().optimizer) initialize_slots(first_slots(*optimizer), variables);
+  if (const auto& weights = checked.values().model->initial_weights) load_initial_weights(*weights, strategy);
+  if (const auto& optimizer = checked.values().optimizer) initialize_slots(first_slots(*optimizer), strategy);
 }
 
 StepSums evaluate_all(Strategy& strategy, const data::Feeder& examples, std::int64_t batch_size) {

@@ -116,8 +116,8 @@ std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, con
 Placement placement_of(const CheckedConfiguration& checked, int servers);
 
 /// Initializes every variable, by its initializer or from `model.initial_weights`. Throws the exceptions of
-/// load_initial_weights. Call Strategy::variables_changed afterwards.
-void set_first_values(const CheckedConfiguration& checked, const VariableStore& variables);
+/// load_initial_weights. Called by every worker.
+void set_first_values(const CheckedConfiguration& checked, Strategy& strategy);
 
 /// The exact sums over all examples of a data set, each visited once, in global batches of `batch_size` (the last may
 /// be short).

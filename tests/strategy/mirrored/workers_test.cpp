@@ -183,11 +183,11 @@ TEST_CASE("a flipped bit in one worker's variables is found and named on every w
               const auto index = static_cast<std::size_t>(worker);
               training.steps(2);
               sound[index] = training.strategy->differing_replicas();
-              const auto& variables = training.strategy->variables().variables();
+              const auto& strategy = dynamic_cast<const MirroredStrategy&>(*training.strategy);
+              const auto& variables = strategy.memory_domains()[0]->variables.variables();
               const auto variable = std::ranges::find(variables, name, &DistributedVariable::name);
               REQUIRE(variable != variables.end());
-              if (worker == 1) variable->data(2)[12] ^= std::byte{1};
-              training.strategy->variables_changed();
+              if (worker == 1) variable->data(0)[12] ^= std::byte{1};
               flipped[index] = training.strategy->differing_replicas();
               training.steps(2);
               later[index] = training.strategy->differing_replicas();
@@ -416,14 +416,12 @@ TEST_CASE("a resume has what compression left, and on another number of workers 
   // What counts is the sum over the workers.
   const auto total_of = [](Training& training) {
     std::map<std::string, std::vector<float>> total;
-    const VariableStore& store = training.strategy->variables();
-    for (std::size_t i = 0; i < store.variables().size(); ++i) {
-      const auto residual = store.residual(i);
-      if (!residual) continue;
-      std::vector<float>& sum = total[residual->name()];
-      sum.resize(static_cast<std::size_t>(residual->shape().elements()));
-      residual->read(reinterpret_cast<std::byte*>(sum.data()));
-    }
+    training.strategy->read_variables(Lasting::kResiduals, [&](const LastingVariable& variable) {
+      if (!variable.residual) return;
+      std::vector<float>& sum = total[variable.value.name()];
+      sum.resize(static_cast<std::size_t>(variable.value.shape().elements()));
+      variable.residual->read(reinterpret_cast<std::byte*>(sum.data()));
+    });
     return total;
   };
   std::map<std::string, std::vector<float>> on_two;

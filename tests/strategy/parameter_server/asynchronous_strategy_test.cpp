@@ -1,11 +1,13 @@
 // The training loop drives any strategy: here one whose worker applies its updates late, as a parameter server's do.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <future>
 
 #include "data/one_spec.h"
 #include "device/cpu/cpu_device.h"
 #include "error_text.h"
+#include "train/checkpoint/weights.h"
 #include "train/trainer.h"
 #include "train/training.h"
 
@@ -38,11 +40,12 @@ class Asynchronous : public Strategy {
   }
   std::span<const StepSums> take_sums() override { return {&sums_, std::exchange(has_sums_, false) ? 1u : 0u}; }
   bool must_take_sums() const override { return has_sums_; }
-  const VariableStore& variables() override {
+  void read_variables(Lasting what, const VariableVisit& visit) override {
     apply();
-    return store_;
+    std::ranges::for_each(lasting_variables(store_, what), visit);
   }
-  void variables_changed() override {}
+  void write_variables(Lasting what, const VariableVisit& visit) override { read_variables(what, visit); }
+  bool keeps_gradients() const override { return false; }
   const StateVariables& state() const override { return state_; }
   std::string differing_replicas() override {
     return ++comparisons == damaged_at ? "w: replica 1 has other values" : "";
@@ -119,9 +122,10 @@ TEST_CASE("the same loop trains, validates, logs and saves with an asynchronous 
   CHECK(steps[0].scores->loss == doctest::Approx((4 + 16) / 2.0));
   CHECK(epochs.back().validation->loss == doctest::Approx(0.5).epsilon(1e-6));  // w = 3
   CHECK(newest_checkpoint(configured.folder() / "checkpoints").has_value());
-  *strategy.variables().variables()[0].copy(0).as<float>() = 7;
+  strategy.write_variables(Lasting::kValues,
+                           [](const LastingVariable& weight) { *weight.value.copy(0).as<float>() = 7; });
   CHECK(checkpoints.restore()->step == 16);
-  CHECK(*strategy.variables().variables()[0].copy(0).as<float>() == doctest::Approx(3).epsilon(1e-4));
+  CHECK(copy_weights(strategy).begin()->second.span<float>()[0] == doctest::Approx(3).epsilon(1e-4));
 }
 
 TEST_CASE("replicas are compared every so many steps and before each checkpoint; where they differ, the run ends") {

@@ -69,7 +69,7 @@ TEST_CASE("lanes wait for no more than all of the time of their training steps, 
       CHECK(share <= 1);
     }
     evaluate_all(*training.strategy, training.examples(), 10);
-    training.strategy->variables_changed();
+    training.strategy->write_variables(Lasting::kNone, [](const LastingVariable&) {});
   }
 }
 
@@ -83,7 +83,10 @@ TEST_CASE("the sum can be made on any of the devices") {
 
 TEST_CASE("gradient buckets hold neighbours in reverse order of creation and never mix policies") {
   const Training training(kMlp, {R"(variables=[{match: "*/bias", aggregation: sum}])"});
-  const VariableStore& variables = training.strategy->variables();
+  const std::unique_ptr<Device> device = make_cpu_device(0, 1, {});
+  StoreOptions store;
+  store.policies = training.checked.policies();
+  const VariableStore variables(*training.checked.model, store, *device);
   const auto one_each = make_buckets(variables, {1, 1});
   REQUIRE(one_each.size() == 4);
   for (std::size_t i = 0; i < 4; ++i) CHECK(one_each[i].variables == std::vector<std::size_t>{3 - i});

@@ -138,8 +138,9 @@ TEST_CASE("the newest checkpoint without NaN is kept beside newer ones") {
   Checkpoints checkpoints(folder, *training.strategy, {{"momentum"}, {}}, {});
   training.steps(1);
   checkpoints.save(training.state, 2);
-  const auto kernel = training.strategy->variables().variables()[0].copy(0).span<float>();
-  kernel[0] = std::numeric_limits<float>::quiet_NaN();
+  training.strategy->write_variables(Lasting::kValues, [](const LastingVariable& variable) {
+    if (variable.index == 0) variable.value.copy(0).as<float>()[0] = std::numeric_limits<float>::quiet_NaN();
+  });
   for (int i = 0; i < 4; ++i) {
     ++training.state.step;
     checkpoints.save(training.state, 2);

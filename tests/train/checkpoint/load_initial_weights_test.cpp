@@ -32,8 +32,7 @@ double largest_error(const std::string& golden) {
   auto to = features.span<float>().begin();
   for (const auto& row : inputs) to = std::ranges::copy(row, to).out;
   const Run run = run_to_predict(checked, data::Dataset(data::examples_of(std::move(features), std::move(labels))), {});
-  set_first_values(checked, run.strategy->variables());
-  run.strategy->variables_changed();
+  set_first_values(checked, *run.strategy);
   double error = 0;
   predict_all(run, [&](std::int64_t row, std::span<const ExampleOutput> found) {
     const std::vector<double>& expected_of_row = outputs[static_cast<std::size_t>(row)];
@@ -113,7 +112,7 @@ TEST_CASE_FIXTURE(Named, "what the file lacks keeps its initializer where the co
   // A run's weights under another head: the advice of the plain form, followed.
   Training trained(kMlp, {"model.layers[1].dense.units=4"});
   trained.steps(1);
-  save_weights(folder / "run.safetensors", trained.strategy->variables());
+  save_weights(folder / "run.safetensors", copy_weights(*trained.strategy));
   const std::string file = (folder / "run.safetensors").string();
   CHECK(contains(error_text([&] { Training(kMlp, {"model.initial_weights=" + file}); }),
                  "write model.initial_weights: {file: ..., missing: initialize}, with names: {VARIABLE: null} for"));
