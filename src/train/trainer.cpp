@@ -132,8 +132,7 @@ void Trainer::note_skipped(std::int64_t step) {
   strategy_.read_variables(Lasting::kAccumulated, [&](const LastingVariable& variable) {
     if (!found && variable.accumulated && has_non_finite(*variable.accumulated)) found = variable.value.name();
   });
-  const std::string what =
-      found ? fmt::format("the gradient of {} is not finite", *found) : "the loss is not finite";
+  const std::string what = found ? fmt::format("the gradient of {} is not finite", *found) : "the loss is not finite";
   if (++skipped_in_row_ == kMostSkippedInRow) {
     fail_not_finite(step, fmt::format("{} steps in a row are skipped: {}", kMostSkippedInRow, what));
   }

@@ -23,9 +23,8 @@ std::vector<float> elements_of(const DistributedVariable& variable) {
 /// Every variable, one after the other.
 std::vector<std::vector<float>> snapshot(Strategy& strategy) {
   std::vector<std::vector<float>> values;
-  strategy.read_variables(Lasting::kValues, [&](const LastingVariable& variable) {
-    values.push_back(elements_of(variable.value));
-  });
+  strategy.read_variables(Lasting::kValues,
+                          [&](const LastingVariable& variable) { values.push_back(elements_of(variable.value)); });
   return values;
 }
 

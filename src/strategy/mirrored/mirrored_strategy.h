@@ -30,7 +30,7 @@ struct MirroredParts {
   std::uint64_t seed = 0;
   data::Cache cache = data::Cache::kAuto;
   StepOptions steps;
-  bool keeps_gradients = false;   ///< even if the update does not need it: for callers that send them elsewhere
+  bool keeps_gradients = false;  ///< even if the update does not need it: for callers that send them elsewhere
   std::shared_ptr<const Backend> backend;  ///< of the topology's devices
   std::function<std::string()> why_no_nccl;
   /// Called if the run has several memory domains.

@@ -15,8 +15,8 @@
 #include "collective/shared_memory/shared_memory.h"
 #include "strategy/parameter_server/chief_connection.h"
 #include "strategy/parameter_server/parameter_client.h"
-#include "strategy/parameter_server/variable_exchange.h"
 #include "strategy/parameter_server/told_reason.h"
+#include "strategy/parameter_server/variable_exchange.h"
 
 namespace mirrortrain {
 namespace {

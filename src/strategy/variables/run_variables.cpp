@@ -14,10 +14,10 @@ namespace {
 
 constexpr const char* kWhat = "a variable's copies";
 
-/// Calls body(variable) for the value and all that lasts beside it.
+/// Calls body(variable) for all that was asked for.
 template <class Body>
 void for_each_part(const LastingVariable& variable, const Body& body) {
-  body(variable.value);
+  if (variable.value.data(0) != nullptr) body(variable.value);
   for (const DistributedVariable& slot : variable.slots) body(slot);
   if (variable.accumulated) body(*variable.accumulated);
   if (variable.residual) body(*variable.residual);
@@ -31,11 +31,11 @@ void gather_copies(Communicator& workers, const LastingVariable& variable) {
   });
 }
 
-/// The sum of a weight's regularization terms, in an order that does not depend on where it is.
-double regularization_of(const ModelVariable& variable, const std::byte* values) {
+/// The sum of a weight's regularization terms, in an order that does not depend on where it is. `sums`: memory.
+double regularization_of(const ModelVariable& variable, const std::byte* values, std::vector<double>& sums) {
   const std::int64_t elements = variable.spec.shape.elements();
   const scalar::RegularizedSegment segment{0, elements, variable.l1, variable.l2};
-  std::vector<double> sums(static_cast<std::size_t>((elements + scalar::kUpdateChunk - 1) / scalar::kUpdateChunk));
+  sums.resize(static_cast<std::size_t>((elements + scalar::kUpdateChunk - 1) / scalar::kUpdateChunk));
   scalar::UpdateGroupView view;
   view.regularized = {&segment, 1};
   view.master = reinterpret_cast<float*>(const_cast<std::byte*>(values));  // which is read only
@@ -124,16 +124,24 @@ double RunVariables::begin_evaluation(std::span<Stream* const> streams) {
   double regularization = 0;
   VariableWindow memory = window();
   std::vector<std::byte> value;
+  const VariableStore& here = domains_[0]->variables;
   for (std::size_t i = 0; i < model_.variables.size(); ++i) {
     const ModelVariable& variable = model_.variables[i];
-    const VariableStore& here = domains_[0]->variables;
     const bool is_regularized = here.trainable(i) && (variable.l1 != 0 || variable.l2 != 0);
+    const auto add_regularization = [&](const DistributedVariable& whole) {
+      if (is_regularized) regularization += regularization_of(variable, whole.data(0), regularization_sums_);
+    };
     if (!here.has_evaluation_copy(i) && !is_regularized) continue;
-    const LastingVariable whole =
-        is_in_place_ ? in_place(Lasting::kValues)[i] : read_one(memory, i, Lasting::kValues, streams);
-    if (is_regularized) regularization += regularization_of(variable, whole.value.data(0));
-    value.resize(whole.value.bytes());
-    whole.value.read_or_first(value.data());
+    if (is_in_place_) {
+      const DistributedVariable& own = here.variables()[i];
+      add_regularization(own);
+      if (here.has_evaluation_copy(i)) own.read_or_first(reinterpret_cast<std::byte*>(here.evaluation_copy(i)));
+      continue;
+    }
+    const DistributedVariable whole = read_one(memory, i, Lasting::kValues, streams).value;
+    add_regularization(whole);
+    value.resize(whole.bytes());
+    whole.read_or_first(value.data());
     for (const auto& domain : domains_) domain->copy_evaluation_from(stream_of(*domain, streams), i, value.data());
   }
   return regularization;

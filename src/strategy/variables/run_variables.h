@@ -16,8 +16,8 @@ namespace mirrortrain {
 /// after the other, so that no memory has to hold what is divided among several.
 class RunVariables {
  public:
-  /// `devices`: by lane. `workers`: one rank for each worker; null for one worker. All but the topology must outlive it.
-  /// Throws Error if a device has too little memory.
+  /// `devices`: by lane. `workers`: one rank for each worker; null for one worker. All but the topology must outlive
+  /// it. Throws Error if a device has too little memory.
   RunVariables(const Model& model, StoreOptions store, const UpdateOptions& update, const Topology& topology,
                std::span<Device* const> devices, const Backend& backend, Communicator* workers);
 
@@ -56,6 +56,7 @@ class RunVariables {
   std::vector<std::unique_ptr<MemoryDomain>> domains_;
   bool is_in_place_;  ///< whether the one domain has all replicas' whole variables in host memory
   std::map<Lasting, std::vector<LastingVariable>> in_place_;  ///< those visited so far
+  std::vector<double> regularization_sums_;
   Communicator* workers_;
 };
 

@@ -122,9 +122,9 @@ std::string nearest(const std::string& name, const StoredTensors& stored) {
 }
 
 /// The values of the variables that take any. Throws Error with all that does not fit.
-std::map<std::size_t, std::vector<float>> read_values(const WeightsFile& from, Strategy& strategy) {
+InitialValues read_values(const WeightsFile& from, Strategy& strategy) {
   const StoredTensors stored = read_safetensors(from.file.text);
-  std::map<std::size_t, std::vector<float>> values;
+  InitialValues values;
   std::vector<std::string> mismatches, initialized;
   std::set<std::string> taken;
   strategy.read_variables(Lasting::kNone, [&](const LastingVariable& one) {
@@ -179,15 +179,24 @@ std::vector<float> rearranged(const StoredTensor& tensor, const WeightSource& so
   return std::move(floats.values);
 }
 
+InitialValues read_initial_weights(const InitialWeights& weights, Strategy& strategy) {
+  const auto* const path = std::get_if<config::Path>(&weights);
+  if (path == nullptr) return read_values(std::get<WeightsFile>(weights), strategy);
+  const StoredTensors stored = read_safetensors(path->text);
+  require_fit(stored, path->text, strategy,
+              "; where they are those of a part of it, write model.initial_weights: {file: ..., missing: "
+              "initialize}, with names: {VARIABLE: null} for a variable of another shape");
+  InitialValues values;
+  strategy.read_variables(Lasting::kNone, [&](const LastingVariable& variable) {
+    const auto elements = stored.find(variable.value.name())->second.span<float>();
+    values[variable.index] = {elements.begin(), elements.end()};
+  });
+  return values;
+}
+
 void load_initial_weights(const InitialWeights& weights, Strategy& strategy) {
-  if (const auto* path = std::get_if<config::Path>(&weights)) {
-    return load_weights(path->text, strategy,
-                        "; where they are those of a part of it, write model.initial_weights: {file: ..., missing: "
-                        "initialize}, with names: {VARIABLE: null} for a variable of another shape");
-  }
-  const auto& from = std::get<WeightsFile>(weights);
-  std::map<std::size_t, std::vector<float>> values;  // by variable
-  if (strategy.topology().is_chief()) values = read_values(from, strategy);
+  const InitialValues values =
+      strategy.topology().is_chief() ? read_initial_weights(weights, strategy) : InitialValues();
   strategy.write_variables(Lasting::kValues, [&](const LastingVariable& variable) {
     const auto found = values.find(variable.index);
     if (found != values.end()) variable.value.set(std::as_bytes(std::span(found->second)).data());

@@ -13,7 +13,14 @@
 #include "base/utf8.h"
 
 namespace mirrortrain {
-namespace {
+void throw_mismatches(const std::string& file, std::vector<std::string> mismatches, const std::string& remedy) {
+  if (mismatches.empty()) return;
+  constexpr std::size_t kShown = 10;
+  const std::size_t more = mismatches.size() > kShown ? mismatches.size() - kShown : 0;
+  if (more > 0) mismatches.resize(kShown);
+  throw Error(fmt::format("{}: the weights do not fit the model{}:\n  {}{}", file, remedy,
+                          fmt::join(mismatches, "\n  "), more > 0 ? fmt::format("\n  and {} more", more) : ""));
+}
 
 void require_fit(const StoredTensors& stored, const std::string& file, Strategy& strategy, const std::string& remedy) {
   std::vector<std::string> mismatches;
@@ -39,36 +46,6 @@ void require_fit(const StoredTensors& stored, const std::string& file, Strategy&
     mismatches.push_back(fmt::format("{} {} is not in the model", shortened(name, 200), tensor.shape.text()));
   }
   throw_mismatches(file, std::move(mismatches), remedy);
-}
-
-}  // namespace
-
-void initialize_weights(const Model& model, Strategy& strategy, std::uint64_t seed) {
-  std::vector<float> values;
-  strategy.write_variables(Lasting::kValues, [&](const LastingVariable& variable) {
-    values.resize(static_cast<std::size_t>(variable.value.shape().elements()));
-    model.variables[variable.index].initialize(values, seed);
-    variable.value.set(std::as_bytes(std::span(values)).data());
-  });
-}
-
-void initialize_slots(const std::vector<float>& first, Strategy& strategy) {
-  std::vector<float> values;
-  strategy.write_variables(Lasting::kSlots, [&](const LastingVariable& variable) {
-    for (std::size_t slot = 0; slot < variable.slots.size(); ++slot) {
-      values.assign(static_cast<std::size_t>(variable.value.shape().elements()), first.at(slot));
-      variable.slots[slot].set(std::as_bytes(std::span(values)).data());
-    }
-  });
-}
-
-void throw_mismatches(const std::string& file, std::vector<std::string> mismatches, const std::string& remedy) {
-  if (mismatches.empty()) return;
-  constexpr std::size_t kShown = 10;
-  const std::size_t more = mismatches.size() > kShown ? mismatches.size() - kShown : 0;
-  if (more > 0) mismatches.resize(kShown);
-  throw Error(fmt::format("{}: the weights do not fit the model{}:\n  {}{}", file, remedy,
-                          fmt::join(mismatches, "\n  "), more > 0 ? fmt::format("\n  and {} more", more) : ""));
 }
 
 void load_weights(const std::filesystem::path& file, Strategy& strategy, const std::string& remedy) {

@@ -13,12 +13,6 @@ namespace mirrortrain {
 
 // All of these are called by every worker; what is read, the chief reads for all.
 
-/// Sets every variable to its initializer's values.
-void initialize_weights(const Model& model, Strategy& strategy, std::uint64_t seed);
-
-/// Fills the optimizer's slots with their initial values.
-void initialize_slots(const std::vector<float>& first, Strategy& strategy);
-
 /// Reads every variable of the model by name. Throws Error, naming the file and every tensor that is missing, unused,
 /// or of another shape or type.
 void load_weights(const std::filesystem::path& file, Strategy& strategy, const std::string& remedy = "");
@@ -26,6 +20,8 @@ void load_weights(const std::filesystem::path& file, Strategy& strategy, const s
 void load_weights(const StoredTensors& stored, const std::string& file, Strategy& strategy,
                   const std::string& remedy = "");
 
+/// Throws Error as load_weights does, on the chief alone.
+void require_fit(const StoredTensors& stored, const std::string& file, Strategy& strategy, const std::string& remedy);
 /// Throws Error with the first mismatches of a file, if there are any; `remedy` is appended to "do not fit the model".
 void throw_mismatches(const std::string& file, std::vector<std::string> mismatches, const std::string& remedy = "");
 

@@ -349,10 +349,23 @@ Placement placement_of(const CheckedConfiguration& checked, int servers) {
 }
 
 void set_first_values(const CheckedConfiguration& checked, Strategy& strategy) {
-  initialize_weights(*checked.model, strategy, checked.values().seed);
-  if (!checked.has_model()) return;
-  if (const auto& weights = checked.values().model->initial_weights) load_initial_weights(*weights, strategy);
-  if (const auto& optimizer = checked.values().optimizer) initialize_slots(first_slots(*optimizer), strategy);
+  const Configuration& values = checked.values();
+  InitialValues given;
+  const bool reads = checked.has_model() && values.model->initial_weights && strategy.topology().is_chief();
+  if (reads) given = read_initial_weights(*values.model->initial_weights, strategy);
+  const std::vector<float> slots = values.optimizer ? first_slots(*values.optimizer) : std::vector<float>();
+  std::vector<float> elements;
+  strategy.write_variables(Lasting::kValues | Lasting::kSlots, [&](const LastingVariable& variable) {
+    const auto set = [&](const DistributedVariable& to) { to.set(std::as_bytes(std::span(elements)).data()); };
+    elements.resize(static_cast<std::size_t>(variable.value.shape().elements()));
+    checked.model->variables[variable.index].initialize(elements, values.seed);
+    if (const auto found = given.find(variable.index); found != given.end()) elements = found->second;
+    set(variable.value);
+    for (std::size_t slot = 0; slot < variable.slots.size(); ++slot) {
+      std::ranges::fill(elements, slots.at(slot));
+      set(variable.slots[slot]);
+    }
+  });
 }
 
 StepSums evaluate_all(Strategy& strategy, const data::Feeder& examples, std::int64_t batch_size) {

@@ -14,6 +14,7 @@
 #include "base/files.h"
 #include "collective/thread_group.h"
 #include "error_text.h"
+#include "strategy/mirrored/mirrored_strategy.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/masked_sequences.h"
 #include "train/training.h"

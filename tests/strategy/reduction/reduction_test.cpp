@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "device/cpu/cpu_device.h"
 #include "strategy/reduction/gradient_buckets.h"
 #include "train/training.h"
 
