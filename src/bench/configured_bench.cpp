@@ -30,10 +30,11 @@ std::vector<std::unique_ptr<Device>> make_devices(const Topology& topology) {
 std::vector<std::size_t> bucket_counts(const CheckedConfiguration& checked) {
   StoreOptions store;
   store.policies = checked.policies();
+  store.bytes_per_bucket = bucket_bytes(checked.values().strategy.communication);
   const auto device = make_cpu_device(0, 1, {});
   const VariableStore variables(*checked.model, store, *device);
   std::vector<std::size_t> counts;
-  for (const GradientBucket& bucket : make_buckets(variables, bucket_bytes(checked.values().strategy.communication))) {
+  for (const GradientBucket& bucket : make_buckets(variables)) {
     counts.push_back(static_cast<std::size_t>(bucket.elements));
   }
   return counts;

@@ -76,6 +76,7 @@ class StepKernels {
   // These are enqueued on a CPU too, where the stream carries the operations between them; their arguments must remain
   // valid until they are done.
   virtual void add_compressed(Stream& stream, const scalar::CompressedSum& sum) const = 0;
+  virtual void add_shards(Stream& stream, const scalar::ShardSum& sum) const = 0;
   virtual void expand(Stream& stream, const scalar::Expansion& expansion) const = 0;
 
   /// Stores `scale` times the sum of `count` numbers in `total`, or adds it to `total`.

@@ -83,6 +83,10 @@ config::Section<StrategyOptions> StrategyOptions::section() {
            "Number of threads of a CPU replica; null: the cores divided by the replicas.", config::between(1, 1024))
       .key("mesh", &StrategyOptions::mesh,
            "Devices in two axes, where several divide the layers of a replica; null: each replica has one device.")
+      .key("optimizer_state", &StrategyOptions::optimizer_state,
+           "Where the optimizer's state is: replicated: all of it in each memory, a worker's or a GPU's; sharded: each "
+           "memory keeps and updates its part alone, and then the weights are gathered (ZeRO 1).",
+           config::aliases("zero, zero_stage, zero_optimization"))
       .key("cross_device_ops", &StrategyOptions::cross_device_ops, "Algorithm that sums gradients across replicas.")
       .key("reduce_to_device", &StrategyOptions::reduce_to_device,
            "The device on which reduction_to_one_device sums; null: the first.")
@@ -129,6 +133,20 @@ config::Section<StrategyOptions> StrategyOptions::section() {
                           : "";
              })
       .check("mesh", mesh_error)
+      .check("optimizer_state",
+             [](const StrategyOptions& options) -> std::string {
+               if (options.optimizer_state == OptimizerState::kReplicated) return "";
+               if (has_one_plain_copy(options.type)) {
+                 return fmt::format(
+                     "{} has no replicas to divide it among; use `type: mirrored` or "
+                     "multi_worker_mirrored, or leave it out",
+                     config::name_of(options.type));
+               }
+               return options.communication.compression == Compression::kNone
+                          ? ""
+                          : "compression of gradients does not know a divided state yet; leave "
+                            "communication.compression out";
+             })
       .check("partitioner",
              [](const StrategyOptions& options) -> std::string {
                return options.partitioner && !is_served(options.type) ? kOfParameterServer : "";

@@ -37,6 +37,13 @@ enum class Compression : std::uint8_t {
   kBfloat16,  ///< half the bytes; rounding errors are kept and added to the next step's gradients
 };
 
+/// What the memories of the axis `data` keep of the optimizer's state; see Rajbhandari et al., ZeRO: Memory
+/// Optimizations Toward Training Trillion Parameter Models (2019).
+enum class OptimizerState : std::uint8_t {
+  kReplicated,  ///< each all of it
+  kSharded,     ///< each the state of the weights that it updates
+};
+
 enum class AllDevices : std::uint8_t { kAll };
 
 /// Reported if nccl is requested and a replica is not on a GPU.
@@ -75,6 +82,7 @@ struct StrategyOptions {
   Devices devices;
   std::optional<std::int64_t> replicas, cpu_replicas, threads_per_replica;
   std::optional<MeshOptions> mesh;
+  OptimizerState optimizer_state = OptimizerState::kReplicated;
   CrossDeviceOps cross_device_ops = CrossDeviceOps::kAuto;
   std::optional<DeviceId> reduce_to_device;
   CommunicationOptions communication;
@@ -113,6 +121,14 @@ template <>
 struct EnumNames<Compression> {
   static constexpr auto names = std::to_array<std::pair<std::string_view, Compression>>(
       {{"none", Compression::kNone}, {"bfloat16", Compression::kBfloat16}});
+};
+
+template <>
+struct EnumNames<OptimizerState> {
+  static constexpr auto names = std::to_array<std::pair<std::string_view, OptimizerState>>(
+      {{"replicated", OptimizerState::kReplicated}, {"sharded", OptimizerState::kSharded}});
+  static constexpr auto aliases = std::to_array<std::pair<std::string_view, std::string_view>>(
+      {{"replicated", "zero_0, none, false"}, {"sharded", "zero, zero_1, zero1, stage_1, partitioned, true"}});
 };
 
 template <>

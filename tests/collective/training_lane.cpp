@@ -160,6 +160,7 @@ class SummingKernels : public StepKernels {
   void bound_norms(Stream&, const scalar::MaxNorms&, float*, bfloat16*, std::int64_t, std::int64_t) const override {}
   void compress(Stream&, const float*, float*, bfloat16*, std::int64_t) const override {}
   void add_compressed(Stream&, const scalar::CompressedSum&) const override {}
+  void add_shards(Stream&, const scalar::ShardSum&) const override {}
   void expand(Stream&, const scalar::Expansion&) const override {}
   void sum_numbers(Stream&, const double*, std::int64_t, double, bool, double*) const override {}
   void sum_rows(Stream&, const double*, std::int64_t, std::int64_t, std::int64_t, double*) const override {}

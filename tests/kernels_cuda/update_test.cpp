@@ -38,7 +38,7 @@ class Floats {
   bool intact() const { return storage_.intact(); }
   bool is_near(const Floats& other, float tolerance) const {
     for (std::int64_t i = 0; i < count_; ++i) {
-      if (!(std::abs(data_[i] - other[i]) <= tolerance)) return false;
+      if (!(std::abs(data_[i] - other[i]) <= tolerance * std::max(1.0f, std::abs(other[i])))) return false;
     }
     return intact();
   }
@@ -340,6 +340,27 @@ TEST_CASE("gradients are compressed, added and expanded as by the CPU, and what 
     cuda::expand(stream, {sum.data(), found.data(), count});
     stream.synchronize();
     CHECK(found.is_near(expected, 0));
+  }
+}
+
+TEST_CASE("shards of a sum over the ranks are added as by the CPU, in the ranks' order") {
+  InlineStream stream;
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal;
+  for (const std::int64_t count : {std::int64_t{1}, std::int64_t{4999}}) {
+    constexpr int kRanks = 5;
+    const auto size = static_cast<std::size_t>(count);
+    Floats terms(size * kRanks), sum(size), expected(size);
+    for (std::size_t i = 0; i < size * kRanks; ++i) terms[i] = normal(random);
+    cpu::add_shards({terms.data(), kRanks, count, expected.data()});
+    cuda::add_shards(stream, {terms.data(), kRanks, count, sum.data()});
+    stream.synchronize();
+    CHECK(sum.is_near(expected, 0));
+    for (std::size_t i = 0; i < size; ++i) {
+      double whole = 0;
+      for (std::size_t rank = 0; rank < kRanks; ++rank) whole += static_cast<double>(terms[rank * size + i]);
+      CHECK(expected[i] == doctest::Approx(whole).epsilon(1e-5));
+    }
   }
 }
 

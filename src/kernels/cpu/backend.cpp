@@ -62,6 +62,10 @@ class CpuStepKernels : public StepKernels {
     stream.call([](void* argument) { cpu::add_compressed(*static_cast<const scalar::CompressedSum*>(argument)); },
                 const_cast<scalar::CompressedSum*>(&sum));
   }
+  void add_shards(Stream& stream, const scalar::ShardSum& sum) const override {
+    stream.call([](void* argument) { cpu::add_shards(*static_cast<const scalar::ShardSum*>(argument)); },
+                const_cast<scalar::ShardSum*>(&sum));
+  }
   void expand(Stream& stream, const scalar::Expansion& expansion) const override {
     stream.call([](void* argument) { cpu::expand(*static_cast<const scalar::Expansion*>(argument)); },
                 const_cast<scalar::Expansion*>(&expansion));

@@ -240,6 +240,18 @@ void add_compressed(const scalar::CompressedSum& sum) {
   });
 }
 
+void add_shards(const scalar::ShardSum& sum) {
+  for_each_chunk(0, sum.count, [&](std::int64_t from, std::int64_t until) {
+    float* const to = sum.to + from;
+    std::copy_n(sum.terms + from, until - from, to);
+    for (int rank = 1; rank < sum.ranks; ++rank) {
+      const float* const terms = sum.terms + rank * sum.count + from;
+#pragma GCC ivdep
+      for (std::int64_t i = 0; i < until - from; ++i) to[i] += terms[i];
+    }
+  });
+}
+
 void expand(const scalar::Expansion& expansion) {
   const auto [from, to, count] = expansion;
 #pragma GCC ivdep

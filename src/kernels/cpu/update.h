@@ -44,6 +44,7 @@ void sum_sources(std::span<const GradientSource> sources, float* to, std::int64_
 /// Rounds gradients for the wire and keeps the rounding errors: scalar::compressed.
 void compress(const float* gradient, float* residual, bfloat16* to, std::int64_t count);
 void add_compressed(const scalar::CompressedSum& sum);
+void add_shards(const scalar::ShardSum& sum);
 void expand(const scalar::Expansion& expansion);
 
 /// The regularization sums of the chunks, without an update.

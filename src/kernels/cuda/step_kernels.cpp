@@ -47,9 +47,8 @@ class CudaStepKernels : public StepKernels {
   void add_compressed(Stream& stream, const scalar::CompressedSum& sum) const override {
     cuda::add_compressed(stream, sum);
   }
-  void expand(Stream& stream, const scalar::Expansion& expansion) const override {
-    cuda::expand(stream, expansion);
-  }
+  void add_shards(Stream& stream, const scalar::ShardSum& sum) const override { cuda::add_shards(stream, sum); }
+  void expand(Stream& stream, const scalar::Expansion& expansion) const override { cuda::expand(stream, expansion); }
 
   void sum_numbers(Stream& stream, const double* numbers, std::int64_t count, double scale, bool first,
                    double* total) const override {

@@ -227,6 +227,10 @@ __global__ void __launch_bounds__(kBlock) add_shard(scalar::CompressedSum sum) {
   for (std::int64_t i = grid_thread(); i < sum.count; i += grid_threads()) sum.add(i);
 }
 
+__global__ void __launch_bounds__(kBlock) add_own_shard(scalar::ShardSum sum) {
+  for (std::int64_t i = grid_thread(); i < sum.count; i += grid_threads()) sum.add(i);
+}
+
 __global__ void __launch_bounds__(kBlock) expand_elements(scalar::Expansion expansion) {
   for (std::int64_t i = grid_thread(); i < expansion.count; i += grid_threads()) {
     expansion.to[i] = static_cast<float>(expansion.from[i]);
@@ -349,6 +353,10 @@ void compress(Stream& stream, const float* gradient, float* residual, bfloat16* 
 
 void add_compressed(Stream& stream, const scalar::CompressedSum& sum) {
   if (sum.count > 0) launch(stream, blocks_for(sum.count), kBlock, 0, add_shard, sum);
+}
+
+void add_shards(Stream& stream, const scalar::ShardSum& sum) {
+  if (sum.count > 0) launch(stream, blocks_for(sum.count), kBlock, 0, add_own_shard, sum);
 }
 
 void expand(Stream& stream, const scalar::Expansion& expansion) {

@@ -49,6 +49,7 @@ void sum_sources(Stream& stream, std::span<const scalar::GradientSource> sources
 /// Rounds gradients for the wire and keeps the rounding errors: scalar::compressed.
 void compress(Stream& stream, const float* gradient, float* residual, bfloat16* to, std::int64_t count);
 void add_compressed(Stream& stream, const scalar::CompressedSum& sum);
+void add_shards(Stream& stream, const scalar::ShardSum& sum);
 void expand(Stream& stream, const scalar::Expansion& expansion);
 
 /// Stores `scale` times the sum of `count` numbers in `total`, or adds it to `total`.

@@ -86,6 +86,20 @@ struct RuleAtStep {
   }
 };
 
+/// A rank's shard of a sum over the ranks, computed from the part that each rank sent.
+struct ShardSum {
+  const float* terms = nullptr;  ///< a shard for each rank, in their order
+  int ranks = 1;
+  std::int64_t count = 0;  ///< elements of a shard
+  float* to = nullptr;
+
+  MIRRORTRAIN_HOST_DEVICE void add(std::int64_t i) const {
+    float sum = 0;
+    for (int rank = 0; rank < ranks; ++rank) sum += terms[rank * count + i];
+    to[i] = sum;
+  }
+};
+
 /// A step's gradient of a group: the sources, added in their order, and a multiple of the regularization's gradient.
 struct GradientSum {
   std::span<const GradientSource> sources;

@@ -52,7 +52,8 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
     : topology_(std::move(topology)),
       model_(model),
       parts_(std::move(parts)),
-      in_flight_(model, topology_.on_gpus() || topology_.ranks() > 1 ? kStepsAhead : 1, topology_.mesh.places()) {
+      in_flight_(model, topology_.on_gpus() || topology_.ranks() > 1 ? kStepsAhead : 1, topology_.mesh.places(),
+                 parts_.options.optimizer_state != OptimizerState::kReplicated && topology_.ranks() > 1) {
   const ReductionChoice choice = choose_reduction(parts_.options, topology_, parts_.gradients.aggregation_method,
                                                   reduced_gradient_bytes(model, parts_.policies), parts_.why_no_nccl);
   // A gradient that is stored for later, or reduced before the update, needs memory.
@@ -73,14 +74,15 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
   store.keeps_gradients = keeps_gradients;
   store.measures = measures;
   store.compresses = choice.compresses;
+  store.bytes_per_bucket = bucket_bytes(parts_.options.communication);
+  if (choice.shards) store.shard.ranks = topology_.ranks();
   const bool adds_on_host = choice.body == ReductionChoice::Body::kCollective && !topology_.on_gpus();
   if (adds_on_host && !choice.compresses) store.adds_gradients = reduction_->workers();
   for (const ProductGradient& product : products_) store.without_gradient.push_back(product.variable);
   variables_.emplace(model, std::move(store),
                      UpdateOptions{parts_.rule, parts_.gradients, choice.adds_before_update(), keeps_gradients},
                      topology_, lanes_.devices, *parts_.backend, reduction_->workers());
-  reduction_->add_domains(*variables_, choice, parts_.backend->step_kernels(), model, lanes_.devices,
-                          bucket_bytes(parts_.options.communication));
+  reduction_->add_domains(*variables_, choice, parts_.backend->step_kernels(), model, lanes_.devices);
   note_ = choice.note;
   if (!note_.empty() && !reduction_->transport().empty()) note_ += ", over " + reduction_->transport();
   if (const std::size_t buckets = reduction_->of_domain(0).buckets.size(); buckets > 0) {
@@ -159,7 +161,7 @@ void MirroredStrategy::add_products() {
       const int part = lanes_.replicas[static_cast<std::size_t>(replicas.front())].replica->model;
       const Shape shape = model_.part_shape(product.variable, part);
       const ValueSpec& dy = model_.graph(true, part).graph.spec(product.dy);
-      domain.update.add_product(place.group, replicas, {place.first, shape[0], shape[1], dy.dtype}, std::move(sources),
+      domain.update.add_product(group, replicas, {place.first, shape[0], shape[1], dy.dtype}, std::move(sources),
                                 dy.shape.elements() / shape[1]);
     }
   }

@@ -94,11 +94,17 @@ bool compresses(const StrategyOptions& options, const ReductionChoice& choice) {
       config::name_of(*choice.operation)));
 }
 
-/// Notes that compression has no effect if all gradients are in one memory.
-ReductionChoice without_compression(ReductionChoice choice, const StrategyOptions& options) {
-  if (options.communication.compression == Compression::kNone) return choice;
-  choice.note += fmt::format("{}compression has no effect: no gradients leave this memory",
-                             choice.note.empty() ? "strategy.communication." : "; ");
+/// Notes the options that have no effect if all gradients are in one memory.
+ReductionChoice in_one_memory(ReductionChoice choice, const StrategyOptions& options) {
+  const auto note = [&](std::string_view section, std::string_view what) {
+    choice.note += fmt::format("{}{}", choice.note.empty() ? section : "; ", what);
+  };
+  if (options.communication.compression != Compression::kNone) {
+    note("strategy.communication.", "compression has no effect: no gradients leave this memory");
+  }
+  if (options.optimizer_state != OptimizerState::kReplicated) {
+    note("strategy.", "optimizer_state has no effect: all replicas share one memory, which has it once");
+  }
   return choice;
 }
 
@@ -108,7 +114,7 @@ ReductionChoice choose_reduction(const StrategyOptions& options, const Topology&
                                  std::uint64_t gradient_bytes, const std::function<std::string()>& why_no_nccl) {
   const int ranks = topology.ranks();
   if (ranks == 1) {
-    return without_compression(
+    return in_one_memory(
         gradient_bytes == 0 ? ReductionChoice() : choose_within(options, topology, method, gradient_bytes), options);
   }
   if (topology.cluster.workers > 1) require_transport(options, topology, why_no_nccl);
@@ -151,6 +157,11 @@ ReductionChoice choose_reduction(const StrategyOptions& options, const Topology&
   }
   choice.compresses = compresses(options, choice);
   if (choice.compresses) choice.note += ", as bfloat16 with error feedback";
+  choice.shards = options.optimizer_state != OptimizerState::kReplicated;
+  if (choice.shards) {
+    choice.note += fmt::format("; optimizer_state: each {} keeps and updates its 1/{}, then they gather the weights",
+                               topology.on_gpus() ? "GPU" : "worker", ranks);
+  }
   return choice;
 }
 

@@ -32,9 +32,12 @@ struct ReductionChoice {
   /// if the workers' communicator adds.
   std::optional<StagedReduction> stages;
   bool compresses = false;  ///< gradients are sent between memories as bfloat16
+  bool shards = false;      ///< the optimizer's state is divided among the memories
   std::string note;         ///< the choice and its reason, for the log
 
   bool adds_before_update() const { return body != Body::kInUpdate; }
+  /// Whether each memory adds only what it updates.
+  bool scatters() const { return shards && body == Body::kCollective; }
 };
 
 /// Follows `cross_device_ops`; auto decides only by the topology, never by timing in the run, so that the same run

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "collective/communicator.h"
@@ -15,43 +16,46 @@ BucketBytes bucket_bytes(const CommunicationOptions& options) {
   return {1 * kMiB, 25 * kMiB};
 }
 
-std::vector<GradientBucket> make_buckets(const VariableStore& variables, const BucketBytes& bytes_per_bucket) {
-  std::vector<GradientBucket> full;
-  std::vector<GradientBucket> open(variables.groups().size());  // by group
-  for (std::size_t i = variables.variables().size(); i-- > 0;) {
-    const auto [group, first, stores_gradient] = variables.place(i);
-    if (group < 0 || !stores_gradient || !variables.groups()[static_cast<std::size_t>(group)].shared()) continue;
-    GradientBucket& bucket = open[static_cast<std::size_t>(group)];
-    const std::int64_t end = bucket.variables.empty()
-                                 ? first + with_padding(variables.variables()[i].shape().elements())
-                                 : bucket.begin + bucket.elements;
-    bucket.group = group;
-    bucket.begin = first;
-    bucket.elements = end - first;
-    bucket.variables.push_back(i);
-    const auto bytes = static_cast<std::uint64_t>(bucket.elements) * sizeof(float);
-    const std::uint64_t enough = full.empty() ? bytes_per_bucket.first : bytes_per_bucket.others;
-    if (enough > 0 && bytes >= enough) {
-      full.push_back(std::move(bucket));
-      bucket = {};
-    }
-  }
-  for (GradientBucket& bucket : open) {
-    if (!bucket.variables.empty()) full.push_back(std::move(bucket));
-  }
-  std::vector<GradientBucket> of_copies;
-  for (GradientBucket& bucket : full) {
-    const VariableGroup& group = variables.groups()[static_cast<std::size_t>(bucket.group)];
-    bucket.aggregation = group.aggregation();
-    for (int copy = 0; copy < group.copies(); ++copy) {
-      GradientBucket& of_copy = of_copies.emplace_back(bucket);
-      of_copy.replicas = group.summed_replicas(copy);
-      for (const int r : of_copy.replicas) {
-        of_copy.gradients.push_back(reinterpret_cast<std::byte*>(group.gradient(r) + bucket.begin));
+std::vector<GradientBucket> make_buckets(const VariableStore& variables) {
+  std::vector<GradientBucket> buckets;
+  for (std::size_t g = 0; g < variables.groups().size(); ++g) {
+    const VariableGroup& group = variables.groups()[g];
+    if (!group.shared()) continue;
+    for (const auto& [first, elements] : group.buckets()) {
+      GradientBucket bucket;
+      bucket.aggregation = group.aggregation();
+      bucket.group = static_cast<int>(g);
+      bucket.begin = first;
+      bucket.elements = elements;
+      for (std::size_t i = variables.variables().size(); i-- > 0;) {
+        const VariableStore::Place& place = variables.place(i);
+        const bool is_here = place.group == bucket.group && place.first >= first && place.first < first + elements;
+        if (is_here) bucket.variables.push_back(i);
+      }
+      for (int copy = 0; copy < group.copies(); ++copy) {
+        GradientBucket& of_copy = buckets.emplace_back(bucket);
+        of_copy.replicas = group.summed_replicas(copy);
+        for (const int r : of_copy.replicas) {
+          of_copy.gradients.push_back(reinterpret_cast<std::byte*>(group.gradient(r) + first));
+        }
       }
     }
   }
-  return of_copies;
+  std::ranges::stable_sort(buckets, std::greater(), [](const GradientBucket& one) { return one.variables.back(); });
+  return buckets;
+}
+
+Buffer scatter_buckets(std::vector<GradientBucket>& buckets, int rank, int ranks, Device& device) {
+  std::int64_t largest = 0;
+  for (const GradientBucket& bucket : buckets) largest = std::max(largest, bucket.elements);
+  Buffer received = device.allocate(static_cast<std::size_t>(largest) * sizeof(float));
+  for (GradientBucket& bucket : buckets) {
+    const std::int64_t shard = bucket.elements / ranks;
+    ScatteredBucket& of = bucket.scattered.emplace();
+    of.received = {received.as<float>(), static_cast<std::size_t>(bucket.elements)};
+    of.sum = {received.as<float>(), ranks, shard, bucket.gradient(0) + rank * shard};
+  }
+  return received;
 }
 
 Buffer compress_buckets(std::vector<GradientBucket>& buckets, const VariableStore& variables, int rank, int ranks,
@@ -93,8 +97,9 @@ void order_buckets(std::vector<GradientBucket>& buckets, const VariableStore& va
   for (std::size_t i = 0; i < buckets.size(); ++i) {
     const std::vector<std::size_t>& own = buckets[i].variables;
     const std::string last = own.size() > 1 ? " to " + name_of(own.back()) : "";
-    buckets[i].name =
-        fmt::format("bucket {} of {}, gradients of {}{}", i + 1, buckets.size(), name_of(own.front()), last);
+    const std::string what = name_of(own.front()) + last;
+    buckets[i].name = fmt::format("bucket {} of {}, gradients of {}", i + 1, buckets.size(), what);
+    buckets[i].weights_name = "weights of " + what;
   }
 }
 

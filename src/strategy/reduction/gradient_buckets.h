@@ -23,14 +23,22 @@ struct CompressedBucket {
   scalar::Expansion expansion;  ///< into the gradients of the domain's first replica
 };
 
+/// A bucket of which each rank adds its own shard alone, because no other is updated there.
+struct ScatteredBucket {
+  std::span<float> received;  ///< every rank's part of this rank's shard
+  scalar::ShardSum sum;       ///< into the gradients of the domain's first replica
+};
+
 /// Gradients that are reduced over the replicas together: adjacent in a group of variables, in one memory domain.
 struct GradientBucket {
   std::vector<std::byte*> gradients;  ///< float32, of `replicas`
   std::vector<int> replicas;          ///< of the domain, whose gradients are added
   std::int64_t elements = 0;
-  std::string name;  ///< "bucket 2 of 3, gradients of dense/kernel to conv/bias", for errors
+  std::string name;          ///< "bucket 2 of 3, gradients of dense/kernel to conv/bias", for errors
+  std::string weights_name;  ///< "weights of dense/kernel to conv/bias"
 
   std::optional<CompressedBucket> compressed;  ///< see compress_buckets
+  std::optional<ScatteredBucket> scattered;    ///< see scatter_buckets
 
   Aggregation aggregation = Aggregation::kMean;
   int group = 0;                       ///< of the store
@@ -44,23 +52,22 @@ struct GradientBucket {
 /// Whether an operation's name is a bucket's.
 inline bool names_bucket(std::string_view name) { return name.starts_with("bucket "); }
 
-/// A bucket is full, and the next one begins, when it holds at least this many bytes; 0: one bucket per group.
-struct BucketBytes {
-  std::uint64_t first = 0, others = 0;
-};
-
 /// The sizes in the options; by default as in PyTorch's DistributedDataParallel: buckets large enough for a link's full
 /// speed, except for a small first one, so that communication begins soon after backward.
 BucketBytes bucket_bytes(const CommunicationOptions& options);
 
 /// The gradients of the store's shared groups, in reverse order of creation, as backward computes them; those of each
 /// part of divided ones by themselves.
-std::vector<GradientBucket> make_buckets(const VariableStore& variables, const BucketBytes& bytes_per_bucket);
+std::vector<GradientBucket> make_buckets(const VariableStore& variables);
 
 /// Compresses the buckets of `rank` among `ranks` memories. Returns the memory to which they keep pointers. `variables`
 /// must have residuals.
 Buffer compress_buckets(std::vector<GradientBucket>& buckets, const VariableStore& variables, int rank, int ranks,
                         Device& device);
+
+/// Has `rank` among `ranks` memories add its own shards of the buckets alone. Returns the memory to which they keep
+/// pointers, which they use one after the other.
+Buffer scatter_buckets(std::vector<GradientBucket>& buckets, int rank, int ranks, Device& device);
 
 /// Sorts the buckets by when they are full, and names them. `complete_after(variable)`: the number of kernels of the
 /// training program after which a variable's gradient is complete.

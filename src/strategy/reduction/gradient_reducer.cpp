@@ -68,6 +68,7 @@ void CollectiveReducer::start(Stream& stream, const GradientBucket& bucket, std:
   lane.meet();  // every lane has added its part
   if (!lane.is_first()) return;
   if (bucket.compressed) return exchange(*bucket.compressed, bucket.name);
+  if (bucket.scattered) return exchange(bucket, *bucket.scattered);
   link_.all_reduce(*stream_, {bucket.gradient(0), static_cast<std::size_t>(bucket.elements)}, bucket.name);
 }
 
@@ -77,6 +78,12 @@ void CollectiveReducer::exchange(const CompressedBucket& bucket, const std::stri
   kernels_.add_compressed(*stream_, bucket.sum);
   communicator.all_gather(*stream_, {bucket.sent, name});
   kernels_.expand(*stream_, bucket.expansion);
+}
+
+void CollectiveReducer::exchange(const GradientBucket& bucket, const ScatteredBucket& of) {
+  const Elements sent(std::span(bucket.gradient(0), of.received.size()), bucket.name);
+  link_.communicator().all_to_all(*stream_, sent, reinterpret_cast<std::byte*>(of.received.data()));
+  kernels_.add_shards(*stream_, of.sum);
 }
 
 void CollectiveReducer::finish(DomainLane& lane) {
@@ -92,6 +99,8 @@ void CollectiveReducer::connect(const GradientBucket& bucket) {
     const CompressedBucket& of = *bucket.compressed;
     communicator.all_to_all(*stream_, {of.sent, bucket.name}, reinterpret_cast<std::byte*>(of.received.data()));
     communicator.all_gather(*stream_, {of.sent, bucket.name});
+  } else if (bucket.scattered) {
+    exchange(bucket, *bucket.scattered);
   } else {
     link_.all_reduce(*stream_, {bucket.gradient(0), static_cast<std::size_t>(bucket.elements)}, bucket.name);
   }

@@ -57,8 +57,8 @@ class StagedReducer : public GradientReducer {
   const StagedReduction reduction_;
 };
 
-/// Across domains: adds the sums of another reducer within them, compressed if the buckets are. Runs on its own stream,
-/// so that the lanes continue with backward meanwhile.
+/// Across domains: adds the sums of another reducer within them, compressed if the buckets are, and only this domain's
+/// shards of buckets that are scattered. Runs on its own stream, so that the lanes continue with backward meanwhile.
 class CollectiveReducer : public GradientReducer {
  public:
   /// `device`: the domain's first lane's; it, `kernels` and `link` must outlive this. `stream`: its own, or a CPU's
@@ -71,6 +71,7 @@ class CollectiveReducer : public GradientReducer {
 
  private:
   void exchange(const CompressedBucket& bucket, const std::string& name);
+  void exchange(const GradientBucket& bucket, const ScatteredBucket& of);
 
   const StepKernels& kernels_;
   std::unique_ptr<GradientReducer> within_;

@@ -33,8 +33,7 @@ std::unique_ptr<GradientReducer> make_reducer(const ReductionChoice& choice, con
 }
 
 void RunReduction::add_domains(const RunVariables& variables, const ReductionChoice& choice, const StepKernels& kernels,
-                               const Model& model, std::span<Device* const> devices,
-                               const BucketBytes& bytes_per_bucket) {
+                               const Model& model, std::span<Device* const> devices) {
   const int replicas = largest_domain(variables);
   for (const auto& domain : variables.domains()) {
     const std::vector<int>& lanes = domain->place.lanes;
@@ -47,9 +46,13 @@ void RunReduction::add_domains(const RunVariables& variables, const ReductionCho
     const DomainLink* const link = reduction.link.get();
     reduction.assigned = std::make_unique<AssignedValues>(device, kernels, model, replicas, reduction.others());
     if (!choice.adds_before_update()) continue;
-    reduction.buckets = make_buckets(domain->variables, bytes_per_bucket);
+    reduction.buckets = make_buckets(domain->variables);
     std::int64_t largest = 0;
     for (const GradientBucket& bucket : reduction.buckets) largest = std::max(largest, bucket.elements);
+    if (choice.scatters()) {
+      const Communicator& rank = link->communicator();
+      reduction.received = scatter_buckets(reduction.buckets, rank.rank(), rank.size(), device);
+    }
     if (choice.compresses) {
       const Communicator& rank = link->communicator();
       reduction.compressed = compress_buckets(reduction.buckets, domain->variables, rank.rank(), rank.size(), device);

@@ -39,7 +39,7 @@ struct DomainReduction {
   std::vector<GradientBucket> buckets;
   std::unique_ptr<DomainLink> link;                   ///< null if there is one domain
   std::unique_ptr<GradientReducer> reducer;           ///< null if the update adds the gradients
-  Buffer compressed;                                  ///< of the buckets
+  Buffer compressed, received;                        ///< of the buckets
   std::unique_ptr<AssignedValues> assigned;           ///< values that layers assign to variables
   std::unique_ptr<Collectives> training, evaluation;  ///< of the programs; null before they are built
 
@@ -53,7 +53,8 @@ struct DomainReduction {
   }
   /// Of the device's memory, where it is known.
   std::size_t bytes() const {
-    return (link ? link->bytes() : 0) + (reducer ? reducer->bytes() : 0) + compressed.bytes() + rows_bytes();
+    return (link ? link->bytes() : 0) + (reducer ? reducer->bytes() : 0) + compressed.bytes() + received.bytes() +
+           rows_bytes();
   }
   /// Waits for the stream of one of the domain's lanes. Throws Error if an operation failed.
   void synchronize(Stream& stream) const { link ? link->communicator().synchronize(stream) : stream.synchronize(); }
@@ -66,7 +67,7 @@ class RunReduction {
 
   /// Creates the reducers of all domains. `devices`: by lane. All but `choice` must outlive this.
   void add_domains(const RunVariables& variables, const ReductionChoice& choice, const StepKernels& kernels,
-                   const Model& model, std::span<Device* const> devices, const BucketBytes& bytes_per_bucket);
+                   const Model& model, std::span<Device* const> devices);
   /// Creates the collectives of all domains' programs. `most_rows`: the maximum of a place. All but the topology must
   /// outlive this.
   void add_collectives(const RunVariables& variables, const Topology& topology, const Model& model,

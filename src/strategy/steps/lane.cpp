@@ -58,7 +58,7 @@ void Lane::bind(MemoryDomain& domain, const DomainReduction& reduction, std::siz
   const auto replicas = static_cast<int>(replicas_.size());
   buffers_.emplace(*device_, replicas, model_.loss_sums() + model_.metric_sums(),
                    examples_ ? programs().most_rows() * replicas : 0, steps, together);
-  norms_ = device_->allocate((1 + replicas_.size()) * sizeof(double));
+  norms_ = device_->allocate((2 + replicas_.size()) * sizeof(double));
   if (model_.layers.empty()) return;
   blocks_done_ = device_->allocate(sizeof(unsigned));
   arena_ = device_->allocate(arenas() * arena_bytes());

@@ -151,6 +151,11 @@ void LaneSteps::add_update(StepPlan& plan) {
   } else {
     add_unless_skipped(plan, "update", [this, &update](const Step&) { update.apply(own_); });
   }
+  if (update.is_sharded()) {
+    add_meeting(plan);  // every lane has updated its part
+    add_unless_skipped(
+        plan, "gather weights", [this](const Step& step) { gather_weights(step); }, false);
+  }
   if (domain_.constraints.any()) {
     add_meeting(plan);  // every weight is updated
     add_unless_skipped(plan, "constrain weights", [this](const Step& step) {
@@ -164,7 +169,7 @@ void LaneSteps::add_update(StepPlan& plan) {
   add_unless_skipped(plan, "refresh derived copies", [this](const Step& step) {
     if (step.key.applies) refresh_derived_copies(true);
   });
-  if (is_first_ && update.is_regularized()) {
+  if ((update.is_sharded() ? own_.is_first() : is_first_) && update.is_regularized()) {
     plan.add_fixed("sum regularization", [this, &update](const Step&) {
       update.sum_regularization(stream(), lane_.buffers().regularization());
     });

@@ -126,17 +126,36 @@ void LaneSteps::reduce(const Step& step, const GradientBucket& bucket) {
   meet_while_warming_up(step);
 }
 
-/// Adds the squares of variables that replicas do not share over all domains, for the norm.
+/// Adds the squares that each domain has of its own over all domains, for the norm.
 void LaneSteps::add_squares_of_domains(const Step& step) {
   if (!step.key.applies) return;
+  const auto places = [this](const Lane& lane) { return domain_.update.own_squares(lane.replicas().size()); };
+  const std::vector<std::size_t> own = places(lane_);
   if (own_.is_first()) {
-    reduction_.link->sum_number(stream(), lane_.norms(), "squares of the replicas' own gradients");
+    for (const std::size_t place : own) {
+      reduction_.link->sum_number(stream(), lane_.norms() + place, "squares of the gradients in each memory");
+    }
     meet_while_warming_up(step);
   }
   own_.meet();
-  // Lanes of one domain are in host memory.
-  if (!own_.is_first()) *lane_.norms() = *domain_replicas_.front().lane->norms();
+  if (!own_.is_first()) {  // lanes of one domain are in host memory
+    const Lane& first = *domain_replicas_.front().lane;
+    const std::vector<std::size_t> there = places(first);
+    for (std::size_t i = 0; i < own.size(); ++i) lane_.norms()[own[i]] = first.norms()[there[i]];
+  }
   own_.meet();
+}
+
+/// Each domain has updated its shard of every bucket.
+void LaneSteps::gather_weights(const Step& step) {
+  if (!step.key.applies || !own_.is_first()) return;
+  for (const GradientBucket& bucket : reduction_.buckets) {
+    const VariableGroup& group = domain_.variables.groups()[static_cast<std::size_t>(bucket.group)];
+    float* const weights = group.master(bucket.replicas.front()) + bucket.begin;
+    const std::span<float> all(weights, static_cast<std::size_t>(bucket.elements));
+    reduction_.link->communicator().all_gather(stream(), {all, bucket.weights_name});
+  }
+  meet_while_warming_up(step);
 }
 
 void LaneSteps::renew_derived_copies() {

@@ -76,9 +76,7 @@ class LaneSteps {
     if (step.is_warming_up) team_.meet();
   }
 
-  Collectives& collectives(StepKind kind) const {
-    return reduction_.collectives(kind == StepKind::kTrain);
-  }
+  Collectives& collectives(StepKind kind) const { return reduction_.collectives(kind == StepKind::kTrain); }
 
   // The lists of actions.
   StepPlan training_plan();
@@ -114,6 +112,7 @@ class LaneSteps {
   void run_collective(const Step& step, StepKind kind, std::size_t which);
   void reduce(const Step& step, const GradientBucket& bucket);
   void add_squares_of_domains(const Step& step);
+  void gather_weights(const Step& step);
 
   // After all gradients are complete:
   /// Finds whether the step, or one that is accumulated with it, has non-finite numbers in any domain. Waits for the

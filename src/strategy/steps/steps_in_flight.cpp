@@ -7,9 +7,10 @@
 
 namespace mirrortrain {
 
-StepsInFlight::StepsInFlight(const Model& model, std::size_t capacity, int replicas)
+StepsInFlight::StepsInFlight(const Model& model, std::size_t capacity, int replicas, bool regularization_in_parts)
     : model_(model),
       loss_sums_(model.loss_sums()),
+      regularization_in_parts_(regularization_in_parts),
       sums_(capacity, StepSums(model.outputs.size(), model.metric_sums())) {
   rest_.counted.resize(model.outputs.size());
   numbers_.reserve(capacity * static_cast<std::size_t>(replicas) * values());
@@ -48,11 +49,14 @@ std::span<const StepSums> StepsInFlight::take(std::span<const LaneReplica> repli
   return taken;
 }
 
-/// The regularization is counted once, at the run's first place; a replica's results at its first.
+/// The regularization is counted once, at the run's first place, or where each memory has its part of it at the first
+/// place of each; a replica's results at its first.
 void StepsInFlight::read(std::size_t slot, std::span<const LaneReplica> replicas, std::span<double> numbers) const {
   for (const auto& [lane, replica] : replicas) {
     const std::span<const double> found = lane->buffers().sums(slot, replica->in_lane);
-    numbers[0] = replica->index == 0 ? steps_[slot].regularization.value_or(lane->buffers().regularization(slot)) : 0;
+    const std::optional<double>& given = steps_[slot].regularization;
+    const bool counts = regularization_in_parts_ && !given ? replica->in_domain == 0 : replica->index == 0;
+    numbers[0] = counts ? given.value_or(lane->buffers().regularization(slot)) : 0;
     std::ranges::copy(found, numbers.begin() + 1);
     if (replica->model > 0) std::ranges::fill(numbers.first(values()), 0.0);
     numbers = numbers.subspan(values());

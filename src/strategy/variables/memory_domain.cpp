@@ -20,8 +20,13 @@ struct Slice {
   void from_whole(std::byte* part, const std::byte* whole) const {
     for (std::size_t i = 0; i < blocks; ++i) std::memcpy(part + i * bytes, whole + first + i * stride, bytes);
   }
-  void to_whole(const std::byte* part, std::byte* whole) const {
-    for (std::size_t i = 0; i < blocks; ++i) std::memcpy(whole + first + i * stride, part + i * bytes, bytes);
+  /// Where the part or the whole has zeros, the other's bytes remain.
+  void add_to_whole(const std::byte* part, std::byte* whole) const {
+    for (std::size_t i = 0; i < blocks; ++i) {
+      std::byte* const to = whole + first + i * stride;
+      const std::byte* const from = part + i * bytes;
+      for (std::size_t k = 0; k < bytes; ++k) to[k] |= from[k];
+    }
   }
 };
 
@@ -49,7 +54,8 @@ MemoryDomain::MemoryDomain(DomainPlace of, const Mesh& of_run, const Model& mode
     : place(std::move(of)),
       mesh(of_run),
       variables(model, store, device),
-      derived(device, kernels.refreshes_rounded() ? &variables : nullptr),
+      // An update refreshes what it updates alone: not the shards of other memories.
+      derived(device, kernels.refreshes_rounded() && !store.shard.is_part() ? &variables : nullptr),
       update(variables, kernels, place.replicas, mesh, options),
       layouts(std::move(laid_out)),
       constraints(model, variables, kernels, layouts),
@@ -60,75 +66,99 @@ const VariableLayout* MemoryDomain::layout_of(std::size_t variable) const {
   return found == layouts.end() ? nullptr : &found->second;
 }
 
-/// Calls body(own, whole, shared by all replicas, part of the variable) for each copy that lasts here. Places of one
-/// replica have equal copies of what is not divided.
+/// A copy of what lasts of a variable, here and in the whole variable.
+struct MemoryDomain::Copied {
+  struct Run {
+    std::byte* here;
+    std::size_t first, bytes;  ///< of the part
+  };
+  std::vector<Run> runs;  ///< of the part that are here: one, or if the state is sharded this memory's
+  std::byte* whole;
+  bool is_everywhere;  ///< whether every memory has the same
+  int part;            ///< of the variable, if it is divided among places
+};
+
+/// Calls body(copied) for each copy that lasts here. Places of one replica have equal copies of what is not divided.
 template <class Body>
 void MemoryDomain::for_each_copy(const LastingVariable& whole, const Body& body) const {
-  const auto copies_of = [&](const DistributedVariable& own, const DistributedVariable& there) {
-    const bool shared = !own.policy().copies_can_differ();
-    std::set<const std::byte*> seen;  // replicas share copies
-    for (int r = 0; r < variables.replicas(); ++r) {
-      if (!seen.insert(own.data(r)).second) continue;
-      const int twin = shared ? 0 : mesh.data_index(place.replicas[static_cast<std::size_t>(r)]);
-      body(own.data(r), there.data(twin), shared, variables.parts()[static_cast<std::size_t>(r)]);
-    }
-  };
+  using Memory = float* (*)(const scalar::UpdateGroupView& view, std::size_t slot);
   const std::size_t i = whole.index;
-  if (whole.value.data(0) != nullptr) copies_of(variables.variables()[i], whole.value);
-  for (std::size_t slot = 0; slot < whole.slots.size(); ++slot) {
-    copies_of(variables.slot(i, static_cast<int>(slot)), whole.slots[slot]);
+  const DistributedVariable& values = variables.variables()[i];
+  const bool can_differ = values.policy().copies_can_differ();
+  std::set<const std::byte*> seen;  // replicas share copies
+  for (int r = 0; r < variables.replicas(); ++r) {
+    if (!seen.insert(values.data(r)).second) continue;
+    const int there = can_differ ? mesh.data_index(place.replicas[static_cast<std::size_t>(r)]) : 0;
+    const int part = variables.parts()[static_cast<std::size_t>(r)];
+    const std::size_t bytes = slice_of(model_, i, part).all_bytes();
+    if (whole.value.data(0) != nullptr) {
+      body(Copied{{{values.data(r), 0, bytes}}, whole.value.data(there), !can_differ, part});
+    }
+    if (!whole.trainable) continue;
+    const std::vector<VariableStore::UpdatedRun> updated = variables.updated_runs(i, r);
+    const auto beside = [&](const DistributedVariable& to, Memory memory, std::size_t slot = 0) {
+      Copied copied{{}, to.data(there), !can_differ && !variables.sharded(i), part};
+      for (const auto& [view, first, in_view, count] : updated) {
+        const auto begin = static_cast<std::size_t>(first) * sizeof(float);
+        if (begin >= bytes) continue;  // the largest part has it alone
+        const std::size_t own = std::min(static_cast<std::size_t>(count) * sizeof(float), bytes - begin);
+        copied.runs.push_back({reinterpret_cast<std::byte*>(memory(*view, slot) + in_view), begin, own});
+      }
+      body(copied);
+    };
+    for (std::size_t slot = 0; slot < whole.slots.size(); ++slot) {
+      beside(
+          whole.slots[slot], [](const scalar::UpdateGroupView& view, std::size_t k) { return view.slots[k]; }, slot);
+    }
+    if (whole.accumulated) {
+      beside(*whole.accumulated, [](const scalar::UpdateGroupView& view, std::size_t) { return view.accumulated; });
+    }
   }
-  if (whole.accumulated) copies_of(variables.accumulated(i), *whole.accumulated);
 }
 
-void MemoryDomain::copy_to(Stream& stream, const LastingVariable& whole, bool shared) const {
+void MemoryDomain::copy_to(Stream& stream, const LastingVariable& whole, bool everything) const {
   struct Arrived {
     std::vector<std::byte> part;
     Slice slice;
     std::byte* whole;
   };
-  std::vector<Arrived> arrived;  // what is not as the whole has it
-  const VariableLayout* const layout = layout_of(whole.index);
-  for_each_copy(whole, [&](const std::byte* own, std::byte* there, bool is_shared, int part) {
-    if (is_shared && !shared) return;
-    const Slice slice = slice_of(model_, whole.index, part);
-    std::byte* to = there + slice.first;
-    if (slice.blocks > 1 || layout != nullptr) {
-      arrived.push_back({std::vector<std::byte>(slice.all_bytes()), slice, there});
-      to = arrived.back().part.data();
-    }
-    stream.copy(to, own, slice.all_bytes());
+  std::deque<Arrived> arrived;
+  for_each_copy(whole, [&](const Copied& copied) {
+    if (copied.is_everywhere && !everything) return;
+    const Slice slice = slice_of(model_, whole.index, copied.part);
+    std::byte* const part =
+        arrived.emplace_back(Arrived{std::vector<std::byte>(slice.all_bytes()), slice, copied.whole}).part.data();
+    for (const auto& [here, first, bytes] : copied.runs) stream.copy(part + first, here, bytes);
   });
   if (whole.residual) {
     std::byte* const there = whole.residual->data(place.rank);
     stream.copy(there, variables.residual(whole.index)->data(0), whole.residual->bytes());
   }
   stream.synchronize();
+  const VariableLayout* const layout = layout_of(whole.index);
   for (auto& [part, slice, to] : arrived) {
     if (layout != nullptr) layout->to_canonical(reinterpret_cast<float*>(part.data()));
-    slice.to_whole(part.data(), to);
+    slice.add_to_whole(part.data(), to);
   }
 }
 
-/// Copies the part of a host's variable, as it is laid out here. `parts` keeps it until the stream has copied it.
-void MemoryDomain::copy_part(Stream& stream, std::size_t variable, int part, const std::byte* whole, std::byte* own,
-                             std::deque<std::vector<std::byte>>& parts) const {
+/// The part of a whole variable, as it is laid out here. `parts` keeps it where it is no run of the whole's memory.
+const std::byte* MemoryDomain::part_of(const std::byte* whole, std::size_t variable, int part,
+                                       std::deque<std::vector<std::byte>>& parts) const {
   const Slice slice = slice_of(model_, variable, part);
   const VariableLayout* const layout = layout_of(variable);
-  const std::byte* from = whole + slice.first;
-  if (slice.blocks > 1 || layout != nullptr) {
-    std::byte* const copy = parts.emplace_back(slice.all_bytes()).data();
-    slice.from_whole(copy, whole);
-    if (layout != nullptr) layout->from_canonical(reinterpret_cast<float*>(copy));
-    from = copy;
-  }
-  stream.copy(own, from, slice.all_bytes());
+  if (slice.blocks == 1 && layout == nullptr) return whole + slice.first;
+  std::byte* const copy = parts.emplace_back(slice.all_bytes()).data();
+  slice.from_whole(copy, whole);
+  if (layout != nullptr) layout->from_canonical(reinterpret_cast<float*>(copy));
+  return copy;
 }
 
 void MemoryDomain::copy_from(Stream& stream, const LastingVariable& whole) const {
   std::deque<std::vector<std::byte>> parts;
-  for_each_copy(whole, [&](std::byte* own, const std::byte* there, bool, int part) {
-    copy_part(stream, whole.index, part, there, own, parts);
+  for_each_copy(whole, [&](const Copied& copied) {
+    const std::byte* const part = part_of(copied.whole, whole.index, copied.part, parts);
+    for (const auto& [here, first, bytes] : copied.runs) stream.copy(here, part + first, bytes);
   });
   if (whole.residual) {
     std::byte* const own = variables.residual(whole.index)->data(0);
@@ -145,7 +175,8 @@ void MemoryDomain::copy_evaluation_from(Stream& stream, std::size_t variable, co
     float* const own = variables.evaluation_copy(variable, r);
     if (!seen.insert(own).second) continue;
     const int part = variables.parts()[static_cast<std::size_t>(r)];
-    copy_part(stream, variable, part, whole, reinterpret_cast<std::byte*>(own), parts);
+    stream.copy(reinterpret_cast<std::byte*>(own), part_of(whole, variable, part, parts),
+                slice_of(model_, variable, part).all_bytes());
   }
   stream.synchronize();
 }

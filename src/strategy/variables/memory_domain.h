@@ -33,18 +33,19 @@ struct MemoryDomain {
   // all the run's replicas: here, variables may be divided among places, and laid out as `layouts` says. They return
   // when all is copied.
 
-  /// Copies the replicas' own state and, if `shared`, the state that all replicas share.
-  void copy_to(Stream& stream, const LastingVariable& whole, bool shared) const;
+  /// Copies what is here alone to a variable of zeros and, if `everything`, what all memories have.
+  void copy_to(Stream& stream, const LastingVariable& whole, bool everything) const;
   void copy_from(Stream& stream, const LastingVariable& whole) const;
   /// Copies the value that evaluation reads, if it is not a replica's own copy.
   void copy_evaluation_from(Stream& stream, std::size_t variable, const std::byte* whole) const;
 
  private:
+  struct Copied;
   const VariableLayout* layout_of(std::size_t variable) const;
   template <class Body>
   void for_each_copy(const LastingVariable& whole, const Body& body) const;
-  void copy_part(Stream& stream, std::size_t variable, int part, const std::byte* whole, std::byte* own,
-                 std::deque<std::vector<std::byte>>& parts) const;
+  const std::byte* part_of(const std::byte* whole, std::size_t variable, int part,
+                           std::deque<std::vector<std::byte>>& parts) const;
 
   const Model& model_;
 };

@@ -23,10 +23,12 @@ void for_each_part(const LastingVariable& variable, const Body& body) {
   if (variable.residual) body(*variable.residual);
 }
 
-/// Completes copies that only one worker has each; the others have zeros.
-void gather_copies(Communicator& workers, const LastingVariable& variable) {
+/// Completes copies of which only one worker has each element; the others have zeros. `is_sharded`: whether that is so
+/// of all that lasts beside the value.
+void gather_copies(Communicator& workers, const LastingVariable& variable, bool is_sharded) {
   for_each_part(variable, [&](const DistributedVariable& part) {
-    if (!part.policy().copies_can_differ()) return;  // every worker has the one of all replicas
+    const bool is_whole_here = !part.policy().copies_can_differ() && !(is_sharded && &part != &variable.value);
+    if (is_whole_here) return;
     for (const std::span<std::byte> copy : part.storage()) merge(workers, copy, kWhat);
   });
 }
@@ -63,6 +65,7 @@ RunVariables::RunVariables(const Model& model, StoreOptions store, const UpdateO
       domain_of_lane_[static_cast<std::size_t>(lane)] = static_cast<int>(domains_.size());
     }
     store.parts.clear();
+    store.shard.rank = place.rank;
     for (const int replica : place.replicas) store.parts.push_back(mesh_.model_index(replica));
     Device& device = *devices[static_cast<std::size_t>(place.lanes.front())];
     try {
@@ -95,7 +98,7 @@ LastingVariable RunVariables::read_one(VariableWindow& window, std::size_t varia
   const LastingVariable whole =
       window.open(domains_[0]->variables, variable, model_.variables[variable].spec.shape, what);
   for (const auto& domain : domains_) domain->copy_to(stream_of(*domain, streams), whole, domain == domains_.front());
-  if (workers_ != nullptr) gather_copies(*workers_, whole);
+  if (workers_ != nullptr) gather_copies(*workers_, whole, domains_[0]->variables.sharded(variable));
   return whole;
 }
 

@@ -2,9 +2,16 @@
 
 #include <algorithm>
 #include <numeric>
+#include <type_traits>
 
 namespace mirrortrain {
 namespace {
+
+constexpr std::int64_t kLine = 64 / sizeof(float);
+
+std::int64_t rounded_up(std::int64_t elements, std::int64_t multiple) {
+  return (elements + multiple - 1) / multiple * multiple;
+}
 
 std::int64_t end_of_sums(const scalar::NormedSegment& variable) { return variable.first_sum + variable.sums(); }
 
@@ -32,10 +39,9 @@ std::vector<std::size_t> numbered(const std::vector<int>& keys) {
 
 }  // namespace
 
-std::int64_t with_padding(std::int64_t elements) {
-  constexpr std::int64_t kLine = 64 / sizeof(float);
-  return (elements + kLine - 1) / kLine * kLine;
-}
+std::int64_t with_padding(std::int64_t elements) { return rounded_up(elements, kLine); }
+
+std::int64_t StateShard::grain() const { return kLine * ranks; }
 
 std::int64_t VariableGroup::add(const std::vector<std::int64_t>& of_parts, float l1, float l2, bool stores_gradient) {
   const std::int64_t first = elements_, elements = of_parts.front();
@@ -46,10 +52,39 @@ std::int64_t VariableGroup::add(const std::vector<std::int64_t>& of_parts, float
   return first;
 }
 
+void VariableGroup::begin_bucket(std::int64_t grain) {
+  grain_ = grain;
+  elements_ = rounded_up(elements_, grain);
+  bucket_begins_.push_back(elements_);
+}
+
+std::vector<GroupBucket> VariableGroup::buckets() const {
+  std::vector<GroupBucket> buckets;
+  for (const std::int64_t first : bucket_begins_) {
+    if (!buckets.empty()) buckets.back().elements = first - buckets.back().first;
+    buckets.push_back({first, gradient_elements_ - first});
+  }
+  return buckets;
+}
+
+std::vector<GroupPiece> VariableGroup::own_pieces() const {
+  std::vector<GroupPiece> pieces;
+  if (!is_sharded()) {
+    pieces.push_back({0, elements_, {}});
+    return pieces;
+  }
+  for (const GroupBucket& bucket : buckets()) {
+    const std::int64_t own = bucket.elements / shard_.ranks;
+    pieces.push_back({bucket.first + shard_.rank * own, own, {}});
+  }
+  return pieces;
+}
+
 void VariableGroup::allocate(const GroupMemory& memory, Device& device) {
   device_ = &device;
+  shard_ = memory.shard;
+  if (is_sharded()) elements_ = gradient_elements_ = rounded_up(elements_, grain_);
   const auto bytes = static_cast<std::size_t>(elements_) * sizeof(float);
-  const std::size_t chunk_bytes = static_cast<std::size_t>(chunks()) * sizeof(double);
   const auto gradient_bytes = static_cast<std::size_t>(gradient_elements_) * sizeof(float);
   if (memory.adds_gradients != nullptr && shared()) {
     gradients_.push_back(memory.adds_gradients->allocate(gradient_bytes));
@@ -64,34 +99,60 @@ void VariableGroup::allocate(const GroupMemory& memory, Device& device) {
   if (memory.measures) normed_ = on_device(variables_, device);
   const std::size_t normed = memory.measures ? variables_.size() : 0;
   const auto sums = static_cast<std::size_t>(normed > 0 ? end_of_sums(variables_.back()) : 0);
+  std::int64_t own_elements = 0, chunks = 0;
+  for (const GroupPiece& piece : own_pieces()) {
+    own_elements += piece.elements;
+    chunks += piece.chunks();
+  }
+  const std::size_t own_bytes = static_cast<std::size_t>(own_elements) * sizeof(float),
+                    chunk_bytes = static_cast<std::size_t>(chunks) * sizeof(double);
   copies_.resize(std::ranges::max(copy_of_) + 1);
   for (Copy& copy : copies_) {
     copy.values = device.allocate(bytes);
-    for (int slot = 0; slot < memory.slots; ++slot) copy.slots.push_back(device.allocate(bytes));
+    for (int slot = 0; slot < memory.slots; ++slot) copy.slots.push_back(device.allocate(own_bytes));
     copy.regularization = device.allocate(is_regularized() ? chunk_bytes : 0);
-    copy.accumulated = device.allocate(memory.keeps_gradients ? bytes : 0);
+    copy.accumulated = device.allocate(memory.keeps_gradients ? own_bytes : 0);
     copy.squares = device.allocate(memory.keeps_gradients ? chunk_bytes : 0);
     copy.norms = device.allocate(sums * sizeof(scalar::NormSums));
     copy.ratios = device.allocate(normed * sizeof(float));
-
     const int first_user = first_replica(static_cast<int>(&copy - copies_.data()));
-    const std::size_t part = divided_ ? static_cast<std::size_t>(parts_[static_cast<std::size_t>(first_user)]) : 0;
+    point_to_memory(copy, divided_ ? static_cast<std::size_t>(parts_[static_cast<std::size_t>(first_user)]) : 0,
+                    normed);
+  }
+}
+
+/// Makes the copy's pieces. `part`: of divided variables; `normed`: how many variables the update rule measures.
+void VariableGroup::point_to_memory(Copy& copy, std::size_t part, std::size_t normed) {
+  copy.pieces = own_pieces();
+  std::int64_t element = 0, chunk = 0;  // of the pieces before
+  const auto from = [](const Buffer& buffer, std::int64_t first, auto* type) {
+    auto* const begin = buffer.as<std::remove_pointer_t<decltype(type)>>();
+    return begin == nullptr ? nullptr : begin + first;
+  };
+  const auto floats = [&](const Buffer& buffer) { return from(buffer, element, static_cast<float*>(nullptr)); };
+  const auto doubles = [&](const Buffer& buffer) { return from(buffer, chunk, static_cast<double*>(nullptr)); };
+  for (GroupPiece& piece : copy.pieces) {
     std::vector<scalar::RegularizedSegment> segments;
     for (const auto& [first, elements, l1, l2] : regularized_) {
-      segments.push_back({first, first + elements[part], l1, l2});
+      const std::int64_t begin = std::max(first - piece.first, std::int64_t{0}),
+                         end = std::min(first + elements[part] - piece.first, piece.elements);
+      if (begin < end) segments.push_back({begin, end, l1, l2});
     }
-    copy.segments = on_device(segments, device);
-    copy.view.regularized = {copy.segments.as<scalar::RegularizedSegment>(), segments.size()};
-    copy.view.traits = traits_;
-    copy.view.master = copy.values.as<float>();
-    for (std::size_t slot = 0; slot < copy.slots.size(); ++slot) copy.view.slots[slot] = copy.slots[slot].as<float>();
-    if (traits_.averages && !copy.slots.empty()) copy.view.average = copy.slots.back().as<float>();
-    copy.view.normed = {normed_.as<scalar::NormedSegment>(), normed};
-    copy.view.norms = copy.norms.as<scalar::NormSums>();
-    copy.view.ratios = copy.ratios.as<float>();
-    copy.view.regularization = copy.regularization.as<double>();
-    copy.view.accumulated = copy.accumulated.as<float>();
-    copy.view.squares = copy.squares.as<double>();
+    const Buffer& own = copy.segments.emplace_back(on_device(segments, *device_));
+    scalar::UpdateGroupView& view = piece.view;
+    view.regularized = {own.as<scalar::RegularizedSegment>(), segments.size()};
+    view.traits = traits_;
+    view.master = copy.values.as<float>() + piece.first;
+    for (std::size_t slot = 0; slot < copy.slots.size(); ++slot) view.slots[slot] = floats(copy.slots[slot]);
+    if (traits_.averages && !copy.slots.empty()) view.average = floats(copy.slots.back());
+    view.normed = {normed_.as<scalar::NormedSegment>(), normed};
+    view.norms = copy.norms.as<scalar::NormSums>();
+    view.ratios = copy.ratios.as<float>();
+    view.regularization = doubles(copy.regularization);
+    view.accumulated = floats(copy.accumulated);
+    view.squares = doubles(copy.squares);
+    element += piece.elements;
+    chunk += piece.chunks();
   }
 }
 
@@ -99,9 +160,9 @@ bfloat16* VariableGroup::rounded(int replica) {
   Copy& of_replica = copies_[copy_of_[static_cast<std::size_t>(replica)]];
   if (of_replica.rounded.data() == nullptr) {
     of_replica.rounded = device_->allocate(static_cast<std::size_t>(elements_) * sizeof(bfloat16));
-    of_replica.view.rounded = of_replica.rounded.as<bfloat16>();
+    for (GroupPiece& piece : of_replica.pieces) piece.view.rounded = of_replica.rounded.as<bfloat16>() + piece.first;
   }
-  return of_replica.view.rounded;
+  return of_replica.rounded.as<bfloat16>();
 }
 
 int VariableGroup::first_replica(int copy) const {
@@ -121,9 +182,11 @@ std::size_t VariableGroup::bytes() const {
   std::size_t bytes = normed_.bytes() + residual_.bytes();
   for (const Buffer& gradient : gradients_) bytes += gradient.bytes();
   for (const Copy& copy : copies_) {
-    bytes += copy.segments.bytes() + copy.values.bytes() + copy.accumulated.bytes() + copy.regularization.bytes() +
-             copy.squares.bytes() + copy.norms.bytes() + copy.ratios.bytes() + copy.rounded.bytes();
-    for (const Buffer& slot : copy.slots) bytes += slot.bytes();
+    bytes += copy.values.bytes() + copy.accumulated.bytes() + copy.regularization.bytes() + copy.squares.bytes() +
+             copy.norms.bytes() + copy.ratios.bytes() + copy.rounded.bytes();
+    for (const auto* buffers : {&copy.slots, &copy.segments}) {
+      for (const Buffer& buffer : *buffers) bytes += buffer.bytes();
+    }
   }
   return bytes;
 }

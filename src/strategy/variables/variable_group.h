@@ -11,6 +11,15 @@
 
 namespace mirrortrain {
 
+/// One of the memories among which the optimizer's state is divided.
+struct StateShard {
+  int rank = 0, ranks = 1;
+
+  bool is_part() const { return ranks > 1; }
+  /// Elements of a bucket are a multiple of this: its shards have equal lengths.
+  std::int64_t grain() const;
+};
+
 /// Sizes of a group's memory.
 struct GroupMemory {
   std::vector<int> parts{0};     ///< by replica that uses it: which part it has of divided variables
@@ -19,13 +28,30 @@ struct GroupMemory {
   bool measures = false;         ///< sums for a rule that scales by norms
   bool compresses = false;       ///< keeps the rounding errors of compressed gradients
   Communicator* adds_gradients = nullptr;  ///< the first replica's become the sum; null if none does
+  StateShard shard;                        ///< of a shared group's slots, accumulated gradients and sums
+};
+
+/// Adjacent elements of a group whose gradients are summed together.
+struct GroupBucket {
+  std::int64_t first = 0, elements = 0;
+};
+
+/// Adjacent elements of a group that are updated in this memory: all of them, or this memory's shard of a bucket.
+/// Numbers in `view` count from the first.
+struct GroupPiece {
+  std::int64_t first = 0, elements = 0;
+  scalar::UpdateGroupView view;
+
+  /// The number of sums of regularization and of squares.
+  std::int64_t chunks() const { return (elements + scalar::kUpdateChunk - 1) / scalar::kUpdateChunk; }
 };
 
 /// Trainable variables with the same aggregation and traits, flattened: values, gradients and optimizer slots are one
 /// buffer each, and every variable has the same offset in all of them, so that one pass updates all. With an
 /// aggregation, the replicas share values and slots, or those with the same part do if the variables are divided among
 /// places; without one, each replica has its own. Padding between variables is always zero, and so is what smaller
-/// parts lack of the first.
+/// parts lack of the first. If the state is sharded, each memory has slots and sums for its shard of every bucket
+/// alone.
 class VariableGroup {
  public:
   explicit VariableGroup(Aggregation aggregation, const scalar::UpdateTraits& traits = {}, bool divided = false)
@@ -34,6 +60,8 @@ class VariableGroup {
   /// Adds one more variable; returns its first element. `elements`: of each part, the first ones the largest; of an
   /// undivided one, the only number. Those whose gradients are never stored must come last.
   std::int64_t add(const std::vector<std::int64_t>& elements, float l1, float l2, bool stores_gradient);
+  /// The next variable added begins a bucket, whose elements are a multiple of `grain`.
+  void begin_bucket(std::int64_t grain);
   /// Allocates the device's memory, zeroed, after all variables are added.
   void allocate(const GroupMemory& memory, Device& device);
 
@@ -51,12 +79,17 @@ class VariableGroup {
   /// The replicas whose gradients a copy's is the sum of. Places of one replica have equal gradients of a whole
   /// variable.
   std::vector<int> summed_replicas(int copy) const;
-  /// The number of sums of regularization and of squares.
-  std::int64_t chunks() const { return (elements_ + scalar::kUpdateChunk - 1) / scalar::kUpdateChunk; }
   bool is_regularized() const { return !regularized_.empty(); }
+  /// Of the elements whose gradients are stored, in ascending order.
+  std::vector<GroupBucket> buckets() const;
+  bool is_sharded() const { return shard_.is_part() && shared(); }
 
-  /// Values, slots and sums of a replica, for the update kernels.
-  const scalar::UpdateGroupView& view(int replica) const { return copy(replica).view; }
+  /// A replica's values.
+  float* master(int replica) const { return copy(replica).values.as<float>(); }
+  /// What is updated here of a replica's values, with its slots and sums, for the update kernels.
+  std::span<const GroupPiece> pieces(int replica) const { return copy(replica).pieces; }
+  /// The one piece of a group that is not sharded: all of it.
+  const scalar::UpdateGroupView& view(int replica) const { return copy(replica).pieces.front().view; }
   /// Where a replica writes its gradient.
   float* gradient(int replica) const { return gradients_[static_cast<std::size_t>(replica)].as<float>(); }
 
@@ -65,6 +98,8 @@ class VariableGroup {
 
   /// A bfloat16 copy of a replica's values, created at the first call, which updates refresh if the kernels can.
   bfloat16* rounded(int replica);
+  /// The one that was created; null if none was.
+  bfloat16* rounded_copy(int replica) const { return copy(replica).rounded.as<bfloat16>(); }
 
   std::size_t bytes() const;
 
@@ -75,16 +110,21 @@ class VariableGroup {
     float l1, l2;
   };
   struct Copy {
-    Buffer segments, values, accumulated, regularization, squares, norms, ratios, rounded;
-    std::vector<Buffer> slots;
-    scalar::UpdateGroupView view;
+    Buffer values, accumulated, regularization, squares, norms, ratios, rounded;
+    std::vector<Buffer> slots, segments;  ///< segments: of each piece
+    std::vector<GroupPiece> pieces;
   };
+  std::vector<GroupPiece> own_pieces() const;
+  void point_to_memory(Copy& copy, std::size_t part, std::size_t normed);
   const Copy& copy(int replica) const { return copies_[copy_of_[static_cast<std::size_t>(replica)]]; }
 
   Aggregation aggregation_;
   scalar::UpdateTraits traits_;
   bool divided_;
   std::int64_t elements_ = 0, gradient_elements_ = 0;
+  std::vector<std::int64_t> bucket_begins_;
+  std::int64_t grain_ = 1;
+  StateShard shard_;
   std::vector<Regularized> regularized_;
   std::vector<scalar::NormedSegment> variables_;  ///< all of them
   Buffer normed_;                                 ///< of variables_, on the device

@@ -1,7 +1,9 @@
 #include "strategy/variables/variable_store.h"
 
 #include <algorithm>
-#include <set>
+#include <functional>
+#include <map>
+#include <ranges>
 
 #include "base/error.h"
 
@@ -30,25 +32,11 @@ VariableStore::VariableStore(const Model& model, const StoreOptions& options, De
   const auto shape_of = [&](std::size_t i) {
     return divided_[i] ? model.part_shape(i, 0) : model.variables[i].spec.shape;
   };
-  groups_.reserve(model.variables.size());  // groups must not move later
-  places_.resize(model.variables.size());
-  for (const bool stores_gradient : {true, false}) {
-    for (std::size_t i = 0; i < model.variables.size(); ++i) {
-      const ModelVariable& variable = model.variables[i];
-      const bool stores = std::ranges::count(options.without_gradient, i) == 0;
-      if (!variable.spec.trainable || stores != stores_gradient) continue;
-      std::vector<std::int64_t> elements{shape_of(i).elements()};
-      for (int part = 1; divided_[i] && part < model.places(); ++part) {
-        elements.push_back(model.part_shape(i, part).elements());
-      }
-      const int group = group_for(options.policies[i].aggregation, variable.update, divided_[i], groups_);
-      places_[i] = {group, groups_[static_cast<std::size_t>(group)].add(elements, variable.l1, variable.l2, stores),
-                    stores};
-    }
-  }
+  add_groups(model, options);
   for (VariableGroup& group : groups_) {
-    group.allocate({parts_, slots_, keeps_gradients_, options.measures, options.compresses, options.adds_gradients},
-                   device);
+    group.allocate(
+        {parts_, slots_, keeps_gradients_, options.measures, options.compresses, options.adds_gradients, options.shard},
+        device);
   }
 
   for (std::size_t i = 0; i < model.variables.size(); ++i) {
@@ -69,9 +57,8 @@ VariableStore::VariableStore(const Model& model, const StoreOptions& options, De
     for (int r = 0; r < replicas(); ++r) {
       const Place& place = places_[i];
       const std::size_t own = differ ? static_cast<std::size_t>(r) : part_number(i, r);
-      copies.push_back(spec.trainable
-                           ? bytes_of(groups_[static_cast<std::size_t>(place.group)].view(r).master + place.first)
-                           : own_copies_.back().data() + own * stride_bytes);
+      copies.push_back(spec.trainable ? bytes_of(groups_[static_cast<std::size_t>(place.group)].master(r) + place.first)
+                                      : own_copies_.back().data() + own * stride_bytes);
     }
     // Reading outside the replicas returns replica 0's copy, which may be in another memory, unless copies are combined
     // when they are read.
@@ -81,6 +68,61 @@ VariableStore::VariableStore(const Model& model, const StoreOptions& options, De
     evaluation_copies_.push_back(apart ? device.allocate(stride_bytes * parts) : Buffer());
     variables_.emplace_back(spec.name, DType::kFloat32, shape, policy, std::move(copies));
   }
+}
+
+/// Adds the trainable variables to their groups, in buckets.
+void VariableStore::add_groups(const Model& model, const StoreOptions& options) {
+  groups_.reserve(model.variables.size());  // groups must not move later
+  places_.resize(model.variables.size());
+  std::vector<std::size_t> order;  // those whose gradients are stored first
+  for (const bool stored : {true, false}) {
+    for (std::size_t i = 0; i < model.variables.size(); ++i) {
+      const ModelVariable& variable = model.variables[i];
+      const bool stores = std::ranges::count(options.without_gradient, i) == 0;
+      if (!variable.spec.trainable || stores != stored) continue;
+      order.push_back(i);
+      places_[i].group = group_for(options.policies[i].aggregation, variable.update, divided_[i], groups_);
+      places_[i].stores_gradient = stores;
+    }
+  }
+  const auto elements_of = [&](std::size_t i) {
+    std::vector<std::int64_t> elements;  // of each part
+    for (int part = 0; part < (divided_[i] ? model.places() : 1); ++part) {
+      elements.push_back(divided_[i] ? model.part_shape(i, part).elements() : model.variables[i].spec.shape.elements());
+    }
+    return elements;
+  };
+  const std::set<std::size_t> begins = bucket_begins(order, elements_of, options.bytes_per_bucket);
+  for (const std::size_t i : order) {
+    VariableGroup& group = groups_[static_cast<std::size_t>(places_[i].group)];
+    if (begins.contains(i)) group.begin_bucket(options.shard.grain());
+    const ModelVariable& variable = model.variables[i];
+    places_[i].first = group.add(elements_of(i), variable.l1, variable.l2, places_[i].stores_gradient);
+  }
+}
+
+/// The first variable of each bucket: in reverse order of creation, as backward computes gradients.
+template <class ElementsOf>
+std::set<std::size_t> VariableStore::bucket_begins(std::span<const std::size_t> order, const ElementsOf& elements_of,
+                                                   const BucketBytes& bytes_per_bucket) const {
+  std::set<std::size_t> begins;
+  std::map<int, std::uint64_t> bytes;  // of the open bucket of each group
+  std::map<int, std::size_t> first;    // variable of each group
+  bool any_full = false;
+  for (const std::size_t i : order | std::views::reverse) {
+    const Place& place = places_[i];
+    if (!place.stores_gradient || !groups_[static_cast<std::size_t>(place.group)].shared()) continue;
+    first[place.group] = i;
+    std::uint64_t& open = bytes[place.group];
+    open += static_cast<std::uint64_t>(with_padding(elements_of(i).front())) * sizeof(float);
+    const std::uint64_t enough = any_full ? bytes_per_bucket.others : bytes_per_bucket.first;
+    if (enough == 0 || open < enough) continue;
+    begins.insert(i);
+    open = 0;
+    any_full = true;
+  }
+  for (const auto& [group, variable] : first) begins.insert(variable);
+  return begins;
 }
 
 float* VariableStore::gradient(std::size_t variable, int replica) const {
@@ -104,13 +146,24 @@ bfloat16* VariableStore::rounded(const std::byte* master) {
   for (VariableGroup& group : groups_) {
     for (int copy = 0; copy < group.copies(); ++copy) {
       const int r = group.first_replica(copy);
-      const std::ptrdiff_t place = element - group.view(r).master;
-      if (std::greater_equal<>()(element, group.view(r).master) && place < group.elements()) {
+      const std::ptrdiff_t place = element - group.master(r);
+      if (std::greater_equal<>()(element, group.master(r)) && place < group.elements()) {
         return group.rounded(r) + place;
       }
     }
   }
   return nullptr;
+}
+
+std::vector<VariableStore::UpdatedRun> VariableStore::updated_runs(std::size_t variable, int replica) const {
+  const Place& place = places_[variable];
+  const std::int64_t end = place.first + variables_[variable].shape().elements();
+  std::vector<UpdatedRun> runs;
+  for (const GroupPiece& piece : groups_[static_cast<std::size_t>(place.group)].pieces(replica)) {
+    const std::int64_t from = std::max(piece.first, place.first), to = std::min(piece.first + piece.elements, end);
+    if (from < to) runs.push_back({&piece.view, from - place.first, from - piece.first, to - from});
+  }
+  return runs;
 }
 
 DistributedVariable VariableStore::slot(std::size_t variable, int slot) const {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,12 @@
 #include "strategy/variables/variable_group.h"
 
 namespace mirrortrain {
+
+/// A bucket of gradients is full, and the next one begins, when it holds at least this many bytes; 0: one bucket per
+/// group.
+struct BucketBytes {
+  std::uint64_t first = 0, others = 0;
+};
 
 /// The layout of a store.
 struct StoreOptions {
@@ -24,6 +31,8 @@ struct StoreOptions {
   bool compresses = false;                    ///< keeps the rounding errors of compressed gradients
   std::vector<std::size_t> without_gradient;  ///< trainable variables whose gradients are never stored
   Communicator* adds_gradients = nullptr;     ///< in host memory; null if none does
+  BucketBytes bytes_per_bucket;
+  StateShard shard;  ///< of the slots, accumulated gradients and sums of what replicas share
 };
 
 /// The variables of the replicas on one memory: trainable ones grouped by their aggregation, the others separately.
@@ -48,12 +57,23 @@ class VariableStore {
   float* gradient(std::size_t variable, int replica) const;
 
   /// A trainable variable's optimizer slot, or its gradients accumulated since the last update, as variables with the
-  /// variable's copies.
+  /// variable's copies. Not of a group that is sharded.
   DistributedVariable slot(std::size_t variable, int slot) const;
   DistributedVariable accumulated(std::size_t variable) const;
   /// The rounding errors of its compressed gradients, as this memory's copy of a variable whose value is the sum over
   /// all memories; nullopt without compression.
   std::optional<DistributedVariable> residual(std::size_t variable) const;
+  /// Elements of a trainable variable that are updated here, from its element `first` on: they are those of `view` from
+  /// `in_view` on.
+  struct UpdatedRun {
+    const scalar::UpdateGroupView* view = nullptr;
+    std::int64_t first = 0, in_view = 0, count = 0;
+  };
+  std::vector<UpdatedRun> updated_runs(std::size_t variable, int replica) const;
+  /// Whether other memories have the rest of what lasts beside the variable.
+  bool sharded(std::size_t variable) const {
+    return trainable(variable) && groups_[static_cast<std::size_t>(places_[variable].group)].is_sharded();
+  }
   int slots() const { return slots_; }
   bool keeps_gradients() const { return keeps_gradients_; }
 
@@ -78,6 +98,10 @@ class VariableStore {
   std::size_t bytes() const;
 
  private:
+  void add_groups(const Model& model, const StoreOptions& options);
+  template <class ElementsOf>
+  std::set<std::size_t> bucket_begins(std::span<const std::size_t> order, const ElementsOf& elements_of,
+                                      const BucketBytes& bytes_per_bucket) const;
   DistributedVariable beside(std::size_t variable, float* (*of_copy)(const scalar::UpdateGroupView&, int),
                              int slot) const;
 

@@ -61,9 +61,9 @@ WeightConstraints::WeightConstraints(const Model& model, const VariableStore& va
 
 void WeightConstraints::apply(const DomainLane& lane) const {
   const auto bound = [&](const Weight& weight, int replica, std::int64_t begin, std::int64_t end) {
-    const scalar::UpdateGroupView& view = weight.group->view(replica);
-    bfloat16* const rounded = view.rounded == nullptr ? nullptr : view.rounded + weight.first;
-    kernels_.bound_norms(*lane.stream, weight.norms, view.master + weight.first, rounded, begin, end);
+    bfloat16* const copy = weight.group->rounded_copy(replica);
+    bfloat16* const rounded = copy == nullptr ? nullptr : copy + weight.first;
+    kernels_.bound_norms(*lane.stream, weight.norms, weight.group->master(replica) + weight.first, rounded, begin, end);
   };
   constexpr std::int64_t kNorms = 16;  // of adjacent weights, on one cache line
   for (const Weight& weight : weights_) {

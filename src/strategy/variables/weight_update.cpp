@@ -16,6 +16,12 @@ namespace {
 /// Rows of a matrix multiplication computed together.
 constexpr std::int64_t kProductRows = 8;
 
+/// Where the squares of all that the shared variables' norm is of are in a lane's `norms`.
+constexpr std::size_t kOfAll = 0;
+/// Where those of the shards of all memories are, behind the lane's replicas'.
+constexpr std::size_t of_shards(std::size_t replicas) { return 1 + replicas; }
+double* of_shards(const DomainLane& lane) { return lane.norms + of_shards(lane.replicas.size()); }
+
 /// A total on the device of numbers from several places there.
 class Total {
  public:
@@ -53,8 +59,11 @@ WeightUpdate::WeightUpdate(const VariableStore& variables, const StepKernels& ke
   }
   const auto add = [this](const VariableGroup& group, std::vector<int> summed) {
     if (reduced_ && group.shared()) summed.resize(1);
-    Part& part = parts_.emplace_back(Part{&group, summed.front(), std::move(summed), {}});
-    for (const int r : part.replicas) part.sources.push_back({group.gradient(r), 1});
+    for (std::size_t piece = 0; piece < group.pieces(summed.front()).size(); ++piece) {
+      Part& part = parts_.emplace_back(Part{&group, piece, summed.front(), summed, {}});
+      const std::int64_t first = part.of(part.replica).first;
+      for (const int r : part.replicas) part.sources.push_back({group.gradient(r) + first, 1});
+    }
   };
   std::vector<int> all(static_cast<std::size_t>(variables.replicas()));
   std::iota(all.begin(), all.end(), 0);
@@ -64,10 +73,9 @@ WeightUpdate::WeightUpdate(const VariableStore& variables, const StepKernels& ke
   }
 }
 
-void WeightUpdate::add_product(int group, std::vector<int> replicas, const ProductWeight& weight,
+void WeightUpdate::add_product(const VariableGroup& group, std::vector<int> replicas, const ProductWeight& weight,
                                std::vector<ProductSource> operands, std::int64_t rows_per_example) {
-  const VariableGroup* const of_group = parts_[static_cast<std::size_t>(group)].group;
-  products_.push_back({of_group, std::move(replicas), weight, std::move(operands), rows_per_example});
+  products_.push_back({&group, std::move(replicas), weight, std::move(operands), rows_per_example});
 }
 
 void WeightUpdate::begin(const StepSpec& step, StepParams& params) {
@@ -97,7 +105,8 @@ void WeightUpdate::begin(const StepSpec& step, StepParams& params) {
 template <class Work>
 void WeightUpdate::for_each_range(const DomainLane& lane, const Work& work) const {
   for (const Part& part : parts_) {
-    const std::int64_t elements = part.group->gradient_elements();
+    const GroupPiece& piece = part.of(part.replica);
+    const std::int64_t elements = std::min(piece.elements, part.group->gradient_elements() - piece.first);
     if (part.group->shared()) {
       const auto [begin, end] = lane.part_of(elements, scalar::kUpdateChunk);
       work(part, part.replica, 0, scalar::GradientSum{part.sources, part.regularization}, begin, end);
@@ -116,7 +125,7 @@ void WeightUpdate::for_each_range(const DomainLane& lane, const Work& work) cons
 void WeightUpdate::accumulate(const DomainLane& lane) const {
   for_each_range(lane, [&](const Part& part, int replica, std::size_t, const scalar::GradientSum& gradient,
                            std::int64_t begin, std::int64_t end) {
-    kernels_.accumulate(*lane.stream, part.group->view(replica), gradient, step_.gradients == 1, begin, end);
+    kernels_.accumulate(*lane.stream, part.of(replica).view, gradient, step_.gradients == 1, begin, end);
   });
 }
 
@@ -124,9 +133,9 @@ void WeightUpdate::accumulate(const DomainLane& lane) const {
 bool WeightUpdate::gradients_are_finite(Stream& stream) const {
   std::vector<double> squares;
   for (const Part& part : parts_) {
-    squares.resize(static_cast<std::size_t>(part.group->chunks()));
-    for (int copy = 0; copy < part.group->copies(); ++copy) {
-      const double* const own = part.group->view(part.group->first_replica(copy)).squares;
+    squares.resize(static_cast<std::size_t>(part.of(part.replica).chunks()));
+    for (const int replica : part.group->shared() ? std::vector{part.replica} : part.replicas) {
+      const double* const own = part.of(replica).view.squares;
       stream.copy(reinterpret_cast<std::byte*>(squares.data()), reinterpret_cast<const std::byte*>(own),
                   squares.size() * sizeof(double));
       stream.synchronize();
@@ -136,18 +145,29 @@ bool WeightUpdate::gradients_are_finite(Stream& stream) const {
   return true;
 }
 
-bool WeightUpdate::needs_own_squares() const {
-  return needs_norm() &&
-         std::any_of(parts_.begin(), parts_.end(), [](const Part& part) { return !part.group->shared(); });
+bool WeightUpdate::is_sharded() const {
+  return std::any_of(parts_.begin(), parts_.end(), [](const Part& part) { return part.group->is_sharded(); });
+}
+
+std::vector<std::size_t> WeightUpdate::own_squares(std::size_t replicas) const {
+  std::vector<std::size_t> places;
+  if (!needs_norm()) return places;
+  if (!std::ranges::all_of(parts_, [](const Part& part) { return part.group->shared(); })) places.push_back(kOfAll);
+  if (is_sharded()) places.push_back(of_shards(replicas));
+  return places;
 }
 
 void WeightUpdate::sum_own_squares(const DomainLane& lane) const {
   if (!step_.applies) return;
-  Total mean(kernels_, *lane.stream, lane.norms);
+  Total mean(kernels_, *lane.stream, lane.norms), shards(kernels_, *lane.stream, of_shards(lane));
   for (const Part& part : parts_) {
+    if (part.group->is_sharded()) {
+      const GroupPiece& piece = part.of(part.replica);
+      shards.add(piece.view.squares, piece.chunks());
+    }
     if (part.group->shared()) continue;
     for (int r = 0; r < part.group->copies(); ++r) {
-      mean.add(part.group->view(r).squares, part.group->chunks(), 1.0 / mesh_.places());
+      mean.add(part.of(r).view.squares, part.of(r).chunks(), 1.0 / mesh_.places());
     }
   }
 }
@@ -159,16 +179,24 @@ void WeightUpdate::scale_to_norms(const DomainLane& lane) const {
   const auto scale = [&](std::size_t which) {
     kernels_.scale_to_norm(*lane.stream, lane.norms + which, *options_.clip_norm, step_.gradients, lane.params + which);
   };
-  Total of_shared(kernels_, *lane.stream, lane.norms, needs_own_squares());
-  for (const Part& part : parts_) {
-    if (part.group->shared()) of_shared.add(part.group->view(part.replica).squares, part.group->chunks());
-  }
-  scale(0);
+  const auto add_shared = [&](Total& total) {
+    if (is_sharded()) total.add(of_shards(lane), 1);
+    for (const Part& part : parts_) {
+      const GroupPiece& piece = part.of(part.replica);
+      if (part.group->shared() && !part.group->is_sharded()) total.add(piece.view.squares, piece.chunks());
+    }
+  };
+  const bool begun = !std::ranges::all_of(parts_, [](const Part& part) { return part.group->shared(); });
+  Total of_shared(kernels_, *lane.stream, lane.norms, begun);
+  add_shared(of_shared);
+  scale(kOfAll);
   for (std::size_t i = 0; i < lane.replicas.size(); ++i) {
     Total of_replica(kernels_, *lane.stream, lane.norms + 1 + i);
+    add_shared(of_replica);
     for (const Part& part : parts_) {
-      const int copy = part.group->shared() ? part.replica : lane.replicas[i];
-      of_replica.add(part.group->view(copy).squares, part.group->chunks());
+      if (part.group->shared()) continue;
+      const GroupPiece& piece = part.of(lane.replicas[i]);
+      of_replica.add(piece.view.squares, piece.chunks());
     }
     scale(1 + i);
   }
@@ -178,7 +206,7 @@ void WeightUpdate::measure(const DomainLane& lane) const {
   if (!step_.applies) return;
   for_each_range(lane, [&](const Part& part, int replica, std::size_t which, const scalar::GradientSum&,
                            std::int64_t begin, std::int64_t end) {
-    kernels_.measure(*lane.stream, rule_, part.group->view(replica), lane.params + which, begin, end);
+    kernels_.measure(*lane.stream, rule_, part.of(replica).view, lane.params + which, begin, end);
   });
 }
 
@@ -186,7 +214,7 @@ void WeightUpdate::apply(const DomainLane& lane) const {
   if (!step_.applies) return;
   for_each_range(lane, [&](const Part& part, int replica, std::size_t which, const scalar::GradientSum& gradient,
                            std::int64_t begin, std::int64_t end) {
-    const scalar::UpdateGroupView& view = part.group->view(replica);
+    const scalar::UpdateGroupView& view = part.of(replica).view;
     const StepParams* const params = lane.params + which;
     if (keeps_gradients()) return kernels_.update_accumulated(*lane.stream, rule_, view, params, begin, end);
     kernels_.update(*lane.stream, rule_, view, gradient, params, begin, end);
@@ -205,7 +233,10 @@ bool WeightUpdate::is_regularized() const {
 void WeightUpdate::sum_regularization(Stream& stream, double* total) const {
   Total of_all(kernels_, stream, total);
   for (const Part& part : parts_) {
-    if (part.group->is_regularized()) of_all.add(part.group->view(part.replica).regularization, part.group->chunks());
+    // Where each memory has the sums of its shards, the run's first has those of replica 0's own variables.
+    const bool is_elsewhere = is_sharded() && !part.group->is_sharded() && replicas_.front() != 0;
+    const GroupPiece& piece = part.of(part.replica);
+    if (part.group->is_regularized() && !is_elsewhere) of_all.add(piece.view.regularization, piece.chunks());
   }
 }
 

@@ -33,7 +33,7 @@ class WeightUpdate {
   /// A variable whose gradient the update makes itself (see product_gradients.h), on host memory alone. `operands`: of
   /// each of the store's `replicas` whose gradients are added, as large as a replica's examples get; their rows are set
   /// in each step. `rows_per_example`: of x and dy.
-  void add_product(int group, std::vector<int> replicas, const ProductWeight& weight,
+  void add_product(const VariableGroup& group, std::vector<int> replicas, const ProductWeight& weight,
                    std::vector<ProductSource> operands, std::int64_t rows_per_example);
 
   /// Call before the lanes begin the step. Sets what the update reads of every lane's `params`.
@@ -53,24 +53,33 @@ class WeightUpdate {
   void measure(const DomainLane& lane) const;
   void apply(const DomainLane& lane) const;
 
-  /// Whether the norm has a part that replicas do not share. Then all lanes call `sum_own_squares` before
-  /// `scale_to_norms`: it writes this memory's contribution to the mean over all replicas to the first of `norms`, and
-  /// if replicas are on several memories, the lanes add these up.
-  bool needs_own_squares() const;
+  /// Whether the norm has parts that other memories have. Then all lanes call `sum_own_squares` before
+  /// `scale_to_norms`: it writes this memory's contributions to the numbers of `own_squares`, and the lanes add those
+  /// of all memories up.
+  bool needs_own_squares() const { return !own_squares(0).empty(); }
   void sum_own_squares(const DomainLane& lane) const;
+  /// Their places in `norms`, of a lane with so many replicas: of what replicas do not share, the mean over all
+  /// replicas; of the shards of what they share, the sum.
+  std::vector<std::size_t> own_squares(std::size_t replicas) const;
 
   /// Writes the sum of the regularization terms from the last `accumulate` or `apply`, of replica 0's values if copies
   /// differ, to `total`. Call it once every lane has finished that.
   void sum_regularization(Stream& stream, double* total) const;
   bool is_regularized() const;
+  /// Whether the state is sharded: then `apply` updates this memory's part of the weights, and the sums of
+  /// regularization are of that part.
+  bool is_sharded() const;
 
  private:
   struct Part {
     const VariableGroup* group = nullptr;
+    std::size_t piece = 0;                        ///< of the group
     int replica = 0;                              ///< of a shared group: the first that uses this copy
     std::vector<int> replicas;                    ///< whose gradients the sources are
     std::vector<scalar::GradientSource> sources;  ///< in the replicas' order; one if they are reduced
     float regularization = 1;
+
+    const GroupPiece& of(int some_replica) const { return group->pieces(some_replica)[piece]; }
   };
   struct Product {
     const VariableGroup* group = nullptr;

@@ -136,6 +136,17 @@ void add_lengths(const Configuration& values, Model& model, const BuildModel& bu
   }
 }
 
+/// A rule that scales by norms needs those of whole weights, which memories with a part of the state do not have.
+void check_optimizer_state(const CheckedConfiguration& checked, config::Errors& errors) {
+  const Configuration& values = checked.values();
+  if (values.strategy.optimizer_state == OptimizerState::kReplicated || !values.optimizer) return;
+  if (!scalar::scales_by_norms(rule(*values.optimizer))) return;
+  const std::string key = "strategy.optimizer_state";
+  errors.add(checked.place_of(key), key,
+             "the optimizer scales each weight's update by the norm of the whole weight, which the memories do not "
+             "exchange yet; use replicated");
+}
+
 /// How many places divide the layers of a replica; 1 where the mesh is wrong, which is reported elsewhere.
 int places_of_model(const CheckedConfiguration& checked, config::Errors& errors) {
   const Configuration& values = checked.values();
@@ -193,6 +204,7 @@ void check_model(CheckedConfiguration& checked, bool readable, config::Errors& e
   };
   *checked.model = build(*values.model, errors);
   if (errors.count() != errors_before || errors.concern("model")) return;
+  if (!errors.concern("optimizer") && !errors.concern("strategy")) check_optimizer_state(checked, errors);
   if (values.optimizer && !errors.concern("optimizer")) set_update_traits(*values.optimizer, *checked.model, errors);
   if (!errors.concern("callbacks") && !errors.concern("checkpoint") && !errors.concern("metrics")) {
     check_callbacks(values, *checked.model, errors);

@@ -15,6 +15,7 @@
 #include "collective/thread_group.h"
 #include "error_text.h"
 #include "strategy/mirrored/mirrored_strategy.h"
+#include "strategy/mirrored/worker_threads.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/masked_sequences.h"
 #include "train/training.h"
@@ -22,53 +23,10 @@
 namespace mirrortrain {
 namespace {
 
+using testing::as_worker;
+using testing::replicas_on_cpus;
+using testing::run_workers;
 using Overrides = std::vector<std::string>;
-
-/// This machine as one worker of several.
-Hardware as_worker(int worker, const testing::ThreadGroup& group) {
-  Hardware hardware = this_hardware();
-  hardware.cluster = {group.size(), worker};
-  hardware.communicators = [worker, &group](const Topology&, const StrategyOptions&, const ReductionChoice&,
-                                            const Backend&, std::span<Device* const>) {
-    Communicator& rank = group.communicator(worker);
-    return RunCommunicators{{nullptr, {&rank}}, &rank};
-  };
-  return hardware;
-}
-
-/// Calls body(worker, training) on a thread for each worker. A worker that fails ends the others; its error is
-/// returned.
-template <class Body>
-std::string run_workers(int workers, const char* configuration, const Overrides& overrides, const Body& body) {
-  const testing::ThreadGroup group(workers);
-  std::vector<std::string> messages(static_cast<std::size_t>(workers));
-  std::vector<std::thread> threads;
-  for (int worker = 0; worker < workers; ++worker) {
-    threads.emplace_back([&, worker] {
-      std::string& message = messages[static_cast<std::size_t>(worker)];
-      message = error_text([&] {
-        Training training(configuration, overrides, as_worker(worker, group));
-        try {
-          body(worker, training);
-        } catch (const Error& error) {
-          training.strategy->abort(error.what());  // as a run does
-          throw;
-        }
-      });
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const std::string& message : messages) {
-    if (message != "no error") return message;
-  }
-  return "no error";
-}
-
-std::string replicas_on_cpus(int replicas, const std::string& more = "", const char* type = "multi_worker_mirrored") {
-  std::string devices = "cpu:0";
-  for (int i = 1; i < replicas; ++i) devices += fmt::format(",cpu:{}", i);
-  return fmt::format("strategy={{type: {}, devices: [{}], threads_per_replica: 1{}}}", type, devices, more);
-}
 
 /// Moving statistics, dropout, regularization, and batches that leave the last replicas without examples.
 constexpr const char* kNetwork = R"(

@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <deque>
+
 #include "device/cpu/cpu_device.h"
 #include "strategy/reduction/gradient_buckets.h"
 #include "train/training.h"
@@ -85,16 +87,21 @@ TEST_CASE("the sum can be made on any of the devices") {
 TEST_CASE("gradient buckets hold neighbours in reverse order of creation and never mix policies") {
   const Training training(kMlp, {R"(variables=[{match: "*/bias", aggregation: sum}])"});
   const std::unique_ptr<Device> device = make_cpu_device(0, 1, {});
-  StoreOptions store;
-  store.policies = training.checked.policies();
-  const VariableStore variables(*training.checked.model, store, *device);
-  const auto one_each = make_buckets(variables, {1, 1});
+  std::deque<VariableStore> stores;
+  const auto variables_in = [&](const BucketBytes& bytes) -> const VariableStore& {
+    StoreOptions store;
+    store.policies = training.checked.policies();
+    store.bytes_per_bucket = bytes;
+    return stores.emplace_back(*training.checked.model, store, *device);
+  };
+  const auto one_each = make_buckets(variables_in({1, 1}));
   REQUIRE(one_each.size() == 4);
   for (std::size_t i = 0; i < 4; ++i) CHECK(one_each[i].variables == std::vector<std::size_t>{3 - i});
-  const auto small_first = make_buckets(variables, {1, 0});
+  const auto small_first = make_buckets(variables_in({1, 0}));
   REQUIRE(small_first.size() == 3);
   CHECK(small_first[0].variables == std::vector<std::size_t>{3});  // the rest of each policy follows
-  const auto whole = make_buckets(variables, {0, 0});
+  const VariableStore& variables = variables_in({0, 0});
+  const auto whole = make_buckets(variables);
   REQUIRE(whole.size() == 2);  // the kernels' mean and the biases' sum
   for (const GradientBucket& bucket : whole) {
     CHECK(bucket.variables.size() == 2);

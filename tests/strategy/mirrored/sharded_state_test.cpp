@@ -1,0 +1,169 @@
+// The optimizer's state divided among memories: each updates its part of the weights, and they gather them.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "strategy/mirrored/mirrored_strategy.h"
+#include "strategy/mirrored/worker_threads.h"
+#include "train/checkpoint/checkpoint.h"
+
+namespace mirrortrain {
+namespace {
+
+using testing::replicas_on_cpus;
+using testing::run_workers;
+
+/// Sizes that no number of memories divides.
+constexpr const char* kNetwork = R"(
+seed: 3
+data:
+  global_batch_size: 12
+  shuffle: true
+  train: {format: synthetic, examples: 40, shape: [9], classes: 3, seed: 5}
+model:
+  input_shape: [9]
+  layers:
+    - dense: {units: 67, activation: tanh, kernel_regularizer: {l2: 0.01}}
+    - batch_normalization: {momentum: 0.5, synchronized: true}
+    - dense: {units: 131, activation: relu, kernel_constraint: {max_norm: {max_value: 0.9}}}
+    - dense: {units: 3, bias_regularizer: {l1: 0.002}}
+loss: {type: sparse_categorical_crossentropy, from_logits: true}
+metrics: [accuracy]
+optimizer: {type: adam, learning_rate: 0.01}
+)";
+
+struct Result {
+  std::vector<double> losses;
+  std::map<std::string, std::vector<float>> variables;
+  double evaluated = 0;
+};
+
+Result trained(Training& training, int steps = 7) {
+  Result result{training.steps(steps), {}, 0};
+  result.variables = training.variables();
+  result.evaluated = evaluate_all(*training.strategy, training.examples(), 12).loss;
+  return result;
+}
+
+Result on_workers(int workers, int replicas_each, const std::string& options, const std::vector<std::string>& more,
+                  int steps = 7) {
+  std::vector<std::string> overrides = more;
+  overrides.push_back(replicas_on_cpus(replicas_each, options));
+  Result of_chief;
+  REQUIRE(run_workers(workers, kNetwork, overrides, [&](int worker, Training& training) {
+            Result own = trained(training, steps);
+            CHECK(training.strategy->differing_replicas() == "");
+            if (worker == 0) of_chief = std::move(own);
+          }) == "no error");
+  return of_chief;
+}
+
+constexpr const char* kSharded = ", optimizer_state: sharded";
+
+TEST_CASE("weights whose state is sharded are those of a replicated state") {
+  const std::vector<std::vector<std::string>> variants = {
+      {},
+      {"optimizer={type: sgd, learning_rate: 0.1, momentum: 0.9, nesterov: true}"},
+      {"optimizer={type: sgd, learning_rate: 0.1}"},
+      {"optimizer={type: adamw, learning_rate: 0.01, weight_decay: 0.1, use_ema: true, ema_momentum: 0.8}"},
+      {"optimizer={type: adamw, learning_rate: 0.01, use_ema: true, ema_overwrite_frequency: 3}"},
+      {"gradients.clip_norm=0.2"},
+      {"gradients.clip_value=0.01"},
+      {"gradients={accumulate_steps: 3, clip_norm: 0.3}"},
+      {"training.on_non_finite=skip"},
+      {"variables=[{match: \"dense_1/*\", aggregation: sum}]", "gradients.clip_norm=0.2"},
+      {"variables=[{match: \"dense_1/*\", synchronization: none, aggregation: none}]", "gradients.clip_norm=0.2"},
+      {"training.precision=mixed_bfloat16"},
+  };
+  for (const std::vector<std::string>& more : variants) {
+    CAPTURE(more.empty() ? std::string("adam") : more.front());
+    for (const char* bytes : {"0", "3000"}) {
+      for (const auto& [workers, each] : {std::pair{2, 1}, {2, 2}, {3, 1}, {4, 1}}) {
+        CAPTURE(workers);
+        const std::string communication = fmt::format(", communication: {{bytes_per_pack: {}}}", bytes);
+        const Result expected = on_workers(workers, each, communication, more),
+                     found = on_workers(workers, each, communication + kSharded, more);
+        for (std::size_t i = 0; i < expected.losses.size(); ++i) {
+          CHECK(found.losses[i] == doctest::Approx(expected.losses[i]).epsilon(1e-6));
+        }
+        CHECK(found.evaluated == doctest::Approx(expected.evaluated).epsilon(1e-6));
+        CHECK(difference(expected.variables, found.variables) < 2e-6);
+      }
+    }
+  }
+}
+
+TEST_CASE("a sharded state works where the sum is gathered and where layers are divided") {
+  for (const char* more : {", cross_device_ops: reduction_to_one_device", ", mesh: {data: 2, model: 2}"}) {
+    CAPTURE(std::string(more));
+    const Result expected = on_workers(2, 2, more, {}), found = on_workers(2, 2, more + std::string(kSharded), {});
+    CHECK(difference(expected.variables, found.variables) < 2e-6);
+    CHECK(found.losses.back() == doctest::Approx(expected.losses.back()).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("each of several memories keeps its part of the state") {
+  const auto bytes_on = [](int workers, const char* options) {
+    std::size_t bytes = 0;
+    REQUIRE(
+        run_workers(workers, kNetwork,
+                    {replicas_on_cpus(1, options), "model.layers[0].dense.units=2000", "gradients.accumulate_steps=2"},
+                    [&](int worker, Training& training) {
+                      if (worker == 0) bytes = training.strategy->memory().variables;
+                    }) == "no error");
+    return static_cast<double>(bytes);
+  };
+  // Two slots and the accumulated gradients.
+  const double weights = (9 + 1) * 2000 + 2000 * 131, state = 3 * weights * sizeof(float);
+  for (const int workers : {2, 3, 4}) {
+    const double saved = bytes_on(workers, "") - bytes_on(workers, kSharded);
+    CHECK(saved == doctest::Approx(state * (workers - 1) / workers).epsilon(0.02));
+  }
+}
+
+Checkpoints checkpoints_in(Training& training, const std::filesystem::path& folder) {
+  return {folder / "checkpoints", *training.strategy, {{"momentum", "velocity"}, {}}, {}};
+}
+
+TEST_CASE("a checkpoint of any number of memories, sharded or not, is resumed by any other") {
+  for (const char* accumulates : {"gradients.accumulate_steps=1", "gradients.accumulate_steps=2"}) {
+    const std::vector<std::pair<int, std::string>> runs{{1, ""}, {2, kSharded}, {3, kSharded}, {2, ""}};
+    for (const auto& [workers_before, options_before] : runs) {
+      const TemporaryFolder folder;
+      Result whole;
+      REQUIRE(run_workers(workers_before, kNetwork, {accumulates, replicas_on_cpus(1, options_before)},
+                          [&](int worker, Training& training) {
+                            training.steps(3);
+                            checkpoints_in(training, folder.path()).save(training.state, 1);
+                            Result own = trained(training, 4);
+                            if (worker == 0) whole = std::move(own);
+                          }) == "no error");
+      for (const auto& [workers, options] : runs) {
+        CAPTURE(workers);
+        Result resumed;
+        REQUIRE(run_workers(workers, kNetwork, {accumulates, replicas_on_cpus(1, options)},
+                            [&](int worker, Training& training) {
+                              training.seek(checkpoints_in(training, folder.path()).restore().value());
+                              Result own = trained(training, 4);
+                              if (worker == 0) resumed = std::move(own);
+                            }) == "no error");
+        const bool is_same = workers == workers_before && options == options_before;
+        CHECK(difference(whole.variables, resumed.variables) < (is_same ? 1e-30 : 1e-4));
+      }
+    }
+  }
+}
+
+TEST_CASE("an optimizer that scales by norms does not shard its state") {
+  const std::string message = error_text([] {
+    Training(kNetwork, {"optimizer={type: lamb, learning_rate: 0.01}", replicas_on_cpus(2, kSharded, "mirrored")});
+  });
+  CHECK(contains(message, "strategy.optimizer_state: the optimizer scales each weight's update by the norm"));
+}
+
+TEST_CASE("one memory has the state once, whatever the number of replicas") {
+  const Training training(kNetwork, {replicas_on_cpus(3, kSharded, "mirrored")});
+  CHECK(contains(training.strategy->note(), "optimizer_state has no effect: all replicas share one memory"));
+}
+
+}  // namespace
+}  // namespace mirrortrain
