@@ -87,8 +87,8 @@ int evaluate_on(const RunCluster* cluster, const EvalArguments& arguments, const
   const report::EvaluationEvent event{data::name_of(arguments.split), weights.step, sums.examples,
                                       scores_of(sums, *checked.model)};
   if (!std::isfinite(event.scores.loss)) {
-    spdlog::warn("the loss is {}: {}", name_of_non_finite(event.scores.loss),
-                 reason_of_nan(run.strategy->variables(), *checked.model));
+    spdlog::warn("the loss is {}{}: {}", name_of_non_finite(event.scores.loss),
+                 outputs_not_finite(sums, *checked.model), reason_of_nan(run.strategy->variables(), *checked.model));
   }
   if (arguments.json) {
     auto json = nlohmann::ordered_json::parse(report::to_json(event));

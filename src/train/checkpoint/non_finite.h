@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "data/dataset.h"
 #include "model/model.h"
+#include "strategy/step_spec.h"
 #include "strategy/variables/variable_store.h"
 
 namespace mirrortrain {
@@ -20,6 +21,9 @@ class NonFinite : public Error {
 
 /// "NaN" or "infinite"
 std::string_view name_of_non_finite(double value);
+
+/// ", that of 'rating'": the outputs whose losses are not finite; "" where the model has one output, or none are.
+std::string outputs_not_finite(const StepSums& sums, const Model& model);
 
 bool all_finite(std::span<const float> numbers);
 
