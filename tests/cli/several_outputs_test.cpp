@@ -301,11 +301,13 @@ TEST_CASE("one array for a run whose archive has arrays of other names than the 
                  "there is no option --data; new data are evaluated as data.test: --set 'data.test={format: npz, file: "
                  "t.npz}'"));
   CHECK(run_program(folder, "eval run --set 'data.test={format: npz, file: t.npz}'").exit_code == 0);
-  const Outcome uneven = run_program(
-      folder,
-      "config check a.yaml --set data.validation=null --set callbacks=[] --set 'data.train={format: inline, "
-      "inputs: {user: [1, 2], context: [[1, 2, 3, 4]]}, labels: {rating: [1, 2], clicked: [1, 0]}}'");
-  CHECK_MESSAGE(!contains(uneven.err, "features and labels"), uneven.err);
+  // What the data have is named as in the file.
+  write_file(folder / "t.npz", data::zip({{"u.npy", user},
+                                          {"c.npy", npy("(3, 4)", std::vector<float>(12, 1))},
+                                          {"r.npy", npy("(4, 1)", {1, 2, 3, 4})},
+                                          {"k.npy", npy("(4,)", {0, 1, 0, 1})}}));
+  const Outcome uneven = run_program(folder, replaced(fit, "--run-dir run", "--run-dir other"));
+  CHECK_MESSAGE(contains(uneven.err, "; inputs and labels need one row per example each"), uneven.err);
 }
 
 TEST_CASE("predictions of which two columns would have one name are refused as csv, and are arrays of an npz") {
@@ -326,6 +328,26 @@ TEST_CASE("predictions of which two columns would have one name are refused as c
   CHECK(contains(csv.err, "two columns of the predictions would be named 'r_0'; write them with --output FILE.npz"));
   CHECK(run_program(folder, "predict run --split validation -o p.npz").exit_code == 0);
   CHECK(run_program(folder, "predict run --split validation -o p.jsonl").exit_code == 0);
+}
+
+TEST_CASE("labels that would have the name of another output are refused") {
+  const TemporaryFolder folder;
+  std::string text = kConfig;
+  for (const auto& [from, to] : {std::pair("clicked", "a"), std::pair("rating", "a_label")}) {
+    for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + 1)) {
+      text.replace(at, std::string(from).size(), to);
+    }
+  }
+  write_file(folder / "a.yaml", text);
+  REQUIRE(run_program(folder, "fit a.yaml --run-dir run --set training.epochs=1").exit_code == 0);
+  CHECK(run_program(folder, "predict run --split validation").out.starts_with("index,a_label,a\n"));
+  for (const char* const file : {"p.csv", "p.jsonl"}) {
+    const Outcome outcome = run_program(folder, fmt::format("predict run --split validation --labels -o {}", file));
+    CHECK(outcome.exit_code == 2);
+    CHECK_MESSAGE(contains(outcome.err, "--labels: the labels of an output would be the "), outcome.err);
+    CHECK(contains(outcome.err, " 'a_label', which the predictions themselves have; leave --labels out"));
+    CHECK(!fs::exists(folder / file));
+  }
 }
 
 TEST_CASE("a layer that is reused on another shape is refused with both shapes") {
