@@ -267,12 +267,15 @@ TEST_CASE_FIXTURE(Fixture, "words that say what number the label is are warned o
   std::string of_weather = "user_id,hour,weather,picture,text,stars,clicked,weight\n", of_user = of_weather;
   for (int i = 0; i < kRows; ++i) {
     const std::string row = fmt::format("{},{},{}{{}},pictures/rgb.png,good,{{}},{},1\n", i % 10, i * 7 % 24,
-                                        i % 3 == 0 ? "sun" : "rain", i % 2 == 0 ? "no" : "yes");
-    of_weather += fmt::format(fmt::runtime(row), "", i % 3 == 0 ? 7 : 2);
+                                        i % 3 == 0   ? "sun"
+                                        : i % 3 == 1 ? "rain"
+                                                     : "fog",
+                                        i % 2 == 0 ? "no" : "yes");
+    of_weather += fmt::format(fmt::runtime(row), "", i % 3 == 0 ? 7 : i % 3 == 1 ? 2 : 4);
     of_user += fmt::format(fmt::runtime(row), i, i);  // each row has a word of its own
   }
   write_file(folder / "ratings.csv", of_weather);
-  const std::string warned = run_program(folder, "config check a.yaml").err;
+  const std::string warned = run_program(folder, "config check a.yaml --set 'model.inputs.context.shape=[4]'").err;
   CHECK_MESSAGE(contains(warned, "column 2 ('weather') is the label of 'rating' in other words"), warned);
   write_file(folder / "ratings.csv", of_user);
   const Outcome alone = run_program(folder,
