@@ -85,7 +85,10 @@ int evaluate_on(const RunCluster* cluster, const EvalArguments& arguments, const
   const bool is_finite = std::isfinite(event.scores.loss);
   const std::string reason = is_finite ? "" : reason_of_nan(*run.strategy, *checked.model);  // from every worker
   if (!is_chief) return 0;
-  if (!is_finite) spdlog::warn("the loss is {}: {}", name_of_non_finite(event.scores.loss), reason);
+  if (!is_finite) {
+    spdlog::warn("the loss is {}{}: {}", name_of_non_finite(event.scores.loss),
+                 outputs_not_finite(sums, *checked.model), reason);
+  }
   if (arguments.json) {
     auto json = nlohmann::ordered_json::parse(report::to_json(event));
     json.update(classes);

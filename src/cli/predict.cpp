@@ -93,6 +93,8 @@ int predict(PredictArguments arguments) {
   if (!arguments.output) require_not_read("/dev/stdout");
   PredictionOutput output;
   output.extra_columns = extra.names;
+  output.kept_columns = arguments.keep.size();
+  output.of_files = pictures_of(examples) != nullptr;
   output.extra_numbers = extra.are_numbers;
   if (arguments.output) output.file = *arguments.output;
   output.format = format;
@@ -128,7 +130,7 @@ void add_predict(CLI::App& app, int& exit_code) {
       "without it csv goes to stdout");
   command
       ->add_option("--keep", arguments->keep,
-                   "Columns of the new table that are written with the predictions: id,name; of pictures: file")
+                   "Columns of the new table that are written with the predictions: id,age; of pictures: file")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("COLUMNS");

@@ -27,6 +27,25 @@ void Errors::add_as_written(const Place& place, std::string path, std::string me
   if (!full()) errors_.push_back({place, std::move(path), std::move(message), true});
 }
 
+void Errors::set_written_path(std::string path, std::string written) {
+  if (path != written) written_paths_.insert_or_assign(std::move(path), std::move(written));
+}
+
+/// With the paths of the file in place of those after the expansion.
+std::string Errors::as_written(std::string text) const {
+  if (written_paths_.empty()) return text;
+  std::string written;
+  for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end) {
+    end = std::min(text.find(']', begin), text.size() - 1) + 1;
+    const std::size_t name = text.find_last_of(" ('", end - 1);
+    const std::size_t path = name == std::string::npos || name < begin ? begin : name + 1;
+    const auto found = written_paths_.find(std::string_view(text).substr(path, end - path));
+    written += text.substr(begin, path - begin);
+    written += found == written_paths_.end() ? text.substr(path, end - path) : found->second;
+  }
+  return written;
+}
+
 void Errors::note_reported(std::string path) {
   if (reported_.size() < kMost) reported_.push_back(std::move(path));
 }
@@ -80,8 +99,13 @@ std::vector<Errors::Entry> Errors::sorted(std::vector<Entry> entries) {
 }
 
 /// The same error in every use of one place is one line.
-std::vector<std::string> Errors::lines_of(const std::vector<Entry>& entries) {
-  const std::vector<Entry> all = sorted(entries);
+std::vector<std::string> Errors::lines_of(std::vector<Entry> entries) const {
+  for (Entry& entry : entries) {
+    if (entry.as_written) continue;
+    entry.path = as_written(std::move(entry.path));
+    entry.message = as_written(std::move(entry.message));
+  }
+  const std::vector<Entry> all = sorted(std::move(entries));
   std::vector<std::string> lines;
   for (std::size_t i = 0, next = 0; i < all.size(); i = next) {
     for (next = i + 1; next < all.size() && same_but_for_use(all[i], all[next]);) ++next;

@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -34,6 +36,9 @@ class Errors {
   /// As add(), with a path that counts a list's items as written, before blocks and repeats are expanded: it does not
   /// refer to the expanded items.
   void add_as_written(const Place& place, std::string path, std::string message);
+  /// What has this path after blocks and repeats were expanded is written at another one, which is what text() and
+  /// warnings() say.
+  void set_written_path(std::string path, std::string written);
   /// Notes that another error already covers this path.
   void note_reported(std::string path);
 
@@ -69,10 +74,12 @@ class Errors {
   static bool same_but_for_use(const Entry& a, const Entry& b);
   static std::string line_of(const Entry& error, std::size_t other_uses);
   static std::vector<Entry> sorted(std::vector<Entry> entries);
-  static std::vector<std::string> lines_of(const std::vector<Entry>& entries);
+  std::vector<std::string> lines_of(std::vector<Entry> entries) const;
+  std::string as_written(std::string text) const;
 
   std::vector<Entry> errors_, warnings_;
-  std::vector<std::string> reported_;  ///< paths
+  std::vector<std::string> reported_;                              ///< paths
+  std::map<std::string, std::string, std::less<>> written_paths_;  ///< by paths that end with an item's number
 };
 
 }  // namespace mirrortrain::config

@@ -90,8 +90,8 @@ class Events : public YAML::EventHandler {
   }
   void OnSequenceEnd() override { builder_.close(); }
   void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                  YAML::EmitterStyle::value) override {
-    builder_.begin_mapping(ours(mark), tag, anchor);
+                  YAML::EmitterStyle::value style) override {
+    builder_.begin_mapping(ours(mark), tag, anchor, style == YAML::EmitterStyle::Flow);
   }
   void OnMapEnd() override { builder_.close(); }
 

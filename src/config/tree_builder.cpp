@@ -24,6 +24,11 @@ bool holds_control(std::string_view text) {
   return false;
 }
 
+/// "(3", the beginning of a list in Python's form, which the readers of numbers answer.
+bool is_tuple_of_numbers(std::string_view text) {
+  return text.starts_with('(') && text.find_first_not_of("(0123456789.-+, ") == std::string_view::npos;
+}
+
 }  // namespace
 
 Place TreeBuilder::at(const Mark& mark) const {
@@ -66,6 +71,7 @@ void TreeBuilder::add_null(const Mark& mark, AnchorId anchor) {
   const bool has_key = !open_.empty() && open_.back().has_key;
   const Place place = !written && has_key ? open_.back().key_place : at(mark);
   count(place, {1, 0, 0});
+  if (has_key) open_.back().lacks_value = !written;
   add(Value::null(place), anchor, {1, 0, 0});
 }
 
@@ -103,9 +109,10 @@ void TreeBuilder::begin_sequence(const Mark& mark, const std::string& tag, Ancho
   open(Value::sequence({}, at(mark)), anchor);
 }
 
-void TreeBuilder::begin_mapping(const Mark& mark, const std::string& tag, AnchorId anchor) {
+void TreeBuilder::begin_mapping(const Mark& mark, const std::string& tag, AnchorId anchor, bool is_in_braces) {
   check_tag(mark, tag);
   open(Value::mapping({}, at(mark)), anchor);
+  open_.back().is_in_braces = is_in_braces;
 }
 
 void TreeBuilder::open(Value container, AnchorId anchor) {
@@ -118,6 +125,7 @@ void TreeBuilder::open(Value container, AnchorId anchor) {
 }
 
 void TreeBuilder::close() {
+  if (!open_.back().cut.empty()) report_cut_texts(open_.back());
   Open closed = std::move(open_.back());
   open_.pop_back();
   if (!closed.merged.empty()) merge(closed);
@@ -161,7 +169,34 @@ void TreeBuilder::set_key(const Value& value) {
   mapping.has_key = true;
 }
 
+/// In braces a comma ends a text: {formula: max(x, 0)} has the text `max(x` and the key `0)` without a value. Joins
+/// such a key to the text again.
+bool TreeBuilder::joins_cut_text(Open& mapping) {
+  if (!mapping.is_in_braces || !mapping.lacks_value || !mapping.key_is_plain) return false;
+  if (mapping.container.entries().empty()) return false;
+  Value& before = mapping.container.entries().back().value;
+  const bool is_open = before.is_scalar() && !before.quoted() &&
+                       std::ranges::count(before.text(), '(') > std::ranges::count(before.text(), ')');
+  if (!is_open || is_tuple_of_numbers(before.text())) return false;
+  mapping.cut.emplace(mapping.container.entries().size() - 1, before.text());
+  before = Value::scalar(fmt::format("{}, {}", before.text(), mapping.key), false, before.place());
+  return true;
+}
+
+void TreeBuilder::report_cut_texts(Open& mapping) {
+  for (const auto& [number, cut] : mapping.cut) {
+    Value::Entry& entry = mapping.container.entries()[number];
+    errors_.add(entry.value.place(), path(entry.key),
+                fmt::format("a comma ends a text in braces, so that this one is '{}'; put it in quotes: {}: \"{}\"",
+                            shortened(cut), entry.key, shortened(entry.value.text(), 200)));
+    entry.value = std::move(entry.value).reported();
+  }
+}
+
 void TreeBuilder::add_entry(Open& mapping, Value value) {
+  const bool is_rest = joins_cut_text(mapping);
+  mapping.lacks_value = false;
+  if (is_rest) return;
   if (mapping.key == "<<" && mapping.key_is_plain) return add_merge(mapping, std::move(value));
   const auto [first, is_new] = mapping.lines.emplace(mapping.key, mapping.key_place.line);
   if (is_new) {

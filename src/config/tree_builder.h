@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -40,7 +41,7 @@ class TreeBuilder {
   void add_alias(const Mark& mark, AnchorId anchor);
   void add_scalar(const Mark& mark, const std::string& tag, AnchorId anchor, const std::string& text);
   void begin_sequence(const Mark& mark, const std::string& tag, AnchorId anchor);
-  void begin_mapping(const Mark& mark, const std::string& tag, AnchorId anchor);
+  void begin_mapping(const Mark& mark, const std::string& tag, AnchorId anchor, bool is_in_braces);
   /// Ends the innermost sequence or mapping.
   void close();
 
@@ -58,12 +59,14 @@ class TreeBuilder {
     Value container;
     AnchorId anchor = 0;
     Extent extent;
-    bool has_key = false;
+    bool is_in_braces = false;  ///< where commas end texts
+    bool has_key = false, lacks_value = false;
     std::string key;
     bool key_is_plain = false;
     Place key_place;
     std::unordered_map<std::string, std::uint32_t> lines;  ///< of the keys given, to find duplicates
     std::vector<Value> merged;                             ///< what `<<` names
+    std::map<std::size_t, std::string> cut;                ///< entries whose texts commas cut, with what was left
   };
 
   void check_tag(const Mark& mark, const std::string& tag) const;
@@ -73,6 +76,8 @@ class TreeBuilder {
   void add(Value value, AnchorId anchor, const Extent& extent);
   void set_key(const Value& value);
   void add_entry(Open& mapping, Value value);
+  bool joins_cut_text(Open& mapping);
+  void report_cut_texts(Open& mapping);
   void add_merge(Open& mapping, Value value);
   static void merge(Open& mapping);
   /// The text inside curly quotes, which are an error; other texts unchanged.

@@ -143,12 +143,28 @@ std::optional<YamlMistake> unclosed_bracket(std::string_view text, std::size_t s
   return mistake();
 }
 
+/// In braces or brackets, where the parser stopped at a bracket within a text without quotes: {text: x[0]}.
+std::optional<YamlMistake> bracket_in_text(std::string_view text, std::size_t stopped) {
+  const bool is_bracket = stopped > 0 && stopped < text.size() && (text[stopped] == '[' || text[stopped] == '{');
+  if (!is_bracket || std::string_view(" \t\n[{,:").find(text[stopped - 1]) != std::string_view::npos)
+    return std::nullopt;
+  const std::size_t before = text.find_last_of("\n[{,", stopped - 1), colon = text.rfind(": ", stopped);
+  std::size_t start = before == std::string_view::npos ? 0 : before + 1;
+  if (colon != std::string_view::npos && colon >= start) start = colon + 2;
+  start = std::min(text.find_first_not_of(' ', start), stopped);
+  return at(
+      text, start,
+      fmt::format("a {} ends a text in braces and brackets, so that this one is '{}'; put the whole text in quotes",
+                  text[stopped], shortened(text.substr(start, stopped - start))));
+}
+
 }  // namespace
 
 std::optional<YamlMistake> find_yaml_mistake(std::string_view text, std::size_t stopped) {
   if (auto mistake = unclosed_quote(text, stopped)) return mistake;
   if (auto mistake = tab(text, stopped)) return mistake;
   if (auto mistake = unclosed_bracket(text, stopped)) return mistake;
+  if (auto mistake = bracket_in_text(text, stopped)) return mistake;
   if (auto mistake = missing_space(text, stopped)) return mistake;
   return equals_sign(text, stopped);
 }

@@ -54,6 +54,7 @@ Array picked_rows(const Array& from, std::int64_t first_row, const std::vector<s
   Array to(from.dtype, Shape(std::move(dims)), from.origin);
   to.first_line = from.first_line;
   to.parts = from.parts;
+  to.tokens = from.tokens;
   to.remarks = from.remarks;
   const std::size_t bytes = static_cast<std::size_t>(from.row_elements()) * size_of(from.dtype);
   std::byte* at = to.bytes.data();
@@ -271,8 +272,8 @@ Dataset::Dataset(Examples examples)
   const std::string& origin = features(0).origin;
   const auto require_rows = [&](const Array& array) {
     if (array.rows() == rows_) return;
-    throw Error(fmt::format("{} has {} rows but {} has {}; features and labels need one row per example each", origin,
-                            rows_, array.origin, array.rows()));
+    throw Error(fmt::format("{} has {} rows but {} has {}; {} and labels need one row per example each", origin, rows_,
+                            array.origin, array.rows(), inputs().front().name.empty() ? "features" : "inputs"));
   };
   for (const Features& input : inputs()) require_rows(input.array);
   for (const Labels& output : outputs()) require_rows(output.array);

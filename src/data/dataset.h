@@ -54,6 +54,8 @@ struct Array {
   std::vector<Part> parts;  ///< empty if all rows are from `origin`
   /// If rows were selected from those of the files: their numbers there.
   std::vector<std::int64_t> picked;
+  /// How many different tokens of texts its numbers may be; 0 if they are none.
+  std::int64_t tokens = 0;
   /// Remarks for the user on how it was read, such as skipped files; each a sentence without a place.
   std::vector<std::string> remarks;
 

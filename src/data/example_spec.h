@@ -19,6 +19,9 @@ struct InputSpec {
   bool pads_with_zero = false;     ///< the number 0 is padding, which is masked
   bool averages_steps = false;     ///< that are not padding: a sequence of only padding is an error
   bool trained = false;            ///< the model is trained, so that the data have to be changed
+
+  /// Whether the file names it, rather than giving one shape.
+  bool has_name() const { return path != "model.input_shape"; }
 };
 
 /// What an output of the model and its loss require of labels.

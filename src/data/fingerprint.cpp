@@ -1,6 +1,7 @@
 #include "data/fingerprint.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <atomic>
@@ -111,6 +112,37 @@ std::string fingerprint(const Dataset& dataset) {
     add("present", output.present);
   }
   return text;
+}
+
+std::vector<std::string> parts_of_fingerprint(const Dataset& dataset) {
+  std::vector<std::string> parts{fmt::format("the number of examples ({})", dataset.features(0).origin)};
+  const auto add = [&](std::string_view what, const std::string& name, const Array& array) {
+    parts.push_back(
+        fmt::format("the {}{} ({})", what, name.empty() ? "" : fmt::format(" of '{}'", name), array.origin));
+  };
+  for (const Labels& output : dataset.outputs()) add("labels", output.name, output.array);
+  for (const Features& input : dataset.inputs()) add("features", input.name, input.array);
+  for (const Labels& output : dataset.outputs()) {
+    if (output.weights) add("weights", output.name, *output.weights);
+    if (output.present) add("missing labels", output.name, *output.present);
+  }
+  return parts;
+}
+
+std::string different_parts(std::string_view before, std::string_view now, const std::vector<std::string>& parts) {
+  std::vector<std::string> different;
+  const auto next = [](std::string_view& text) {
+    constexpr std::string_view kBetween = ", ";
+    const std::string_view first = text.substr(0, text.find(kBetween));
+    text.remove_prefix(std::min(text.size(), first.size() + kBetween.size()));
+    return first;
+  };
+  for (const std::string& part : parts) {
+    if (next(before) == next(now)) continue;
+    different.push_back(part);
+    if (&part == &parts.front()) break;  // of other examples all is different
+  }
+  return different.empty() ? "" : fmt::format(", in {}", fmt::join(different, " and "));
 }
 
 }  // namespace mirrortrain::data

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "data/dataset.h"
 
@@ -11,5 +13,9 @@ namespace mirrortrain::data {
 /// a checksum of the same files (names, sizes, times, inodes) is cached. For pictures of more than 4 GiB: of all stored
 /// sizes, and of 4096 of them, evenly spaced. Throws Error for pictures that cannot be read.
 std::string fingerprint(const Dataset& dataset);
+/// What the parts of its fingerprint are of, in their order: "the labels of 'rating' (ratings.csv)".
+std::vector<std::string> parts_of_fingerprint(const Dataset& dataset);
+/// ", in the labels of 'rating' (ratings.csv)": the parts in which two fingerprints differ; "" where none does.
+std::string different_parts(std::string_view before, std::string_view now, const std::vector<std::string>& parts);
 
 }  // namespace mirrortrain::data

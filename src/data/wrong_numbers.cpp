@@ -167,17 +167,21 @@ struct FeatureJudge {
            "sequences with a number other than 0";
   }
 
+  std::string larger_embedding() const {
+    if (array.tokens > 0) return fmt::format(", or give the embedding input_dim: {}, one for each token", array.tokens);
+    const bool is_of_table = array.origin.ends_with(".csv") || array.origin.ends_with(".tsv");
+    return fmt::format(", or give the embedding a larger input_dim{}",
+                       is_of_table ? "; encoding: {COLUMN: index} numbers the ids that occur" : "");
+  }
+
   std::string text(double number, const std::string& place) const {
     const bool is_beyond = number >= static_cast<double>(spec.numbers_below) && number == std::floor(number);
-    const bool is_named = spec.path != "model.input_shape";
-    const bool is_of_table = array.origin.ends_with(".csv") || array.origin.ends_with(".tsv");
+    const bool is_named = spec.has_name();
     return fmt::format(
         "{}{}{} is no whole number from 0 to {}, as {} wants them; correct it{}", number, place,
         is_named ? fmt::format(" of the input '{}'", spec.name) : "", spec.numbers_below - 1,
         is_named ? fmt::format("its embedding, of input_dim: {},", spec.numbers_below) : "the model's embedding",
-        is_beyond && !spec.trained
-            ? fmt::format(", or give the embedding a larger input_dim{}",
-                          is_of_table ? "; encoding: {COLUMN: index} numbers the ids that occur" : "")
+        is_beyond && !spec.trained          ? larger_embedding()
         : number < 0 && spec.pads_with_zero ? "; padding is 0"
                                             : "");
   }

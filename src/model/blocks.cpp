@@ -58,6 +58,10 @@ class Expansion {
     if (freeze != nullptr && freeze->is_sequence()) name_frozen(*freeze);
     if (recompute != nullptr && recompute->is_sequence()) list_recomputed(*recompute);
     if (outputs != nullptr && outputs->is_sequence()) refuse_uses(*outputs);
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      const std::string& path = layers_.path(i);
+      if (!path.empty()) errors_.set_written_path(fmt::format("model.layers[{}]", i), path);
+    }
     return Value::sequence(std::move(layers_).written(), layers.place());
   }
 
@@ -154,14 +158,14 @@ class Expansion {
       item = Value::mapping({{*name, item.place(), Value::null(item.place())}}, item.place());
     }
     if (item.is_mapping() && item.entries().size() > 1) refuse_set_beside(item, path);
-    if (!item.is_mapping() || item.entries().size() != 1) return layers_.push({std::move(item)});
+    if (!item.is_mapping() || item.entries().size() != 1) return layers_.push({std::move(item), {}, {}, path});
     Value::Entry& entry = item.entries()[0];
     if (entry.key == kRepeat) return add_repeat(entry, scope, path + ".repeat");
     const auto block = blocks_.find(entry.key);
     if (block != blocks_.end())
       return add_block(block->first, block->second, entry, scope, naming, path + "." + entry.key);
-    if (entry.key == layers::Reuse::kName && add_reuse(entry, scope, naming, path + "." + entry.key)) return;
-    add_layer(std::move(item), scope, naming);
+    if (entry.key == layers::Reuse::kName && add_reuse(entry, scope, naming, path)) return;
+    add_layer(std::move(item), scope, naming, path);
   }
 
   /// Reports and removes entries that `--set` added next to a block or a repeat, as if it were a layer.
@@ -216,8 +220,8 @@ class Expansion {
     return fill_parameters(written, scope.parameters, scope.parameters_of, scope.use, path, errors_);
   }
 
-  void add_layer(Value item, Scope& scope, const Naming& naming) {
-    ExpandedLayer layer{std::move(item)};
+  void add_layer(Value item, Scope& scope, const Naming& naming, const std::string& path) {
+    ExpandedLayer layer{std::move(item), {}, {}, path};
     Value& options = layer.value.entries()[0].value;
     Value::Entry* inputs = options.is_mapping() ? options.find("inputs") : nullptr;
     if (inputs != nullptr && inputs->value.is_sequence()) {
@@ -330,7 +334,7 @@ class Expansion {
     const std::size_t number = layers_.begin_use(full_name, name, inside.input);
     inside.input = {Source::Kind::kUseInput, number};
     if (pending_input_) pending_input_ = inside.input;
-    add_list(*block.layers, inside, path);
+    add_list(*block.layers, inside, block_path(name) + ".layers");
     layers_.end_use(number);
     if (const Value::Entry* given = use.value.is_mapping() ? use.value.find("inputs") : nullptr;
         given != nullptr && ignores_input(number)) {
@@ -401,7 +405,9 @@ class Expansion {
 
   /// Calls an earlier use of a block once more. Returns false for a reuse of a layer, which is left to the wiring of
   /// the layers, with the layer's whole name.
-  bool add_reuse(Value::Entry& item, Scope& scope, const Naming& naming, const std::string& path) {
+  /// `written_at`: the path of the item.
+  bool add_reuse(Value::Entry& item, Scope& scope, const Naming& naming, const std::string& written_at) {
+    const std::string path = written_at + "." + item.key;
     Value::Entry* const target = item.value.is_mapping() ? item.value.find("layer") : nullptr;
     const auto name = target != nullptr ? config::as_text(target->value) : std::nullopt;
     if (!name) return false;
@@ -443,7 +449,8 @@ class Expansion {
                         config::shortened(*name), block));
     }
     const std::string full_name = own_name.empty() ? naming.prefix + default_name(block, uses_) : naming.of(own_name);
-    const std::size_t number = layers_.reuse(*use, full_name, input ? *input : previous(scope), item.key_place);
+    const std::size_t number =
+        layers_.reuse(*use, full_name, input ? *input : previous(scope), item.key_place, written_at);
     pending_input_.reset();
     if (!own_name.empty()) name_use(own_name, number, scope);
     return true;

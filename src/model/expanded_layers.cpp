@@ -73,8 +73,10 @@ std::optional<std::size_t> ExpandedLayers::use_named(const std::string& name) co
 std::vector<std::string> ExpandedLayers::meant_by(const std::string& glob) const {
   std::vector<std::string> meant;
   for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
-    const bool is_of_use = !types_[layer].empty() && std::ranges::any_of(uses_, [&](const BlockUse& use) {
-      return layer >= use.first && layer < use.end && matches_glob(glob, use.name + "_" + types_[layer]);
+    const bool is_of_use = std::ranges::any_of(uses_, [&](const BlockUse& use) {
+      const bool is_unnamed = !types_[layer].empty();
+      return layer >= use.first && layer < use.end &&
+             (matches_glob(glob, use.name) || (is_unnamed && matches_glob(glob, use.name + "_" + types_[layer])));
     });
     if (is_of_use || matches_glob(glob, names_[layer])) meant.push_back(names_[layer]);
   }
@@ -126,7 +128,8 @@ bool ExpandedLayers::reads_input(std::size_t use) const {
   return false;
 }
 
-std::size_t ExpandedLayers::reuse(std::size_t use, std::string name, Source input, const Place& place) {
+std::size_t ExpandedLayers::reuse(std::size_t use, std::string name, Source input, const Place& place,
+                                  const std::string& path) {
   Copy copy{uses_[use], std::move(name), layers_.size()};
   const std::size_t before = uses_.size();
   copy.uses[use] = begin_use(copy.name, copy.of.block, input);
@@ -138,12 +141,12 @@ std::size_t ExpandedLayers::reuse(std::size_t use, std::string name, Source inpu
     uses_.back().first = copy.first + old.first - copy.of.first;
     uses_.back().end = copy.first + old.end - copy.of.first;
   }
-  for (std::size_t layer = copy.of.first; layer < copy.of.end; ++layer) copy_layer(layer, copy, place);
+  for (std::size_t layer = copy.of.first; layer < copy.of.end; ++layer) copy_layer(layer, copy, place, path);
   end_use(copy.uses[use]);
   return copy.uses[use];
 }
 
-void ExpandedLayers::copy_layer(std::size_t layer, const Copy& copy, const Place& reused_at) {
+void ExpandedLayers::copy_layer(std::size_t layer, const Copy& copy, const Place& reused_at, const std::string& path) {
   const ExpandedLayer& old = layers_[layer];
   const std::string name = names_[layer];
   if (layer_entry(old.value) == nullptr || layer_entry(old.value)->key == kRepeat) return push_unread(reused_at);
@@ -152,6 +155,7 @@ void ExpandedLayers::copy_layer(std::size_t layer, const Copy& copy, const Place
   place.use = std::make_shared<const std::string>(
       fmt::format("the layer '{}' of '{}'{}", name, copy.of.name, place.use ? ", " + *place.use : ""));
   ExpandedLayer made;
+  made.path = path;
   std::vector<Value> inputs;
   const auto add_input = [&](Source source) {
     made.inputs[inputs.size()] = copy.source(source);

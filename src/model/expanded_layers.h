@@ -30,7 +30,8 @@ struct ExpandedLayer {
   config::Value value;
   /// By index in its `inputs`. An item without one is a name to be left as it is.
   std::map<std::size_t, Source> inputs{};
-  Source previous{};  ///< its input where it has no `inputs`
+  Source previous{};   ///< its input where it has no `inputs`
+  std::string path{};  ///< where it is written, "model.blocks.tower.layers[0]"; empty: nowhere
 };
 
 /// A use of a block.
@@ -71,18 +72,22 @@ class ExpandedLayers {
 
   /// Adds a reuse of each layer of an earlier use that has ended: `NAME_a` for its layer `FIRST_a`, and
   /// `NAME_activation` for one without a name. Returns the number of this use.
-  std::size_t reuse(std::size_t use, std::string name, Source input, const config::Place& place);
+  /// `path`: of the item that reuses it.
+  std::size_t reuse(std::size_t use, std::string name, Source input, const config::Place& place,
+                    const std::string& path);
 
-  /// The layers that a glob of names means: those whose names match it, and those without a name of their own in a use
-  /// of a block, as `encoder_*` and `encoder_dense` mean a dense layer of `encoder`.
+  /// The layers that a glob of names means: those whose names match it, all of a use of a block whose name does, and
+  /// those without a name of their own in one, as `encoder_*` and `encoder_dense` mean a dense layer of `encoder`.
   std::vector<std::string> meant_by(const std::string& glob) const;
 
+  /// Where a layer is written; empty: nowhere.
+  const std::string& path(std::size_t layer) const { return layers_[layer].path; }
   /// The layers, with the names that `inputs` refer to.
   std::vector<config::Value> written() &&;
 
  private:
   struct Copy;
-  void copy_layer(std::size_t layer, const Copy& copy, const config::Place& place);
+  void copy_layer(std::size_t layer, const Copy& copy, const config::Place& place, const std::string& path);
   const std::string& name_of(Source source) const;
 
   std::vector<std::string> inputs_;

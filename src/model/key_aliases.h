@@ -15,6 +15,8 @@ inline constexpr auto kKernelInitializerAliases = config::aliases("weight_init, 
 inline constexpr auto kEpsilonAliases = config::aliases("eps");
 inline constexpr auto kBeta1Aliases = config::aliases("beta1");
 inline constexpr auto kBeta2Aliases = config::aliases("beta2");
+/// Of globs of variables.
+inline constexpr auto kMatchAliases = config::aliases("layers, layer, pattern, glob, params, variables");
 inline constexpr auto kRhoAliases = config::aliases("alpha");
 
 }  // namespace mirrortrain

@@ -122,7 +122,8 @@ ValueId LayerBuilder::whole_numbers(ValueId input, std::int64_t limit) {
 
 const Shape& LayerBuilder::features(ValueId input) const {
   if (shape(input).rank() >= 1) return shape(input);
-  throw WrongRank(fmt::format("expected an input with at least one axis, found the shape {}", described(input)));
+  throw WrongRank(
+      fmt::format("expected an input with at least one axis, found the shape {}; {}", described(input), kNumberRemedy));
 }
 
 namespace {

@@ -74,6 +74,10 @@ class LayerBuilder {
 
   /// For messages: "[784] of 'flatten'".
   std::string described(ValueId input) const;
+  /// For an input of the shape [] where a vector is wanted.
+  static constexpr std::string_view kNumberRemedy =
+      "`- reshape: {target_shape: [1]}` makes a vector of a single number, and a formula keeps an axis by "
+      "keepdims=true";
   /// How to turn a vector into a sequence; empty if unknown.
   std::string sequence_remedy(ValueId input) const;
 

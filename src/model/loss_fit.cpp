@@ -10,6 +10,7 @@
 
 #include "graph/ops/combine.h"
 #include "graph/ops/elementwise.h"
+#include "model/formula/expression.h"
 
 namespace mirrortrain {
 namespace {
@@ -202,6 +203,30 @@ std::string takes_largest(const Metric& metric, const Loss& loss, const Shape& o
       f1_score != nullptr ? "add threshold: 0.5" : "take f1_score with threshold: 0.5");
 }
 
+bool is_value(const formula::Expression& tree, std::string_view name) {
+  using Kind = formula::Expression::Kind;
+  return tree.kind == Kind::kIndex ? is_value(tree.arguments.front(), name)
+                                   : tree.kind == Kind::kName && tree.name == name;
+}
+
+/// Whether a formula subtracts output and labels from each other as they are.
+bool subtracts_labels(const formula::Expression& tree) {
+  const auto& of = tree.arguments;
+  const bool is_difference = tree.kind == formula::Expression::Kind::kCall && tree.name == "-" && of.size() == 2;
+  if (is_difference && is_value(of[0], "y_true") && is_value(of[1], "y_pred")) return true;
+  if (is_difference && is_value(of[0], "y_pred") && is_value(of[1], "y_true")) return true;
+  return std::ranges::any_of(of, subtracts_labels);
+}
+
+/// The remedy for a metric of numbers that is given logits; empty if it may be meant for them, as a formula.
+std::string remedy_of_logits(const Metric& metric, Wanted wanted) {
+  const auto* const written = std::get_if<metrics::Formula>(&metric);
+  if (written == nullptr) return "use accuracy";
+  if (!formula::syntax_mistake(written->formula).empty() || !subtracts_labels(formula::parse(written->formula)))
+    return "";
+  return fmt::format("write {}(y_pred) in its place", wanted == Wanted::kOneClass ? "softmax" : "sigmoid");
+}
+
 }  // namespace
 
 std::optional<std::pair<double, double>> output_range(const Graph& made, ValueId output) {
@@ -282,8 +307,10 @@ void check_loss_fit(const Graph& made, ValueId value, const ModelOptions& option
               "{} compares classes, but {} trains numbers; take mean_absolute_error as the metric, or another loss",
               name, loss_name(loss.value)));
     } else if (of_numbers && wanted != Wanted::kNumbers && from_logits) {
+      const std::string remedy = remedy_of_logits(metric.value, wanted);
+      if (remedy.empty()) continue;
       errors.warn(metric.place, metric.path,
-                  fmt::format("{} compares the labels with logits, which are no probabilities; use accuracy", name));
+                  fmt::format("{} compares the labels with logits, which are no probabilities; {}", name, remedy));
     }
   }
 }

@@ -57,7 +57,7 @@ config::Section<ModelOptions> ModelOptions::section() {
            "its own names; null: the layers' initializers.",
            config::aliases("weights, pretrained, load"))
       .key("freeze", &ModelOptions::freeze,
-           "Globs of layers that are not trained, as `conv*`, or `encoder_*` for a block of that name. A frozen batch "
+           "Globs of layers that are not trained, as `conv*`, and of uses of blocks, as `encoder`. A frozen batch "
            "normalization takes "
            "its moving statistics.")
       .key(
@@ -108,6 +108,11 @@ std::map<std::string, int> ModelOptions::recomputed_units(const std::vector<std:
 void check_recompute(const ModelOptions& options, const std::vector<std::string>& layers, config::Errors& errors) {
   for (const RecomputedLayers& item : options.recompute.value) {
     const auto* const together = std::get_if<std::vector<std::string>>(&item);
+    if (together != nullptr && together->empty()) {
+      errors.add(options.recompute.place, options.recompute.path,
+                 "expected names of layers that are recomputed together, found an empty list; write them there, or "
+                 "leave it out");
+    }
     for (const std::string& glob : together != nullptr ? *together : std::vector{std::get<std::string>(item)}) {
       if (std::ranges::any_of(layers, [&](const auto& layer) { return matches_glob(glob, layer); })) continue;
       errors.add(options.recompute.place, options.recompute.path,

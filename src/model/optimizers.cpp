@@ -1,6 +1,7 @@
 #include "model/optimizers.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -13,12 +14,23 @@ bool matches(const std::string& glob, const ModelVariable& variable) {
   return variable.spec.trainable && matches_glob(glob, variable.spec.name);
 }
 
+/// "'dense/kernel', 'dense/bias', ... of 30", the first ones.
+std::string names_of_trainable(const Model& model) {
+  constexpr std::size_t kShown = 8;
+  std::vector<std::string> names;
+  for (const ModelVariable& variable : model.variables) {
+    if (variable.spec.trainable) names.push_back(fmt::format("'{}'", variable.spec.name));
+  }
+  const std::string more = names.size() > kShown ? fmt::format(", ... of {}", names.size()) : "";
+  names.resize(std::min(names.size(), kShown));
+  return fmt::format("{}{}", fmt::join(names, ", "), more);
+}
+
 /// Calls set(variable) for each trainable variable that the glob matches.
 template <class T, class Set>
 void for_each_match(const std::string& glob, const config::Located<T>& located, Model& model, config::Errors& errors,
                     const Set& set) {
-  const auto trained = std::ranges::find(model.variables, true, [](const auto& one) { return one.spec.trainable; });
-  if (trained == model.variables.end()) return;
+  if (std::ranges::none_of(model.variables, [](const auto& one) { return one.spec.trainable; })) return;
   bool found = false;
   for (ModelVariable& variable : model.variables) {
     if (!matches(glob, variable)) continue;
@@ -26,8 +38,11 @@ void for_each_match(const std::string& glob, const config::Located<T>& located, 
     set(variable);
   }
   if (found) return;
-  errors.add(located.place, located.path,
-             fmt::format("'{}' matches no trainable variable; their names are like '{}'", glob, trained->spec.name));
+  const auto of_layer = [&](const ModelVariable& variable) { return matches(glob + "/*", variable); };
+  const std::string remedy = std::ranges::any_of(model.variables, of_layer)
+                                 ? fmt::format("for those of the layer write '{}/*'", glob)
+                                 : "their names are " + names_of_trainable(model);
+  errors.add(located.place, located.path, fmt::format("'{}' matches no trainable variable; {}", glob, remedy));
 }
 
 }  // namespace

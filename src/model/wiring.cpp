@@ -22,13 +22,18 @@ bool is_name(std::string_view name) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
            c == '.' || (c >= 0x80 && is_visible(c));
   };
-  bool good = !name.empty();
+  bool good = name.find_first_not_of('.') != std::string_view::npos;  // not empty, and no folder
   while (good && !name.empty()) {
     const auto [code, bytes] = first_character(name);
     good = bytes > 0 && allowed(code);
     name.remove_prefix(bytes);
   }
   return good;
+}
+
+std::string expected_name(std::string_view found) {
+  return fmt::format("expected a name of letters (of any script), digits, '_', '-' and '.', found '{}'",
+                     config::shortened(std::string(found)));
 }
 
 class Wirer {
@@ -46,6 +51,7 @@ class Wirer {
   }
 
   Wiring run() {
+    check_inputs();
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       wiring_.sources.push_back(sources_of(i));
       wiring_.weights_of.push_back(weights_of(i));
@@ -59,6 +65,13 @@ class Wirer {
   }
 
  private:
+  void check_inputs() {
+    for (const ModelInputOptions& input : options_.all_inputs()) {
+      if (is_name(input.name)) continue;
+      errors_.add(input.place, "model.inputs." + config::shortened(input.name), expected_name(input.name));
+    }
+  }
+
   /// The layer's number as a source.
   int source_of(std::size_t layer) const { return static_cast<int>(wiring_.inputs.size() + layer); }
 
@@ -185,9 +198,7 @@ class Wirer {
     if (given && !is_name(*given)) {
       const bool has_slash = given->find('/') != std::string::npos;
       return wrong_name(
-          layer, fmt::format("expected a name of letters (of any script), digits, '_', '-' and '.', found '{}'{}",
-                             config::shortened(*given),
-                             has_slash ? "; '/' separates a layer's name from its variables' names" : ""));
+          layer, expected_name(*given) + (has_slash ? "; '/' separates a layer's name from its variables' names" : ""));
     }
     if (given == kInputName) return wrong_name(layer, "'input' is the model's input; choose another name");
     if (given && std::ranges::count(wiring_.inputs, *given) > 0) {

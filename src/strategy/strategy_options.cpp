@@ -40,6 +40,11 @@ std::string mesh_error(const StrategyOptions& options) {
   if (!options.mesh) return "";
   const std::int64_t data = number_of(options.mesh->data).value_or(1),
                      model = number_of(options.mesh->model).value_or(1);
+  if (!number_of(options.mesh->data) && !number_of(options.mesh->model)) {
+    return "expected a number for data or for model, found auto for both; write {data: auto, model: 2}, where 2 "
+           "devices "
+           "share a replica";
+  }
   if (data * model > 1 && has_one_plain_copy(options.type)) {
     return fmt::format("{} has no places but one of its devices; use `type: mirrored` or multi_worker_mirrored",
                        config::name_of(options.type));

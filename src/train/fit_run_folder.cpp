@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/utf8.h"
+#include "data/fingerprint.h"
 #include "launch/shell.h"
 #include "report/jsonl.h"
 #include "report/tensorboard.h"
@@ -45,8 +46,14 @@ std::string scores_text(const Configuration& values) {
 
 DataFingerprints fingerprints_of(const Run& run) {
   DataFingerprints data;
-  if (run.train) data.train = run.fingerprint(data::Split::kTrain);
-  if (run.train && run.validation) data.validation = run.fingerprint(data::Split::kValidation);
+  if (run.train) {
+    data.train = run.fingerprint(data::Split::kTrain);
+    data.train_parts = data::parts_of_fingerprint(run.train->dataset());
+  }
+  if (run.train && run.validation) {
+    data.validation = run.fingerprint(data::Split::kValidation);
+    data.validation_parts = data::parts_of_fingerprint(run.validation->dataset());
+  }
   return data;
 }
 

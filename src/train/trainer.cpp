@@ -115,7 +115,8 @@ void Trainer::collect_sums() {
     state_.epoch_sums += sums;
     state_.step_sums += sums;
     if (options_.on_non_finite != OnNonFinite::kIgnore && !std::isfinite(sums.loss)) {
-      fail_not_finite(step, fmt::format("the loss is {}", name_of_non_finite(sums.loss)));
+      fail_not_finite(step,
+                      fmt::format("the loss is {}{}", name_of_non_finite(sums.loss), outputs_not_finite(sums, model_)));
     }
   }
   events_.add_training(seconds_since(start));
@@ -153,8 +154,8 @@ void Trainer::fail_not_finite(std::int64_t step, const std::string& what) {
 
 void Trainer::require_finite(const StepSums& sums, const data::Feeder& examples, std::string_view split) const {
   if (options_.on_non_finite == OnNonFinite::kIgnore || std::isfinite(sums.loss)) return;
-  std::string text = fmt::format("epoch {}: the {} loss after step {} is {}", state_.position.epoch, split, state_.step,
-                                 name_of_non_finite(sums.loss));
+  std::string text = fmt::format("epoch {}: the {} loss after step {} is {}{}", state_.position.epoch, split,
+                                 state_.step, name_of_non_finite(sums.loss), outputs_not_finite(sums, model_));
   if (const auto found = checkpoints_.first_non_finite(state_)) {
     text += fmt::format("; {} has values that are not finite", *found);
   }

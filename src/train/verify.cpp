@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include "base/error.h"
 #include "train/training_steps.h"
@@ -33,19 +32,23 @@ double larger(double a, double b) { return a >= b || std::isnan(a) ? a : b; }
 
 double relative(double difference, double size) { return difference == 0 ? 0 : std::abs(difference) / std::abs(size); }
 
-double size_of(const std::vector<float>& elements) {
-  double size = 0;
-  for (const float element : elements) size = std::max(size, std::abs(static_cast<double>(element)));
-  return size;
+/// How the sizes of many numbers are one. Where rounding decides the sign of a gradient, as Adam takes it, single
+/// elements are far apart: the mean shows whether others are.
+enum class Norm : std::uint8_t { kLargest, kRootMeanSquare };
+
+double size_of(const std::vector<float>& elements, Norm norm = Norm::kLargest) {
+  double size = 0, squares = 0;
+  for (const float element : elements) {
+    size = larger(std::abs(static_cast<double>(element)), size);
+    squares += static_cast<double>(element) * static_cast<double>(element);
+  }
+  return norm == Norm::kLargest || elements.empty() ? size : std::sqrt(squares / static_cast<double>(elements.size()));
 }
 
-/// Relative to the reference's largest element, or to `least` if that is larger.
-double difference(const std::vector<float>& value, const std::vector<float>& reference, double least) {
-  double worst = 0;
-  for (std::size_t i = 0; i < value.size(); ++i) {
-    worst = larger(worst, std::abs(static_cast<double>(value[i]) - static_cast<double>(reference[i])));
-  }
-  return relative(worst, std::max(size_of(reference), least));
+/// Relative to the reference's size, or to `least` if that is larger.
+double difference(std::vector<float> value, const std::vector<float>& reference, double least, Norm norm) {
+  for (std::size_t i = 0; i < value.size(); ++i) value[i] -= reference[i];
+  return relative(size_of(value, norm), std::max(size_of(reference, norm), least));
 }
 
 /// A statistic may be 0 up to rounding, such as the mean of a normalization's output; a weight's scale is that of
@@ -95,9 +98,12 @@ Run run_on(const CheckedConfiguration& checked, const Hardware& hardware, const 
   return run;
 }
 
-/// The numbers of trainable variables whose gradient is only rounding error: the largest element of the first step's is
-/// that much smaller than those of other variables. A gradient that is exactly 0 is not included: it may change later.
-std::set<std::size_t> with_rounding_as_gradient(const CheckedConfiguration& checked, const Hardware& hardware) {
+/// Elements of variables, by the variables' numbers.
+using HeldElements = std::map<std::size_t, std::vector<std::size_t>>;
+
+/// The elements of trainable variables whose gradient is only rounding error: in the first step it is that much smaller
+/// than the largest of all. A gradient that is exactly 0 is not included: it may change later.
+HeldElements with_rounding_as_gradient(const CheckedConfiguration& checked, const Hardware& hardware) {
   constexpr double kRounding = 1e-6;
   // Like a worker of parameter servers, which stores gradients and applies none.
   Run run = run_on(checked, hardware, {}, {.parameter_servers = ParameterServerRole{}});
@@ -105,28 +111,36 @@ std::set<std::size_t> with_rounding_as_gradient(const CheckedConfiguration& chec
   constexpr std::int64_t kNoUpdate = 2;
   TrainingSteps(*run.strategy, run.train.get(), *run.order, kNoUpdate, LearningRate{}).train(state);
   run.strategy->take_sums();
-  std::map<std::size_t, double> largest;
-  double largest_of_all = 0;
+  std::map<std::size_t, std::vector<float>> gradients;
+  double largest = 0;
   run.strategy->read_variables(Lasting::kAccumulated, [&](const LastingVariable& variable) {
     if (!variable.trainable) return;
-    double& own = largest[variable.index];
-    for (const float element : elements_of(*variable.accumulated)) {
-      own = larger(std::abs(static_cast<double>(element)), own);
-    }
-    largest_of_all = larger(own, largest_of_all);
+    std::vector<float>& gradient = gradients[variable.index] = elements_of(*variable.accumulated);
+    largest = larger(size_of(gradient), largest);
   });
-  std::set<std::size_t> found;
-  for (const auto& [i, size] : largest) {
-    if (size > 0 && size < kRounding * largest_of_all) found.insert(i);
+  HeldElements found;
+  for (const auto& [i, gradient] : gradients) {
+    const bool is_whole = size_of(gradient) > 0 && size_of(gradient) < kRounding * largest;
+    // Of copies that may differ, only whole ones can be set to one value.
+    if (!is_whole && checked.variables[i].policy.aggregation != Aggregation::kMean) continue;
+    for (std::size_t element = 0; element < gradient.size(); ++element) {
+      const double size = std::abs(static_cast<double>(gradient[element]));
+      if (is_whole || (size > 0 && size < kRounding * largest)) found[i].push_back(element);
+    }
   }
   return found;
 }
 
-/// Trains on the mesh and calls after_step(loss, variables) after each step. The variables `held` keep their
-/// initial values.
+/// Whether all elements of a variable are held.
+bool holds_whole(const Model& model, const HeldElements::value_type& held) {
+  return std::ssize(held.second) == model.variables[held.first].spec.shape.elements();
+}
+
+/// Trains on the mesh and calls after_step(loss, variables) after each step. The elements `held` keep their initial
+/// values.
 template <class AfterStep>
 void train_steps(const CheckedConfiguration& checked, const Hardware& hardware, const Mesh& mesh, std::int64_t steps,
-                 const std::set<std::size_t>& held, const AfterStep& after_step) {
+                 const HeldElements& held, const AfterStep& after_step) {
   Run run = run_on(checked, hardware, mesh);
   const std::vector<std::vector<float>> first = snapshot(*run.strategy);
   TrainingSteps training(run, checked.values());
@@ -136,7 +150,11 @@ void train_steps(const CheckedConfiguration& checked, const Hardware& hardware, 
     const StepSums sums = run.strategy->take_sums().back();
     if (!held.empty()) {
       run.strategy->write_variables(Lasting::kValues, [&](const LastingVariable& variable) {
-        if (held.contains(variable.index)) variable.value.set(std::as_bytes(std::span(first[variable.index])).data());
+        const auto found = held.find(variable.index);
+        if (found == held.end()) return;
+        std::vector<float> values = elements_of(variable.value);
+        for (const std::size_t element : found->second) values[element] = first[variable.index][element];
+        variable.value.set(std::as_bytes(std::span(values)).data());
       });
     }
     after_step(sums.loss / static_cast<double>(sums.examples), snapshot(*run.strategy));
@@ -147,7 +165,7 @@ void train_steps(const CheckedConfiguration& checked, const Hardware& hardware, 
 
 double Verification::largest(const VerifiedRun& run) {
   double worst = 0;
-  for (const StepDifference& step : run.steps) worst = larger(worst, larger(step.loss, step.weights));
+  for (const StepDifference& step : run.steps) worst = larger(worst, step.counted);
   return worst;
 }
 
@@ -164,32 +182,83 @@ Verification verify_replicas(const CheckedConfiguration& checked, const std::vec
   return verify_meshes(checked, meshes, steps, hardware);
 }
 
+namespace {
+
+/// What the precision's rounding changes on one place: the largest differences up to each step.
+struct Rounding {
+  std::vector<double> losses;
+  std::vector<std::vector<double>> variables;
+
+  /// Whether a difference is no larger than some times that: other orders of sums round otherwise.
+  static bool explains(double rounding, double difference) {
+    constexpr double kTimes = 4;
+    return difference <= kTimes * rounding;
+  }
+};
+
+}  // namespace
+
 Verification verify_meshes(const CheckedConfiguration& checked, const std::vector<MeshToVerify>& meshes,
-                           std::int64_t steps, const Hardware& hardware) {
+                           std::int64_t steps, const Hardware& hardware, const CheckedConfiguration* exact) {
   Verification verification;
-  const std::set<std::size_t> left_out = with_rounding_as_gradient(checked, hardware);
-  for (const std::size_t i : left_out) verification.left_out.push_back(checked.model->variables[i].spec.name);
+  const HeldElements left_out = with_rounding_as_gradient(checked, hardware);
+  for (const auto& held : left_out) {
+    const std::string& name = checked.model->variables[held.first].spec.name;
+    if (holds_whole(*checked.model, held)) {
+      verification.left_out.push_back(name);
+    } else {
+      verification.elements_left_out += std::ssize(held.second);
+    }
+  }
   std::vector<std::vector<std::vector<float>>> reference;
   train_steps(checked, hardware, {}, steps, left_out, [&](double loss, std::vector<std::vector<float>> variables) {
     verification.losses.push_back(loss);
     reference.push_back(std::move(variables));
   });
+  const auto differences = [&](std::size_t step, const std::vector<std::vector<float>>& variables, Norm norm) {
+    const double least = least_size_of_statistics(*checked.model, reference[step]);
+    std::vector<double> all;
+    for (std::size_t i = 0; i < variables.size(); ++i) {
+      const bool trainable = checked.model->variables[i].spec.trainable;
+      all.push_back(difference(variables[i], reference[step][i], trainable ? 0 : least, norm));
+    }
+    return all;
+  };
+  Rounding rounding;
+  const auto note_rounding = [&](double loss, const std::vector<std::vector<float>>& variables) {
+    const std::size_t step = rounding.losses.size();
+    rounding.losses.push_back(relative(loss - verification.losses[step], verification.losses[step]));
+    rounding.variables.push_back(differences(step, variables, Norm::kRootMeanSquare));
+    if (step == 0) return;
+    rounding.losses[step] = larger(rounding.losses[step], rounding.losses[step - 1]);
+    for (std::size_t i = 0; i < variables.size(); ++i) {
+      rounding.variables[step][i] = larger(rounding.variables[step][i], rounding.variables[step - 1][i]);
+    }
+  };
+  if (exact != nullptr) train_steps(*exact, hardware, {}, steps, left_out, note_rounding);
   for (const MeshToVerify& one : meshes) {
     if (one.mesh.places() == 1) continue;
     VerifiedRun& run = verification.runs.emplace_back(VerifiedRun{one.mesh, {}});
     const auto compare = [&](double loss, const std::vector<std::vector<float>>& variables) {
       const std::size_t step = run.steps.size();
-      StepDifference now{relative(loss - verification.losses[step], verification.losses[step]), 0};
-      const double least = least_size_of_statistics(*checked.model, reference[step]);
-      for (std::size_t i = 0; i < variables.size(); ++i) {
-        const bool trainable = checked.model->variables[i].spec.trainable;
-        const double own = difference(variables[i], reference[step][i], trainable ? 0 : least);
-        auto& [name, most] = verification.most_different;
-        if (own > most || (std::isnan(own) && !std::isnan(most))) {
-          name = checked.model->variables[i].spec.name;
-          most = own;
+      StepDifference now{relative(loss - verification.losses[step], verification.losses[step])};
+      const bool is_exact = rounding.losses.empty();
+      if (is_exact || !Rounding::explains(rounding.losses[step], now.loss)) now.counted = now.loss;
+      for (const double of_variable : differences(step, variables, Norm::kLargest)) {
+        now.weights = larger(now.weights, of_variable);
+      }
+      const std::vector<double> own = differences(step, variables, is_exact ? Norm::kLargest : Norm::kRootMeanSquare);
+      for (std::size_t i = 0; i < own.size(); ++i) {
+        if (!is_exact && Rounding::explains(rounding.variables[step][i], own[i])) {
+          verification.rounding = larger(verification.rounding, own[i]);
+          continue;
         }
-        now.weights = larger(now.weights, own);
+        auto& [name, most] = verification.most_different;
+        if (own[i] > most || (std::isnan(own[i]) && !std::isnan(most))) {
+          name = checked.model->variables[i].spec.name;
+          most = own[i];
+        }
+        now.counted = larger(now.counted, own[i]);
       }
       run.steps.push_back(now);
     };

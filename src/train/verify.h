@@ -14,6 +14,9 @@ struct StepDifference {
   double loss = 0;     ///< |difference| / |loss on one place|
   double weights = 0;  ///< after the step: the largest |difference| in a variable / the largest element of the
                        ///< variable, or, for a statistic, a thousandth of the largest weight if that is larger
+  /// The larger of both. In a lower precision than float32 without what its rounding makes on one place, too, and of
+  /// weights the root of the mean square takes the place of the largest.
+  double counted = 0;
 };
 
 /// The steps of a run on one mesh.
@@ -27,10 +30,12 @@ struct Verification {
   /// Variables whose gradient is 0 up to rounding, such as a bias that a normalization cancels. They are held at their
   /// initial values: optimizers like Adam amplify rounding errors, and nothing depends on these variables.
   std::vector<std::string> left_out;
+  std::int64_t elements_left_out = 0;  ///< of other variables, for the same reason
   std::vector<VerifiedRun> runs;
-  std::pair<std::string, double> most_different{"", 0};  ///< the variable with the largest difference, and its value
+  std::pair<std::string, double> most_different{"", 0};  ///< the variable with the largest that counts, and its value
+  double rounding = 0;  ///< the largest difference that does not count: that of the precision's rounding
 
-  /// The largest difference in a run, or in all; NaN if any is.
+  /// The largest difference that counts in a run, or in all; NaN if any is.
   static double largest(const VerifiedRun& run);
   double largest() const;
 };
@@ -43,9 +48,11 @@ struct MeshToVerify {
 
 /// Trains `steps` steps from the same initial weights on the same batches, on one place and then on each of `meshes`:
 /// on the GPUs that the configuration would use, or else on as many CPU devices as there are cores. Keeps the variables
-/// of every step of the first run in memory. `checked`: for one place. Throws the exceptions of a run.
+/// of every step of the first run in memory. `checked`: for one place. `exact`: the same in float32 where it computes
+/// in a lower precision, whose rounding then does not count; else null. Throws the exceptions of a run.
 Verification verify_meshes(const CheckedConfiguration& checked, const std::vector<MeshToVerify>& meshes,
-                           std::int64_t steps, const Hardware& hardware = this_hardware());
+                           std::int64_t steps, const Hardware& hardware = this_hardware(),
+                           const CheckedConfiguration* exact = nullptr);
 /// The same on each number of replicas, of one place each.
 Verification verify_replicas(const CheckedConfiguration& checked, const std::vector<int>& replicas, std::int64_t steps,
                              const Hardware& hardware = this_hardware());

@@ -198,6 +198,15 @@ TEST_CASE_FIXTURE(Fixture, "the best weights are restored when the epochs run ou
   REQUIRE(fit("--run-dir a --resume --set training.epochs=7 " + options).exit_code == 0);
 }
 
+TEST_CASE_FIXTURE(Fixture, "a metric with the name of the only output before it is answered with its own") {
+  const Outcome outcome = run_program(folder,
+                                      "config check net.yaml --set 'callbacks=[{early_stopping: {metric: "
+                                      "val_score_accuracy}}]' --set model.layers[3].dense.name=score");
+  CHECK(outcome.exit_code == 2);
+  CHECK_MESSAGE(contains(outcome.err, "the model has one output, whose names stand alone: write 'accuracy'"),
+                outcome.err);
+}
+
 TEST_CASE_FIXTURE(Fixture, "a run resumes with callbacks that were added or changed, and says so") {
   REQUIRE(fit("--run-dir a --set training.epochs=2 --set callbacks=[]").exit_code == 0);
   const Outcome added = fit("--run-dir a --resume --set training.epochs=4");

@@ -72,6 +72,15 @@ TEST_CASE("a mistake in a formula is an error at its place, with a caret") {
        "end"},
       {"sigmoid(beta * x)", "sigmoid(bets * x)",
        "model.layers[0].expression: in the formula, line 1, column 13: there is no 'bets'; did you mean 'beta'?"},
+      {"sigmoid(beta * x)", "sigmoid(beta ^ x)", "line 1, column 18: a power is written x ** 2"},
+      {"sigmoid(beta * x)", "(x // 2)", "there is no remainder and no whole division"},
+      {"sigmoid(beta * x)", "where(x > 0 && x < 1, x, 0)", "line 1, column 17: 'and' is written as a word"},
+      {"sigmoid(beta * x)", "where(!x, x, 0)", "'not' is written as a word"},
+      {"sigmoid(beta * x)", "(x if x else 0)", "a choice is written where(condition, a, b)"},
+      {"\"x * sigmoid(beta * x)\"", "maximum(x, 0) * sum(beta)",
+       "a.yaml:8:29: model.layers[0].expression.formula: a comma ends a text in braces, so that this one is "
+       "'maximum(x'; "
+       "put it in quotes: formula: \"maximum(x, 0) * sum(beta)\""},
       {"sigmoid(beta * x)", "sigmod(beta * x)", "there is no function 'sigmod'; did you mean 'sigmoid'?"},
       {"{shape: [4], initializer", "{shape: [3], initializer",
        "in the formula, line 1, column 18: expected shapes that are equal, or 1, in every axis from the last on; found "

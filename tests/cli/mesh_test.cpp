@@ -90,6 +90,8 @@ TEST_CASE("what a mesh cannot be is refused at its place") {
     CHECK_MESSAGE(contains(outcome.err, text), outcome.err);
   };
   refused("strategy.mesh={data: 1, model: 3}", "1 x 3 = 3 places cannot be dealt to 2 devices");
+  refused("strategy.mesh={data: auto, model: auto}", "expected a number for data or for model, found auto for both");
+  refused("model.recompute=[[]]", "model.recompute: expected names of layers that are recomputed together, found an");
   refused("strategy.mesh={data: 0}", "strategy.mesh.data: expected `auto` or a number of places");
   refused("strategy.replicas=2", "there are 1, but strategy.replicas is 2");
   refused("strategy.type=parameter_server", "use `type: mirrored`");

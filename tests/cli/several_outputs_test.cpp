@@ -218,6 +218,11 @@ TEST_CASE("mistakes with several inputs and outputs are answered at their place"
        "inputs: [all], name: clicked}\n    - reuse: {layer: [tower], inputs: [context]}",
        "model.layers[5].reuse.layer: expected"},
       {"weight: 0.2", "weight: 1.0e39", "loss.clicked.weight: expected a number between 0 and 3.4"},
+      {"model:\n  inputs: {user:", "model:\n  inputs: {../user:",
+       "model.inputs.../user: expected a name of letters (of any script), digits, '_', '-' and '.', found '../user'"},
+      {"model:\n  inputs: {user:", "model:\n  inputs: {\"\":", "expected a name of letters (of any script), digits"},
+      {"model:\n  inputs: {user:", "model:\n  inputs: {..:", "and '.', found '..'"},
+      {"name: clicked}", "name: a/clicked}", "expected a name of letters (of any script), digits, '_', '-' and '.'"},
       {"metric: clicked_auc", "metric: auc", "expected loss or one of the run's metrics (loss, rating_loss, "},
   };
   const TemporaryFolder folder;
@@ -229,6 +234,80 @@ TEST_CASE("mistakes with several inputs and outputs are answered at their place"
     const std::string text = outcome.out + outcome.err;
     CHECK_MESSAGE(contains(text, row.answer), text);
   }
+}
+
+TEST_CASE("a step of preprocessing that does not say whose it is is one error") {
+  const TemporaryFolder folder;
+  write_file(folder / "a.yaml", with("  validation: {fraction: 0.25}\n",
+                                     "  validation: {fraction: 0.25}\n  preprocessing: [normalization: {mean: [1, 2], "
+                                     "variance: 1}, rescaling: {scale: 2, input: user}]\n"));
+  const Outcome outcome = run_program(folder, "config check a.yaml");
+  CHECK_MESSAGE(contains(outcome.err, "data.preprocessing[0].normalization: the model has several inputs: add input: "),
+                outcome.err);
+  CHECK(contains(outcome.err, "data.preprocessing[1].rescaling: rescaling changes the numbers that"));
+  CHECK(contains(outcome.err, "\n2 errors"));
+}
+
+TEST_CASE("a loss that is not finite, and labels of one class, name their output") {
+  const TemporaryFolder folder;
+  write_file(folder / "a.yaml", with("mean_squared_error", "{type: formula, formula: \"mean(log(y_pred - 100))\"}"));
+  const Outcome diverged = run_program(folder, "fit a.yaml --run-dir run");
+  CHECK(diverged.exit_code == 3);
+  CHECK_MESSAGE(contains(diverged.err, "the loss is NaN, that of 'rating'"), diverged.err);
+
+  std::string table = "user,a,b,c,d,rating,clicked\n", other = table;
+  for (int i = 0; i < 40; ++i) table += fmt::format("{},{},1,2,3,{},{}\n", i % 10, i * 7 % 11, i % 5, i % 2);
+  for (int i = 0; i < 40; ++i) other += fmt::format("{},{},1,2,3,{},0\n", i % 10, i * 7 % 11, i % 5);
+  const auto checked = [&](const std::string& train, const std::string& test) {
+    write_file(folder / "train.csv", train);
+    write_file(folder / "test.csv", test);
+    return run_program(
+               folder,
+               "config check a.yaml --set 'data.train={format: csv, file: train.csv, inputs: {user: user, context: [a, "
+               "b, c, d]}, labels: {rating: rating, clicked: clicked}}' --set 'data.test={format: csv, file: test.csv, "
+               "labels: {rating: rating, clicked: clicked}}'")
+        .err;
+  };
+  const std::string of_test = checked(table, other), of_train = checked(other, table);
+  CHECK_MESSAGE(contains(of_test, "every label of 'clicked' of test is 0, though the training data have others"),
+                of_test);
+  CHECK_MESSAGE(contains(of_train, "every label of 'clicked' is 0: there is nothing to distinguish"), of_train);
+}
+
+TEST_CASE("one array for a run whose archive has arrays of other names than the inputs is answered with those") {
+  const TemporaryFolder folder;
+  const std::string user = npy("(4,)", {1, 2, 3, 4}), context = npy("(4, 4)", std::vector<float>(16, 1));
+  write_file(folder / "t.npz", data::zip({{"u.npy", user},
+                                          {"c.npy", context},
+                                          {"r.npy", npy("(4, 1)", {1, 2, 3, 4})},
+                                          {"k.npy", npy("(4,)", {0, 1, 0, 1})}}));
+  write_file(folder / "a.yaml", kConfig);
+  const std::string fit =
+      "fit a.yaml --run-dir run --set training.epochs=1 --set data.validation=null --set callbacks=[] --set "
+      "'data.train={format: npz, file: t.npz, inputs: {user: u, context: c}, labels: {rating: r, clicked: k}}'";
+  const Outcome trained = run_program(folder, fit);
+  REQUIRE_MESSAGE(trained.exit_code == 0, trained.err);
+  write_file(folder / "new.npy", context);
+  const Outcome one = run_program(folder, "predict run --data new.npy");
+  CHECK_MESSAGE(contains(one.err,
+                         "the model has the inputs user, context, and this is the data of one; save them all as "
+                         "numpy.savez(\"new.npz\", u=..., c=...)"),
+                one.err);
+  write_file(folder / "n.npz", data::zip({{"u.npy", user}, {"c.npy", context}}));
+  CHECK(run_program(folder, "predict run --data n.npz").exit_code == 0);
+
+  // Other data are evaluated as the answer says.
+  CHECK(contains(run_program(folder, "eval run --data t.npz").err,
+                 "there is no option --data; new data are evaluated as data.test: --set 'data.test={format: npz, file: "
+                 "t.npz}'"));
+  CHECK(run_program(folder, "eval run --set 'data.test={format: npz, file: t.npz}'").exit_code == 0);
+  // What the data have is named as in the file.
+  write_file(folder / "t.npz", data::zip({{"u.npy", user},
+                                          {"c.npy", npy("(3, 4)", std::vector<float>(12, 1))},
+                                          {"r.npy", npy("(4, 1)", {1, 2, 3, 4})},
+                                          {"k.npy", npy("(4,)", {0, 1, 0, 1})}}));
+  const Outcome uneven = run_program(folder, replaced(fit, "--run-dir run", "--run-dir other"));
+  CHECK_MESSAGE(contains(uneven.err, "; inputs and labels need one row per example each"), uneven.err);
 }
 
 TEST_CASE("predictions of which two columns would have one name are refused as csv, and are arrays of an npz") {
@@ -249,6 +328,26 @@ TEST_CASE("predictions of which two columns would have one name are refused as c
   CHECK(contains(csv.err, "two columns of the predictions would be named 'r_0'; write them with --output FILE.npz"));
   CHECK(run_program(folder, "predict run --split validation -o p.npz").exit_code == 0);
   CHECK(run_program(folder, "predict run --split validation -o p.jsonl").exit_code == 0);
+}
+
+TEST_CASE("labels that would have the name of another output are refused") {
+  const TemporaryFolder folder;
+  std::string text = kConfig;
+  for (const auto& [from, to] : {std::pair("clicked", "a"), std::pair("rating", "a_label")}) {
+    for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + 1)) {
+      text.replace(at, std::string(from).size(), to);
+    }
+  }
+  write_file(folder / "a.yaml", text);
+  REQUIRE(run_program(folder, "fit a.yaml --run-dir run --set training.epochs=1").exit_code == 0);
+  CHECK(run_program(folder, "predict run --split validation").out.starts_with("index,a_label,a\n"));
+  for (const char* const file : {"p.csv", "p.jsonl"}) {
+    const Outcome outcome = run_program(folder, fmt::format("predict run --split validation --labels -o {}", file));
+    CHECK(outcome.exit_code == 2);
+    CHECK_MESSAGE(contains(outcome.err, "--labels: the labels of an output would be the "), outcome.err);
+    CHECK(contains(outcome.err, " 'a_label', which the predictions themselves have; leave --labels out"));
+    CHECK(!fs::exists(folder / file));
+  }
 }
 
 TEST_CASE("a layer that is reused on another shape is refused with both shapes") {

@@ -182,6 +182,15 @@ TEST_CASE_FIXTURE(Tables, "columns that are no features are warned of") {
   err = warnings(
       "a,b,y", [&](int i) { return fmt::format("{},{},{}", noise(i), i % 3 == 0 ? 5 : 9, i % 2); }, 2);
   CHECK_FALSE(contains(err, "the label in other words"));
+  // Of words that become several features, too.
+  const auto word = [](int i) { return i % 3 == 0 ? "no" : i % 3 == 1 ? "some" : "all"; };
+  const std::string one_hot = ", encoding: {b: one_hot}";
+  err = warnings(
+      "a,b,y", [&](int i) { return fmt::format("{},{},{}", noise(i), word(i), i * i % 3); }, 4, one_hot);
+  CHECK_FALSE_MESSAGE(contains(err, "the label in other words"), err);
+  err = warnings(
+      "a,b,y", [&](int i) { return fmt::format("{},{},{}", noise(i), word(i), i % 3); }, 4, one_hot);
+  CHECK_MESSAGE(contains(err, "column 1 ('b') is the label in other words"), err);
 }
 
 TEST_CASE_FIXTURE(Tables, "a byte order mark is no part of a text, a vocabulary or a table") {

@@ -126,6 +126,38 @@ TEST_CASE_FIXTURE(Fixture, "predictions read a new table's columns by name, with
   CHECK(contains(labeled.out, first.substr(first.find("\n0,")) + ",0,\n"));  // the first example has no `clicked`
 }
 
+TEST_CASE_FIXTURE(Fixture, "a column that is kept has no name of the predictions' own, and a missing label is null") {
+  REQUIRE(fit("--run-dir run --set training.epochs=1").exit_code == 0);
+  write_file(folder / "new.csv", "rating,index,rating_label,clicked_name," + replaced(table(true), "\n", "\n1,2,3,x,"));
+  const std::string first_rows = read_text_file(folder / "new.csv");
+  write_file(folder / "new.csv", first_rows.substr(0, first_rows.find('\n', first_rows.find('\n') + 1) + 1));
+  for (const char* const column : {"rating", "index", "clicked_name"}) {
+    for (const char* const file : {"o.csv", "o.jsonl"}) {
+      CAPTURE(column);
+      const Outcome taken =
+          run_program(folder, fmt::format("predict run --data new.csv --keep {} -o {}", column, file));
+      CHECK(taken.exit_code == 2);
+      CHECK_MESSAGE(contains(taken.err, fmt::format("--keep {0}: '{0}' is a ", column)), taken.err);
+      CHECK(contains(taken.err,
+                     "of the predictions themselves; give the table's column another name, or, for the true "
+                     "labels, write --labels instead"));
+      CHECK(!fs::exists(folder / file));
+    }
+  }
+  const Outcome both = run_program(folder, "predict run --data new.csv --keep rating_label --labels");
+  CHECK(both.exit_code == 2);
+  CHECK_MESSAGE(contains(both.err, "--labels writes a column 'rating_label' too; leave it out of --keep"), both.err);
+
+  REQUIRE(run_program(folder, "predict run --data new.csv --labels -o o.jsonl").exit_code == 0);
+  CHECK(events_of(folder / "o.jsonl").front().at("clicked_label").is_null());
+  CHECK(events_of(folder / "o.jsonl").front().at("rating_label") == 0);
+  REQUIRE(run_program(folder, "predict run --split train --labels -o own.jsonl").exit_code == 0);
+  for (const auto& line : events_of(folder / "own.jsonl")) {
+    CHECK(
+        (line.at("clicked_label").is_null() || line.at("clicked_label") == "yes" || line.at("clicked_label") == "no"));
+  }
+}
+
 TEST_CASE_FIXTURE(Fixture, "accuracy is that of the examples with a label") {
   REQUIRE(fit("--run-dir run").exit_code == 0);
   const Outcome outcome = run_program(folder, "predict run --split train --labels");
@@ -187,6 +219,10 @@ TEST_CASE_FIXTURE(Fixture, "what does not fit the data names the input, its plac
        "row 4 (counting from 0): 4 of the input 'user' is no whole number from 0 to 3, as its embedding, of input_dim: "
        "4, wants them; correct it, or give the embedding a larger input_dim; encoding: {COLUMN: index} numbers the "
        "ids that occur"},
+      {"input_dim: 5", "input_dim: 4",
+       "4 at step 0 of the input 'review' is no whole number from 0 to 3, as its embedding, of input_dim: 4, wants "
+       "them; "
+       "correct it, or give the embedding input_dim: 5, one for each token"},
       {"clicked: {column: clicked, missing: ignore}", "clicked: hour",
        "row 1 (counting from 0): label 7 of the output 'clicked' is not between 0 and 1"},
       {"rating: stars", "rating: weather", "the label 'sun' of the output 'rating' is a word, and the loss compares"},
@@ -212,6 +248,67 @@ TEST_CASE_FIXTURE(Fixture, "what does not fit the data names the input, its plac
     CHECK_MESSAGE(outcome.exit_code == 1, row.to);
     CHECK_MESSAGE(contains(outcome.err, row.answer), outcome.err);
   }
+}
+
+TEST_CASE_FIXTURE(Fixture, "a file that is no picture is told with the cell that names it") {
+  write_file(folder / "ratings.csv", replaced(table(true), "pictures/gray.png", "ratings.csv"));
+  const Outcome outcome = fit("--run-dir run");
+  CHECK(outcome.exit_code == 1);
+  CHECK_MESSAGE(contains(outcome.err, "ratings.csv:3: row 1 (counting from 0), column 3 ('picture'): "), outcome.err);
+  CHECK(contains(outcome.err, "expected a PNG or a JPEG, found neither"));
+  // Also where the first picture says the size of all.
+  write_file(folder / "a.yaml", replaced(kConfig, ", image_size: [4, 4]", ""));
+  write_file(folder / "ratings.csv", replaced(table(true), "pictures/rgb.png", "ratings.csv"));
+  const Outcome first = run_program(folder, "config check a.yaml");
+  CHECK_MESSAGE(contains(first.err, "ratings.csv:2: row 0 (counting from 0), column 3 ('picture'): "), first.err);
+}
+
+TEST_CASE_FIXTURE(Fixture, "words that say what number the label is are warned of") {
+  std::string of_weather = "user_id,hour,weather,picture,text,stars,clicked,weight\n", of_user = of_weather;
+  for (int i = 0; i < kRows; ++i) {
+    const std::string row = fmt::format("{},{},{}{{}},pictures/rgb.png,good,{{}},{},1\n", i % 10, i * 7 % 24,
+                                        i % 3 == 0   ? "sun"
+                                        : i % 3 == 1 ? "rain"
+                                                     : "fog",
+                                        i % 2 == 0 ? "no" : "yes");
+    of_weather += fmt::format(fmt::runtime(row), "", i % 3 == 0 ? 7 : i % 3 == 1 ? 2 : 4);
+    of_user += fmt::format(fmt::runtime(row), i, i);  // each row has a word of its own
+  }
+  write_file(folder / "ratings.csv", of_weather);
+  const std::string warned = run_program(folder, "config check a.yaml --set 'model.inputs.context.shape=[4]'").err;
+  CHECK_MESSAGE(contains(warned, "column 2 ('weather') is the label of 'rating' in other words"), warned);
+  write_file(folder / "ratings.csv", of_user);
+  const Outcome alone = run_program(folder,
+                                    "config check a.yaml --set 'model.inputs.context.shape=[47]' --set "
+                                    "'data.train.encoding={weather: {one_hot: {unknown: own_class}}}'");
+  CHECK_MESSAGE(alone.exit_code == 0, alone.err);
+  CHECK(!contains(alone.err, "in other words"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "tokens that no embedding reads are no numbers to normalize") {
+  std::string text = replaced(
+      kConfig, "    - embedding: {input_dim: 5, output_dim: 4, mask_zero: true, inputs: [review], name: tokens}\n", "");
+  text = replaced(text, "global_average_pooling1d: {inputs: [tokens], name: said}",
+                  "dense: {units: 4, inputs: [review], name: said}");
+  write_file(folder / "a.yaml", replaced(text, ", vocabulary: words.txt", ""));
+  const Outcome outcome = run_program(folder, "config check a.yaml");
+  CHECK_MESSAGE(contains(outcome.err,
+                         "the features of 'review' are tokens, whose numbers are no sizes; let an embedding "
+                         "read them, with input_dim: 256"),
+                outcome.err);
+  CHECK(!contains(outcome.err, "input: review"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a resume names the part of the data that changed") {
+  REQUIRE(fit("--run-dir run --set training.steps=2").exit_code == 0);
+  write_file(folder / "ratings.csv", replaced(table(true), ",good,1,", ",good,3,"));
+  const Outcome outcome = fit("--run-dir run --resume");
+  CHECK(outcome.exit_code == 2);
+  CHECK_MESSAGE(contains(outcome.err,
+                         "data.train: the data for training or validation changed since step-000002 was "
+                         "saved, in the labels of 'rating' ("),
+                outcome.err);
+  CHECK(contains(outcome.err, "ratings.csv): expected "));
 }
 
 }  // namespace

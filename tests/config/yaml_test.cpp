@@ -136,6 +136,21 @@ TEST_CASE("what is no YAML is told at its place in plain words") {
   CHECK(error_of("a: 1\n  b: 2\n").starts_with("a.yaml:2:4: not valid YAML: a ':' where no key can be"));
 }
 
+TEST_CASE("a text that a comma or a bracket cuts in braces is told whole, and goes in quotes") {
+  const std::string cut = error_of("a: {b: max(x, 0) + max(y, 0), c: 1}");
+  CHECK(cut ==
+        "a.yaml:1:8: a.b: a comma ends a text in braces, so that this one is 'max(x'; put it in quotes: b: \"max(x, 0) "
+        "+ max(y, 0)\"");
+  CHECK(error_of("a: {b: clip(x, 0, 0)}").find("b: \"clip(x, 0, 0)\"") != std::string::npos);
+  CHECK(
+      error_of("a: {b: x[0, 1], c: 1}") ==
+      "a.yaml:1:8: not valid YAML: a [ ends a text in braces and brackets, so that this one is 'x'; put the whole text "
+      "in quotes");
+  CHECK(read("a: {b: f(x), c: }").find("a")->value.entries().size() == 2);
+  CHECK(read("b: max(x, 0)\n").find("b")->value.text() == "max(x, 0)");
+  CHECK(read("b: f(x\nc:\n").entries().size() == 2);
+}
+
 TEST_CASE("keys are texts") {
   CHECK(error_of("[a]: 1").find("expected a key, found the list [a]") != std::string::npos);
   CHECK(error_of("~: 1") == "a.yaml:1:1: expected a key, found none; check the brackets and the indentation");

@@ -143,7 +143,7 @@ TEST_CASE("an error in a block is told once, at its line, with a use that led th
                                           "    - residual: {filters: 3, kernel: three, name: two}\n")
                                   .errors;
   CAPTURE(unknown);
-  CHECK(contains(unknown, "a.yaml:13:38: model.layers[4].conv2d.kernel_size: "));
+  CHECK(contains(unknown, "a.yaml:13:38: model.blocks.residual.layers[0].conv2d.kernel_size: "));
   CHECK(contains(unknown, "found the text 'three'"));
   CHECK(contains(unknown, "1 error"));
 
@@ -154,13 +154,32 @@ TEST_CASE("an error in a block is told once, at its line, with a use that led th
   CAPTURE(twice);
   CHECK_FALSE(contains(twice, "missing key"));  // the key that was meant
   CHECK(contains(twice,
-                 "a.yaml:9:39: model.layers[2].conv2d.kernel_sice: unknown key; did you mean 'kernel_size'? (in block "
+                 "a.yaml:9:39: model.blocks.residual.layers[2].conv2d.kernel_sice: unknown key; did you mean "
+                 "'kernel_size'? (in block "
                  "'residual', used at a.yaml:12:7, and in 1 other use"));
 
   const std::string shape = with_blocks(kResidual, "    - residual: {filters: 4, name: one}\n").errors;
   CAPTURE(shape);
-  CHECK(contains(shape, "a.yaml:10:11: model.layers[3].add: expected inputs of one shape"));
+  CHECK(contains(shape, "a.yaml:10:11: model.blocks.residual.layers[3].add: expected inputs of one shape"));
   CHECK(contains(shape, "(in block 'residual', used at a.yaml:12:7)"));
+}
+
+TEST_CASE("a layer is told by its place among those that are written, however many blocks and repeats become") {
+  const std::string layers =
+      "    - repeat: {times: 3, layers: [{dense: {units: 2}}, {dense: {units: 2, name: a}}]}\n"
+      "    - residual: {filters: 2, name: one}\n"
+      "    - dense: {unitz: 2}\n"
+      "    - dense: {units: 2, name: a_1}\n";
+  const std::string errors = with_blocks(kResidual, layers).errors;
+  CAPTURE(errors);
+  CHECK(contains(errors, "model.layers[2].dense.unitz: unknown key; did you mean 'units'?"));
+  CHECK(contains(errors,
+                 "model.layers[3].dense.name: the name 'a_1' is taken by model.layers[0].repeat.layers[1].dense"));
+  const Built unused = with_blocks(kResidual,
+                                   "    - residual: {filters: 3, name: one}\n    - dense: {units: 1, name: x}\n"
+                                   "    - dense: {units: 1, inputs: [one]}\n");
+  REQUIRE(unused.warnings.size() == 1);
+  CHECK(contains(unused.warnings[0], "model.layers[1].dense: no layer and no output uses the output of 'x'"));
 }
 
 TEST_CASE("what is wrong with a block or a repeat is told at its place") {

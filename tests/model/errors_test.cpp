@@ -1,4 +1,6 @@
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "error_text.h"
 #include "model/from_text.h"
@@ -258,7 +260,7 @@ TEST_CASE("one number has no axis to be joined") {
       "model:\n  inputs: {a: {shape: []}, b: {shape: []}}\n  layers:\n    - concatenate: {inputs: [a, b]}\n"
       "loss: mean_squared_error\n");
   CHECK_MESSAGE(
-      contains(built.errors, "one number has no axis to be joined; `- reshape: {target_shape: [1]}` gives it one"),
+      contains(built.errors, "one number has no axis to be joined; `- reshape: {target_shape: [1]}` makes a vector of"),
       built.errors);
 }
 
@@ -314,6 +316,54 @@ TEST_CASE("a metric that does not fit the loss, or stands twice, is told at its 
                             "loss: binary_crossentropy\nmetrics: [auc, {auc: {curve: ROC}}]\n")
                      .errors,
                  "a.yaml:3:16: metrics[1].auc: this metric is listed twice"));
+}
+
+TEST_CASE("a formula that is named as another metric is an error at its place") {
+  const auto errors = [](const std::string& metrics) {
+    return build_from("model: {input_shape: [4], layers: [dense: {units: 1}]}\nloss: mean_squared_error\nmetrics: " +
+                      metrics + "\n")
+        .errors;
+  };
+  const std::string a = "{formula: {name: a, formula: \"y_pred\"}}", b = "{formula: {name: a, formula: \"y_true\"}}";
+  CHECK(
+      contains(errors("[" + a + ", " + b + "]"),
+               "a.yaml:3:52: metrics[1].formula: the name 'a' is taken by metrics[0].formula; give the formula another "
+               "`name`\n1 error"));
+  CHECK(contains(errors("[{formula: {name: mean_squared_error, formula: y_pred}}, mean_squared_error]"),
+                 "a.yaml:3:11: metrics[0].formula: the name 'mean_squared_error' is taken by "
+                 "metrics[1].mean_squared_error; give the formula another `name`\n1 error"));
+  CHECK(errors("[" + a + ", mean_squared_error]").empty());
+}
+
+TEST_CASE("a formula that is given logits is warned of where it compares them with labels") {
+  const auto warned = [](const std::string& formula) {
+    const auto built = build_from(
+        "model: {input_shape: [4], layers: [dense: {units: 1}]}\nloss: {type: binary_crossentropy, from_logits: "
+        "true}\nmetrics: [{formula: {name: a, formula: \"" +
+        formula + "\"}}]\n");
+    CHECK(built.errors.empty());
+    return contains(
+        fmt::format("{}", fmt::join(built.warnings, "\n")),
+        "a compares the labels with logits, which are no probabilities; write sigmoid(y_pred) in its place");
+  };
+  CHECK(warned("abs(y_true - y_pred)"));
+  CHECK(warned("square(y_pred - y_true)"));
+  CHECK(!warned("abs(y_true - sigmoid(y_pred))"));
+  CHECK(!warned("(y_pred > 0) == (y_true > 0.5)"));
+  CHECK(!warned("y_pred"));
+}
+
+TEST_CASE("a single number where a vector is wanted is told how to become one") {
+  for (const char* const after :
+       {"dense: {units: 2}", "concatenate: {inputs: [input, number]}", "dot: {axes: 1, inputs: [input, number]}"}) {
+    CAPTURE(after);
+    const std::string errors =
+        errors_of(std::string("    - expression: {formula: \"sum(x)\", name: number}\n    - ") + after + "\n");
+    CHECK_MESSAGE(contains(errors,
+                           "expected an input with at least one axis, found the shape [] of 'number'; `- "
+                           "reshape: {target_shape: [1]}` makes a vector of a single number"),
+                  errors);
+  }
 }
 
 TEST_CASE("a metric that is listed again with other options is counted") {

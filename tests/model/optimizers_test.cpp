@@ -115,9 +115,13 @@ TEST_CASE("weight decay leaves out what is excluded, and the first factor that m
 
 TEST_CASE("options of an optimizer that have no effect are errors") {
   const auto error_of = [](const std::string& optimizer) { return with_optimizer(optimizer).errors; };
-  CHECK(contains(
-      error_of("{type: adamw, exclude_from_weight_decay: [\"*/bais\"]}"),
-      "exclude_from_weight_decay[0]: '*/bais' matches no trainable variable; their names are like 'stem/kernel'"));
+  CHECK(contains(error_of("{type: adamw, exclude_from_weight_decay: [\"*/bais\"]}"),
+                 "exclude_from_weight_decay[0]: '*/bais' matches no trainable variable; their names are 'stem/kernel', "
+                 "'stem/bias'"));
+  CHECK(contains(error_of("{type: sgd, learning_rate_factors: [{match: stem, factor: 2}]}"),
+                 "'stem' matches no trainable variable; for those of the layer write 'stem/*'"));
+  CHECK(contains(error_of("{type: sgd, learning_rate_factors: [{layers: stem, factor: 2}]}"),
+                 "learning_rate_factors[0].layers: unknown key; did you mean 'match'?"));
   CHECK(contains(error_of("{type: sgd, learning_rate_factors: [{match: \"frozen/*\", factor: 2}]}"),
                  "matches no trainable variable"));
   CHECK(

@@ -222,11 +222,12 @@ TEST_CASE("what is wrong with a reuse is told at its place, with the remedy") {
   CHECK(contains(by_name,
                  "model.outputs[0]: 'first' is a use of the block 'tower'; an output is a layer: name its last "
                  "one, 'first_"));
-  one(first + "    - reuse: {inputs: [b]}\n" + end, "model.layers[4].reuse: missing key 'layer'");
+  one(first + "    - reuse: {inputs: [b]}\n" + end, "model.layers[1].reuse: missing key 'layer'");
   const std::string taken =
       with_towers(kTower, first + "    - reuse: {layer: first, inputs: [b], name: first}\n" + end).errors;
-  CHECK(contains(taken,
-                 "a.yaml:13:7: model.layers[4].reuse.name: the name 'first_up' is taken by model.layers[0].dense"));
+  CHECK(contains(
+      taken,
+      "a.yaml:13:7: model.layers[1].reuse.name: the name 'first_up' is taken by model.blocks.tower.layers[0].dense"));
   const Built empty =
       with_towers("    none: {layers: []}\n",
                   "    - none: {name: n, inputs: [a]}\n    - reuse: {layer: n, inputs: [b]}\n    - add: "
@@ -259,7 +260,7 @@ TEST_CASE("inputs of another shape than the reused layer's weights are refused, 
   CAPTURE(errors);
   CHECK(
       contains(errors,
-               "a.yaml:14:7: model.layers[5].reuse: 'first_up/kernel' has the shape [4, 4], made for the inputs of "
+               "a.yaml:14:7: model.layers[2].reuse: 'first_up/kernel' has the shape [4, 4], made for the inputs of "
                "'first_up', but these inputs need [5, 4]; give both calls inputs of one shape (in the layer 'first_up' "
                "of 'first')"));
   const std::string two = build_layers("[4]",
@@ -281,6 +282,7 @@ TEST_CASE("a layer is frozen by its own name, with all its calls") {
     return names;
   };
   CHECK(trained(with_towers(kTower, layers, "  freeze: [first_*]\n")) == "dense/kernel dense/bias ");
+  CHECK(trained(with_towers(kTower, layers, "  freeze: [first]\n")) == "dense/kernel dense/bias ");
   CHECK(trained(with_towers(kTower, layers, "  freeze: ['*_up']\n")) ==
         "first_down/kernel first_down/bias dense/kernel dense/bias ");
   CHECK(
@@ -290,7 +292,7 @@ TEST_CASE("a layer is frozen by its own name, with all its calls") {
 
   // A layer without a name is frozen by the name of its block, too.
   const std::string tower = "    tower: {layers: [{dense: {units: 3}}, {dense: {units: 4, name: down}}]}\n";
-  for (const char* const globs : {"['first*']", "[first_*]", "['first_d*']", "[first_dense, first_down]"}) {
+  for (const char* const globs : {"[first]", "['first*']", "[first_*]", "['first_d*']", "[first_dense, first_down]"}) {
     CHECK(trained(with_towers(tower, layers, std::string("  freeze: ") + globs + "\n")) ==
           "dense_1/kernel dense_1/bias ");
   }

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "base/error.h"
 #include "bench/plan/loopback.h"
@@ -42,6 +43,26 @@ void require_plannable(const CheckedConfiguration& checked) {
 
 /// The number of workers that fit side by side on the cores of a shared machine.
 int side_by_side(const Layout& layout, int cores) { return std::clamp(cores / layout.threads(), 1, layout.workers()); }
+
+/// Throws UsageError, before anything is measured, if the places of the file's mesh cannot be dealt to some of the
+/// numbers of workers.
+void require_mesh_of(const std::vector<int>& workers, const std::function<Layout(int workers)>& layout_of) {
+  std::vector<int> possible;
+  std::string wrong;
+  for (const int count : workers) {
+    try {
+      layout_of(count);
+      possible.push_back(count);
+    } catch (const WrongMesh& error) {
+      wrong = fmt::format("--workers {}: {}", count, error.what());
+    }
+  }
+  if (wrong.empty()) return;
+  throw UsageError(fmt::format("{}; {}, or add --set strategy.mesh.data=auto, with which replicas follow the workers",
+                               wrong,
+                               possible.empty() ? std::string("give other --workers")
+                                                : fmt::format("plan for --workers {}", fmt::join(possible, ","))));
+}
 
 std::string worker_text(const Layout& layout) {
   std::vector<std::string> devices;
@@ -110,10 +131,13 @@ Plan make_plan(const CheckedConfiguration& checked, const PlanOptions& options, 
   const auto layout_of = [&](int workers) {
     try {
       return meter.layout(workers, options.scales_batch ? batch * workers : batch);
+    } catch (const WrongMesh&) {
+      throw;
     } catch (const Error& error) {
       throw UsageError(fmt::format("{} worker{}: {}", workers, workers == 1 ? "" : "s", error.what()));
     }
   };
+  require_mesh_of(options.workers, layout_of);
   const Layout largest = layout_of(options.workers.back());
   Plan plan;
   plan.overlaps = largest.topology.on_gpus();

@@ -27,17 +27,14 @@ std::vector<std::string> names_of(const std::vector<Spec>& specs) {
 class FitCheck {
  public:
   FitCheck(const DataOptions& options, const ExampleSpec& spec, const PlaceOf& place_of, config::Errors& errors)
-      : steps_(options.preprocessing),
-        spec_(spec),
-        wanted_(wanted_by(&spec, options.preprocessing)),
-        place_of_(place_of),
-        errors_(errors) {
-    for (const InputSpec& input : spec.inputs) of_input_.push_back(steps_of_input(steps_, input.name));
+      : steps_(options.preprocessing), spec_(spec), place_of_(place_of), errors_(errors) {
     if (const auto* table = std::get_if<Csv>(&options.train.value)) inputs_of_tables_ = table->field_names().inputs;
   }
 
   void check_steps() {
     check_step_names();
+    wanted_ = wanted_by(&spec_, steps_);
+    for (const InputSpec& input : spec_.inputs) of_input_.push_back(steps_of_input(steps_, input.name));
     for (std::size_t i = 0; i < spec_.inputs.size(); ++i) {
       for (const PreprocessingStep& step : of_input_[i]) {
         if (const auto* normalization = std::get_if<Normalization>(&step)) {
@@ -69,9 +66,12 @@ class FitCheck {
   }
 
  private:
-  /// Every step has to say whose it is where the model has several inputs or outputs.
+  /// Every step has to say whose it is where the model has several inputs or outputs. One that does not, or says a
+  /// wrong one, is checked no further.
   void check_step_names() {
+    std::vector<PreprocessingStep> known;
     for (std::size_t i = 0; i < steps_.size(); ++i) {
+      const std::size_t before = errors_.count();
       std::visit(
           [&](const auto& step) {
             const std::string path = fmt::format("data.preprocessing[{}].{}", i, step.kName);
@@ -82,7 +82,12 @@ class FitCheck {
             }
           },
           steps_[i]);
+      if (errors_.count() != before) continue;
+      known.push_back(steps_[i]);
+      numbers_.push_back(i);
     }
+    knows_steps_ = known.size() == steps_.size();
+    steps_ = std::move(known);
   }
 
   void check_name(const config::Located<std::optional<std::string>>& given, std::string_view what,
@@ -170,7 +175,7 @@ class FitCheck {
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       if (steps_of_input({steps_[i]}, input).empty()) continue;
       const auto name = std::visit([](const auto& held) { return held.kName; }, steps_[i]);
-      const std::string path = fmt::format("data.preprocessing[{}].{}", i, name);
+      const std::string path = fmt::format("data.preprocessing[{}].{}", numbers_[i], name);
       errors_.add(place_of_(path), path,
                   fmt::format("{} changes the numbers that the model's embedding looks up; leave it out", name));
     }
@@ -179,6 +184,7 @@ class FitCheck {
   template <class Format>
   void check(const Format& source) {
     if constexpr (requires { source.weights; }) check_names(source.weights);
+    if (!knows_steps_) return;
     if constexpr (std::same_as<Format, Inline>) check_numbers(source);
     if constexpr (std::same_as<Format, Synthetic>) check_synthetic(source);
   }
@@ -330,15 +336,16 @@ class FitCheck {
     if (!message.empty()) errors_.add(place, at.path, message);
   }
 
-  const std::vector<PreprocessingStep>& steps_;
-  std::vector<std::vector<PreprocessingStep>> of_input_;
+  std::vector<PreprocessingStep> steps_;  ///< those whose input or output is known
+  std::vector<std::size_t> numbers_{};    ///< theirs in the file
+  std::vector<std::vector<PreprocessingStep>> of_input_{};
   const ExampleSpec& spec_;
-  Wanted wanted_;
+  Wanted wanted_{};
   const PlaceOf& place_of_;
   config::Errors& errors_;
   std::vector<std::string> inputs_of_tables_;  ///< the names of those of the training data, if they are a table
   std::set<std::size_t> has_wrong_size_;       ///< inputs
-  bool has_no_pictures_ = false;
+  bool has_no_pictures_ = false, knows_steps_ = true;
 };
 
 }  // namespace

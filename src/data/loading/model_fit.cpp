@@ -17,7 +17,13 @@ Shape with_depth(const Shape& label, std::int64_t depth) {
   return Shape(std::move(dims));
 }
 
-std::string labels_remedy(const Shape& label, const LabelSpec& spec, const InputSpec* sequence) {
+/// "are features and labels swapped?", in the words of what the data have.
+std::string swapped(const InputSpec& input) {
+  return fmt::format("are {} and labels swapped?", input.has_name() ? "inputs" : "features");
+}
+
+std::string labels_remedy(const Shape& label, const LabelSpec& spec, const std::vector<InputSpec>& inputs) {
+  const InputSpec* const sequence = inputs.size() == 1 ? &inputs.front() : nullptr;
   const bool is_of_steps = sequence != nullptr && sequence->numbers_below > 0 && label == sequence->shape;
   if (is_of_steps && label.rank() == 1 && spec.shape.rank() == 0) {
     return "the labels are one for each place of the sequence, but the model has one prediction for all of it: set "
@@ -33,7 +39,7 @@ std::string labels_remedy(const Shape& label, const LabelSpec& spec, const Input
                        of_pictures ? "" : "; after lstm or gru, return_sequences: false does it too");
   }
   if (label.rank() >= 2 && spec.shape.rank() <= 1) {
-    return "labels of such a shape look like images: are features and labels swapped?";
+    return "labels of such a shape look like images: " + swapped(inputs.front());
   }
   if (label.rank() == 0 && spec.classes == 0) {
     return "for class numbers take sparse_categorical_crossentropy, or one_hot in data.preprocessing";
@@ -55,10 +61,9 @@ std::string features_mismatch(const Shape& example, const InputSpec& spec) {
         example.text(), spec.shape.text());
   }
   if (example.rank() == 0 && spec.shape.elements() > 1) {
-    return found +
-           (spec.shape.rank() >= 2
-                ? "these look like labels: are features and labels swapped?"
-                : fmt::format("are features and labels swapped? if each example is one number, write {}: [1]", key));
+    return found + (spec.shape.rank() >= 2
+                        ? "these look like labels: " + swapped(spec)
+                        : fmt::format("{} if each example is one number, write {}: [1]", swapped(spec), key));
   }
   if (example == channels_first(spec.shape)) {
     return found + "the data have their channels first: store them as [examples, height, width, channels]";
@@ -92,7 +97,7 @@ std::string labels_mismatch(const Shape& label, std::size_t output, const Wanted
   const std::string whose = wanted.spec->labels.size() > 1 ? fmt::format("the output '{}' and its loss", spec.name)
                                                            : "the model's output and loss";
   return fmt::format("one label has the shape {}, but {} take {}; {}", found, whose, spec.shape.text(),
-                     labels_remedy(shape, spec, wanted.spec->inputs.size() == 1 ? &wanted.spec->inputs[0] : nullptr));
+                     labels_remedy(shape, spec, wanted.spec->inputs));
 }
 
 }  // namespace mirrortrain::data

@@ -76,13 +76,19 @@ Npz archive_like(const config::Path& file, const DataOptions& options) {
 
 /// Refuses a file of one input for a model that has several.
 void require_all_inputs(const std::string& path, const Source& source, const DataOptions& options) {
-  const std::vector<std::string> wanted = names_of(options.train.value).inputs;
+  std::vector<std::string> wanted = names_of(options.train.value).inputs;
   const bool has_others = std::holds_alternative<Csv>(source) && has_tables(options);  // those of the training data
   if (wanted.size() == 1 || has_others || names_of(source).inputs.size() > 1) return;
+  const std::string inputs = fmt::format("{}", fmt::join(wanted, ", "));
+  const Npz archive = archive_like(config::Path{path}, options);
+  for (std::string& name : wanted) {  // arrays may have other names than the inputs that they are for
+    const std::string* const array = archive.inputs.find(name);
+    if (array != nullptr) name = *array;
+  }
   throw UsageError(
       fmt::format("--data {}: the model has the inputs {}, and this is the data of one; save them all as "
                   "numpy.savez(\"new.npz\", {}=...)",
-                  path, fmt::join(wanted, ", "), fmt::join(wanted, "=..., ")));
+                  path, inputs, fmt::join(wanted, "=..., ")));
 }
 
 std::vector<Features> read_features(const Idx& source) {

@@ -20,6 +20,18 @@ std::span<const std::byte> bytes_of(const EncodedPictures& pictures, std::int64_
   return bytes;
 }
 
+/// Calls use(); what is wrong with the row's picture also names its cell.
+template <class Use>
+auto at_cell(const EncodedPictures& pictures, std::int64_t row, const Use& use) {
+  try {
+    return use();
+  } catch (const Error& error) {
+    const std::string cell = pictures.cell_text(row);
+    if (cell.empty()) throw;
+    throw Error(fmt::format("{}: {}", cell, error.what()));
+  }
+}
+
 class DecodedPictures : public ExampleSource {
  public:
   /// `first`: the row whose size is expected, unless pictures are resized.
@@ -31,11 +43,13 @@ class DecodedPictures : public ExampleSource {
     read_window(row, {0, 0, size_.height, size_.width}, to);
   }
   bool read_window(std::int64_t row, const PictureWindow& window, std::span<float> to) const override {
-    const std::span<const std::byte> bytes = bytes_of(*pictures_, row);
-    const std::string name = row_text(row);
-    if (!resizes_) require_size(picture_size(bytes, name), name);
     thread_local Picture picture;  // memory that is reused by the next one
-    decode_picture(bytes, channels_, name, picture);
+    at_cell(*pictures_, row, [&] {
+      const std::span<const std::byte> bytes = bytes_of(*pictures_, row);
+      const std::string name = row_text(row);
+      if (!resizes_) require_size(picture_size(bytes, name), name);
+      decode_picture(bytes, channels_, name, picture);
+    });
     resize_bilinear(picture, size_.height, size_.width, window, to);
     return true;
   }
@@ -46,8 +60,10 @@ class DecodedPictures : public ExampleSource {
     const std::span<const std::byte> bytes = bytes_of(*pictures_, row);
     const std::string name = row_text(row);
     try {
-      if (!resizes_) require_size(picture_size(bytes, name), name);
-      decode_picture(bytes, channels_, name);
+      at_cell(*pictures_, row, [&] {
+        if (!resizes_) require_size(picture_size(bytes, name), name);
+        decode_picture(bytes, channels_, name);
+      });
     } catch (const Error& error) {
       return error.what();
     }
@@ -78,7 +94,8 @@ class DecodedPictures : public ExampleSource {
 std::pair<std::int64_t, PictureSize> first_size(const EncodedPictures& pictures, bool passes_over_bad) {
   for (std::int64_t row = 0;; ++row) {
     try {
-      return {row, picture_size(bytes_of(pictures, row), pictures.row_text(row))};
+      const auto read = [&] { return picture_size(bytes_of(pictures, row), pictures.row_text(row)); };
+      return {row, at_cell(pictures, row, read)};
     } catch (const Error&) {
       if (!passes_over_bad || row + 1 == pictures.rows()) throw;
     }

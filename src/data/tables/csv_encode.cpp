@@ -219,10 +219,29 @@ void keep_rows(CsvTable& table, const std::vector<std::int64_t>& rows) {
 
 namespace {
 
+/// Pictures that cells of a table name.
+class PicturesOfCells : public PictureFiles {
+ public:
+  /// `column`: "column 2 ('photo')".
+  PicturesOfCells(std::vector<std::string> files, const Array& cells, std::string column)
+      : PictureFiles(std::move(files)), column_(std::move(column)) {
+    rows_.origin = cells.origin;
+    rows_.first_line = cells.first_line;
+    rows_.parts = cells.parts;
+    rows_.picked = cells.picked;
+  }
+  std::string cell_text(std::int64_t row) const override { return fmt::format("{}, {}", rows_.row_text(row), column_); }
+
+ private:
+  Array rows_;  ///< without elements
+  std::string column_;
+};
+
 Features pictures_of(const CsvTable& table, const TableInput::Pictures& options, std::vector<std::string> files,
                      bool passes_over_bad) {
   const Array& cells = table.features;
-  const auto pictures = std::make_shared<PictureFiles>(std::move(files));
+  const auto pictures =
+      std::make_shared<PicturesOfCells>(std::move(files), cells, table.columns.text_of(options.column));
   Features features = decoded_when_asked(pictures, options.form, cells.origin, passes_over_bad);
   features.array.parts = cells.parts;
   features.array.picked = cells.picked;

@@ -40,9 +40,10 @@ void TextCells::encode(std::string_view text, TableCursor& at) {
 }
 
 Array TextCells::take(std::int64_t rows, const std::string& origin) {
-  const bool is_narrow = !vocabulary_ || vocabulary_->size() <= 256;
+  const std::int64_t different = vocabulary_ ? vocabulary_->size() : kBytes;
   tokens_.resize(static_cast<std::size_t>(rows) * length_);
-  Array array(is_narrow ? DType::kUint8 : DType::kInt32, {rows, static_cast<std::int64_t>(length_)}, origin);
+  Array array(different <= 256 ? DType::kUint8 : DType::kInt32, {rows, static_cast<std::int64_t>(length_)}, origin);
+  array.tokens = different;
   with_element_type(array.dtype, [&](auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
     std::ranges::transform(tokens_, array.span<T>().begin(), [](std::int32_t token) { return static_cast<T>(token); });

@@ -89,9 +89,10 @@ TokenWindows read_windows(const Text& source) {
   Windows windows(source);
   std::vector<std::string> remarks;
   const std::vector<std::string> paths = expanded(source.files, remarks);
-  const auto taken = [&] {
+  const auto taken = [&](std::int64_t tokens) {
     Examples examples = windows.take();
     examples.inputs.front().array.remarks = std::move(remarks);
+    examples.inputs.front().array.tokens = tokens;
     return examples;
   };
   if (!source.vocabulary) {
@@ -99,7 +100,7 @@ TokenWindows read_windows(const Text& source) {
       const std::string text(text_of(path));
       windows.add<std::uint8_t>(std::span(text.data(), text.size()), path);
     }
-    return {taken(), {}};
+    return {taken(kBytes), {}};
   }
   const Vocabulary vocabulary = Vocabulary::read(source.vocabulary->text);
   for (const std::string& path : paths) {
@@ -110,7 +111,7 @@ TokenWindows read_windows(const Text& source) {
       windows.add<std::int32_t>(std::span(tokens), path);
     }
   }
-  return {taken(), vocabulary.tokens()};
+  return {taken(vocabulary.size()), vocabulary.tokens()};
 }
 
 Examples read(const Text& source) { return read_windows(source).examples; }

@@ -86,6 +86,10 @@ class Parser {
     if (after < text_.size() && continues_name(text_[after])) return false;
     return take(word);
   }
+  bool next_is_word(std::string_view word) const {
+    const std::size_t after = at_ + word.size();
+    return next_is(word) && (after >= text_.size() || !continues_name(text_[after]));
+  }
   bool next_is(std::string_view symbol) const { return text_.substr(at_).starts_with(symbol); }
 
   std::string found() const {
@@ -93,19 +97,26 @@ class Parser {
     return fmt::format("'{}'", text_.substr(at_, first_character(text_.substr(at_)).bytes));
   }
   void expect(std::string_view symbol) {
-    if (!take(symbol)) fail(at_, fmt::format("expected '{}', found {}", symbol, found()));
+    if (take(symbol)) return;
+    fail_at_foreign_operator();
+    fail(at_, fmt::format("expected '{}', found {}", symbol, found()));
+  }
+
+  /// Behind a value: fails with the form that is meant, if an operator follows that is another language's.
+  void fail_at_foreign_operator() const {
+    if (next_is("^")) fail(at_, "a power is written x ** 2");
+    if (next_is("%") || next_is("//")) fail(at_, "there is no remainder and no whole division");
+    if (next_is("=")) fail(at_, "a comparison is written a == b; a formula assigns nothing");
+    if (next_is("&")) fail(at_, "'and' is written as a word");
+    if (next_is("|")) fail(at_, "'or' is written as a word");
+    if (next_is("?") || next_is_word("if")) fail(at_, "a choice is written where(condition, a, b)");
   }
 
   /// What follows a whole formula is wrong: the most likely meaning.
   [[noreturn]] void fail_at_rest() const {
     if (next_is(")")) fail(at_, "there is no '(' for this ')'");
     if (next_is("]")) fail(at_, "there is no '[' for this ']'");
-    if (next_is("^")) fail(at_, "a power is written x ** 2");
-    if (next_is("%") || next_is("//")) fail(at_, "there is no remainder and no whole division");
-    if (next_is("=")) fail(at_, "a comparison is written a == b; a formula assigns nothing");
-    if (next_is("&")) fail(at_, "'and' is written as a word");
-    if (next_is("|")) fail(at_, "'or' is written as a word");
-    if (next_is("if")) fail(at_, "a choice is written where(condition, a, b)");
+    fail_at_foreign_operator();
     if (next_is(",")) fail(at_, "expected one formula, found another after a comma");
     fail(at_, fmt::format("expected an operator or the end, found {}", found()));
   }
@@ -302,6 +313,7 @@ class Parser {
     if (is_digit(c) || (c == '.' && at_ + 1 < text_.size() && is_digit(text_[at_ + 1]))) return literal();
     if (starts_name(c)) return named();
     if (c == '\'' || c == '"') fail(at, "there are no texts in a formula");
+    if (c == '!' || c == '~') fail(at, "'not' is written as a word");
     if (c == ')') fail(at, "expected a value, found ')'");
     fail(at, fmt::format("expected a value, found {}", found()));
   }

@@ -203,7 +203,7 @@ ValueId Concatenate::build(LayerBuilder& builder, std::span<const ValueId> sourc
   const std::size_t rank = first.rank();
   const auto joined = axis_of_example(axis, rank);
   if (!joined) {
-    if (rank == 0) throw Error("one number has no axis to be joined; `- reshape: {target_shape: [1]}` gives it one");
+    if (rank == 0) throw Error(fmt::format("one number has no axis to be joined; {}", LayerBuilder::kNumberRemedy));
     throw Error(fmt::format("axis {} cannot be joined: expected 1 to {}, or -{} to -1, for the shape {}", axis, rank,
                             rank, builder.described(sources[0])));
   }
@@ -211,6 +211,7 @@ ValueId Concatenate::build(LayerBuilder& builder, std::span<const ValueId> sourc
     Shape expected = first;
     const Shape& found = builder.shape(source);
     if (found.rank() == first.rank()) expected[*joined] = found[*joined];
+    builder.features(source);
     if (found != expected) throw mismatch(builder, "that differ in the joined axis alone", sources[0], source);
   }
   join_masks(builder, sources, *joined);

@@ -1,5 +1,7 @@
 #include "model/optimizers/options.h"
 
+#include "model/key_aliases.h"
+
 namespace mirrortrain::optimizers {
 
 config::Section<LearningRateFactor> LearningRateFactor::section() {
@@ -8,9 +10,9 @@ config::Section<LearningRateFactor> LearningRateFactor::section() {
            "A glob over the model's variable names, such as \"stem/*\"; `*` matches `/` too. The first item that "
            "matches "
            "counts.",
-           config::required, config::non_empty)
+           config::required, config::non_empty, kMatchAliases)
       .key("factor", &LearningRateFactor::factor, "What the learning rate is multiplied by.", config::required,
-           config::at_least(0));
+           config::at_least(0), config::aliases("lr_mult, lr_multiplier, multiplier, scale"));
 }
 
 config::Section<OptimizerCommon> OptimizerCommon::section() {

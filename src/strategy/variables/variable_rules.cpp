@@ -7,6 +7,7 @@
 
 #include "base/glob.h"
 #include "base/utf8.h"
+#include "model/key_aliases.h"
 
 namespace mirrortrain {
 namespace {
@@ -72,7 +73,7 @@ config::Section<VariableRule> VariableRule::section() {
       .key("match", &VariableRule::match,
            "A glob over the model's variable names, such as \"*/moving_*\"; `*` matches `/` too. The first rule that "
            "matches counts.",
-           config::required, config::non_empty)
+           config::required, config::non_empty, kMatchAliases)
       .key("synchronization", &VariableRule::synchronization,
            "When the copies are synchronized; null: as without a rule.")
       .key("aggregation", &VariableRule::aggregation,

@@ -35,11 +35,15 @@ bool is_finite(const fs::path& checkpoint) {
 
 void require_same_data(const CheckpointState& saved, const DataFingerprints& data) {
   if (data.train.empty() || saved.data == data) return;
+  const bool is_validation = saved.data.train == data.train;
+  const std::string where = is_validation
+                                ? data::different_parts(saved.data.validation, data.validation, data.validation_parts)
+                                : data::different_parts(saved.data.train, data.train, data.train_parts);
   throw UsageError(
-      fmt::format("{}: the data for training or validation changed since {} was saved: expected {}, found {}; give the "
-                  "run its data again, or start a new run without --resume",
-                  saved.data.train == data.train ? "data.validation" : "data.train",
-                  checkpoint_name(saved.training.step), to_text(saved.data), to_text(data)));
+      fmt::format("{}: the data for training or validation changed since {} was saved{}: expected {}, found {}; give "
+                  "the run its data again, or start a new run without --resume",
+                  is_validation ? "data.validation" : "data.train", checkpoint_name(saved.training.step), where,
+                  to_text(saved.data), to_text(data)));
 }
 
 void warn_of_changed_data(const fs::path& checkpoints, data::Split split, const data::Dataset& examples,
@@ -50,8 +54,9 @@ void warn_of_changed_data(const fs::path& checkpoints, data::Split split, const 
   const std::string& before = split == data::Split::kTrain ? saved->data.train : saved->data.validation;
   const std::string now = data::fingerprint(examples);
   if (before == now || before.empty()) return;
-  spdlog::warn("the {} data changed since the run was trained: expected {}, found {}{}", data::name_of(split), before,
-               now, is_drawn ? "; drawn anew from data.train, they may have examples that it was trained on" : "");
+  spdlog::warn("the {} data changed since the run was trained{}: expected {}, found {}{}", data::name_of(split),
+               data::different_parts(before, now, data::parts_of_fingerprint(examples)), before, now,
+               is_drawn ? "; drawn anew from data.train, they may have examples that it was trained on" : "");
 }
 
 Checkpoints::Checkpoints(fs::path folder, Strategy& strategy, CheckpointNames names, RunIdentity run)

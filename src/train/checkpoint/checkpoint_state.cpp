@@ -185,8 +185,8 @@ std::string to_text(const DataFingerprints& data) {
 
 DataFingerprints data_fingerprints_from(const std::string& text) {
   const std::size_t end = text.find(kBehindTrain);
-  if (end == std::string::npos) return {text, ""};
-  return {text.substr(0, end), text.substr(end + kBehindTrain.size())};
+  if (end == std::string::npos) return {.train = text};
+  return {.train = text.substr(0, end), .validation = text.substr(end + kBehindTrain.size())};
 }
 
 std::string with_checksum(std::string_view text) {

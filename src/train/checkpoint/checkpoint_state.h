@@ -20,8 +20,12 @@ class Damaged : public Error {
 
 /// The fingerprints (data::fingerprint) of the data that affect the weights: validation does through callbacks.
 struct DataFingerprints {
-  std::string train, validation;  ///< empty if there are no examples
-  bool operator==(const DataFingerprints&) const = default;
+  std::string train, validation;                           ///< empty if there are no examples
+  std::vector<std::string> train_parts, validation_parts;  ///< of data at hand: what they are made of, for messages
+
+  bool operator==(const DataFingerprints& other) const {
+    return train == other.train && validation == other.validation;
+  }
 };
 /// As in state.json: "9 examples, ...; validation: 3 examples, ...".
 std::string to_text(const DataFingerprints& data);

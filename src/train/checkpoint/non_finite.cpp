@@ -1,16 +1,27 @@
 #include "train/checkpoint/non_finite.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <type_traits>
+#include <vector>
 
 namespace mirrortrain {
 
 std::string_view name_of_non_finite(double value) { return std::isnan(value) ? "NaN" : "infinite"; }
+
+std::string outputs_not_finite(const StepSums& sums, const Model& model) {
+  if (model.outputs.size() == 1) return "";
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < model.outputs.size(); ++i) {
+    if (!std::isfinite(sums.losses[i])) names.push_back(fmt::format("'{}'", model.outputs[i].name));
+  }
+  return names.empty() ? "" : fmt::format(", that of {}", fmt::join(names, ", "));
+}
 
 /// Compares the exponents, which can be vectorized.
 bool all_finite(std::span<const float> numbers) {

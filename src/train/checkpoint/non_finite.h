@@ -21,6 +21,9 @@ class NonFinite : public Error {
 /// "NaN" or "infinite"
 std::string_view name_of_non_finite(double value);
 
+/// ", that of 'rating'": the outputs whose losses are not finite; "" where the model has one output, or none are.
+std::string outputs_not_finite(const StepSums& sums, const Model& model);
+
 bool all_finite(std::span<const float> numbers);
 
 /// Whether any copy does; false for types other than float32.

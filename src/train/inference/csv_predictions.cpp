@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -66,10 +67,15 @@ class OutputColumns {
   }
 
  private:
-  /// The classes whose probabilities also get a column by name, in addition to the one by number.
+  /// The classes whose probabilities also get a column by name, in addition to the one by number, unless a name is that
+  /// of such a column.
   std::span<const std::string> named_classes() const {
-    const bool are_all = std::ssize(meaning_.classes) == meaning_.number_of_classes();
-    return probabilities_ && are_all ? std::span<const std::string>(meaning_.classes) : std::span<const std::string>();
+    const std::int64_t count = meaning_.number_of_classes();
+    bool have_names = probabilities_ && std::ssize(meaning_.classes) == count;
+    for (std::int64_t i = 0; i < count && have_names; ++i) {
+      have_names = std::ranges::count(meaning_.classes, std::to_string(i)) == 0;
+    }
+    return have_names ? std::span<const std::string>(meaning_.classes) : std::span<const std::string>();
   }
   /// A single number is the prediction; it is listed as an output, too, where probabilities are wanted.
   bool lists_outputs() const { return meaning_.elements() != 1 || (probabilities_ && meaning_.name.empty()); }
@@ -120,27 +126,16 @@ class OutputColumns {
   std::string prediction_, name_, probability_, number_;
 };
 
-/// Outputs may be named as columns of another one are: `dense_1` beside `dense` with several numbers.
-void require_own_names(std::vector<std::string> names) {
-  std::ranges::sort(names);
-  const auto twice = std::ranges::adjacent_find(names);
-  if (twice == names.end()) return;
-  throw UsageError(fmt::format(
-      "two columns of the predictions would be named '{}'; write them with --output FILE.npz, which has one "
-      "array for each output",
-      *twice));
-}
-
 class CsvPredictions : public PredictionWriter {
  public:
   CsvPredictions(const PredictionOutput& output, const Meanings& meanings) : sink_(output.file) {
-    std::vector<std::string> names;
+    std::vector<std::string> names{"index"};
     for (const OutputMeaning& meaning : meanings) {
       columns_.emplace_back(meaning, output.probabilities);
       for (std::string& name : columns_.back().names()) names.push_back(std::move(name));
     }
-    if (meanings.size() > 1) require_own_names(names);
-    sink_.write("index" + texts(names) + texts(output.extra_columns) + "\n");
+    require_distinct_names(names, output, "column");
+    sink_.write(names.front() + texts(std::span(names).subspan(1)) + texts(output.extra_columns) + "\n");
   }
 
   void write(std::int64_t index, std::span<const ExampleOutput> outputs, const std::string&,

@@ -97,6 +97,16 @@ ExtraColumns columns_of_pictures(const WantedColumns& wanted, const data::Datase
   return numbered(std::move(extra), examples);
 }
 
+/// Writes nothing for the cells of labels, columns from `first` on, that stand for a missing one.
+void empty_missing_labels(ExtraColumns& extra, std::size_t first, const std::vector<std::string>& marks) {
+  for (std::vector<std::string>& row : extra.rows) {
+    for (std::size_t i = first; i < row.size(); ++i) {
+      const bool is_number = i < extra.are_numbers.size() && extra.are_numbers[i];
+      if (std::ranges::count(marks, row[i]) > 0 || (is_number && data::is_missing_mark(row[i]))) row[i].clear();
+    }
+  }
+}
+
 void require_distinct(const std::vector<std::string>& keep) {
   std::set<std::string> names;
   for (const std::string& column : keep) {
@@ -153,6 +163,9 @@ ExtraColumns extra_columns(const WantedColumns& wanted, const data::DataOptions&
     extra.are_numbers.back() = adapted->classes_of(output.name).empty();
   }
   if (!columns.empty()) extra.rows = data::column_texts(*table, columns, known);
+  if (adapted != nullptr && adapted->table) {
+    empty_missing_labels(extra, wanted.keep.size(), adapted->table->missing_values);
+  }
   return extra;
 }
 

@@ -1,12 +1,12 @@
-#include <fmt/format.h>
-
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
 #include "data/tables/csv_text.h"
 #include "report/json.h"
 #include "train/inference/prediction_writers.h"
@@ -15,6 +15,8 @@ namespace mirrortrain {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kFileKey = "file";
 
 /// Lists nested by the axes of time steps, with null for padding; one value if there are no time steps.
 template <class Value>
@@ -32,36 +34,51 @@ Json by_step(const OutputMeaning& meaning, const ExampleOutput& output, const Va
   return std::move(values[0]);
 }
 
-/// Adds an output's keys: `prediction`, `name`, `probabilities`; of one of several outputs `NAME`, `NAME_name`,
+/// The keys of an output: `prediction`, `name`, `probabilities`; of one of several outputs `NAME`, `NAME_name`,
 /// `NAME_probabilities`.
+struct OutputKeys {
+  explicit OutputKeys(const std::string& output)
+      : prediction(output.empty() ? "prediction" : output),
+        name(output.empty() ? "name" : output + "_name"),
+        probabilities(output.empty() ? "probabilities" : output + "_probabilities") {}
+
+  std::string prediction, name, probabilities;
+};
+
 void add_output(const OutputMeaning& meaning, const ExampleOutput& output, bool probabilities, Json& line) {
-  const auto add = [&](const std::string& name, Json value) {
-    if (line.contains(name)) {
-      throw UsageError(fmt::format(
-          "two keys of a prediction would be named '{}'; write predictions with --output FILE.npz, which has "
-          "one array for each output",
-          name));
-    }
-    line[name] = std::move(value);
-  };
-  const std::string key = meaning.name.empty() ? "prediction" : meaning.name;
-  const std::string prefix = meaning.name.empty() ? "" : meaning.name + "_";
+  const OutputKeys keys(meaning.name);
   if (!meaning.tells_classes()) {
-    return add(key, output.values.size() == 1 ? Json(output.values[0])
-                                              : Json(std::vector<float>(output.values.begin(), output.values.end())));
+    line[keys.prediction] = output.values.size() == 1
+                                ? Json(output.values[0])
+                                : Json(std::vector<float>(output.values.begin(), output.values.end()));
+    return;
   }
-  add(key, by_step(meaning, output, [&](const auto& prediction) {
-        return has_nan(prediction) ? Json() : Json(meaning.class_of(prediction));
-      }));
+  line[keys.prediction] = by_step(meaning, output, [&](const auto& prediction) {
+    return has_nan(prediction) ? Json() : Json(meaning.class_of(prediction));
+  });
   if (!meaning.classes.empty()) {
-    add(prefix + "name", by_step(meaning, output, [&](const auto& prediction) {
-          return has_nan(prediction) ? Json() : Json(meaning.name_of(meaning.class_of(prediction)));
-        }));
+    line[keys.name] = by_step(meaning, output, [&](const auto& prediction) {
+      return has_nan(prediction) ? Json() : Json(meaning.name_of(meaning.class_of(prediction)));
+    });
   }
   if (probabilities) {
-    add(prefix + "probabilities",
-        by_step(meaning, output, [&](const auto& prediction) { return meaning.class_probabilities(prediction); }));
+    line[keys.probabilities] =
+        by_step(meaning, output, [&](const auto& prediction) { return meaning.class_probabilities(prediction); });
   }
+}
+
+/// The keys of a line, without those of extra columns.
+std::vector<std::string> keys_of(const PredictionOutput& output, const Meanings& meanings) {
+  std::vector<std::string> keys{"index"};
+  for (const OutputMeaning& meaning : meanings) {
+    const OutputKeys own(meaning.name);
+    keys.push_back(own.prediction);
+    if (meaning.tells_classes() && !meaning.classes.empty()) keys.push_back(own.name);
+    if (meaning.tells_classes() && output.probabilities) keys.push_back(own.probabilities);
+  }
+  // A line names the example's file once, also where it is kept.
+  if (output.of_files && std::ranges::count(output.extra_columns, kFileKey) == 0) keys.emplace_back(kFileKey);
+  return keys;
 }
 
 /// A cell: a number, which is whole where it can be, null where it is missing; else its text.
@@ -82,7 +99,9 @@ class JsonlPredictions : public PredictionWriter {
         meanings_(meanings),
         probabilities_(output.probabilities),
         extra_columns_(output.extra_columns),
+        kept_columns_(output.kept_columns),
         extra_numbers_(output.extra_numbers) {
+    require_distinct_names(keys_of(output, meanings), output, "key");
     extra_numbers_.resize(extra_columns_.size());
   }
 
@@ -90,16 +109,10 @@ class JsonlPredictions : public PredictionWriter {
              std::span<const std::string> extra) override {
     Json line = {{"index", index}};
     for (std::size_t i = 0; i < outputs.size(); ++i) add_output(meanings_[i], outputs[i], probabilities_, line);
-    if (!file.empty()) line["file"] = file;
+    if (!file.empty()) line[kFileKey] = file;
     for (std::size_t i = 0; i < extra.size(); ++i) {
-      const Json value = cell(extra[i], extra_numbers_[i]);
-      if (line.contains(extra_columns_[i]) && line[extra_columns_[i]] != value) {
-        throw UsageError(
-            fmt::format("--keep {0}: '{0}' is a key of the predictions themselves; give the table's column "
-                        "another name, or write .csv",
-                        extra_columns_[i]));
-      }
-      line[extra_columns_[i]] = value;
+      const bool lacks_label = i >= kept_columns_ && extra[i].empty();
+      line[extra_columns_[i]] = lacks_label ? Json() : cell(extra[i], extra_numbers_[i]);
     }
     sink_.write(report::json_line(line) + "\n");
   }
@@ -110,6 +123,7 @@ class JsonlPredictions : public PredictionWriter {
   const Meanings& meanings_;
   bool probabilities_;
   std::vector<std::string> extra_columns_;
+  std::size_t kept_columns_;  ///< the first ones; the others are labels
   std::vector<bool> extra_numbers_;
 };
 

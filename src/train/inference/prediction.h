@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -94,7 +95,9 @@ struct PredictionOutput {
   PredictionFormat format = PredictionFormat::kCsv;
   bool probabilities = false;
   std::vector<std::string> extra_columns{};  ///< from the data, after the other columns; not in arrays
+  std::size_t kept_columns = 0;              ///< how many of them, the first ones, are columns of the data
   std::vector<bool> extra_numbers{};         ///< which of them are numbers, where that is known; may be shorter
+  bool of_files = false;                     ///< whether each example has its own file
   std::int64_t rows = 0;
 };
 /// `meanings`, of the model's outputs, must outlive the writer.

@@ -30,6 +30,10 @@ class PredictionSink {
   std::string block_;
 };
 
+/// Throws UsageError where two values of a prediction would have one name: those of the outputs, `names`, or an extra
+/// column. `what`: "column" or "key".
+void require_distinct_names(std::vector<std::string> names, const PredictionOutput& output, std::string_view what);
+
 // The implementations of make_prediction_writer.
 using Meanings = std::vector<OutputMeaning>;
 std::unique_ptr<PredictionWriter> csv_predictions(const PredictionOutput& output, const Meanings& meanings);

@@ -23,6 +23,12 @@ bool is_formula(const Model& model, std::string_view name) {
   });
 }
 
+/// The name of a score without the name of the only output before it; "" if it has none.
+std::string name_without_output(const std::string& score, const Model& model) {
+  if (model.outputs.size() != 1 || !score.starts_with(model.outputs.front().name + "_")) return "";
+  return score.substr(model.outputs.front().name.size() + 1);
+}
+
 void check_watched(const WatchedMetric& watched, const Configuration& values, const Model& model,
                    config::Errors& errors) {
   const config::Located<std::string>& metric = watched.metric;
@@ -38,8 +44,11 @@ void check_watched(const WatchedMetric& watched, const Configuration& values, co
     std::ranges::copy_if(known, std::back_inserter(of_outputs), [&](const std::string& name) {
       return model.outputs.size() > 1 && (name.ends_with("_" + plain) || name == plain + "_loss");
     });
+    const std::string of_only = name_without_output(plain, model);
     const std::string hint =
-        !is_known && !of_outputs.empty()
+        !is_known && std::ranges::count(known, of_only) > 0
+            ? fmt::format("; the model has one output, whose names stand alone: write '{}'", of_only)
+        : !is_known && !of_outputs.empty()
             ? fmt::format("; of one of several outputs, write {}", fmt::join(of_outputs, " or "))
         : is_known
             ? fmt::format("; write '{}', which is that of the validation data unless `split: train` is given", plain)

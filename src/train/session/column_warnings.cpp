@@ -60,6 +60,32 @@ class Columns {
     return column != nullptr && column->encoding;
   }
 
+  /// The features that are made of one column of a table; each by itself in other data.
+  struct Group {
+    std::size_t first, count;
+  };
+  std::vector<Group> groups() const {
+    std::vector<Group> groups;
+    std::size_t first = 0;
+    for (const data::AdaptedColumn* const column : known_) {
+      groups.push_back({first, static_cast<std::size_t>(column->width())});
+      first += groups.back().count;
+    }
+    for (; known_.empty() && first < count(); ++first) groups.push_back({first, 1});
+    return groups;
+  }
+  /// One number for each row that stands for what the column has: of several features, the number of the one that is 1.
+  std::vector<double> values(const Group& group) const {
+    if (group.count == 1) return values(group.first);
+    std::vector<double> numbers(static_cast<std::size_t>(rows_));
+    for (std::size_t i = 0; i < group.count; ++i) {
+      for (std::size_t row = 0; row < numbers.size(); ++row) {
+        numbers[row] += static_cast<double>(i) * values(group.first + i)[row];
+      }
+    }
+    return numbers;
+  }
+
  private:
   const data::AdaptedColumn* column_of(std::size_t feature) const {
     std::int64_t first = 0;
@@ -275,16 +301,23 @@ void warn_of_spellings(const data::Adapted& adapted, const auto& source, config:
   }
 }
 
-/// Whether values and classes map to each other one to one.
-bool are_one_to_one(const std::vector<double>& values, const std::vector<std::int64_t>& classes) {
-  std::map<double, std::int64_t> class_of;
-  std::map<std::int64_t, double> value_of;
+/// Whether values and labels map to each other one to one.
+template <class Label>
+bool are_one_to_one(const std::vector<double>& values, const std::vector<Label>& classes) {
+  std::map<double, Label> class_of;
+  std::map<Label, double> value_of;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const bool fits = class_of.try_emplace(values[i], classes[i]).first->second == classes[i] &&
                       value_of.try_emplace(classes[i], values[i]).first->second == values[i];
     if (!fits) return false;
   }
   return class_of.size() > 1;
+}
+
+/// Whether words, by number, say which number the label is: not where nearly every row has a word of its own.
+bool name_numbers(const std::vector<double>& words, const std::vector<double>& numbers) {
+  const std::set<double> different(words.begin(), words.end());
+  return 2 * different.size() <= words.size() && are_one_to_one(words, numbers);
 }
 
 /// Whether y is a linear function of x, up to rounding.
@@ -315,7 +348,8 @@ std::vector<double> numbers_of(const data::Dataset& train, std::size_t output, s
 
 void warn_of_answers(const CheckedConfiguration& checked, const data::Dataset& train, std::size_t output,
                      const Columns& columns, config::Errors& errors) {
-  const bool is_alone = columns.count() < 2 && train.inputs().size() == 1;
+  const std::vector<Columns::Group> groups = columns.groups();
+  const bool is_alone = groups.size() < 2 && train.inputs().size() == 1;
   if (columns.rows() < 2 * kFewestRows || is_alone || train.labels(output).row_elements() != 1) return;
   if (train.outputs()[output].present) return;  // the numbers of a missing label say nothing
   const auto& source = checked.values().data.train;
@@ -323,11 +357,13 @@ void warn_of_answers(const CheckedConfiguration& checked, const data::Dataset& t
       data::example_classes(train.outputs()[output], train.first_row(), columns.rows(), output, checked.wanted());
   const std::vector<double> numbers = numbers_of(train, output, columns.rows());
   std::vector<std::string> answers;
-  for (std::size_t i = 0; i < columns.count(); ++i) {
-    const bool says_it = classes ? are_one_to_one(columns.values(i), *classes) : is_linear(columns.values(i), numbers);
-    if (says_it) answers.push_back(columns.text_of(i));
+  for (const Columns::Group& group : groups) {
+    const std::vector<double> values = columns.values(group);
+    const bool says_it = classes                        ? are_one_to_one(values, *classes)
+                         : columns.is_word(group.first) ? name_numbers(values, numbers)
+                                                        : is_linear(values, numbers);
+    if (says_it) answers.push_back(columns.text_of(group.first));
   }
-  answers.erase(std::unique(answers.begin(), answers.end()), answers.end());
   if (answers.empty()) return;
   errors.warn(
       source.place, source.path,

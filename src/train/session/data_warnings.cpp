@@ -49,8 +49,9 @@ std::string label_text(double label, const std::vector<std::string>& classes) {
 
 /// A split of one class says nothing about the others; the training data have several.
 template <class LocatedSource>
-void warn_of_one_class(const LocatedSource& source, const data::Dataset* split, std::size_t output,
-                       const std::string& name, const std::vector<std::string>& classes, config::Errors& errors) {
+void warn_of_one_class(const CheckedConfiguration& checked, const LocatedSource& source, const data::Dataset* split,
+                       std::size_t output, const std::string& name, const std::vector<std::string>& classes,
+                       config::Errors& errors) {
   const std::int64_t enough = part_of_train(source.value) != nullptr ? 10 : 2;  // a small part may have one by chance
   if (split == nullptr || split->rows() < enough) return;
   const std::set<double> labels = different_labels(*split, output);
@@ -58,8 +59,8 @@ void warn_of_one_class(const LocatedSource& source, const data::Dataset* split, 
   const auto* const part = part_of_train(source.value);
   errors.warn(
       source.place, source.path,
-      fmt::format("every label of {} is {}, though the training data have others; {}", name,
-                  label_text(*labels.begin(), classes),
+      fmt::format("every label{} of {} is {}, though the training data have others; {}", checked.of_output(output),
+                  name, label_text(*labels.begin(), classes),
                   part == nullptr ? "check the labels"
                   : part->shuffle ? "the others are rare: take a larger fraction, or draw it with stratify: true"
                                   : "are the data sorted by class? add shuffle: true beside fraction"));
@@ -206,8 +207,8 @@ void warn_of_labels(const CheckedConfiguration& checked, const SplitsToCheck& sp
     const std::vector<std::string> classes = splits.adapted != nullptr
                                                  ? splits.adapted->classes_of(checked.examples.labels[output].name)
                                                  : std::vector<std::string>();
-    warn_of_one_class(data.validation, splits.validation, output, "validation", classes, errors);
-    warn_of_one_class(data.test, splits.test, output, "test", classes, errors);
+    warn_of_one_class(checked, data.validation, splits.validation, output, "validation", classes, errors);
+    warn_of_one_class(checked, data.test, splits.test, output, "test", classes, errors);
   }
   if (checked.wanted().one_hot_depth(output) > 0) return;
   warn_of_large_labels(checked, output, *different.begin(), *different.rbegin(), errors);

@@ -106,6 +106,13 @@ std::string rescaled_twice(const CheckedConfiguration& checked, std::size_t inpu
 void warn_of_scale(const CheckedConfiguration& checked, const data::Dataset& train, std::size_t input,
                    const std::vector<Column>& columns, config::Errors& errors) {
   if (is_normalized(checked, input)) return;
+  if (train.features(input).tokens > 0) {
+    errors.warn(checked.values().data.train.place, checked.values().data.train.path,
+                fmt::format("the features{} are tokens, whose numbers are no sizes; let an embedding read them, with "
+                            "input_dim: {}",
+                            checked.of_input(input), train.features(input).tokens));
+    return;
+  }
   constexpr double kLarge = 100, kApart = 100;
   double least = std::numeric_limits<double>::infinity(), most = 0, largest = 0, lowest = 0;
   const std::optional<data::Rescaling> rescaling = rescaling_of(checked, input);
