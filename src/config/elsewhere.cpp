@@ -39,8 +39,8 @@ void find_items(const Schema& section, const std::string& path, const std::strin
       if (plain(part.name) == name || is_called(part, name)) found = Item{here, part.name};
       if (here != "callbacks") continue;  // many layers have the same keys
       std::vector<Name> keys;
-      for (const Schema::Key& key : part.keys) keys.push_back({key.name, key.aliases});
-      if (const Name* const key = named_otherwise(name, keys)) found = Item{here, part.name, key->text};
+      for (const Schema::Key& own : part.keys) keys.push_back({own.name, own.aliases});
+      if (const Name* const meant = named_otherwise(name, keys)) found = Item{here, part.name, meant->text};
     }
   }
 }
