@@ -102,9 +102,11 @@ class Strategy {
   // the devices' last values. Every worker makes the same calls, and has the same values.
   /// Calls `visit` for each variable with `what` lasts of it.
   virtual void read_variables(Lasting what, const VariableVisit& visit) = 0;
-  /// The same, and keeps what `visit` changes. Of several workers only the chief's visits, and its values become those
-  /// of all.
+  /// Calls `visit` to write all of `what` lasts of each variable. Of several workers only the chief's visits, and its
+  /// values become those of all.
   virtual void write_variables(Lasting what, const VariableVisit& visit) = 0;
+  /// The same where `visit` reads the last values, and may keep them.
+  virtual void change_variables(Lasting what, const VariableVisit& visit) = 0;
   /// Whether gradients are accumulated over steps, or stored for other reasons.
   virtual bool keeps_gradients() const = 0;
   virtual const StateVariables& state() const = 0;

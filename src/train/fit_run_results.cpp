@@ -25,7 +25,7 @@ bool FitRun::uses_averages(const TrainingState& state) const {
 /// Replaces the weights by their averages, which the optimizer keeps in the last slot.
 void FitRun::take_averages() {
   std::vector<std::byte> average;
-  run_.strategy->write_variables(Lasting::kValues | Lasting::kSlots, [&](const LastingVariable& weight) {
+  run_.strategy->change_variables(Lasting::kValues | Lasting::kSlots, [&](const LastingVariable& weight) {
     if (!weight.trainable) return;
     average.resize(weight.value.bytes());
     weight.slots.back().read_or_first(average.data());
@@ -65,7 +65,7 @@ void FitRun::finish(const TrainingState& state, const std::atomic<int>& signal) 
     trainer_->require_finite(*tested, *run_.test, "test");
   }
   if (stop_signal_ != 0) result.status = "stopped";
-  const StoredTensors weights = copy_weights(*run_.strategy);  // from every worker
+  const StoredTensors weights = copy_weights(*run_.strategy, is_chief());  // from every worker
   if (!is_chief()) return;
   if (stop_signal_ == 0 && checked_.has_model()) result.model_checksum = save_weights(folder_.model(), weights);
   if (cluster_) cluster_->control().put("run is over", "");

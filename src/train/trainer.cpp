@@ -199,7 +199,7 @@ void Trainer::run_callbacks(const report::EpochEvent& epoch) {
   take_from_chief(strategy_.workers(), state_.callbacks);
   const bool is_chief = strategy_.topology().is_chief();
   if (state_.callbacks.kept_epoch == epoch.epoch) {
-    auto weights = std::make_shared<const StoredTensors>(copy_weights(strategy_));
+    auto weights = std::make_shared<const StoredTensors>(copy_weights(strategy_, is_chief));
     if (is_chief) state_.callbacks.kept = std::move(weights);
   }
   is_best_ = callbacks.saves_best(state_.callbacks, epoch.epoch);

@@ -149,7 +149,7 @@ void train_steps(const CheckedConfiguration& checked, const Hardware& hardware, 
     training.train(state);
     const StepSums sums = run.strategy->take_sums().back();
     if (!held.empty()) {
-      run.strategy->write_variables(Lasting::kValues, [&](const LastingVariable& variable) {
+      run.strategy->change_variables(Lasting::kValues, [&](const LastingVariable& variable) {
         const auto found = held.find(variable.index);
         if (found == held.end()) return;
         std::vector<float> values = elements_of(variable.value);

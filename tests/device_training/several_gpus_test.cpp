@@ -89,6 +89,42 @@ TEST_CASE("what a mask leaves is counted over all GPUs, whatever adds the gradie
   }
 }
 
+TEST_CASE("GPUs that each keep a part of the optimizer's state train as GPUs that keep all of it") {
+  if (testing::skip_without(testing::has_gpus(4), "4 GPUs")) return;
+  for (const char* ops : {"auto", "ring", "reduction_to_one_device"}) {
+    for (const char* devices :
+         {"[cuda:0, cuda:1, cuda:2, cuda:3]", "[cuda:1, cuda:0]", "[cuda:0, cuda:0, cuda:1, cuda:2]"}) {
+      for (const char* precision : {"float32", "mixed_bfloat16"}) {
+        for (const char* gradients : {"null", "{clip_norm: 0.3, accumulate_steps: 2}"}) {
+          CAPTURE(ops);
+          CAPTURE(devices);
+          CAPTURE(precision);
+          CAPTURE(gradients);
+          const auto on_four = [&](const char* state) {
+            Overrides overrides{
+                fmt::format("strategy={{type: mirrored, devices: {}, replicas: 4, cross_device_ops: {}, "
+                            "optimizer_state: {}, communication: {{bytes_per_pack: 100}}}}",
+                            devices, ops, state),
+                fmt::format("training.precision={}", precision),
+                "optimizer={type: adamw, learning_rate: 0.01, weight_decay: 0.1, use_ema: true}"};
+            if (std::string_view(gradients) != "null") overrides.push_back(fmt::format("gradients={}", gradients));
+            return overrides;
+          };
+          Training all(kNetwork, on_four("replicated"), testing::gpus_under_test(4));
+          Training parts(kNetwork, on_four("sharded"), testing::gpus_under_test(4));
+          CHECK(contains(parts.strategy->note(), "optimizer_state: each GPU keeps and updates its 1/"));
+          const auto expected = all.steps(6), found = parts.steps_in_flight(6);
+          for (std::size_t i = 0; i < expected.size(); ++i) CHECK(found[i] == near(expected[i]));
+          for (int r = 0; r < 4; ++r) {
+            CHECK(difference(all.variables(r), parts.variables(r)) < testing::tolerance().variables);
+          }
+          CHECK(parts.strategy->differing_replicas() == "");
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("without NCCL, auto adds across GPUs by copies") {
   if (testing::skip_without(testing::has_gpus(2), "2 GPUs")) return;
   Hardware hardware = testing::gpus_under_test(2);

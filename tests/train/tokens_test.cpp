@@ -42,7 +42,7 @@ TEST_CASE("a tied table learns from both of its uses, as finite differences have
     Training other(kTied);
     std::vector<float> table = first;
     table[element] += change;
-    other.strategy->write_variables(Lasting::kValues, [&](const LastingVariable& variable) {
+    other.strategy->change_variables(Lasting::kValues, [&](const LastingVariable& variable) {
       if (variable.index == 0) variable.value.set(std::as_bytes(std::span(table)).data());
     });
     return other.steps(1)[0];

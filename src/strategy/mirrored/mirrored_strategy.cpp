@@ -134,9 +134,10 @@ void MirroredStrategy::read_variables(Lasting what, const VariableVisit& visit) 
   variables_->read(what, lanes_.streams, visit);
 }
 
-void MirroredStrategy::write_variables(Lasting what, const VariableVisit& visit) {
+/// `reads`: whether the last values are read first.
+void MirroredStrategy::write(Lasting what, const VariableVisit& visit, bool reads) {
   synchronize();
-  variables_->write(what, lanes_.streams, visit);
+  variables_->write(what, lanes_.streams, visit, reads);
   evaluation_regularization_.reset();
   if (!lane_steps_.empty()) renew_derived_copies();
 }

@@ -62,7 +62,8 @@ class MirroredStrategy : public Strategy {
     return in_flight_.is_full() || (parts_.steps.skips_non_finite && in_flight_.size() > 0);
   }
   void read_variables(Lasting what, const VariableVisit& visit) override;
-  void write_variables(Lasting what, const VariableVisit& visit) override;
+  void write_variables(Lasting what, const VariableVisit& visit) override { write(what, visit, false); }
+  void change_variables(Lasting what, const VariableVisit& visit) override { write(what, visit, true); }
   bool keeps_gradients() const override { return variables_->domains()[0]->variables.keeps_gradients(); }
   const StateVariables& state() const override { return *state_; }
   /// This process's variables, where they are.
@@ -102,6 +103,7 @@ class MirroredStrategy : public Strategy {
   void begin_step(const StepSpec& step, const StepKey& key, std::optional<double> regularization);
   void begin_evaluation();
   void renew_derived_copies();
+  void write(Lasting what, const VariableVisit& visit, bool reads);
   void run_training();
   void run_evaluation(const StepSpec& step, const StepKey& key);
   void run_lanes(const std::function<void(int)>& work);

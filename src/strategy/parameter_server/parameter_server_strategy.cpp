@@ -38,7 +38,8 @@ class ParameterServerStrategy : public Strategy {
   std::span<const StepSums> take_sums() override;
   bool must_take_sums() const override { return false; }
   void read_variables(Lasting what, const VariableVisit& visit) override;
-  void write_variables(Lasting what, const VariableVisit& visit) override;
+  void write_variables(Lasting what, const VariableVisit& visit) override { change_variables(what, visit); }
+  void change_variables(Lasting what, const VariableVisit& visit) override;
   bool keeps_gradients() const override { return false; }
   const StateVariables& state() const override { return state_; }
   void abort(const std::string& reason) override;
@@ -187,7 +188,7 @@ void ParameterServerStrategy::read_variables(Lasting, const VariableVisit& visit
   std::ranges::for_each(latest(), visit);
 }
 
-void ParameterServerStrategy::write_variables(Lasting, const VariableVisit& visit) {
+void ParameterServerStrategy::change_variables(Lasting, const VariableVisit& visit) {
   for (const LastingVariable& variable : latest()) {
     visit(variable);
     exchange_.write(Content::kState, variable, message_);

@@ -153,7 +153,7 @@ class Worker {
     while (auto step = pulled_.take()) {
       if (step->pulled) {
         const Content content = *step->pulled;
-        parts_.strategy.write_variables(VariableExchange::lasting(content), [&](const LastingVariable& variable) {
+        parts_.strategy.change_variables(VariableExchange::lasting(content), [&](const LastingVariable& variable) {
           exchange_.read(content, message(*step, content), variable);
         });
       }

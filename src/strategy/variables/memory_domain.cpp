@@ -122,12 +122,16 @@ void MemoryDomain::copy_to(Stream& stream, const LastingVariable& whole, bool ev
     Slice slice;
     std::byte* whole;
   };
-  std::deque<Arrived> arrived;
+  std::vector<Arrived> arrived;  // what the whole has in other places
+  const VariableLayout* const layout = layout_of(whole.index);
   for_each_copy(whole, [&](const Copied& copied) {
     if (copied.is_everywhere && !everything) return;
     const Slice slice = slice_of(model_, whole.index, copied.part);
-    std::byte* const part =
-        arrived.emplace_back(Arrived{std::vector<std::byte>(slice.all_bytes()), slice, copied.whole}).part.data();
+    std::byte* part = copied.whole + slice.first;
+    if (slice.blocks > 1 || layout != nullptr) {
+      arrived.push_back({std::vector<std::byte>(slice.all_bytes()), slice, copied.whole});
+      part = arrived.back().part.data();
+    }
     for (const auto& [here, first, bytes] : copied.runs) stream.copy(part + first, here, bytes);
   });
   if (whole.residual) {
@@ -135,7 +139,6 @@ void MemoryDomain::copy_to(Stream& stream, const LastingVariable& whole, bool ev
     stream.copy(there, variables.residual(whole.index)->data(0), whole.residual->bytes());
   }
   stream.synchronize();
-  const VariableLayout* const layout = layout_of(whole.index);
   for (auto& [part, slice, to] : arrived) {
     if (layout != nullptr) layout->to_canonical(reinterpret_cast<float*>(part.data()));
     slice.add_to_whole(part.data(), to);

@@ -93,26 +93,32 @@ const std::vector<LastingVariable>& RunVariables::in_place(Lasting what) {
 
 VariableWindow RunVariables::window() const { return {mesh_.data, memories_}; }
 
-LastingVariable RunVariables::read_one(VariableWindow& window, std::size_t variable, Lasting what,
-                                       std::span<Stream* const> streams) const {
-  const LastingVariable whole =
-      window.open(domains_[0]->variables, variable, model_.variables[variable].spec.shape, what);
+LastingVariable RunVariables::open(VariableWindow& window, std::size_t variable, Lasting what) const {
+  return window.open(domains_[0]->variables, variable, model_.variables[variable].spec.shape, what);
+}
+
+/// Copies the last values to a variable of zeros.
+void RunVariables::read_one(const LastingVariable& whole, std::span<Stream* const> streams) const {
   for (const auto& domain : domains_) domain->copy_to(stream_of(*domain, streams), whole, domain == domains_.front());
-  if (workers_ != nullptr) gather_copies(*workers_, whole, domains_[0]->variables.sharded(variable));
-  return whole;
+  if (workers_ != nullptr) gather_copies(*workers_, whole, domains_[0]->variables.sharded(whole.index));
 }
 
 void RunVariables::read(Lasting what, std::span<Stream* const> streams, const VariableVisit& visit) {
   if (is_in_place_) return std::ranges::for_each(in_place(what), visit), void();
   VariableWindow memory = window();
-  for (std::size_t i = 0; i < model_.variables.size(); ++i) visit(read_one(memory, i, what, streams));
+  for (std::size_t i = 0; i < model_.variables.size(); ++i) {
+    const LastingVariable whole = open(memory, i, what);
+    read_one(whole, streams);
+    visit(whole);
+  }
 }
 
-void RunVariables::write(Lasting what, std::span<Stream* const> streams, const VariableVisit& visit) {
+void RunVariables::write(Lasting what, std::span<Stream* const> streams, const VariableVisit& visit, bool reads) {
   if (is_in_place_) return std::ranges::for_each(in_place(what), visit), void();
   VariableWindow memory = window();
   for (std::size_t i = 0; i < model_.variables.size(); ++i) {
-    const LastingVariable whole = read_one(memory, i, what, streams);
+    const LastingVariable whole = open(memory, i, what);
+    if (reads) read_one(whole, streams);
     if (workers_ == nullptr || workers_->rank() == 0) visit(whole);
     if (workers_ != nullptr) {
       for_each_part(whole, [&](const DistributedVariable& part) {
@@ -141,10 +147,11 @@ double RunVariables::begin_evaluation(std::span<Stream* const> streams) {
       if (here.has_evaluation_copy(i)) own.read_or_first(reinterpret_cast<std::byte*>(here.evaluation_copy(i)));
       continue;
     }
-    const DistributedVariable whole = read_one(memory, i, Lasting::kValues, streams).value;
-    add_regularization(whole);
-    value.resize(whole.bytes());
-    whole.read_or_first(value.data());
+    const LastingVariable whole = open(memory, i, Lasting::kValues);
+    read_one(whole, streams);
+    add_regularization(whole.value);
+    value.resize(whole.value.bytes());
+    whole.value.read_or_first(value.data());
     for (const auto& domain : domains_) domain->copy_evaluation_from(stream_of(*domain, streams), i, value.data());
   }
   return regularization;

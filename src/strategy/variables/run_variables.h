@@ -32,8 +32,9 @@ class RunVariables {
 
   /// Strategy::read_variables, without waiting for the devices.
   void read(Lasting what, std::span<Stream* const> streams, const VariableVisit& visit);
-  /// Strategy::write_variables, likewise; copies derived from the variables are outdated then.
-  void write(Lasting what, std::span<Stream* const> streams, const VariableVisit& visit);
+  /// Strategy::write_variables or, if it `reads`, change_variables, likewise; copies derived from the variables are
+  /// outdated then.
+  void write(Lasting what, std::span<Stream* const> streams, const VariableVisit& visit, bool reads);
   /// Updates the values that evaluation reads where they are not a replica's own copy. Returns the sum of the
   /// regularization terms, of replica 0's values if copies differ.
   double begin_evaluation(std::span<Stream* const> streams);
@@ -42,8 +43,8 @@ class RunVariables {
 
  private:
   const std::vector<LastingVariable>& in_place(Lasting what);
-  LastingVariable read_one(VariableWindow& window, std::size_t variable, Lasting what,
-                           std::span<Stream* const> streams) const;
+  LastingVariable open(VariableWindow& window, std::size_t variable, Lasting what) const;
+  void read_one(const LastingVariable& whole, std::span<Stream* const> streams) const;
   VariableWindow window() const;
   Stream& stream_of(const MemoryDomain& domain, std::span<Stream* const> streams) const {
     return *streams[static_cast<std::size_t>(domain.place.lanes.front())];

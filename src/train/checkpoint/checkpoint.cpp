@@ -240,9 +240,10 @@ void Checkpoints::restore_variables(const Restored& restored, bool accumulated) 
     const auto found = from.state.policies.find(name);
     return found == from.state.policies.end() ? VariablePolicy{} : found->second;  // not listed: the copies were equal
   };
-  const auto restore_beside = [&](const LastingVariable& variable) {
+  const auto restore_one = [&](const LastingVariable& variable) {
     const std::string& name = variable.value.name();
     const VariablePolicy policy = policy_of(name);
+    variable.value.set(from.model.find(name)->second.data.data());
     restore_copies(copies, name, policy, variable.value);  // if false, the weights file has the only copy
     for (std::size_t slot = 0; slot < variable.slots.size(); ++slot) {
       const std::string of_slot = slot_name(names_.slots[slot], variable.value);
@@ -257,15 +258,15 @@ void Checkpoints::restore_variables(const Restored& restored, bool accumulated) 
       variable.residual->set(zero.data());
     }
   };
-  load_weights(from.model, (restored.checkpoint / "model.safetensors").string(), strategy_);
+  const bool is_chief = strategy_.topology().is_chief();
+  if (is_chief) require_fit(from.model, (restored.checkpoint / "model.safetensors").string(), strategy_, "");
   Lasting what = Lasting::kValues | Lasting::kSlots | Lasting::kResiduals;
   if (accumulated) what = what | Lasting::kAccumulated;
   bool has_residuals_here = false;
   strategy_.write_variables(what, [&](const LastingVariable& variable) {
-    of_checkpoint([&] { restore_beside(variable); });
+    of_checkpoint([&] { restore_one(variable); });
     has_residuals_here |= variable.residual.has_value();
   });
-  const bool is_chief = strategy_.topology().is_chief();
   if (is_chief && !has_residuals_here && has_residuals(from.training)) {
     spdlog::warn("what compression left of earlier gradients is dropped: gradients are not compressed any more");
   }

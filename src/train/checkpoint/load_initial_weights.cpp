@@ -197,7 +197,7 @@ InitialValues read_initial_weights(const InitialWeights& weights, Strategy& stra
 void load_initial_weights(const InitialWeights& weights, Strategy& strategy) {
   const InitialValues values =
       strategy.topology().is_chief() ? read_initial_weights(weights, strategy) : InitialValues();
-  strategy.write_variables(Lasting::kValues, [&](const LastingVariable& variable) {
+  strategy.change_variables(Lasting::kValues, [&](const LastingVariable& variable) {
     const auto found = values.find(variable.index);
     if (found != values.end()) variable.value.set(std::as_bytes(std::span(found->second)).data());
   });

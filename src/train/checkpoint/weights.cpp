@@ -61,9 +61,10 @@ void load_weights(const StoredTensors& stored, const std::string& file, Strategy
   });
 }
 
-StoredTensors copy_weights(Strategy& strategy) {
+StoredTensors copy_weights(Strategy& strategy, bool keeps) {
   StoredTensors weights;
   strategy.read_variables(Lasting::kValues, [&](const LastingVariable& variable) {
+    if (!keeps) return;
     const DistributedVariable& value = variable.value;
     StoredTensor& tensor = weights[value.name()];
     tensor = {value.dtype(), value.shape(), std::vector<std::byte>(value.bytes())};

@@ -25,8 +25,9 @@ void require_fit(const StoredTensors& stored, const std::string& file, Strategy&
 /// Throws Error with the first mismatches of a file, if there are any; `remedy` is appended to "do not fit the model".
 void throw_mismatches(const std::string& file, std::vector<std::string> mismatches, const std::string& remedy = "");
 
-/// Copies of all variables by name, as read outside the replicas, or replica 0's copy if that has no meaning.
-StoredTensors copy_weights(Strategy& strategy);
+/// Copies of all variables by name, as read outside the replicas, or replica 0's copy if that has no meaning. Called by
+/// every worker; `keeps`: whether this one wants them.
+StoredTensors copy_weights(Strategy& strategy, bool keeps = true);
 
 /// Writes them to a file on this machine. Returns its CRC-32.
 std::uint32_t save_weights(const std::filesystem::path& file, const StoredTensors& weights);

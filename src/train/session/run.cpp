@@ -355,7 +355,10 @@ void set_first_values(const CheckedConfiguration& checked, Strategy& strategy) {
   if (reads) given = read_initial_weights(*values.model->initial_weights, strategy);
   const std::vector<float> slots = values.optimizer ? first_slots(*values.optimizer) : std::vector<float>();
   std::vector<float> elements;
-  strategy.write_variables(Lasting::kValues | Lasting::kSlots, [&](const LastingVariable& variable) {
+  // Slots are 0 until they are written, so that most rules need no memory for them here.
+  const bool writes_slots = std::ranges::any_of(slots, [](float first) { return first != 0; });
+  const Lasting what = writes_slots ? Lasting::kValues | Lasting::kSlots : Lasting::kValues;
+  strategy.write_variables(what, [&](const LastingVariable& variable) {
     const auto set = [&](const DistributedVariable& to) { to.set(std::as_bytes(std::span(elements)).data()); };
     elements.resize(static_cast<std::size_t>(variable.value.shape().elements()));
     checked.model->variables[variable.index].initialize(elements, values.seed);

@@ -116,7 +116,7 @@ std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, con
 Placement placement_of(const CheckedConfiguration& checked, int servers);
 
 /// Initializes every variable, by its initializer or from `model.initial_weights`. Throws the exceptions of
-/// load_initial_weights. Called by every worker.
+/// load_initial_weights. Called by every worker, before the first step.
 void set_first_values(const CheckedConfiguration& checked, Strategy& strategy);
 
 /// The exact sums over all examples of a data set, each visited once, in global batches of `batch_size` (the last may

@@ -45,6 +45,7 @@ class Asynchronous : public Strategy {
     std::ranges::for_each(lasting_variables(store_, what), visit);
   }
   void write_variables(Lasting what, const VariableVisit& visit) override { read_variables(what, visit); }
+  void change_variables(Lasting what, const VariableVisit& visit) override { read_variables(what, visit); }
   bool keeps_gradients() const override { return false; }
   const StateVariables& state() const override { return state_; }
   std::string differing_replicas() override {

@@ -5,10 +5,9 @@
 #include <fmt/format.h>
 
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "collective/thread_group.h"
+#include "strategy/mirrored/worker_threads.h"
 #include "train/training.h"
 
 namespace mirrortrain {
@@ -55,32 +54,31 @@ TEST_CASE("layers that wait for a sum over the replicas run in parts") {
         "run collective, run layers x 2, update, write variables, refresh derived copies, send sums");
 }
 
-TEST_CASE("workers reduce each bucket as soon as it is full") {
-  const testing::ThreadGroup group(2);
+/// Of each of two workers.
+std::vector<std::string> lists_of_workers(const std::string& more) {
   std::vector<std::string> lists(2);
-  std::vector<std::thread> threads;
-  for (int worker = 0; worker < 2; ++worker) {
-    threads.emplace_back([&, worker] {
-      Hardware hardware = this_hardware();
-      hardware.cluster = {group.size(), worker};
-      hardware.communicators = [&, worker](const Topology&, const StrategyOptions&, const ReductionChoice&,
-                                           const Backend&, std::span<Device* const>) {
-        Communicator& rank = group.communicator(worker);
-        return RunCommunicators{{nullptr, {&rank}}, &rank};
-      };
-      const Training training(
-          kMlp,
-          {"strategy={type: multi_worker_mirrored, devices: [cpu:0], threads_per_replica: 1, cross_device_ops: ring, "
-           "communication: {bytes_per_pack: 64}}"},
-          hardware);
-      lists[static_cast<std::size_t>(worker)] = step_list(*training.strategy);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  const std::string error = testing::run_workers(
+      2, kMlp, {testing::replicas_on_cpus(1, ", cross_device_ops: ring, communication: {bytes_per_pack: 64}" + more)},
+      [&](int worker, Training& training) { lists[static_cast<std::size_t>(worker)] = step_list(*training.strategy); });
+  CHECK(error == "no error");
+  return lists;
+}
+
+TEST_CASE("workers reduce each bucket as soon as it is full") {
+  const std::vector<std::string> lists = lists_of_workers("");
   CHECK(lists[0] ==
         "cpu:0: send inputs, gather rows, run layers, reduce bucket x 2, run layers, reduce bucket x 2, run layers, "
         "wait for buckets, update, write variables, refresh derived copies, sum regularization, send sums");
   CHECK(lists[1] == lists[0]);
+}
+
+TEST_CASE("workers that each update a part of the weights gather them") {
+  const std::vector<std::string> lists = lists_of_workers(", optimizer_state: sharded");
+  CHECK(lists[0] ==
+        "cpu:0: send inputs, gather rows, run layers, reduce bucket x 2, run layers, reduce bucket x 2, run layers, "
+        "wait for buckets, update, gather weights, write variables, refresh derived copies, sum regularization, send "
+        "sums");
+  CHECK(contains(lists[1], "update, gather weights, write variables"));
 }
 
 }  // namespace

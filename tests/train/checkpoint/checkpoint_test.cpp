@@ -138,7 +138,7 @@ TEST_CASE("the newest checkpoint without NaN is kept beside newer ones") {
   Checkpoints checkpoints(folder, *training.strategy, {{"momentum"}, {}}, {});
   training.steps(1);
   checkpoints.save(training.state, 2);
-  training.strategy->write_variables(Lasting::kValues, [](const LastingVariable& variable) {
+  training.strategy->change_variables(Lasting::kValues, [](const LastingVariable& variable) {
     if (variable.index == 0) variable.value.copy(0).as<float>()[0] = std::numeric_limits<float>::quiet_NaN();
   });
   for (int i = 0; i < 4; ++i) {
