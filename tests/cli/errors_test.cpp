@@ -196,6 +196,35 @@ optimizer: {type: sgd}
   CHECK_FALSE(std::filesystem::exists(folder / "run"));
 }
 
+TEST_CASE_FIXTURE(Fixture,
+                  "a model larger than the memory is refused before it is allocated, with what would make it fit") {
+  write_file(folder / "wide.yaml", R"(
+data:
+  global_batch_size: 4
+  train: {format: synthetic, examples: 8, shape: [100000], classes: 2}
+model:
+  input_shape: [100000]
+  layers:
+    - dense: {units: 10000000}
+    - dense: {units: 2}
+loss: {sparse_categorical_crossentropy: {from_logits: true}}
+optimizer: {type: adam}
+strategy: {devices: [cpu:0]}
+)");
+  const Outcome alone = run_program(folder, "fit wide.yaml --run-dir run");
+  CHECK(alone.exit_code == 1);
+  CHECK(contains(alone.err, "cpu: not enough memory: the model wants 3.6 TiB for weights"));
+  CHECK(contains(alone.err, "7.3 TiB for the optimizer's state"));
+  CHECK_FALSE(contains(alone.err, "optimizer_state: sharded"));
+  CHECK_FALSE(std::filesystem::exists(folder / "run"));
+  const Outcome two = run_script(folder,
+                                 "\"$MIRRORTRAIN\" launch --workers 2 --grace 3 -- fit wide.yaml --run-dir run --set "
+                                 "strategy.type=multi_worker_mirrored");
+  CHECK(two.exit_code == 1);
+  CHECK(
+      contains(two.err, "with strategy.optimizer_state: sharded the state is 3.6 TiB here; else use a smaller model"));
+}
+
 TEST_CASE_FIXTURE(Fixture, "tasks of a cluster that may start no more threads say so") {
   const Outcome outcome =
       run_script(folder, fmt::format("ulimit -v 200000; \"$MIRRORTRAIN\" launch --workers 2 --grace 3 -- fit '{}'",

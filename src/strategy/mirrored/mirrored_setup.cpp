@@ -43,6 +43,31 @@ std::int64_t largest_batch(const BatchSizes& sizes) {
   return largest;
 }
 
+/// Bytes that a domain's variables take, by what they are for.
+struct VariableBytes {
+  std::size_t weights = 0, gradients = 0, state = 0;
+  std::size_t all() const { return weights + gradients + state; }
+};
+
+VariableBytes variable_bytes(const Model& model, const StoreOptions& store, const DomainPlace& place,
+                             const Mesh& mesh) {
+  VariableBytes bytes;
+  const auto places = place.replicas.size();
+  const auto parts = std::min(places, static_cast<std::size_t>(mesh.model));
+  for (std::size_t i = 0; i < model.variables.size(); ++i) {
+    const ModelVariable& variable = model.variables[i];
+    const bool shared = !store.policies[i].copies_can_differ();
+    const std::size_t copies = !shared ? places : variable.sharding.is_divided() ? parts : 1;
+    const auto of_copy = static_cast<std::size_t>(model.part_shape(i, 0).elements()) * sizeof(float);
+    bytes.weights += of_copy * copies;
+    if (!variable.spec.trainable) continue;
+    if (std::ranges::count(store.without_gradient, i) == 0) bytes.gradients += of_copy * places;
+    const auto beside = static_cast<std::size_t>(store.slots + (store.keeps_gradients ? 1 : 0));
+    bytes.state += of_copy * copies * beside / static_cast<std::size_t>(shared ? store.shard.ranks : 1);
+  }
+  return bytes;
+}
+
 /// Memory left to the libraries, which load kernels in the first steps, and to captured graphs.
 std::size_t reserve_of(std::size_t free) { return std::min(std::size_t{1} << 30, free / 8); }
 
@@ -79,6 +104,7 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
   const bool adds_on_host = choice.body == ReductionChoice::Body::kCollective && !topology_.on_gpus();
   if (adds_on_host && !choice.compresses) store.adds_gradients = reduction_->workers();
   for (const ProductGradient& product : products_) store.without_gradient.push_back(product.variable);
+  require_memory_for_variables(store);
   variables_.emplace(model, std::move(store),
                      UpdateOptions{parts_.rule, parts_.gradients, choice.adds_before_update(), keeps_gradients},
                      topology_, lanes_.devices, *parts_.backend, reduction_->workers());
@@ -183,6 +209,27 @@ void MirroredStrategy::connect_domains() {
   synchronize();
 }
 
+/// Throws Error if a memory has too little space for the variables: before they are allocated, because a system that
+/// lends more memory than it has ends the process later.
+void MirroredStrategy::require_memory_for_variables(const StoreOptions& store) const {
+  for (const DomainPlace& domain : topology_.domains()) {
+    const DeviceMemory memory = lanes_.devices[static_cast<std::size_t>(domain.lanes.front())]->memory();
+    const VariableBytes wanted = variable_bytes(model_, store, domain, topology_.mesh);
+    if (wanted.all() <= memory.free) continue;
+    const int ranks = topology_.ranks();
+    const bool can_shard = store.shard.ranks == 1 && ranks > 1 && wanted.state > 0;
+    throw Error(fmt::format(
+        "{}: not enough memory: the model wants {} for weights, {} for gradients and {} for the optimizer's state, and "
+        "{} are free; {}use a smaller model or another device",
+        domain.on_host ? "cpu" : lanes_.devices[static_cast<std::size_t>(domain.lanes.front())]->id().text(),
+        report::bytes_text(wanted.weights), report::bytes_text(wanted.gradients), report::bytes_text(wanted.state),
+        report::bytes_text(memory.free),
+        can_shard ? fmt::format("with strategy.optimizer_state: sharded the state is {} here; else ",
+                                report::bytes_text(wanted.state / static_cast<std::size_t>(ranks)))
+                  : ""));
+  }
+}
+
 /// Throws Error if a lane's device, or the memory that all lanes share, has too little space for the activations of the
 /// largest batch.
 void MirroredStrategy::require_memory(int lane, const BatchSizes& sizes) const {
@@ -199,14 +246,16 @@ void MirroredStrategy::require_memory(int lane, const BatchSizes& sizes) const {
       static_cast<std::int64_t>(static_cast<double>(batch) * static_cast<double>(free) / static_cast<double>(wanted));
   const std::string examples =
       own.examples() == nullptr ? "" : fmt::format(" and {} of examples", report::bytes_text(own.examples()->bytes()));
-  throw Error(
-      fmt::format("{}: not enough memory: a global batch of {} wants {} for activations and inputs here, and {} are "
-                  "free, beside {} "
-                  "of variables, gradients and optimizer{}; {}",
-                  domain.place.on_host ? "cpu" : own.device().id().text(), batch, report::bytes_text(wanted),
-                  report::bytes_text(free), report::bytes_text(domain.bytes()), examples,
-                  fits >= topology_.mesh.data ? fmt::format("a global batch of about {} would fit", fits)
-                                              : "no batch would fit; use a smaller model or another device"));
+  throw Error(fmt::format(
+      "{}: not enough memory: a global batch of {} wants {} for activations and inputs here, and {} are "
+      "free, beside {} "
+      "of variables, gradients and optimizer{}; {}",
+      domain.place.on_host ? "cpu" : own.device().id().text(), batch, report::bytes_text(wanted),
+      report::bytes_text(free), report::bytes_text(domain.bytes()), examples,
+      fits >= topology_.mesh.data ? fmt::format("a global batch of about {} would fit, and "
+                                                "model.recompute keeps fewer activations",
+                                                fits)
+                                  : "no batch would fit; use a smaller model, model.recompute or another device"));
 }
 
 }  // namespace mirrortrain

@@ -93,6 +93,7 @@ class MirroredStrategy : public Strategy {
   void add_lanes(data::Cache cache);
   void add_products();
   void connect_domains();
+  void require_memory_for_variables(const StoreOptions& store) const;
   void require_memory(int lane, const BatchSizes& sizes) const;
 
   const DomainReduction& reduction_of_lane(int lane) const {
