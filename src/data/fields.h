@@ -29,7 +29,7 @@ const config::Located<T>* find_weights(const std::optional<config::ByName<config
   return output.empty() ? weights->only() : weights->find(output);
 }
 
-/// What becomes of an example without a label.
+/// How an example without a label is handled.
 enum class MissingLabel : std::uint8_t {
   kError,
   kIgnore,  ///< it counts nothing for the output
@@ -93,7 +93,7 @@ bool ignores_missing(const std::variant<Ts...>& labels) {
 std::string meaning_of_weights(std::string_view where, std::string_view others, std::string_view form);
 /// The meaning of `missing` of labels in arrays.
 inline constexpr std::string_view kMissingNaN =
-    "What becomes of an example whose label is NaN: `error`, or `ignore`, with which it counts nothing in the output's "
+    "How an example whose label is NaN is handled: `error`, or `ignore`, with which it counts nothing in the output's "
     "loss and metrics.";
 
 /// Whether a number may be the weight of an example: from 0, and one of float32.

@@ -60,7 +60,7 @@ std::string order_error(const std::vector<std::int64_t>& transpose) {
 config::Section<WeightSource> WeightSource::section() {
   using Self = WeightSource;
   return config::Section<Self>(
-             "A tensor of the file, and what becomes of it: first a part of it, then its axes' order.")
+             "A tensor of the file and how it is rearranged: first a part of it, then its axes' order.")
       .key("name", &Self::name, "Name of the tensor; its n-th `*` stands for what the variable's glob matched there.",
            config::required, config::non_empty)
       .key("parts", &Self::parts, "Number of equal parts that the tensor is split into.", config::at_least(1))
@@ -85,7 +85,7 @@ config::Section<WeightsFile> WeightsFile::section() {
              "A safetensors file whose tensors have names of their own, or that has those of a part of the model.")
       .key("file", &WeightsFile::file, "Path of the file.", config::required, config::aliases("path, filename"))
       .key("missing", &WeightsFile::missing,
-           "What becomes of a variable whose tensor the file does not have: `error`, or `initialize`, as a new head's, "
+           "How a variable is handled whose tensor the file does not have: `error`, or `initialize`, as a new head's, "
            "which keeps the value of its initializer.")
       .key(
           "names", &WeightsFile::names,

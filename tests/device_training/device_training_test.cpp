@@ -299,7 +299,7 @@ TEST_CASE("moving statistics follow their rules there") {
   }
 }
 
-TEST_CASE("steps that are on their way, captured or not, from either memory end as those that are waited for") {
+TEST_CASE("steps in flight, captured or not, from either memory end as those that are waited for") {
   const auto trained = [](const char* cache, const char* graph, std::uint64_t seed, bool waits) {
     Training training(
         kNetwork,

@@ -96,7 +96,7 @@ std::vector<std::vector<float>> logits_of(const Model& model, double gain, std::
 
 }  // namespace
 
-TEST_CASE("models that people know have as many parameters as in Keras") {
+TEST_CASE("well-known models have as many parameters as in Keras") {
   const nlohmann::json all = expected();
   for (const auto& [name, figures] : all.items()) {
     CAPTURE(name);

@@ -126,7 +126,7 @@ config::Section<KnownWords> KnownWords::section() {
            "validation's.",
            config::non_empty)
       .key("unknown", &KnownWords::unknown,
-           "What becomes of a word that is none of these, in any split and in new data: `error`, or `own_class`, with "
+           "How a word is handled that is none of these, in any split and in new data: `error`, or `own_class`, with "
            "which all of them are one word more, behind the others.");
 }
 
@@ -214,7 +214,7 @@ config::Section<LabelColumns> LabelColumns::section() {
       .key("column", &LabelColumns::column, "A column's name or number, or a list of them.", config::required)
       .key(
           "missing", &LabelColumns::missing,
-          "What becomes of an example with an empty cell: `error`, or `ignore`, with which it has no label for the "
+          "How an example with an empty cell is handled: `error`, or `ignore`, with which it has no label for the "
           "output, and counts nothing in its loss and metrics. Among numbers NA, nan, None and the like are empty too, "
           "and everywhere what `missing_values` lists.");
 }
