@@ -355,7 +355,7 @@ TEST_CASE("where memory is short, the run says for what and which batch would fi
   CHECK(error_with(std::size_t{64} << 20, {}) == "");
   CHECK(contains(error_with(1'200'000, {}), "cuda:0: not enough memory: a global batch of 1000 wants"));
   CHECK(contains(error_with(1'200'000, {}), "a global batch of about"));
-  CHECK(contains(error_with(2000, {}), "the variables with gradients and optimizer slots: no memory for"));
+  CHECK(contains(error_with(2000, {}), "cuda:0: not enough memory: the model wants"));
   CHECK(contains(error_with(500'000, {"data.cache=device"}), "data.cache: "));
 }
 
