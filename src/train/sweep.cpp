@@ -15,6 +15,7 @@
 #include "report/console.h"
 #include "strategy/topology.h"
 #include "train/runs/run_table.h"
+#include "train/session/check_configuration.h"
 
 namespace mirrortrain {
 namespace {
