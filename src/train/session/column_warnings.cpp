@@ -78,10 +78,9 @@ class Columns {
   std::vector<double> values(const Group& group) const {
     if (group.count == 1) return values(group.first);
     std::vector<double> numbers(static_cast<std::size_t>(rows_));
-    for (std::size_t i = 0; i < group.count; ++i) {
-      for (std::size_t row = 0; row < numbers.size(); ++row) {
-        numbers[row] += static_cast<double>(i) * values(group.first + i)[row];
-      }
+    for (std::size_t i = 1; i < group.count; ++i) {
+      const std::vector<double> feature = values(group.first + i);
+      for (std::size_t row = 0; row < numbers.size(); ++row) numbers[row] += static_cast<double>(i) * feature[row];
     }
     return numbers;
   }
