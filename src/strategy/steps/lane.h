@@ -92,7 +92,7 @@ class Lane {
   StepBuffers& buffers() { return *buffers_; }
   /// Null if the host fills the inputs.
   DeviceExamples* examples() const { return examples_.get(); }
-  /// The squared norms for clipping: one for what replicas share, one for each replica, one of the shards.
+  /// The squared norms for clipping, as in DomainLane.
   double* norms() const { return norms_.as<double>(); }
 
   /// Where a replica's programs write a product gradient's operand: its input buffer or a separate one.

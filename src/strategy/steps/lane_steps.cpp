@@ -129,8 +129,7 @@ void LaneSteps::reduce(const Step& step, const GradientBucket& bucket) {
 /// Adds the squares that each domain has of its own over all domains, for the norm.
 void LaneSteps::add_squares_of_domains(const Step& step) {
   if (!step.key.applies) return;
-  const auto places = [this](const Lane& lane) { return domain_.update.own_squares(lane.replicas().size()); };
-  const std::vector<std::size_t> own = places(lane_);
+  const std::span<const std::size_t> own = domain_.update.own_squares();
   if (own_.is_first()) {
     for (const std::size_t place : own) {
       reduction_.link->sum_number(stream(), lane_.norms() + place, "squares of the gradients in each memory");
@@ -139,9 +138,8 @@ void LaneSteps::add_squares_of_domains(const Step& step) {
   }
   own_.meet();
   if (!own_.is_first()) {  // lanes of one domain are in host memory
-    const Lane& first = *domain_replicas_.front().lane;
-    const std::vector<std::size_t> there = places(first);
-    for (std::size_t i = 0; i < own.size(); ++i) lane_.norms()[own[i]] = first.norms()[there[i]];
+    const double* const first = domain_replicas_.front().lane->norms();
+    for (const std::size_t place : own) lane_.norms()[place] = first[place];
   }
   own_.meet();
 }

@@ -20,7 +20,7 @@ struct alignas(64) DomainLane {
   Stream* stream = nullptr;
   Barrier* barrier = nullptr;    ///< of the domain's lanes; null for a single lane
   StepParams* params = nullptr;  ///< one for what replicas share, then one for each of `replicas`
-  double* norms = nullptr;       ///< the same number, then one of the shards of all memories
+  double* norms = nullptr;       ///< squared: of what replicas share, of the shards of all memories, of each replica
   double waited_seconds = 0;     ///< in `meet`
 
   bool is_first() const { return index == 0; }

@@ -16,11 +16,9 @@ namespace {
 /// Rows of a matrix multiplication computed together.
 constexpr std::int64_t kProductRows = 8;
 
-/// Where the squares of all that the shared variables' norm is of are in a lane's `norms`.
-constexpr std::size_t kOfAll = 0;
-/// Where those of the shards of all memories are, behind the lane's replicas'.
-constexpr std::size_t of_shards(std::size_t replicas) { return 1 + replicas; }
-double* of_shards(const DomainLane& lane) { return lane.norms + of_shards(lane.replicas.size()); }
+/// The places of squared norms in a lane's `norms`: of what replicas share, of the shards of all memories, of the
+/// lane's first replica.
+enum NormPlace : std::size_t { kOfShared, kOfShards, kOfReplicas };
 
 /// A total on the device of numbers from several places there.
 class Total {
@@ -71,6 +69,10 @@ WeightUpdate::WeightUpdate(const VariableStore& variables, const StepKernels& ke
     if (!group.shared()) add(group, all);
     for (int copy = 0; group.shared() && copy < group.copies(); ++copy) add(group, group.summed_replicas(copy));
   }
+  if (!needs_norm()) return;
+  const bool all_shared = std::ranges::all_of(parts_, [](const Part& part) { return part.group->shared(); });
+  if (!all_shared) own_squares_.push_back(kOfShared);
+  if (is_sharded()) own_squares_.push_back(kOfShards);
 }
 
 void WeightUpdate::add_product(const VariableGroup& group, std::vector<int> replicas, const ProductWeight& weight,
@@ -149,17 +151,9 @@ bool WeightUpdate::is_sharded() const {
   return std::any_of(parts_.begin(), parts_.end(), [](const Part& part) { return part.group->is_sharded(); });
 }
 
-std::vector<std::size_t> WeightUpdate::own_squares(std::size_t replicas) const {
-  std::vector<std::size_t> places;
-  if (!needs_norm()) return places;
-  if (!std::ranges::all_of(parts_, [](const Part& part) { return part.group->shared(); })) places.push_back(kOfAll);
-  if (is_sharded()) places.push_back(of_shards(replicas));
-  return places;
-}
-
 void WeightUpdate::sum_own_squares(const DomainLane& lane) const {
   if (!step_.applies) return;
-  Total mean(kernels_, *lane.stream, lane.norms), shards(kernels_, *lane.stream, of_shards(lane));
+  Total mean(kernels_, *lane.stream, lane.norms + kOfShared), shards(kernels_, *lane.stream, lane.norms + kOfShards);
   for (const Part& part : parts_) {
     if (part.group->is_sharded()) {
       const GroupPiece& piece = part.of(part.replica);
@@ -176,29 +170,29 @@ void WeightUpdate::sum_own_squares(const DomainLane& lane) const {
 /// over the replicas, so that they stay shared.
 void WeightUpdate::scale_to_norms(const DomainLane& lane) const {
   if (!step_.applies) return;
-  const auto scale = [&](std::size_t which) {
-    kernels_.scale_to_norm(*lane.stream, lane.norms + which, *options_.clip_norm, step_.gradients, lane.params + which);
+  const auto scale = [&](std::size_t place, std::size_t which) {
+    kernels_.scale_to_norm(*lane.stream, lane.norms + place, *options_.clip_norm, step_.gradients, lane.params + which);
   };
   const auto add_shared = [&](Total& total) {
-    if (is_sharded()) total.add(of_shards(lane), 1);
+    if (is_sharded()) total.add(lane.norms + kOfShards, 1);
     for (const Part& part : parts_) {
       const GroupPiece& piece = part.of(part.replica);
       if (part.group->shared() && !part.group->is_sharded()) total.add(piece.view.squares, piece.chunks());
     }
   };
-  const bool begun = !std::ranges::all_of(parts_, [](const Part& part) { return part.group->shared(); });
-  Total of_shared(kernels_, *lane.stream, lane.norms, begun);
+  const bool begun = std::ranges::count(own_squares_, kOfShared) > 0;
+  Total of_shared(kernels_, *lane.stream, lane.norms + kOfShared, begun);
   add_shared(of_shared);
-  scale(kOfAll);
+  scale(kOfShared, 0);
   for (std::size_t i = 0; i < lane.replicas.size(); ++i) {
-    Total of_replica(kernels_, *lane.stream, lane.norms + 1 + i);
+    Total of_replica(kernels_, *lane.stream, lane.norms + kOfReplicas + i);
     add_shared(of_replica);
     for (const Part& part : parts_) {
       if (part.group->shared()) continue;
       const GroupPiece& piece = part.of(lane.replicas[i]);
       of_replica.add(piece.view.squares, piece.chunks());
     }
-    scale(1 + i);
+    scale(kOfReplicas + i, 1 + i);
   }
 }
 

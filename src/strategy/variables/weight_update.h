@@ -56,11 +56,11 @@ class WeightUpdate {
   /// Whether the norm has parts that other memories have. Then all lanes call `sum_own_squares` before
   /// `scale_to_norms`: it writes this memory's contributions to the numbers of `own_squares`, and the lanes add those
   /// of all memories up.
-  bool needs_own_squares() const { return !own_squares(0).empty(); }
+  bool needs_own_squares() const { return !own_squares_.empty(); }
   void sum_own_squares(const DomainLane& lane) const;
-  /// Their places in `norms`, of a lane with so many replicas: of what replicas do not share, the mean over all
-  /// replicas; of the shards of what they share, the sum.
-  std::vector<std::size_t> own_squares(std::size_t replicas) const;
+  /// Their places in `norms`: of what replicas do not share, the mean over all replicas; of the shards of what they
+  /// share, the sum.
+  std::span<const std::size_t> own_squares() const { return own_squares_; }
 
   /// Writes the sum of the regularization terms from the last `accumulate` or `apply`, of replica 0's values if copies
   /// differ, to `total`. Call it once every lane has finished that.
@@ -99,6 +99,7 @@ class WeightUpdate {
   bool reduced_, keeps_gradients_;
   std::vector<Part> parts_;
   std::vector<Product> products_;
+  std::vector<std::size_t> own_squares_;
   StepSpec step_;
 };
 
