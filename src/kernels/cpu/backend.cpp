@@ -59,16 +59,13 @@ class CpuStepKernels : public StepKernels {
     cpu::compress(gradient, residual, to, count);
   }
   void add_compressed(Stream& stream, const scalar::CompressedSum& sum) const override {
-    stream.call([](void* argument) { cpu::add_compressed(*static_cast<const scalar::CompressedSum*>(argument)); },
-                const_cast<scalar::CompressedSum*>(&sum));
+    enqueue<&cpu::add_compressed>(stream, sum);
   }
   void add_shards(Stream& stream, const scalar::ShardSum& sum) const override {
-    stream.call([](void* argument) { cpu::add_shards(*static_cast<const scalar::ShardSum*>(argument)); },
-                const_cast<scalar::ShardSum*>(&sum));
+    enqueue<&cpu::add_shards>(stream, sum);
   }
   void expand(Stream& stream, const scalar::Expansion& expansion) const override {
-    stream.call([](void* argument) { cpu::expand(*static_cast<const scalar::Expansion*>(argument)); },
-                const_cast<scalar::Expansion*>(&expansion));
+    enqueue<&cpu::expand>(stream, expansion);
   }
 
   void sum_numbers(Stream&, const double* numbers, std::int64_t count, double scale, bool first,
@@ -89,6 +86,14 @@ class CpuStepKernels : public StepKernels {
     const double norm = std::sqrt(*squares) / static_cast<double>(gradients);
     const float factor = norm > clip_norm ? static_cast<float>(clip_norm / norm) : 1.0f;
     params->scale = factor / static_cast<float>(gradients);
+  }
+
+ private:
+  /// The argument must remain valid until the stream has called the function.
+  template <auto kFunction, class Argument>
+  static void enqueue(Stream& stream, const Argument& argument) {
+    stream.call([](void* of_call) { kFunction(*static_cast<const Argument*>(of_call)); },
+                const_cast<Argument*>(&argument));
   }
 };
 

@@ -139,7 +139,7 @@ struct Conv2dTranspose : ConvOptions<2> {
   std::array<std::int64_t, 2> enlarged(const Shape& image) const;
 };
 
-/// Convolves each channel with its own kernels: [height, width, in] -> [height', width', in depth_multiplier].
+/// Convolves each channel with separate kernels: [height, width, in] -> [height', width', in depth_multiplier].
 struct DepthwiseOptions : WindowOptions<2> {
   std::int64_t depth_multiplier = 1;
   Initializer depthwise_initializer = initializers::GlorotUniform{};

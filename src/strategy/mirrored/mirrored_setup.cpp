@@ -68,6 +68,11 @@ VariableBytes variable_bytes(const Model& model, const StoreOptions& store, cons
   return bytes;
 }
 
+/// "cpu", or "cuda:1".
+std::string memory_name(const DomainPlace& place, const Device& device) {
+  return place.on_host ? "cpu" : device.id().text();
+}
+
 /// Memory left to the libraries, which load kernels in the first steps, and to captured graphs.
 std::size_t reserve_of(std::size_t free) { return std::min(std::size_t{1} << 30, free / 8); }
 
@@ -213,7 +218,8 @@ void MirroredStrategy::connect_domains() {
 /// lends more memory than it has ends the process later.
 void MirroredStrategy::require_memory_for_variables(const StoreOptions& store) const {
   for (const DomainPlace& domain : topology_.domains()) {
-    const DeviceMemory memory = lanes_.devices[static_cast<std::size_t>(domain.lanes.front())]->memory();
+    const Device& device = *lanes_.devices[static_cast<std::size_t>(domain.lanes.front())];
+    const DeviceMemory memory = device.memory();
     const VariableBytes wanted = variable_bytes(model_, store, domain, topology_.mesh);
     if (wanted.all() <= memory.free) continue;
     const int ranks = topology_.ranks();
@@ -221,9 +227,8 @@ void MirroredStrategy::require_memory_for_variables(const StoreOptions& store) c
     throw Error(fmt::format(
         "{}: not enough memory: the model wants {} for weights, {} for gradients and {} for the optimizer's state, and "
         "{} are free; {}use a smaller model or another device",
-        domain.on_host ? "cpu" : lanes_.devices[static_cast<std::size_t>(domain.lanes.front())]->id().text(),
-        report::bytes_text(wanted.weights), report::bytes_text(wanted.gradients), report::bytes_text(wanted.state),
-        report::bytes_text(memory.free),
+        memory_name(domain, device), report::bytes_text(wanted.weights), report::bytes_text(wanted.gradients),
+        report::bytes_text(wanted.state), report::bytes_text(memory.free),
         can_shard ? fmt::format("with strategy.optimizer_state: sharded the state is {} here; else ",
                                 report::bytes_text(wanted.state / static_cast<std::size_t>(ranks)))
                   : ""));
@@ -250,8 +255,8 @@ void MirroredStrategy::require_memory(int lane, const BatchSizes& sizes) const {
       "{}: not enough memory: a global batch of {} wants {} for activations and inputs here, and {} are "
       "free, beside {} "
       "of variables, gradients and optimizer{}; {}",
-      domain.place.on_host ? "cpu" : own.device().id().text(), batch, report::bytes_text(wanted),
-      report::bytes_text(free), report::bytes_text(domain.bytes()), examples,
+      memory_name(domain.place, own.device()), batch, report::bytes_text(wanted), report::bytes_text(free),
+      report::bytes_text(domain.bytes()), examples,
       fits >= topology_.mesh.data ? fmt::format("a global batch of about {} would fit, and "
                                                 "model.recompute keeps fewer activations",
                                                 fits)

@@ -49,13 +49,12 @@ void RunReduction::add_domains(const RunVariables& variables, const ReductionCho
     reduction.buckets = make_buckets(domain->variables);
     std::int64_t largest = 0;
     for (const GradientBucket& bucket : reduction.buckets) largest = std::max(largest, bucket.elements);
+    const Communicator* const rank = reduction.others();
     if (choice.scatters()) {
-      const Communicator& rank = link->communicator();
-      reduction.received = scatter_buckets(reduction.buckets, rank.rank(), rank.size(), device);
+      reduction.received = scatter_buckets(reduction.buckets, rank->rank(), rank->size(), device);
     }
     if (choice.compresses) {
-      const Communicator& rank = link->communicator();
-      reduction.compressed = compress_buckets(reduction.buckets, domain->variables, rank.rank(), rank.size(), device);
+      reduction.compressed = compress_buckets(reduction.buckets, domain->variables, rank->rank(), rank->size(), device);
     }
     // With one bucket, no backward is left to overlap with.
     const bool overlaps = domain->place.on_host && reduction.buckets.size() > 1;

@@ -23,6 +23,18 @@ void require(bool restored, const std::string& name) {
   if (!restored) throw Error(fmt::format("training.safetensors: {} is missing", name));
 }
 
+/// Calls use(); its errors name the checkpoint.
+template <class Use>
+void naming(const fs::path& checkpoint, const Use& use) {
+  try {
+    use();
+  } catch (const UsageError&) {
+    throw;
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: {}", checkpoint.string(), error.what()));
+  }
+}
+
 bool is_finite(const fs::path& checkpoint) {
   try {
     return read_checkpoint_state(checkpoint).is_finite;
@@ -128,15 +140,15 @@ std::optional<TrainingState> Checkpoints::restore(bool finite_alone) {
   const Workers workers = strategy_.workers();
   if (workers.agree(restored.has_value()) == 0) return std::nullopt;
   if (!restored) restored.emplace();
-  std::optional<TrainingState> state = std::move(restored->state);
-  for (StepSums* const sums : {&state->epoch_sums, &state->step_sums}) {
+  TrainingState state = std::move(restored->state);
+  for (StepSums* const sums : {&state.epoch_sums, &state.step_sums}) {
     sums->losses.resize(names_.outputs);
     sums->metrics.resize(names_.metrics.size());
   }
-  state->callbacks.watches.resize(names_.callbacks.size());
-  take_from_chief(workers, *state);
-  restore_variables(*restored, has_accumulated(*state));
-  saved_ = last_saved_ = state->step;
+  state.callbacks.watches.resize(names_.callbacks.size());
+  take_from_chief(workers, state);
+  restore_variables(*restored, has_accumulated(state));
+  saved_ = last_saved_ = state.step;
   return state;
 }
 
@@ -152,14 +164,10 @@ std::optional<Checkpoints::Restored> Checkpoints::restore_newest(bool finite_alo
         not_finite.push_back(checkpoint);
         return false;
       }
-      try {
+      naming(checkpoint, [&] {
         TrainingState state = state_from(read);
         restored = {checkpoint, std::move(state), std::move(read)};
-      } catch (const UsageError&) {
-        throw;
-      } catch (const Error& error) {
-        throw Error(fmt::format("{}: {}", checkpoint.string(), error.what()));
-      }
+      });
       if (!damaged.empty() || !not_finite.empty()) spdlog::warn("using {} instead", name);
     } catch (const Damaged& error) {
       spdlog::warn("{} is damaged: {}", name, error.what());
@@ -228,13 +236,6 @@ void Checkpoints::restore_callbacks(const ReadCheckpoint& checkpoint, CallbackSt
 
 void Checkpoints::restore_variables(const Restored& restored, bool accumulated) {
   const ReadCheckpoint& from = restored.from;
-  const auto of_checkpoint = [&](const auto& restore) {
-    try {
-      restore();
-    } catch (const Error& error) {
-      throw Error(fmt::format("{}: {}", restored.checkpoint.string(), error.what()));
-    }
-  };
   const SavedCopies copies{from.training, from.state.replicas};
   const auto policy_of = [&](const std::string& name) {
     const auto found = from.state.policies.find(name);
@@ -264,7 +265,7 @@ void Checkpoints::restore_variables(const Restored& restored, bool accumulated) 
   if (accumulated) what = what | Lasting::kAccumulated;
   bool has_residuals_here = false;
   strategy_.write_variables(what, [&](const LastingVariable& variable) {
-    of_checkpoint([&] { restore_one(variable); });
+    naming(restored.checkpoint, [&] { restore_one(variable); });
     has_residuals_here |= variable.residual.has_value();
   });
   if (is_chief && !has_residuals_here && has_residuals(from.training)) {
@@ -273,7 +274,7 @@ void Checkpoints::restore_variables(const Restored& restored, bool accumulated) 
   for (const DistributedVariable& variable : strategy_.state().variables()) {
     const std::string name = state_name(variable);
     if (is_chief) {
-      of_checkpoint([&] {
+      naming(restored.checkpoint, [&] {
         if (restore_copies(copies, name, policy_of(name), variable)) return;
         spdlog::warn("state '{}' is new: it starts at its initial value", variable.name());
       });

@@ -182,14 +182,16 @@ std::vector<float> rearranged(const StoredTensor& tensor, const WeightSource& so
 InitialValues read_initial_weights(const InitialWeights& weights, Strategy& strategy) {
   const auto* const path = std::get_if<config::Path>(&weights);
   if (path == nullptr) return read_values(std::get<WeightsFile>(weights), strategy);
-  const StoredTensors stored = read_safetensors(path->text);
+  StoredTensors stored = read_safetensors(path->text);
   require_fit(stored, path->text, strategy,
               "; where they are those of a part of it, write model.initial_weights: {file: ..., missing: "
               "initialize}, with names: {VARIABLE: null} for a variable of another shape");
   InitialValues values;
   strategy.read_variables(Lasting::kNone, [&](const LastingVariable& variable) {
-    const auto elements = stored.find(variable.value.name())->second.span<float>();
+    const auto tensor = stored.find(variable.value.name());
+    const auto elements = tensor->second.span<float>();
     values[variable.index] = {elements.begin(), elements.end()};
+    stored.erase(tensor);  // so that no memory has to hold all of them twice
   });
   return values;
 }
