@@ -11,7 +11,7 @@
 #include "graph/ops/batch_norm.h"
 #include "graph/ops/collective.h"
 #include "graph/ops/combine.h"
-#include "graph/ops/conv2d.h"
+#include "graph/ops/conv.h"
 #include "graph/ops/dense.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/embedding.h"
@@ -316,7 +316,7 @@ Ways sum_to(const DividedNode& node) { return reduced<ops::SumTo>(node, true); }
 Ways max_to(const DividedNode& node) { return reduced<ops::MaxTo>(node, false); }
 
 /// Only its rows are read.
-Ways full_mask(const DividedNode& node) { return {{{node.held[0]}, {Sharding::whole()}}}; }
+Ways only_rows(const DividedNode& node) { return {{{node.held[0]}, {Sharding::whole()}}}; }
 
 /// Channels are normalized by themselves: the vectors are divided as they are.
 Ways batch_norm(const DividedNode& node) {
@@ -384,7 +384,7 @@ const std::unordered_map<std::type_index, Rule>& rules() {
       rule<ops::Dropout>(dropout),
       rule<ops::Embedding>(embedding),
       rule<ops::Flip>(flip),
-      rule<ops::FullMask>(full_mask),
+      rule<ops::FullMask>(only_rows),
       rule<ops::GlobalAveragePool2d>(over_positions),
       rule<ops::GlobalMaxPool2d>(over_positions),
       rule<ops::MaskedMean>(masked_mean),
@@ -393,6 +393,7 @@ const std::unordered_map<std::type_index, Rule>& rules() {
       rule<ops::MovingStatistics>(moving_statistics),
       rule<ops::Pad>(padded<ops::Pad>),
       rule<ops::Pointwise>(elementwise),
+      rule<ops::RandomNormal>(only_rows),
       rule<ops::Reshape>(reshape),
       rule<ops::Scale>(elementwise),
       rule<ops::Select>(select),

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "graph/ops/conv2d.h"
+#include "graph/ops/conv.h"
 
 namespace mirrortrain {
 namespace {

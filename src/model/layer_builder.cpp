@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/philox.h"
 #include "base/utf8.h"
 #include "graph/ops/combine.h"
 #include "graph/ops/elementwise.h"
@@ -60,7 +61,9 @@ void LayerBuilder::mask_zero(ValueId numbers) {
 void LayerBuilder::note_mean_of_steps() {
   if (!ops::is_of_padding(graph(), mask(0))) return;
   std::vector<ValueId> numbers = ops::padded_numbers(graph(), mask(0));
-  if (numbers.size() == 1) model_input(numbers.front())->averages_steps = true;
+  if (numbers.size() != 1) return;
+  // Not where the mask is of numbers that a layer computed.
+  if (ModelInput* const input = model_input(numbers.front())) input->averages_steps = true;
 }
 
 void LayerBuilder::warn_of_lost_mask(std::string_view why) {
@@ -109,6 +112,14 @@ const Shape& LayerBuilder::sequence(ValueId input) const {
                               sequence_remedy(input)));
 }
 
+const Shape& LayerBuilder::spatial(ValueId input, std::size_t axes) const {
+  if (axes == 1) return sequence(input);
+  if (axes == 2) return image(input);
+  if (shape(input).rank() == 4) return shape(input);
+  throw WrongRank(
+      fmt::format("expected volumes [depth, height, width, channels], found the shape {}", described(input)));
+}
+
 ValueId LayerBuilder::whole_numbers(ValueId input, std::int64_t limit) {
   ModelInput* const source = model_input(input);
   if (source == nullptr) {
@@ -118,6 +129,10 @@ ValueId LayerBuilder::whole_numbers(ValueId input, std::int64_t limit) {
   }
   source->numbers_below = std::min(limit, source->numbers_below.value_or(limit));
   return shape(source->value) == shape(input) ? source->value : apply(ops::Reshape(shape(input)), {source->value});
+}
+
+std::uint32_t LayerBuilder::random_stream() const {
+  return static_cast<std::uint32_t>(hash_of_name(layer_ + (part_.empty() ? "" : "/" + part_)));
 }
 
 const Shape& LayerBuilder::features(ValueId input) const {
@@ -151,7 +166,7 @@ WeightConstraint constraint_of(const constraints::MaxNorm& options, std::string_
 ValueId LayerBuilder::weight(std::string_view name, Shape shape, const Initializer& initializer,
                              const std::optional<Regularizer>& regularizer, const std::optional<Constraint>& constraint,
                              const std::function<void(std::span<float>)>& adjust) {
-  const std::string full_name = fmt::format("{}/{}", weights_of_, name);
+  const std::string full_name = fmt::format("{}/{}{}{}", weights_of_, part_, part_.empty() ? "" : "/", name);
   check_elements(shape, name);
   if (weights_of_ != layer_) return reused(full_name, shape);
   if (std::holds_alternative<initializers::Orthogonal>(initializer) && shape.rank() < 2) {

@@ -41,6 +41,22 @@ class LayerBuilder {
   void begin_layer(const std::string& name, bool trainable, bool inputs_are_guessed = false,
                    std::vector<ValueId> masks = {}, const std::string& weights_of = "");
 
+  /// While it lives, what is added belongs to a part of the layer: its weights are named `layer/part/name`, and it
+  /// draws other random numbers.
+  class Part {
+   public:
+    Part(LayerBuilder& builder, std::string name) : builder_(builder), before_(builder.part_) {
+      builder.part_ += (before_.empty() ? "" : "/") + std::move(name);
+    }
+    ~Part() { builder_.part_ = std::move(before_); }
+    Part(const Part&) = delete;
+    Part& operator=(const Part&) = delete;
+
+   private:
+    LayerBuilder& builder_;
+    std::string before_;
+  };
+
   Mode mode() const { return mode_; }
   bool trainable() const { return trainable_; }
   const std::string& layer() const { return layer_; }
@@ -87,6 +103,16 @@ class LayerBuilder {
   /// The shape of a sequence [steps, channels]; throws WrongRank if the input is not one.
   const Shape& sequence(ValueId input) const;
 
+  /// The shape of a value with `axes` axes, 1 to 3, before the channels: a sequence, an image or a volume [depth,
+  /// height, width, channels]. Throws WrongRank if the input is not one.
+  const Shape& spatial(ValueId input, std::size_t axes) const;
+
+  /// The stream of the layer's random numbers.
+  std::uint32_t random_stream() const;
+
+  /// A value with the rows of the batch that depends on no weight.
+  ValueId rows() const { return model_graph_.inputs.front().value; }
+
   /// An input of the model, in float32 and in the shape of `input`, for a layer that reads whole numbers from 0 to
   /// `limit` - 1 from it. Throws Error if `input` is anything else.
   ValueId whole_numbers(ValueId input, std::int64_t limit);
@@ -126,7 +152,7 @@ class LayerBuilder {
   Mode mode_;
   ModelGraph& model_graph_;
   std::vector<ModelVariable>& variables_;
-  std::string layer_;
+  std::string layer_, part_;
   std::string weights_of_;  ///< layer_ unless it has another's
   bool trainable_ = true, inputs_are_guessed_ = false;
   std::int64_t parameters_ = 0;

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/section.h"
@@ -36,6 +39,12 @@ struct LayerCommon : LayerConnections {
 
   static config::Section<LayerCommon> section();
 };
+
+/// Of layers for sequences, images and volumes, which have 1 to 3 axes before the channels, what belongs to one.
+template <std::size_t kAxes>
+constexpr std::string_view by_axes(std::string_view sequence, std::string_view image, std::string_view volume) {
+  return std::array{sequence, image, volume}[kAxes - 1];
+}
 
 /// The error of an option of the bias given without a bias; else empty.
 template <class Options>

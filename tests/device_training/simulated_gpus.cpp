@@ -7,7 +7,7 @@
 #include "collective/thread_group.h"
 #include "device/cpu/cpu_device.h"
 #include "gpus_under_test.h"
-#include "graph/ops/conv2d.h"
+#include "graph/ops/conv.h"
 #include "graph/ops/dense.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/cuda/custom_kernels.h"

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "graph/ops/batch_norm.h"
-#include "graph/ops/conv2d.h"
+#include "graph/ops/conv.h"
 #include "graph/ops/dense.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/loss.h"

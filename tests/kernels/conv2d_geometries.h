@@ -1,6 +1,6 @@
 #pragma once
 
-#include "graph/ops/conv2d.h"
+#include "graph/ops/conv.h"
 
 /// The table of convolutions that every backend's kernels are tested with.
 namespace mirrortrain::testing {

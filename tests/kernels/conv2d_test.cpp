@@ -1,11 +1,10 @@
-#include "graph/ops/conv2d.h"
-
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include <cmath>
 
 #include "base/error.h"
+#include "graph/ops/conv.h"
 #include "kernels/conv2d_geometries.h"
 #include "kernels/harness.h"
 

@@ -51,7 +51,13 @@ struct PlainRecurrence {
           saved[((row * steps + step) * op.saved() + number) * units + unit] = value;
         };
         std::vector<double> next(state), reset(state), update(state);
-        for (std::int64_t unit = 0; unit < units; ++unit) {
+        if (op.cell == ops::Cell::kSimple) {
+          for (std::int64_t unit = 0; unit < units; ++unit) {
+            next[static_cast<std::size_t>(unit)] = activate(from_input(0, unit) + from_state(state, 0, unit));
+            save(0, unit, next[static_cast<std::size_t>(unit)]);
+          }
+        }
+        for (std::int64_t unit = 0; op.cell != ops::Cell::kSimple && unit < units; ++unit) {
           const auto u = static_cast<std::size_t>(unit);
           double gate[4];
           for (std::int64_t k = 0; k < (op.cell == ops::Cell::kLstm ? 4 : 2); ++k) {
@@ -69,7 +75,7 @@ struct PlainRecurrence {
         }
         std::vector<double> left(state);
         for (std::size_t u = 0; u < left.size(); ++u) left[u] *= reset[u];
-        for (std::int64_t unit = 0; op.cell != ops::Cell::kLstm && unit < units; ++unit) {
+        for (std::int64_t unit = 0; !op.adds_products() && unit < units; ++unit) {
           const auto u = static_cast<std::size_t>(unit);
           const bool after = op.cell == ops::Cell::kGru;
           const double inner = from_state(after ? state : left, 2, unit);
@@ -114,6 +120,7 @@ inline Case masked_recurrent_case(DType dtype, const ops::RecurrentAttributes& o
   return test;
 }
 
-inline constexpr ops::Cell kCells[] = {ops::Cell::kLstm, ops::Cell::kGru, ops::Cell::kGruResetBefore};
+inline constexpr ops::Cell kCells[] = {ops::Cell::kLstm, ops::Cell::kGru, ops::Cell::kGruResetBefore,
+                                       ops::Cell::kSimple};
 
 }  // namespace mirrortrain::testing

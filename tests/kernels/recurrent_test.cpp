@@ -69,14 +69,14 @@ TEST_CASE("the factors of the recurrent kernel's gradient are the states before,
                                                 {state, filled(given[0].shape, 0.5)}},
                                                kRows);
       const std::int64_t products = op.products(), columns = op.gates() * kUnits;
-      const Values &projected = found[0], &left = found[1], &right = cell == ops::Cell::kLstm ? found[0] : found[2];
+      const Values &projected = found[0], &left = found[1], &right = op.adds_products() ? found[0] : found[2];
       for (std::int64_t i = 0; i < kRows * kSteps * kUnits; ++i) {
         const std::int64_t row = i / (kSteps * kUnits), step = i / kUnits % kSteps, unit = i % kUnits;
         const std::int64_t read = backwards ? kSteps - 1 - step : step, at = row * kSteps + read;
         const double before = step == 0 ? 0 : given[0][i - kUnits];
-        const double reset = given[1][((row * kSteps + step) * op.saved() + 1) * kUnits + unit];
         CHECK(left[at * products * kUnits + unit] == doctest::Approx(before).epsilon(1e-5));
-        if (cell == ops::Cell::kLstm) continue;
+        if (op.adds_products()) continue;
+        const double reset = given[1][((row * kSteps + step) * op.saved() + 1) * kUnits + unit];
         for (std::int64_t gate = 0; gate < 3; ++gate) {
           const double of_input = projected[at * columns + gate * kUnits + unit];
           const double first = right[at * products * columns + gate * kUnits + unit];
@@ -108,7 +108,7 @@ TEST_CASE("a row's states have the same bits beside any other rows") {
       }
     }
     const Values all = run_op(*test.op, inputs, kRows, 2)[0];
-    const std::int64_t width = kSteps * kUnits * (cell == ops::Cell::kLstm ? 4 : 3);
+    const std::int64_t width = kSteps * kUnits * ops::RecurrentAttributes{.cell = cell}.gates();
     Values& x = inputs[0].second;
     x = {{1, kSteps, width / kSteps}, {x.data.end() - width, x.data.end()}};
     const Values last = run_op(*test.op, inputs, 1)[0];

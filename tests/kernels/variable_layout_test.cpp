@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "error_text.h"
-#include "graph/ops/conv2d.h"
+#include "graph/ops/conv.h"
 #include "graph/ops/elementwise.h"
 
 namespace mirrortrain {

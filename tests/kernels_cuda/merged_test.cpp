@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "graph/ops/conv2d.h"
+#include "graph/ops/conv.h"
 #include "graph/ops/elementwise.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/cuda/merge.h"

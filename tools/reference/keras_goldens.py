@@ -64,10 +64,16 @@ class Case:
 
 
 def variables(model):
-    """Every variable under mirrortrain's name; the layouts are the same. A Bidirectional layer's two are layers there."""
+    """Every variable under mirrortrain's name; the layouts are the same. The two layers of a Bidirectional named `both`
+    are layers of their own there."""
     def name(layer, path):
-        own = re.sub("/(lstm|gru)_cell/", "/", path[path.index(f"{layer.name}/"):])
-        return own.removeprefix(f"{layer.name}/") if isinstance(layer, layers.Bidirectional) else own
+        own = re.sub("/(lstm|gru|simple_rnn)_cell/", "/", path[path.index(f"{layer.name}/"):])
+        if layer.name == "both":
+            return own.removeprefix("both/")
+        if isinstance(layer, layers.Bidirectional):
+            wrapper, part, rest = own.split("/", 2)
+            return f"{wrapper}/{'forward' if part == layer.forward_layer.name else 'backward'}/{rest}"
+        return own
 
     return {name(layer, variable.path): variable for layer in model.layers for variable in layer.variables
             if not variable.path.endswith("/seed_generator_state")}
@@ -79,7 +85,7 @@ def initial_weights(case):
     if case.initial:
         random = np.random.default_rng(7)
         for name, value in weights.items():
-            if name.endswith(("/bias", "/beta", "/gamma", "/alpha")):
+            if name.endswith(("/bias", "/beta", "/gamma", "/alpha", "/scale")):
                 weights[name] = (value + random.uniform(-0.2, 0.2, value.shape)).astype(np.float32)
     return weights
 

@@ -2,6 +2,7 @@
 
 Needs what keras_goldens.py needs. Each is a small training of a model with several layers that no other golden has.
 """
+import dataclasses
 import sys
 
 import keras
@@ -268,8 +269,188 @@ def enlarged():
             - flatten""", model, rate=0.02)
 
 
+def windows():
+    """Every layer that slides over the steps of sequences, or changes how many there are."""
+    def model(x):
+        x = layers.ZeroPadding1D((1, 2))(x)
+        x = layers.Conv1D(4, 3, padding="causal", dilation_rate=2, activation="tanh", name="causal")(x)
+        x = layers.MaxPooling1D(3, strides=2, padding="same")(x)
+        x = layers.UpSampling1D(3)(x)
+        x = layers.DepthwiseConv1D(3, strides=2, padding="same", depth_multiplier=2, name="channels")(x)
+        x = layers.AveragePooling1D(2, strides=1, padding="same")(x)
+        x = layers.SeparableConv1D(5, 2, dilation_rate=2, activation="relu", name="separable")(x)
+        x = layers.Conv1DTranspose(4, 3, strides=2, padding="same", name="larger")(x)
+        x = layers.Cropping1D((1, 0))(x)
+        x = layers.AdaptiveMaxPooling1D(7)(x)
+        x = layers.AdaptiveAveragePooling1D(3)(x)
+        x = layers.Conv1DTranspose(3, 2, strides=3, output_padding=1, use_bias=False, name="open")(x)
+        x = layers.GlobalMaxPooling1D()(x)
+        x = layers.RepeatVector(3)(x)
+        return layers.Flatten()(layers.Conv1D(3, 2, name="repeated")(x))
+
+    return training(images(9, 2), 2, """
+            - zero_padding1d: {padding: [1, 2]}
+            - conv1d: {filters: 4, kernel_size: 3, padding: causal, dilation_rate: 2, activation: tanh, name: causal}
+            - max_pooling1d: {pool_size: 3, strides: 2, padding: same}
+            - upsampling1d: {size: 3}
+            - depthwise_conv1d: {kernel_size: 3, strides: 2, padding: same, depth_multiplier: 2, name: channels}
+            - average_pooling1d: {pool_size: 2, strides: 1, padding: same}
+            - separable_conv1d: {filters: 5, kernel_size: 2, dilation_rate: 2, activation: relu, name: separable}
+            - conv1d_transpose: {filters: 4, kernel_size: 3, strides: 2, padding: same, name: larger}
+            - cropping1d: {cropping: [1, 0]}
+            - adaptive_max_pooling1d: {output_size: 7}
+            - adaptive_average_pooling1d: {output_size: 3}
+            - conv1d_transpose: {filters: 3, kernel_size: 2, strides: 3, output_padding: 1, use_bias: false, name: open}
+            - global_max_pooling1d
+            - repeat_vector: {n: 3}
+            - conv1d: {filters: 3, kernel_size: 2, name: repeated}
+            - flatten""", model, rate=0.1)
+
+
+def volumes():
+    """Every layer of volumes. TensorFlow pools them in float32 alone."""
+    def model(x):
+        x = layers.Conv3D(4, (2, 3, 2), groups=2, padding="same", activation="tanh", name="grouped")(x)
+        x = layers.MaxPooling3D((2, 2, 3), strides=(1, 2, 2), padding="same", dtype="float32")(x)
+        x = layers.ZeroPadding3D(((1, 0), (0, 1), (1, 1)))(x)
+        x = layers.Conv3D(3, 2, dilation_rate=(1, 2, 1), kernel_regularizer=L1L2(0.01, 0.02), name="dilated")(x)
+        x = layers.UpSampling3D((1, 3, 2))(x)
+        x = layers.AveragePooling3D(2, strides=1, padding="same", dtype="float32")(x)
+        x = layers.Cropping3D(((0, 1), (1, 1), (0, 1)))(x)
+        x = layers.Conv3DTranspose(4, 2, strides=(2, 1, 2), padding="same", activation="tanh", name="larger")(x)
+        x = layers.AdaptiveMaxPooling3D((3, 2, 4), dtype="float32")(x)
+        x = layers.AdaptiveAveragePooling3D(2, dtype="float32")(x)
+        x = layers.Conv3D(3, 2, strides=2, padding="same", use_bias=False, name="last_volume")(x)
+        x = layers.Concatenate()([layers.GlobalAveragePooling3D()(x), layers.GlobalMaxPooling3D()(x)])
+        return x
+
+    return training(images(3, 5, 4, 2), 2, """
+            - conv3d: {filters: 4, kernel_size: [2, 3, 2], groups: 2, padding: same, activation: tanh, name: grouped}
+            - max_pooling3d: {pool_size: [2, 2, 3], strides: [1, 2, 2], padding: same}
+            - zero_padding3d: {padding: [[1, 0], [0, 1], [1, 1]]}
+            - conv3d:
+                filters: 3
+                kernel_size: 2
+                dilation_rate: [1, 2, 1]
+                kernel_regularizer: {l1: 0.01, l2: 0.02}
+                name: dilated
+            - upsampling3d: {size: [1, 3, 2]}
+            - average_pooling3d: {pool_size: 2, strides: 1, padding: same}
+            - cropping3d: {cropping: [[0, 1], [1, 1], [0, 1]]}
+            - conv3d_transpose:
+                filters: 4
+                kernel_size: 2
+                strides: [2, 1, 2]
+                padding: same
+                activation: tanh
+                name: larger
+            - adaptive_max_pooling3d: {output_size: [3, 2, 4]}
+            - adaptive_average_pooling3d: {output_size: 2}
+            - conv3d: {filters: 3, kernel_size: 2, strides: 2, padding: same, use_bias: false, name: last_volume}
+            - global_average_pooling3d: {name: mean}
+            - global_max_pooling3d: {inputs: [last_volume], name: largest}
+            - concatenate: {inputs: [mean, largest]}""", model)
+
+
+def activations():
+    """Activations with options as layers, and those that are formulas."""
+    names = ["celu", "hard_shrink", "hard_tanh", "log_sigmoid", "soft_shrink", "sparse_plus", "sparse_sigmoid",
+             "squareplus", "tanh_shrink", "log_softmax"]
+
+    def model(x):
+        for name in names:
+            x = layers.Dense(6, activation=name, name=name)(x)
+        x = layers.Reshape((2, 3))(layers.Dense(6, name="wide")(x))
+        x = layers.ReLU(max_value=1.5, negative_slope=0.3, threshold=0.2)(x)
+        x = layers.LeakyReLU(0.4)(layers.Dense(4, name="a")(x))
+        x = layers.ELU(0.7)(layers.Dense(4, name="b")(x))
+        x = layers.Softmax(axis=1)(layers.Dense(4, name="c")(layers.Identity()(x)))
+        x = layers.ReLU()(layers.Dense(4, name="d")(x))
+        return layers.Flatten()(layers.ELU()(layers.LeakyReLU()(layers.Dense(4, name="e")(x))))
+
+    rows = "".join(f"""
+            - dense: {{units: 6, activation: {name}, name: {name}}}""" for name in names)
+    return training(images(4), 2, rows + """
+            - dense: {units: 6, name: wide}
+            - reshape: {target_shape: [2, 3]}
+            - relu: {max_value: 1.5, negative_slope: 0.3, threshold: 0.2}
+            - dense: {units: 4, name: a}
+            - leaky_relu: {negative_slope: 0.4}
+            - dense: {units: 4, name: b}
+            - elu: {alpha: 0.7}
+            - identity
+            - dense: {units: 4, name: c}
+            - softmax: {axis: 1}
+            - dense: {units: 4, name: d}
+            - relu
+            - dense: {units: 4, name: e}
+            - leaky_relu
+            - elu
+            - flatten""", model, rate=0.1)
+
+
+def normalizations():
+    """Normalizations along other axes than the last."""
+    def model(x):
+        x = layers.RMSNormalization(axis=-1, name="rms")(layers.Conv2D(4, 1, name="a")(x))
+        x = layers.RMSNormalization(axis=[2, 3], epsilon=0.01, name="rms_of_two")(x)
+        x = layers.LayerNormalization(axis=[1, 2], name="positions")(x)
+        x = layers.LayerNormalization(axis=1, center=False, name="lines")(layers.Conv2D(4, 2, name="b")(x))
+        x = layers.GroupNormalization(2, axis=1, name="groups")(x)
+        x = layers.BatchNormalization(axis=1, momentum=0.5, name="batch")(layers.Conv2D(4, 1, name="c")(x))
+        x = layers.UnitNormalization(axis=[1, 2])(x)
+        x = layers.UnitNormalization()(layers.Conv2D(3, 1, name="d")(x))
+        return layers.Flatten()(x)
+
+    return dataclasses.replace(training(images(5, 4, 3), 2, """
+            - conv2d: {filters: 4, kernel_size: 1, name: a}
+            - rms_normalization: {name: rms}
+            - rms_normalization: {axis: [2, 3], epsilon: 0.01, name: rms_of_two}
+            - layer_normalization: {axis: [1, 2], name: positions}
+            - conv2d: {filters: 4, kernel_size: 2, name: b}
+            - layer_normalization: {axis: 1, center: false, name: lines}
+            - group_normalization: {groups: 2, axis: 1, name: groups}
+            - conv2d: {filters: 4, kernel_size: 1, name: c}
+            - batch_normalization: {axis: 1, momentum: 0.5, name: batch}
+            - unit_normalization: {axis: [1, 2]}
+            - conv2d: {filters: 3, kernel_size: 1, name: d}
+            - unit_normalization
+            - flatten""", model, rate=0.02), replicas=(1,))
+
+
+def directions():
+    """Simple recurrent layers, and both directions at once, of sequences with padding that a value marks."""
+    def model(x):
+        x = layers.Masking(0.5)(x)
+        x = layers.Bidirectional(layers.LSTM(3, return_sequences=True), name="lstms")(x)
+        x = layers.SimpleRNN(4, return_sequences=True, name="simple")(x)
+        x = layers.Bidirectional(layers.GRU(4, return_sequences=True), merge_mode="mul", name="grus")(x)
+        x = layers.Bidirectional(layers.SimpleRNN(3, activation="relu", return_sequences=True, name="a"),
+                                 backward_layer=layers.SimpleRNN(3, use_bias=False, return_sequences=True,
+                                                                 go_backwards=True, name="b"),
+                                 merge_mode="ave", name="simples")(x)
+        x = layers.Bidirectional(layers.SimpleRNN(3, name="c"), merge_mode="sum", name="last_states")(x)
+        return x
+
+    sequences = images(6, 3)
+    for row in range(ROWS):
+        sequences[row, 6 - row % 4:] = 0.5  # up to three steps of padding
+    return training(sequences, 2, """
+            - masking: {mask_value: 0.5}
+            - bidirectional: {layer: {lstm: {units: 3, return_sequences: true}}, name: lstms}
+            - simple_rnn: {units: 4, return_sequences: true, name: simple}
+            - bidirectional: {layer: {gru: {units: 4, return_sequences: true}}, merge_mode: mul, name: grus}
+            - bidirectional:
+                layer: {simple_rnn: {units: 3, activation: relu, return_sequences: true}}
+                backward_layer: {simple_rnn: {units: 3, use_bias: false, return_sequences: true, go_backwards: true}}
+                merge_mode: ave
+                name: simples
+            - bidirectional: {layer: {simple_rnn: {units: 3}}, merge_mode: sum, name: last_states}""", model, rate=0.1)
+
+
 if __name__ == "__main__":
-    for function in (enlarged, by_channel, sizes, merges, sequences, frozen):
+    for function in (enlarged, by_channel, sizes, merges, sequences, frozen, windows, volumes, activations,
+                     normalizations, directions):
         name = function.__name__.replace("_", "-")
         if len(sys.argv) == 1 or name in sys.argv[1:]:
             make(f"layers/{name}", function(), "keras_layers.py")

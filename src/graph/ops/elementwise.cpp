@@ -107,6 +107,11 @@ std::vector<ValueId> Dropout::gradient(Graph& graph, const Node& node, std::span
   return {graph.apply_one(Dropout(rate, stream), {output_gradients[0]})};
 }
 
+std::vector<ValueSpec> RandomNormal::infer(std::span<const ValueSpec> inputs) const {
+  expect(inputs[0].batched, name(), "anything batched", inputs[0]);
+  return {{DType::kFloat32, shape, true}};
+}
+
 bool derivative_from_output(ActivationKind kind) {
   switch (kind) {
     case ActivationKind::kSilu:

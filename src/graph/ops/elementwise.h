@@ -81,4 +81,14 @@ struct Dropout : Op {
   bool may_overwrite(std::size_t) const override { return true; }
 };
 
+/// Numbers of the standard normal distribution, by the same rule as Dropout's mask: the words of a counter give two
+/// pairs (kernels/scalar/normal.h). Input: anything batched. Output: batched `shape` float32. Only in training graphs.
+struct RandomNormal : Op {
+  Shape shape;
+  std::uint32_t stream;  ///< from the layer's name
+  RandomNormal(Shape of, std::uint32_t random_stream) : shape(std::move(of)), stream(random_stream) {}
+  std::string_view name() const override { return "random_normal"; }
+  std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
+};
+
 }  // namespace mirrortrain::ops

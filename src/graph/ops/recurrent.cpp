@@ -43,10 +43,10 @@ std::vector<ValueId> Recurrent::gradient(Graph& graph, const Node& node, std::sp
   if (wanted[0]) gradients[0] = found[0];
   const bool with_bias = node.inputs.size() > 2 && node.inputs[2] != kNoValue && wanted[2];
   if (wanted[1] || with_bias) {
-    const ValueId right = cell == Cell::kLstm ? found[0] : found[2];
+    const ValueId right = adds_products() ? found[0] : found[2];
     const ValueSpec spec = graph.spec(found[1]);
     const ValueId left =
-        cell == Cell::kLstm ? graph.apply_one(Reshape({spec.shape[0], spec.shape[2]}), {found[1]}) : found[1];
+        adds_products() ? graph.apply_one(Reshape({spec.shape[0], spec.shape[2]}), {found[1]}) : found[1];
     const std::vector<ValueId> weights = graph.apply(DenseWeightGradient(with_bias), {left, right});
     if (wanted[1]) gradients[1] = weights[0];
     if (with_bias) gradients[2] = weights[1];
@@ -65,7 +65,7 @@ std::vector<ValueSpec> RecurrentGradient::infer(std::span<const ValueSpec> input
   if (inputs.size() > 4) expect_mask(name(), {steps}, inputs[4], true);
   std::vector<ValueSpec> outputs{{states.dtype, {steps, gates() * units}, true},
                                  {states.dtype, {steps, products(), units}, true}};
-  if (cell != Cell::kLstm) outputs.push_back({states.dtype, {steps, products(), gates() * units}, true});
+  if (!adds_products()) outputs.push_back({states.dtype, {steps, products(), gates() * units}, true});
   return outputs;
 }
 

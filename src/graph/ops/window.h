@@ -1,9 +1,18 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace mirrortrain::ops {
+
+/// One value for each axis.
+template <std::size_t kAxes>
+constexpr std::array<std::int64_t, kAxes> filled(std::int64_t value) {
+  std::array<std::int64_t, kAxes> all{};
+  all.fill(value);
+  return all;
+}
 
 enum class Padding : std::uint8_t { kValid, kSame };
 

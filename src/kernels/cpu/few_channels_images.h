@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "graph/ops/conv2d.h"
+#include "graph/ops/conv.h"
 
 namespace mirrortrain::cpu::few_channels {
 

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "graph/ops/conv2d.h"
+#include "graph/ops/conv.h"
 #include "graph/ops/dense.h"
 #include "kernels/kernel.h"
 

@@ -75,8 +75,8 @@ struct InnerProduct {
   Desc source, weights, weight_gradient, bias, destination, canonical;
 };
 
-/// A convolution in oneDNN's order of axes: images [n, channels, h, w], weights [(groups,) out, in, kh, kw]. `dilation`
-/// counts from 0.
+/// A convolution in oneDNN's order of axes: images [n, channels, h, w], weights [(groups,) out, in, kh, kw]; volumes
+/// have a depth before the height. `dilation` counts from 0.
 struct Convolution {
   DType dtype;  ///< of source and destination
   Desc source, weights, weight_gradient, bias, destination, canonical;

@@ -164,23 +164,29 @@ InnerProduct inner_product(const TensorView& x, const TensorView& y, bool with_b
           .canonical = canonical};
 }
 
-Convolution convolution(const ops::Conv2dAttributes& attributes, const TensorView& x, const Shape& kernel,
+template <std::size_t kAxes>
+Convolution convolution(const ops::ConvAttributes<kAxes>& attributes, const TensorView& x, const Shape& kernel,
                         const TensorView& y, bool with_bias) {
+  constexpr bool kIsVolume = kAxes == 3;
   const auto type = type_of(x.dtype);
   const auto images = [&](const Shape& shape) {
-    return Desc({shape[0], shape[3], shape[1], shape[2]}, type, Tag::nhwc);
+    Dims dims{shape[0], shape.back()};
+    for (std::size_t axis = 1; axis <= kAxes; ++axis) dims.push_back(shape[axis]);
+    return Desc(dims, type, kIsVolume ? Tag::ndhwc : Tag::nhwc);
   };
   const std::int64_t groups = attributes.groups;
-  Dims weights{kernel[3] / groups, kernel[2], kernel[0], kernel[1]};
+  Dims weights{kernel.back() / groups, kernel[kAxes]};
+  for (std::size_t axis = 0; axis < kAxes; ++axis) weights.push_back(kernel[axis]);
   if (groups > 1) weights.insert(weights.begin(), groups);
+  const Tag whole = kIsVolume ? Tag::dhwio : Tag::hwio, grouped = kIsVolume ? Tag::dhwigo : Tag::hwigo;
   Convolution problem{.dtype = x.dtype,
                       .source = images(x.shape),
                       .weights = {weights, type, Tag::any},
                       .weight_gradient = {weights, kFloat, Tag::any},
-                      .bias = bias_desc(with_bias, kernel[3]),
+                      .bias = bias_desc(with_bias, kernel.back()),
                       .destination = images(y.shape),
-                      .canonical = {weights, kFloat, groups > 1 ? Tag::hwigo : Tag::hwio}};
-  for (const std::size_t axis : {0, 1}) {
+                      .canonical = {weights, kFloat, groups > 1 ? grouped : whole}};
+  for (std::size_t axis = 0; axis < kAxes; ++axis) {
     const ops::WindowAxis window = ops::window_axis(x.shape[axis + 1], kernel[axis], attributes.strides[axis],
                                                     attributes.dilation_rate[axis], attributes.padding);
     problem.strides.push_back(attributes.strides[axis]);
@@ -190,5 +196,10 @@ Convolution convolution(const ops::Conv2dAttributes& attributes, const TensorVie
   }
   return problem;
 }
+
+template Convolution convolution(const ops::ConvAttributes<2>&, const TensorView&, const Shape&, const TensorView&,
+                                 bool);
+template Convolution convolution(const ops::ConvAttributes<3>&, const TensorView&, const Shape&, const TensorView&,
+                                 bool);
 
 }  // namespace mirrortrain::cpu::onednn

@@ -4,7 +4,7 @@
 
 #include "base/tensor_view.h"
 #include "graph/ops/activation_kind.h"
-#include "graph/ops/conv2d.h"
+#include "graph/ops/conv.h"
 #include "kernels/cpu/onednn.h"
 
 /// Kernels of one oneDNN primitive, for a Problem that is an InnerProduct or a Convolution. They use a team of
@@ -17,7 +17,9 @@ namespace mirrortrain::cpu::onednn {
 /// and written in canonical layout.
 InnerProduct inner_product(const TensorView& x, const TensorView& y, bool with_bias);
 
-Convolution convolution(const ops::Conv2dAttributes& attributes, const TensorView& x, const Shape& kernel,
+/// Of images or of volumes.
+template <std::size_t kAxes>
+Convolution convolution(const ops::ConvAttributes<kAxes>& attributes, const TensorView& x, const Shape& kernel,
                         const TensorView& y, bool with_bias);
 
 /// Inputs: source, weights, bias or absent. Output: activation(destination).

@@ -66,7 +66,7 @@ class States {
         if (!r.counts(mask_, first + i, step)) {
           keep_state(i, first + i, step);
         } else {
-          r.op.cell == ops::Cell::kLstm ? lstm(i, first + i, step) : gru(i, first + i, step);
+          take_step(i, first + i, step);
         }
       }
     }
@@ -119,6 +119,23 @@ class States {
     for (std::int64_t number = 0; number < r.saved; ++number) {
       save(row, step, number, number == 4 ? cell_ + i * r.wide() : row_);
     }
+  }
+
+  void take_step(std::int64_t i, std::int64_t row, std::int64_t step) const {
+    switch (r.op.cell) {
+      case ops::Cell::kLstm: return lstm(i, row, step);
+      case ops::Cell::kSimple: return simple(i, row, step);
+      case ops::Cell::kGru:
+      case ops::Cell::kGruResetBefore: return gru(i, row, step);
+    }
+  }
+
+  void simple(std::int64_t i, std::int64_t row, std::int64_t step) const {
+    float* const gate = gates_of(i);
+    add_input(gate, projected(row, step), 0, 1);
+    r.activation.forward(gate, r.wide());
+    set_state(i, row, step, [&](std::int64_t unit) { return load(gate + unit); });
+    save(row, step, 0, gate);
   }
 
   void lstm(std::int64_t i, std::int64_t row, std::int64_t step) const {

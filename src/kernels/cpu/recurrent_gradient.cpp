@@ -58,7 +58,7 @@ class StatesGradient {
         if (!r.counts(mask_, first + i, step)) {
           keep_state(i, first + i, step);
         } else {
-          r.op.cell == ops::Cell::kLstm ? lstm(i, first + i, step) : gru(i, first + i, step);
+          take_step(i, first + i, step);
         }
       }
       if (r.op.cell == ops::Cell::kGruResetBefore) {
@@ -67,8 +67,8 @@ class StatesGradient {
           if (r.counts(mask_, first + i, step)) reset_before(i, first + i, step);
         }
       }
-      // An LSTM's previous state gets its gradient only through the products, except where the state was kept.
-      const bool adds = r.op.cell != ops::Cell::kLstm || mask_ != nullptr;
+      // The state before may get its gradient only through the products, except where it was kept.
+      const bool adds = !r.op.adds_products() || mask_ != nullptr;
       if (step > 0) multiply_gates(count, 0, r.first_columns(), state_, adds);
     }
   }
@@ -118,6 +118,25 @@ class StatesGradient {
     write_zeros(to(projected_, row, step, r.gates), r.gates);
     write_zeros(to(left_, row, step, r.products), r.products);
     write_zeros(to(right_, row, step, r.products * r.gates), r.products * r.gates);
+  }
+
+  void take_step(std::int64_t i, std::int64_t row, std::int64_t step) const {
+    switch (r.op.cell) {
+      case ops::Cell::kLstm: return lstm(i, row, step);
+      case ops::Cell::kSimple: return simple(i, row, step);
+      case ops::Cell::kGru:
+      case ops::Cell::kGruResetBefore: return gru(i, row, step);
+    }
+  }
+
+  void simple(std::int64_t i, std::int64_t row, std::int64_t step) const {
+    begin(i, row, step);
+    float *const to_gate = gates_of(i), *const state = state_ + i * r.wide();
+    std::copy_n(state, r.wide(), to_gate);
+    r.activation.backward(saved(row, step), to_gate, r.units);
+    write(to(projected_, row, step, 1), to_gate, 1);
+    write(to(left_, row, step, 1), before_, 1);
+    if (mask_ != nullptr) std::fill_n(state, r.wide(), 0.0f);
   }
 
   void lstm(std::int64_t i, std::int64_t row, std::int64_t step) const {

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "graph/ops/conv2d.h"
+#include "graph/ops/conv.h"
 #include "kernels/kernel.h"
 
 /// Shared by the Winograd kernels: how an image is cut into tiles, and the transforms of tiles into and out of the

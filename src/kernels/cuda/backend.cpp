@@ -33,7 +33,7 @@ class CudaBackend : public Backend {
 KernelRegistry all_kernels(std::shared_ptr<Cudnn> cudnn, std::shared_ptr<CublasLt> blas) {
   KernelRegistry all("cuda");
   add_custom_kernels(all);
-  add_conv2d_kernels(all, std::move(cudnn));
+  add_conv_kernels(all, std::move(cudnn));
   add_dense_kernels(all, std::move(blas));
   return all;
 }

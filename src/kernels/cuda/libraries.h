@@ -13,7 +13,7 @@ namespace mirrortrain::cuda {
 class Cudnn;
 class CublasLt;
 
-void add_conv2d_kernels(KernelRegistry& registry, std::shared_ptr<Cudnn> cudnn);
+void add_conv_kernels(KernelRegistry& registry, std::shared_ptr<Cudnn> cudnn);
 
 /// If `blas` is null (a GPU that is only described), creating a kernel throws Error.
 void add_dense_kernels(KernelRegistry& registry, std::shared_ptr<CublasLt> blas);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-#include "graph/ops/conv2d.h"
+#include "graph/ops/conv.h"
 #include "graph/ops/elementwise.h"
 
 namespace mirrortrain::cuda {

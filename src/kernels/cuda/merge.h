@@ -2,7 +2,7 @@
 
 #include "graph/graph.h"
 #include "graph/ops/batch_norm.h"
-#include "graph/ops/conv2d.h"
+#include "graph/ops/conv.h"
 #include "graph/ops/loss.h"
 #include "graph/ops/metric.h"
 #include "graph/ops/pool2d.h"

@@ -61,6 +61,12 @@ struct Recurrence {
     set_state(row, step, unit, gate[3] * activate(s.op.activation, own));
   }
 
+  __device__ void simple(std::int64_t row, std::int64_t step, std::int64_t unit, float sum) const {
+    const float value = activate(s.op.activation, sum + from_input(row, step, 0, unit));
+    save(row, step, 0, unit, value);
+    set_state(row, step, unit, value);
+  }
+
   __device__ float gru_gate(std::int64_t row, std::int64_t step, int gate, std::int64_t unit, float sum) const {
     const float value = activate(s.op.recurrent_activation, sum + from_input(row, step, gate, unit));
     save(row, step, gate, unit, value);
@@ -76,7 +82,7 @@ struct Recurrence {
 template <Cell kCell, class T>
 __global__ void __launch_bounds__(kBlock) recurrent(Recurrence<T> layer) {
   __shared__ float tile[kBlock];
-  constexpr int kBlocks = kCell == Cell::kLstm ? 4 : kCell == Cell::kGru ? 3 : 2;
+  constexpr int kBlocks = kCell == Cell::kLstm ? 4 : kCell == Cell::kGru ? 3 : kCell == Cell::kSimple ? 1 : 2;
   const RecurrentShape& s = layer.s;
   for (std::int64_t first = blockIdx.x * kRecurrentRows; first < s.rows; first += gridDim.x * kRecurrentRows) {
     const BlockOfRows rows{s, first, tile};
@@ -101,6 +107,8 @@ __global__ void __launch_bounds__(kBlock) recurrent(Recurrence<T> layer) {
             layer.keep_state(row, step, unit);
           } else if constexpr (kCell == Cell::kLstm) {
             layer.lstm(row, step, unit, sums[r]);
+          } else if constexpr (kCell == Cell::kSimple) {
+            layer.simple(row, step, unit, sums[r][0]);
           } else {
             const float update = layer.gru_gate(row, step, 0, unit, sums[r][0]);
             const float reset = layer.gru_gate(row, step, 1, unit, sums[r][1]);

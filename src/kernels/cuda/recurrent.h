@@ -79,6 +79,7 @@ template <class Function>
 void with_cell(Cell cell, const Function& function) {
   if (cell == Cell::kLstm) return function(std::integral_constant<Cell, Cell::kLstm>{});
   if (cell == Cell::kGru) return function(std::integral_constant<Cell, Cell::kGru>{});
+  if (cell == Cell::kSimple) return function(std::integral_constant<Cell, Cell::kSimple>{});
   function(std::integral_constant<Cell, Cell::kGruResetBefore>{});
 }
 

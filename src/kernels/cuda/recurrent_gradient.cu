@@ -73,6 +73,13 @@ struct RecurrenceBack {
     put(left, 1, row, step, 0, unit, state_before(row, step, unit));
   }
 
+  __device__ void simple(std::int64_t row, std::int64_t step, std::int64_t unit) const {
+    const float to = activation_gradient(s.op.activation, saved_at(row, step, 0, unit), of_state(row, step, unit));
+    gate(row, 0, unit) = to;
+    put(projected, 1, row, step, 0, unit, to);
+    put(left, 1, row, step, 0, unit, state_before(row, step, unit));
+  }
+
   /// All but the reset gate and the values derived from it.
   __device__ void gru(std::int64_t row, std::int64_t step, std::int64_t unit) const {
     const float update = saved_at(row, step, 0, unit), candidate = saved_at(row, step, 2, unit);
@@ -130,13 +137,15 @@ __global__ void __launch_bounds__(kBlock) recurrent_gradient(RecurrenceBack<T> l
             layer.keep_state(first + r, step, unit);
           } else if constexpr (kCell == Cell::kLstm) {
             layer.lstm(first + r, step, unit);
+          } else if constexpr (kCell == Cell::kSimple) {
+            layer.simple(first + r, step, unit);
           } else {
             layer.gru(first + r, step, unit);
             if constexpr (kCell == Cell::kGru) layer.reset_after(first + r, step, unit);
           }
         }
       });
-      const auto add_product = [&](float (&sums)[kRecurrentRows][1], int gate, int gates, std::int64_t unit,
+      const auto add_product = [&](float(&sums)[kRecurrentRows][1], int gate, int gates, std::int64_t unit,
                                    bool exists) {
         rows.add_product(sums, gates * s.units, {layer.gates + gate * s.units, columns},
                          {layer.turned + gate * s.units * s.units + unit, s.units, 0}, exists);
@@ -158,7 +167,7 @@ __global__ void __launch_bounds__(kBlock) recurrent_gradient(RecurrenceBack<T> l
         for (int r = 0; exists && r < kRecurrentRows; ++r) {
           if (!rows.has(r)) continue;
           float& state = layer.state[(first + r) * s.units + unit];
-          const bool adds = kCell != Cell::kLstm || !s.counts(layer.mask, first + r, step);
+          const bool adds = !s.op.adds_products() || !s.counts(layer.mask, first + r, step);
           state = adds ? state + sums[r][0] : sums[r][0];
         }
       });

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <optional>
 #include <span>
 
 #include "model/activation.h"
@@ -13,10 +15,6 @@ namespace mirrortrain::layers {
 struct Activation : LayerCommon {
   static constexpr std::string_view kName = "activation";
   static constexpr std::string_view kAliases = "act, nonlinearity";
-  static constexpr auto kAdvice = std::to_array<config::Advice>(
-      {{"leaky_relu",
-        "write - activation: {activation: leaky_relu}, whose slope below 0 is 0.2; another slope is - "
-        "expression: {formula: \"maximum(x, 0.3 * x)\"}"}});
   static constexpr Masking kMasking = Masking::kPasses;
   ActivationName activation = ActivationName::kLinear;
 
@@ -24,10 +22,51 @@ struct Activation : LayerCommon {
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
 };
 
-/// exp(x) / sum(exp(x)) over the last axis.
+/// Up to `max_value` where x is above `threshold`, elsewhere negative_slope (x - threshold).
+struct Relu : LayerCommon {
+  static constexpr std::string_view kName = "relu";
+  static constexpr Masking kMasking = Masking::kPasses;
+  std::optional<float> max_value;
+  float negative_slope = 0, threshold = 0;
+
+  static config::Section<Relu> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
+/// x where it is positive, negative_slope x elsewhere.
+struct LeakyRelu : LayerCommon {
+  static constexpr std::string_view kName = "leaky_relu";
+  static constexpr Masking kMasking = Masking::kPasses;
+  float negative_slope = 0.3f;
+
+  static config::Section<LeakyRelu> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
+/// x where it is positive, alpha (exp(x) - 1) elsewhere.
+struct Elu : LayerCommon {
+  static constexpr std::string_view kName = "elu";
+  static constexpr Masking kMasking = Masking::kPasses;
+  float alpha = 1;
+
+  static config::Section<Elu> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
+/// Its input.
+struct Identity : LayerCommon {
+  static constexpr std::string_view kName = "identity";
+  static constexpr Masking kMasking = Masking::kPasses;
+
+  static config::Section<Identity> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
+/// exp(x) / sum(exp(x)) over an axis.
 struct Softmax : LayerCommon {
   static constexpr std::string_view kName = "softmax";
   static constexpr Masking kMasking = Masking::kOwn;
+  std::int64_t axis = -1;
 
   static config::Section<Softmax> section();
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;

@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "base/philox.h"
 #include "graph/ops/attention.h"
 #include "graph/ops/dense.h"
 #include "graph/ops/elementwise.h"
@@ -61,7 +60,7 @@ ValueId MultiHeadAttention::build(LayerBuilder& builder, std::span<const ValueId
   attributes.blind_sees_all = dropout == 0;
   if (builder.mode() == Mode::kTraining) {
     attributes.dropout = static_cast<float>(dropout);
-    attributes.stream = static_cast<std::uint32_t>(hash_of_name(builder.layer()));
+    attributes.stream = builder.random_stream();
   }
   // In Keras's variable order.
   const ValueId query = project(builder, "query", sources[0], key_dim);

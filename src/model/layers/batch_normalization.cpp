@@ -1,9 +1,11 @@
 #include "model/layers/batch_normalization.h"
 
+#include "base/error.h"
 #include "graph/ops/batch_norm.h"
 #include "graph/ops/collective.h"
 #include "graph/ops/synchronized_batch_norm.h"
 #include "model/key_aliases.h"
+#include "model/layers/moved_axes.h"
 #include "model/layers/normalization.h"
 
 namespace mirrortrain::layers {
@@ -11,6 +13,7 @@ namespace mirrortrain::layers {
 config::Section<BatchNormalization> BatchNormalization::section() {
   using Layer = BatchNormalization;
   return config::Section<BatchNormalization>("Batch normalization: normalizes each channel over the batch.")
+      .key("axis", &Layer::axis, "Axis of the channels; 0 is the batch, -1 the last axis.")
       .key("momentum", &Layer::momentum, "Momentum of the moving mean and variance.", config::between(0, 1))
       .key("epsilon", &Layer::epsilon, "Small constant added to the variance to avoid dividing by zero.",
            config::at_least(0), kEpsilonAliases)
@@ -29,36 +32,41 @@ config::Section<BatchNormalization> BatchNormalization::section() {
 }
 
 ValueId BatchNormalization::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
-  const Shape channels{builder.features(sources[0]).back()};
+  const MovedAxes moved(builder, sources[0], {require_axis(builder, sources[0], axis)});
+  const ValueId x = moved.value();
+  const Shape channels{builder.shape(x).back()};
   const ValueId gamma = scale ? builder.weight("gamma", channels, gamma_initializer) : kNoValue;
   const ValueId beta = center ? builder.weight("beta", channels, beta_initializer) : kNoValue;
   const ValueId moving_mean = builder.statistic("moving_mean", channels, moving_mean_initializer);
   const ValueId moving_variance = builder.statistic("moving_variance", channels, moving_variance_initializer);
   // Called once more in a step, the layer goes on from what the call before assigned.
-  const std::vector<ValueId> arguments{sources[0], gamma, beta, builder.assigned(moving_mean),
+  const std::vector<ValueId> arguments{x, gamma, beta, builder.assigned(moving_mean),
                                        builder.assigned(moving_variance)};
   const auto epsilon_as_float = static_cast<float>(epsilon);
   builder.set_output_mask(builder.mask(0));
 
   if (builder.mode() == Mode::kEvaluation || !builder.trainable()) {
-    return builder.apply(ops::BatchNormInference(epsilon_as_float), arguments);
+    return moved.back(builder.apply(ops::BatchNormInference(epsilon_as_float), arguments));
+  }
+  if (builder.has_masks() && x != sources[0]) {
+    throw Error("a mask of padding is of the axes before the last; expected axis: -1 where the input carries one");
   }
   if (synchronized || builder.has_masks()) {
     Graph& graph = builder.graph();
-    const ValueId own = builder.apply(ops::BatchNormSums(), {sources[0], builder.mask(0)});
+    const ValueId own = builder.apply(ops::BatchNormSums(), {x, builder.mask(0)});
     const ValueId sums = synchronized ? graph.apply_one(ops::AllReduce(ops::Axis::kData), {own}) : own;
-    const std::vector<ValueId> moved =
+    const std::vector<ValueId> statistics =
         graph.apply(ops::MovingStatistics(static_cast<float>(momentum)), {sums, arguments[3], arguments[4]});
-    builder.assign(moving_mean, moved[0]);
-    builder.assign(moving_variance, moved[1]);
-    return builder.apply(ops::BatchNormBySums(epsilon_as_float, {}, synchronized),
-                         {sources[0], gamma, beta, sums, builder.mask(0)});
+    builder.assign(moving_mean, statistics[0]);
+    builder.assign(moving_variance, statistics[1]);
+    return moved.back(builder.apply(ops::BatchNormBySums(epsilon_as_float, {}, synchronized),
+                                    {x, gamma, beta, sums, builder.mask(0)}));
   }
   const std::vector<ValueId> outputs =
       builder.graph().apply(ops::BatchNorm(static_cast<float>(momentum), epsilon_as_float), arguments);
   builder.assign(moving_mean, outputs[3]);
   builder.assign(moving_variance, outputs[4]);
-  return outputs[0];
+  return moved.back(outputs[0]);
 }
 
 }  // namespace mirrortrain::layers

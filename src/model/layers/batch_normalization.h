@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "model/initializers.h"
@@ -8,12 +9,13 @@
 
 namespace mirrortrain::layers {
 
-/// gamma (x - mean) / sqrt(variance + epsilon) + beta for each channel (the last axis), with the statistics of the
+/// gamma (x - mean) / sqrt(variance + epsilon) + beta for each channel, with the statistics of the
 /// replica's batch, or of the global one, in training and with the moving ones in evaluation and in a frozen layer.
 struct BatchNormalization : LayerCommon {
   static constexpr std::string_view kName = "batch_normalization";
-  static constexpr std::string_view kAliases = "batch_norm, batch_norm1d, batch_norm2d, bn";
+  static constexpr std::string_view kAliases = "batch_norm, batch_norm1d, batch_norm2d, batch_norm3d, bn";
   static constexpr Masking kMasking = Masking::kOwn;
+  std::int64_t axis = -1;  ///< of the channels
   double momentum = 0.99, epsilon = 1e-3;
   bool center = true, scale = true, synchronized = false;
   Initializer beta_initializer = initializers::Zeros{};

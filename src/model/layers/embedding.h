@@ -1,6 +1,7 @@
 #pragma once
 
-#include <array>
+#include <cstdint>
+#include <optional>
 #include <span>
 
 #include "model/initializers.h"
@@ -14,10 +15,6 @@ namespace mirrortrain::layers {
 /// mask_zero the output has the numbers' mask.
 struct Embedding : LayerCommon {
   static constexpr std::string_view kName = "embedding";
-  static constexpr auto kAdvice =
-      std::to_array<config::Advice>({{"masking",
-                                      "padding is what embedding: {mask_zero: true} finds among whole numbers; "
-                                      "sequences of other numbers carry no mask"}});
   static constexpr Masking kMasking = Masking::kOwn;
   std::int64_t input_dim = 1, output_dim = 1;
   bool mask_zero = false;

@@ -2,11 +2,80 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
+
 #include "base/error.h"
+#include "graph/ops/elementwise.h"
 #include "graph/ops/group_norm.h"
+#include "model/axes.h"
+#include "model/formula/formula_graph.h"
 #include "model/key_aliases.h"
+#include "model/layers/moved_axes.h"
 
 namespace mirrortrain::layers {
+namespace {
+
+constexpr std::string_view kAxisHelp = "Axis, or axes, over which to normalize; 0 is the batch, -1 the last axis.";
+
+std::string wrong_axes(const Axes& axis) {
+  const auto* const several = std::get_if<std::vector<std::int64_t>>(&axis);
+  if (several == nullptr) return "";
+  return several->empty() ? "expected at least one axis" : repeated_axis(*several);
+}
+
+/// The axes that are normalized as the last one.
+class LastAxis {
+ public:
+  LastAxis(LayerBuilder& builder, ValueId source, const Axes& axis)
+      : builder_(builder), axes_(of_example(builder, source, axis)), moved_(builder, source, axes_) {
+    shape_ = builder.shape(moved_.value());
+    for (const std::size_t one : axes_) extents_.push_back(builder.shape(source)[one]);
+  }
+
+  ValueId value() const {
+    if (axes_.size() == 1) return moved_.value();
+    std::vector<std::int64_t> dims(shape_.begin(), shape_.end() - static_cast<std::ptrdiff_t>(axes_.size()));
+    dims.push_back(Shape(extents_).elements());
+    return builder_.apply(ops::Reshape(Shape(dims)), {moved_.value()});
+  }
+  ValueId back(ValueId normalized) const {
+    return moved_.back(axes_.size() == 1 ? normalized : builder_.apply(ops::Reshape(shape_), {normalized}));
+  }
+  /// A weight of the axes' extents, as one axis.
+  ValueId weight(std::string_view name, const Initializer& initializer) const {
+    const ValueId all = builder_.weight(name, Shape(extents_), initializer);
+    return axes_.size() == 1 ? all : builder_.apply(ops::Reshape({Shape(extents_).elements()}), {all});
+  }
+
+ private:
+  /// In the order in which the example has them, so that weights are, too.
+  static std::vector<std::size_t> of_example(const LayerBuilder& builder, ValueId source, const Axes& axis) {
+    std::vector<std::size_t> axes;
+    if (const auto* const one = std::get_if<std::int64_t>(&axis)) return {require_axis(builder, source, *one)};
+    for (const std::int64_t one : std::get<std::vector<std::int64_t>>(axis)) {
+      axes.push_back(require_axis(builder, source, one));
+    }
+    std::ranges::sort(axes);
+    if (std::ranges::adjacent_find(axes) != axes.end()) {
+      throw Error(fmt::format("expected different axes of the shape {}; two are one", builder.described(source)));
+    }
+    return axes;
+  }
+
+  LayerBuilder& builder_;
+  std::vector<std::size_t> axes_;
+  MovedAxes moved_;
+  Shape shape_;  ///< with the axes behind the others
+  std::vector<std::int64_t> extents_;
+};
+
+ValueId apply_formula(LayerBuilder& builder, const std::string& formula, formula::Values values) {
+  const DType dtype = builder.graph().spec(values.at("x")).dtype;
+  return formula::add_formula(builder.graph(), formula, values, dtype);
+}
+
+}  // namespace
 
 config::Section<ExampleNormOptions> ExampleNormOptions::section() {
   using Options = ExampleNormOptions;
@@ -22,22 +91,24 @@ config::Section<ExampleNormOptions> ExampleNormOptions::section() {
       .include<LayerCommon>();
 }
 
-ValueId ExampleNormOptions::normalize(LayerBuilder& builder, ValueId source, std::int64_t groups,
+ValueId ExampleNormOptions::normalize(LayerBuilder& builder, ValueId source, const Axes& axis, std::int64_t groups,
                                       bool by_position) const {
-  const Shape channels{builder.features(source).back()};
-  const ValueId gamma = scale ? builder.weight("gamma", channels, gamma_initializer) : kNoValue;
-  const ValueId beta = center ? builder.weight("beta", channels, beta_initializer) : kNoValue;
+  const LastAxis lines(builder, source, axis);
+  const ValueId gamma = scale ? lines.weight("gamma", gamma_initializer) : kNoValue;
+  const ValueId beta = center ? lines.weight("beta", beta_initializer) : kNoValue;
   const ops::GroupNorm norm({groups, by_position, static_cast<float>(epsilon)});
-  return builder.apply(norm, {source, gamma, beta});
+  return lines.back(builder.apply(norm, {lines.value(), gamma, beta}));
 }
 
 config::Section<LayerNormalization> LayerNormalization::section() {
-  return config::Section<LayerNormalization>("Layer normalization: normalizes the last axis of each example.")
+  return config::Section<LayerNormalization>("Layer normalization: normalizes axes of each example.")
+      .key("axis", &LayerNormalization::axis, kAxisHelp)
+      .check("axis", [](const LayerNormalization& layer) { return wrong_axes(layer.axis); })
       .include<ExampleNormOptions>();
 }
 
 ValueId LayerNormalization::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
-  return normalize(builder, sources[0], 1, true);
+  return normalize(builder, sources[0], axis, 1, true);
 }
 
 config::Section<GroupNormalization> GroupNormalization::section() {
@@ -46,15 +117,47 @@ config::Section<GroupNormalization> GroupNormalization::section() {
       .key("groups", &GroupNormalization::groups,
            "Number of groups into which the channels are split; -1: one for each channel.", config::at_least(-1),
            kGroupsAliases)
+      .key("axis", &GroupNormalization::axis, "Axis of the channels; 0 is the batch, -1 the last axis.")
       .check("groups",
              [](const GroupNormalization& layer) { return std::string(layer.groups == 0 ? "0 groups are none" : ""); })
       .include<ExampleNormOptions>();
 }
 
 ValueId GroupNormalization::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
-  const std::int64_t channels = builder.features(sources[0]).back(), count = groups == -1 ? channels : groups;
+  const std::size_t of_channels = require_axis(builder, sources[0], axis);
+  const std::int64_t channels = builder.shape(sources[0])[of_channels], count = groups == -1 ? channels : groups;
   if (channels % count != 0) throw Error(fmt::format("{} channels cannot be split into {} groups", channels, count));
-  return normalize(builder, sources[0], count, false);
+  return normalize(builder, sources[0], axis, count, false);
+}
+
+config::Section<RmsNormalization> RmsNormalization::section() {
+  return config::Section<RmsNormalization>(
+             "Root mean square normalization: divides by the root of the mean of the squares, and scales.")
+      .key("axis", &RmsNormalization::axis, kAxisHelp)
+      .key("epsilon", &RmsNormalization::epsilon, "Small constant added to the mean of the squares.",
+           config::at_least(0), kEpsilonAliases)
+      .check("axis", [](const RmsNormalization& layer) { return wrong_axes(layer.axis); })
+      .include<LayerCommon>();
+}
+
+ValueId RmsNormalization::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  const LastAxis lines(builder, sources[0], axis);
+  const ValueId scale = lines.weight("scale", initializers::Ones{});
+  const std::string formula = fmt::format("x * rsqrt(mean(square(x), axis=-1, keepdims=true) + {}) * scale", epsilon);
+  return lines.back(apply_formula(builder, formula, {{"x", lines.value()}, {"scale", scale}}));
+}
+
+config::Section<UnitNormalization> UnitNormalization::section() {
+  return config::Section<UnitNormalization>("Scales each example to length 1 along axes.")
+      .key("axis", &UnitNormalization::axis, kAxisHelp)
+      .check("axis", [](const UnitNormalization& layer) { return wrong_axes(layer.axis); })
+      .include<LayerCommon>();
+}
+
+ValueId UnitNormalization::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  const LastAxis lines(builder, sources[0], axis);
+  constexpr const char* kFormula = "x * minimum(rsqrt(sum(square(x), axis=-1, keepdims=true)), 1e12)";
+  return lines.back(apply_formula(builder, kFormula, {{"x", lines.value()}}));
 }
 
 }  // namespace mirrortrain::layers

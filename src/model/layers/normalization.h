@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
+#include <variant>
+#include <vector>
 
 #include "model/initializers.h"
 #include "model/layer_builder.h"
@@ -8,8 +11,11 @@
 
 namespace mirrortrain::layers {
 
+/// One axis, or several.
+using Axes = std::variant<std::int64_t, std::vector<std::int64_t>>;
+
 /// (x - mean) / sqrt(variance + epsilon) gamma + beta, with separate statistics for each example; variables gamma and
-/// beta [channels].
+/// beta, of the extents of the axes that are normalized.
 struct ExampleNormOptions : LayerCommon {
   double epsilon = 1e-3;
   bool center = true, scale = true;
@@ -19,7 +25,9 @@ struct ExampleNormOptions : LayerCommon {
   static config::Section<ExampleNormOptions> section();
 
  protected:
-  ValueId normalize(LayerBuilder& builder, ValueId source, std::int64_t groups, bool by_position) const;
+  /// Of the axes of examples, as options name them. Along several axes by_position only.
+  ValueId normalize(LayerBuilder& builder, ValueId source, const Axes& axis, std::int64_t groups,
+                    bool by_position) const;
 };
 
 /// The error of a non-default initializer for a weight that `center` or `scale` omits; else empty.
@@ -34,11 +42,12 @@ std::string without_gamma(const Options& layer) {
   return is_given && !layer.scale ? "there is no gamma, as scale is false; remove one of the two" : "";
 }
 
-/// Statistics over the last axis.
+/// Statistics over the last axis, or others.
 struct LayerNormalization : ExampleNormOptions {
   static constexpr std::string_view kName = "layer_normalization";
   static constexpr std::string_view kAliases = "layer_norm";
   static constexpr Masking kMasking = Masking::kPasses;
+  Axes axis = std::int64_t{-1};
 
   static config::Section<LayerNormalization> section();
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
@@ -50,8 +59,32 @@ struct GroupNormalization : ExampleNormOptions {
   static constexpr std::string_view kAliases = "group_norm";
   static constexpr Masking kMasking = Masking::kPasses;
   std::int64_t groups = 32;  ///< -1: one for each channel
+  std::int64_t axis = -1;    ///< of the channels
 
   static config::Section<GroupNormalization> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
+/// x / sqrt(mean(x^2) + epsilon) scale (Zhang and Sennrich, 2019) along axes of each example; variable scale, of their
+/// extents.
+struct RmsNormalization : LayerCommon {
+  static constexpr std::string_view kName = "rms_normalization";
+  static constexpr std::string_view kAliases = "rms_norm";
+  Axes axis = std::int64_t{-1};
+  double epsilon = 1e-6;
+
+  static config::Section<RmsNormalization> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
+/// x / |x| along axes of each example.
+struct UnitNormalization : LayerCommon {
+  static constexpr std::string_view kName = "unit_normalization";
+  static constexpr std::string_view kAliases = "normalize, l2_normalize, l2_normalization";
+  static constexpr Masking kMasking = Masking::kPasses;
+  Axes axis = std::int64_t{-1};
+
+  static config::Section<UnitNormalization> section();
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
 };
 

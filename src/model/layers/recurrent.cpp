@@ -9,21 +9,19 @@
 #include "graph/ops/elementwise.h"
 #include "graph/ops/mask.h"
 #include "model/key_aliases.h"
+#include "model/layers/dropout.h"
 
 namespace mirrortrain::layers {
 namespace {
 
 /// Why a cell cannot have this activation; empty if it can.
 std::string unfit_for_cell(ActivationName activation) {
-  if (activation != ActivationName::kSoftmax) {
-    const auto kind = static_cast<ops::ActivationKind>(activation);
-    if (ops::derivative_from_output(kind)) return "";
-    return fmt::format(
-        "a recurrent layer keeps its gates after the activation, from which the derivative of {} does "
-        "not follow; expected another elementwise activation, such as tanh, sigmoid or relu",
-        ops::name_of(kind));
-  }
-  return "expected an elementwise activation, such as tanh, sigmoid or relu, found softmax";
+  const bool is_elementwise = activation < ActivationName::kSoftmax;
+  if (is_elementwise && ops::derivative_from_output(static_cast<ops::ActivationKind>(activation))) return "";
+  return fmt::format(
+      "a recurrent layer keeps its gates after the activation, from which the derivative of {} does not follow; "
+      "expected another elementwise activation, such as tanh, sigmoid or relu",
+      name_of(activation));
 }
 
 /// Row `number` of a matrix with two rows.
@@ -37,7 +35,6 @@ ValueId row_of_two(LayerBuilder& builder, ValueId matrix, std::int64_t number) {
 config::Section<RecurrentOptions> RecurrentOptions::section() {
   using Self = RecurrentOptions;
   return config::Section<Self>("A layer that takes a sequence step by step.")
-      .advice("bidirectional", kBothDirections)
       .key("units", &Self::units, "Number of output features.", config::required, config::at_least(1),
            config::at_most(1 << 20), kUnitsAliases)
       .key("return_sequences", &Self::return_sequences,
@@ -46,7 +43,9 @@ config::Section<RecurrentOptions> RecurrentOptions::section() {
       .key("zero_output_for_mask", &Self::zero_output_for_mask,
            "Whether the output is 0 at padding, as behind Keras's Bidirectional; else the state before it goes on.")
       .key("activation", &Self::activation, "Activation of the candidate and of an LSTM's cell.", kActivationAliases)
-      .key("recurrent_activation", &Self::recurrent_activation, "Activation of the other gates.")
+      .key("dropout", &Self::dropout,
+           "Fraction of the input's features to drop during training, the same at all steps of an example.",
+           config::at_least(0), config::less_than(1))
       .key("use_bias", &Self::use_bias, "Whether the layer uses a bias vector.", kUseBiasAliases)
       .key("kernel_initializer", &Self::kernel_initializer, "Initializer of the kernel.", kKernelInitializerAliases)
       .key("recurrent_initializer", &Self::recurrent_initializer, "Initializer of the recurrent kernel.")
@@ -65,20 +64,12 @@ config::Section<RecurrentOptions> RecurrentOptions::section() {
                       "return_sequences: true";
              })
       .check("activation", [](const Self& layer) { return unfit_for_cell(layer.activation); })
-      .check("recurrent_activation", [](const Self& layer) { return unfit_for_cell(layer.recurrent_activation); })
       .check("bias_initializer", [](const Self& layer) { return without_bias(layer); })
       .check("bias_regularizer",
              [](const Self& layer) { return without_bias(layer, layer.bias_regularizer.has_value()); })
       .check("bias_constraint",
              [](const Self& layer) { return without_bias(layer, layer.bias_constraint.has_value()); })
       .include<LayerCommon>();
-}
-
-ops::RecurrentAttributes RecurrentOptions::attributes(ops::Cell cell) const {
-  return {.cell = cell,
-          .activation = static_cast<ops::ActivationKind>(activation),
-          .recurrent_activation = static_cast<ops::ActivationKind>(recurrent_activation),
-          .backwards = go_backwards};
 }
 
 std::pair<ValueId, ValueId> RecurrentOptions::kernels(LayerBuilder& builder, ValueId x, std::int64_t gates) const {
@@ -92,6 +83,9 @@ std::pair<ValueId, ValueId> RecurrentOptions::kernels(LayerBuilder& builder, Val
 ValueId RecurrentOptions::run(LayerBuilder& builder, const ops::RecurrentAttributes& attributes, ValueId x,
                               ValueId kernel, ValueId recurrent_kernel, ValueId bias, ValueId recurrent_bias) const {
   const std::int64_t steps = builder.sequence(x)[0];
+  if (dropout > 0 && builder.mode() == Mode::kTraining) {
+    x = dropped_alike(builder, x, {1, builder.shape(x)[1]}, dropout);
+  }
   const ValueId projected = builder.apply(ops::Dense(), {x, kernel, bias});
   const ValueId states =
       builder.apply(ops::Recurrent(attributes), {projected, recurrent_kernel, recurrent_bias, builder.mask(0)});
@@ -105,9 +99,39 @@ ValueId RecurrentOptions::run(LayerBuilder& builder, const ops::RecurrentAttribu
   return builder.apply(ops::Reshape({units}), {builder.apply(ops::Crop({steps - 1, 0}, {0, 0}), {states})});
 }
 
+config::Section<GatedOptions> GatedOptions::section() {
+  return config::Section<GatedOptions>("A recurrent layer with gates.")
+      .include<RecurrentOptions>()
+      .key("recurrent_activation", &GatedOptions::recurrent_activation, "Activation of the other gates.")
+      .check("recurrent_activation",
+             [](const GatedOptions& layer) { return unfit_for_cell(layer.recurrent_activation); });
+}
+
+ops::RecurrentAttributes GatedOptions::attributes(ops::Cell cell) const {
+  return {.cell = cell,
+          .activation = static_cast<ops::ActivationKind>(activation),
+          .recurrent_activation = static_cast<ops::ActivationKind>(recurrent_activation),
+          .backwards = go_backwards};
+}
+
+config::Section<SimpleRnn> SimpleRnn::section() {
+  return config::Section<SimpleRnn>("Simple recurrent layer: each state is the activation of input and state before.")
+      .include<RecurrentOptions>();
+}
+
+ValueId SimpleRnn::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  const ops::RecurrentAttributes cell{.cell = ops::Cell::kSimple,
+                                      .activation = static_cast<ops::ActivationKind>(activation),
+                                      .backwards = go_backwards};
+  const auto [kernel, recurrent_kernel] = kernels(builder, sources[0], cell.gates());
+  const ValueId bias =
+      use_bias ? builder.weight("bias", {units}, bias_initializer, bias_regularizer, bias_constraint) : kNoValue;
+  return run(builder, cell, sources[0], kernel, recurrent_kernel, bias, kNoValue);
+}
+
 config::Section<Lstm> Lstm::section() {
   return config::Section<Lstm>("Long short-term memory: a recurrent layer with a cell of its own beside the state.")
-      .include<RecurrentOptions>()
+      .include<GatedOptions>()
       .key("unit_forget_bias", &Lstm::unit_forget_bias,
            "Whether the forget gate's bias starts at 1, whatever the bias initializer.");
 }
@@ -128,7 +152,7 @@ ValueId Lstm::build(LayerBuilder& builder, std::span<const ValueId> sources) con
 
 config::Section<Gru> Gru::section() {
   return config::Section<Gru>("Gated recurrent unit: a recurrent layer whose gates mix the state with a candidate.")
-      .include<RecurrentOptions>()
+      .include<GatedOptions>()
       .key("reset_after", &Gru::reset_after,
            "Whether the reset gate is applied after the matrix multiplication with the state, as cuDNN has it.");
 }

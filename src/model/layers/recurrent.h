@@ -13,30 +13,25 @@
 
 namespace mirrortrain::layers {
 
-inline constexpr std::string_view kBothDirections =
-    "take two layers that read the same input, the second with go_backwards: true and, with return_sequences, a flip "
-    "behind it, and a concatenate of both";
-
-/// Shared by both recurrent layers: [steps, features] -> [units], or [steps, units] of all states in the order in which
+/// Shared by the recurrent layers: [steps, features] -> [units], or [steps, units] of all states in the order in which
 /// they are computed. Variables: kernel [features, gates units], recurrent_kernel [units, gates units] and bias.
 struct RecurrentOptions : LayerCommon {
   static constexpr bool kOptionsSetRank = true;
   static constexpr Masking kMasking = Masking::kOwn;
   std::int64_t units = 1;
   ActivationName activation = static_cast<ActivationName>(ops::ActivationKind::kTanh);
-  ActivationName recurrent_activation = static_cast<ActivationName>(ops::ActivationKind::kSigmoid);
   bool use_bias = true;
   Initializer kernel_initializer = initializers::GlorotUniform{};
   Initializer recurrent_initializer = initializers::Orthogonal{};
   Initializer bias_initializer = initializers::Zeros{};
   std::optional<Regularizer> kernel_regularizer, recurrent_regularizer, bias_regularizer;
   std::optional<Constraint> kernel_constraint, recurrent_constraint, bias_constraint;
+  float dropout = 0;
   bool return_sequences = false, go_backwards = false, zero_output_for_mask = false;
 
   static config::Section<RecurrentOptions> section();
 
  protected:
-  ops::RecurrentAttributes attributes(ops::Cell cell) const;
   /// The layer's output from its kernels and, unless kNoValue, biases of the two products.
   ValueId run(LayerBuilder& builder, const ops::RecurrentAttributes& attributes, ValueId x, ValueId kernel,
               ValueId recurrent_kernel, ValueId bias, ValueId recurrent_bias) const;
@@ -44,10 +39,28 @@ struct RecurrentOptions : LayerCommon {
   std::pair<ValueId, ValueId> kernels(LayerBuilder& builder, ValueId x, std::int64_t gates) const;
 };
 
+/// Of layers with gates.
+struct GatedOptions : RecurrentOptions {
+  ActivationName recurrent_activation = static_cast<ActivationName>(ops::ActivationKind::kSigmoid);
+
+  static config::Section<GatedOptions> section();
+
+ protected:
+  ops::RecurrentAttributes attributes(ops::Cell cell) const;
+};
+
+/// The state after a step is activation(input kernel + state recurrent_kernel + bias); bias [units].
+struct SimpleRnn : RecurrentOptions {
+  static constexpr std::string_view kName = "simple_rnn";
+  static constexpr std::string_view kAliases = "rnn, elman_rnn";
+
+  static config::Section<SimpleRnn> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
 /// Long short-term memory; bias [4 units], gates input, forget, candidate, output.
-struct Lstm : RecurrentOptions {
+struct Lstm : GatedOptions {
   static constexpr std::string_view kName = "lstm";
-  static constexpr auto kAdvice = std::to_array<config::Advice>({{"bidirectional", kBothDirections}});
   bool unit_forget_bias = true;
 
   static config::Section<Lstm> section();
@@ -56,9 +69,8 @@ struct Lstm : RecurrentOptions {
 
 /// Gated recurrent unit; gates update, reset, candidate; bias [2, 3 units], of the input's product and of the state's,
 /// or without reset_after [3 units].
-struct Gru : RecurrentOptions {
+struct Gru : GatedOptions {
   static constexpr std::string_view kName = "gru";
-  static constexpr auto kAdvice = std::to_array<config::Advice>({{"simple_rnn, rnn", "take gru or lstm"}});
   bool reset_after = true;
 
   static config::Section<Gru> section();

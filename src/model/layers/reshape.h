@@ -22,10 +22,7 @@ struct Reshape : LayerCommon {
   static constexpr std::string_view kName = "reshape";
   static constexpr std::string_view kAliases = "view";
   static constexpr auto kAdvice = std::to_array<config::Advice>(
-      {{"repeat_vector",
-        "for N steps of FEATURES numbers write reshape: {target_shape: [1, 1, FEATURES]}, upsampling2d: {size: [N, 1]} "
-        "and reshape: {target_shape: [N, FEATURES]}"},
-       {"squeeze, expand_dims, unsqueeze", "write reshape: {target_shape: [...]}, with all axes of an example"}});
+      {{"squeeze, expand_dims, unsqueeze", "write reshape: {target_shape: [...]}, with all axes of an example"}});
   std::vector<std::int64_t> target_shape;
 
   static config::Section<Reshape> section();

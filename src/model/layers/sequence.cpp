@@ -5,6 +5,11 @@
 #include "base/error.h"
 #include "graph/ops/arrange.h"
 #include "graph/ops/combine.h"
+#include "graph/ops/elementwise.h"
+#include "graph/ops/mask.h"
+#include "graph/ops/upsample2d.h"
+#include "model/formula/formula_graph.h"
+#include "model/padding.h"
 
 namespace mirrortrain::layers {
 
@@ -24,21 +29,42 @@ ValueId ClassToken::build(LayerBuilder& builder, std::span<const ValueId> source
   return builder.apply(ops::Combine(ops::CombineKind::kAdd), {behind, before});
 }
 
-config::Section<Cropping1d> Cropping1d::section() {
-  return config::Section<Cropping1d>("Crops a sequence along its steps.")
-      .key("cropping", &Cropping1d::cropping,
-           "Number of steps to remove at the beginning and at the end: N for both or [BEGINNING, END].",
-           config::scalar_fills, config::at_least(0))
+config::Section<RepeatVector> RepeatVector::section() {
+  return config::Section<RepeatVector>("Repeats a vector at each step of a sequence.")
+      .key("n", &RepeatVector::n, "Number of steps.", config::required, config::at_least(1),
+           config::at_most(kLongestWindow), config::aliases("repeats, times"))
       .include<LayerCommon>();
 }
 
-ValueId Cropping1d::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
-  const Shape& sequence = builder.sequence(sources[0]);
-  if (cropping[0] >= sequence[0] || cropping[1] >= sequence[0] - cropping[0]) {
-    throw Error(fmt::format("expected a sequence of more than the {} + {} steps that are removed, found {}",
-                            cropping[0], cropping[1], builder.described(sources[0])));
+ValueId RepeatVector::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  const Shape& shape = builder.shape(sources[0]);
+  if (shape.rank() != 1) {
+    throw WrongRank(fmt::format("expected a vector [features], found the shape {}", builder.described(sources[0])));
   }
-  return builder.apply(ops::Crop({cropping[0], 0}, {cropping[1], 0}), {sources[0]});
+  const std::int64_t features = shape[0];
+  const ValueId image = builder.apply(ops::Reshape({1, 1, features}), {sources[0]});
+  const ValueId repeated = builder.apply(ops::Upsample2d({n, 1}, ops::Interpolation::kNearest), {image});
+  return builder.apply(ops::Reshape({n, features}), {repeated});
+}
+
+config::Section<MaskByValue> MaskByValue::section() {
+  return config::Section<MaskByValue>("Masks the positions of a sequence that are padding, by their value.")
+      .key("mask_value", &MaskByValue::mask_value, "A position whose channels all have this value is padding.")
+      .include<LayerCommon>();
+}
+
+ValueId MaskByValue::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  builder.features(sources[0]);
+  if (builder.shape(sources[0]).rank() < 2) {
+    throw WrongRank(
+        fmt::format("expected sequences [steps, ..., channels], found the shape {}", builder.described(sources[0])));
+  }
+  ValueId x = sources[0];
+  if (builder.graph().spec(x).dtype != DType::kFloat32) x = builder.apply(ops::Cast(DType::kFloat32), {x});
+  const std::string distance = fmt::format("max(abs(x - {}), axis=-1)", mask_value);
+  const ValueId from_value = formula::add_formula(builder.graph(), distance, {{"x", x}}, DType::kFloat32);
+  builder.set_output_mask(builder.apply(ops::PaddingMask(), {from_value}));
+  return builder.apply(ops::Select(0), {builder.output_mask(), sources[0], kNoValue});
 }
 
 }  // namespace mirrortrain::layers

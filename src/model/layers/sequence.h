@@ -1,8 +1,7 @@
 #pragma once
 
-#include <array>
+#include <cstdint>
 #include <span>
-#include <variant>
 
 #include "model/initializers.h"
 #include "model/layer_builder.h"
@@ -20,12 +19,22 @@ struct ClassToken : LayerCommon {
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
 };
 
-/// [steps, channels] without steps at the beginning and at the end.
-struct Cropping1d : LayerCommon {
-  static constexpr std::string_view kName = "cropping1d";
-  std::array<std::int64_t, 2> cropping{1, 1};  ///< {beginning, end}
+/// [features] -> [n, features]: the vector at each of n steps.
+struct RepeatVector : LayerCommon {
+  static constexpr std::string_view kName = "repeat_vector";
+  std::int64_t n = 1;
 
-  static config::Section<Cropping1d> section();
+  static config::Section<RepeatVector> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
+/// [..., channels] -> the same, with a mask: a position whose channels all are mask_value is padding, and becomes 0.
+struct MaskByValue : LayerCommon {
+  static constexpr std::string_view kName = "masking";
+  static constexpr Masking kMasking = Masking::kOwn;
+  float mask_value = 0;
+
+  static config::Section<MaskByValue> section();
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
 };
 

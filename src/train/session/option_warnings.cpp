@@ -150,7 +150,7 @@ void warn_of_directions(const CheckedConfiguration& checked, config::Errors& err
     // The next layer handles the time steps of each input separately.
     const bool ends_steps =
         i + 1 < listed.size() && (std::holds_alternative<layers::Flatten>(listed[i + 1].value) ||
-                                  std::holds_alternative<layers::GlobalAveragePooling1d>(listed[i + 1].value));
+                                  std::holds_alternative<layers::GlobalAveragePooling<1>>(listed[i + 1].value));
     if (ends_steps) continue;
     const std::size_t source = wiring.layer_of(wiring.sources[i][static_cast<std::size_t>(backward - inputs.begin())]);
     errors.warn(listed[i].place, listed[i].path,

@@ -1,6 +1,7 @@
-#include "graph/ops/conv2d.h"
+#include "graph/ops/conv.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -15,19 +16,29 @@
 namespace mirrortrain::cuda {
 namespace {
 
+/// The channels behind the axes of images, or of volumes, before them, as cuDNN counts them.
+template <std::size_t kAxes>
+Dims channels_first(std::int64_t first, std::int64_t channels, const Shape& shape, std::size_t axis) {
+  Dims dims{first, channels};
+  for (std::size_t end = axis + kAxes; axis < end; ++axis) dims.push_back(shape[axis]);
+  return dims;
+}
+
 /// A convolution in cuDNN's order of axes.
+template <std::size_t kAxes>
 struct Convolution {
   DType dtype;  ///< of images
   Dims x, w, y, bias;
   ConvolutionWindow window;
 
-  Convolution(const ops::Conv2dAttributes& op, const TensorView& images, const Shape& kernel, const Shape& output)
+  Convolution(const ops::ConvAttributes<kAxes>& op, const TensorView& images, const Shape& kernel, const Shape& output)
       : dtype(images.dtype),
-        x{images.shape[0], images.shape[3], images.shape[1], images.shape[2]},
-        w{kernel[3], kernel[2], kernel[0], kernel[1]},
-        y{output[0], output[3], output[1], output[2]},
-        bias{1, kernel[3], 1, 1} {
-    for (const std::size_t axis : {0, 1}) {
+        x(channels_first<kAxes>(images.shape[0], images.shape.back(), images.shape, 1)),
+        w(channels_first<kAxes>(kernel.back(), kernel[kAxes], kernel, 0)),
+        y(channels_first<kAxes>(output[0], output.back(), output, 1)),
+        bias(kAxes + 2, 1) {
+    bias[1] = kernel.back();
+    for (std::size_t axis = 0; axis < kAxes; ++axis) {
       const ops::WindowAxis along =
           ops::window_axis(images.shape[axis + 1], kernel[axis], op.strides[axis], op.dilation_rate[axis], op.padding);
       window.strides.push_back(op.strides[axis]);
@@ -39,22 +50,22 @@ struct Convolution {
 };
 
 /// `plan` for an op; errors also name the shapes.
-template <class Build>
-CudnnPlan plan_for(const Op& op, const Convolution& c, Cudnn& cudnn, const Build& build) {
+template <std::size_t kAxes, class Build>
+CudnnPlan plan_for(const Op& op, const Convolution<kAxes>& c, Cudnn& cudnn, const Build& build) {
   try {
     CudnnGraph graph;
     build(graph);
     return graph.plan(cudnn);
   } catch (const Error& error) {
-    throw Error(fmt::format("{} on cuda ({}, images {} x {} x {} x {}, {} filters {} x {} x {}): {}", op.name(),
-                            name_of(c.dtype), c.x[0], c.x[2], c.x[3], c.x[1], c.w[0], c.w[2], c.w[3], c.w[1],
-                            error.what()));
+    throw Error(fmt::format("{} on cuda ({}, images {}, filters {}, channels second): {}", op.name(), name_of(c.dtype),
+                            fmt::join(c.x, " x "), fmt::join(c.w, " x "), error.what()));
   }
 }
 
+template <std::size_t kAxes>
 class Forward : public Kernel {
  public:
-  Forward(const ops::Conv2d& op, const KernelSpecs& specs, std::shared_ptr<Cudnn> cudnn)
+  Forward(const ops::Conv<kAxes>& op, const KernelSpecs& specs, std::shared_ptr<Cudnn> cudnn)
       : kernel_(specs.inputs[1]),
         dtype_(specs.inputs[0].dtype),
         with_bias_(specs.inputs.size() > 2 && specs.input_present[2]),
@@ -82,8 +93,8 @@ class Forward : public Kernel {
   }
 
  private:
-  CudnnPlan make_plan(const ops::Conv2d& op, const KernelSpecs& specs) const {
-    const Convolution c(op, specs.inputs[0], kernel_.shape, specs.outputs[0].shape);
+  CudnnPlan make_plan(const ops::Conv<kAxes>& op, const KernelSpecs& specs) const {
+    const Convolution<kAxes> c(op, specs.inputs[0], kernel_.shape, specs.outputs[0].shape);
     return plan_for(op, c, *cudnn_, [&](CudnnGraph& graph) {
       const TensorId x = graph.tensor(dtype_, c.x), w = graph.tensor(dtype_, c.w), y = graph.tensor(dtype_, c.y);
       if (!with_bias_) return graph.convolution(c.window, x, w, y);
@@ -104,9 +115,10 @@ class Forward : public Kernel {
   ActivationPass activation_;
 };
 
+template <std::size_t kAxes>
 class InputGradient : public Kernel {
  public:
-  InputGradient(const ops::Conv2dInputGradient& op, const KernelSpecs& specs, std::shared_ptr<Cudnn> cudnn)
+  InputGradient(const ops::ConvInputGradient<kAxes>& op, const KernelSpecs& specs, std::shared_ptr<Cudnn> cudnn)
       : kernel_(specs.inputs[1]), cudnn_(std::move(cudnn)), plan_(make_plan(op, specs)) {
     dtype_ = specs.inputs[0].dtype;
   }
@@ -121,8 +133,8 @@ class InputGradient : public Kernel {
   }
 
  private:
-  CudnnPlan make_plan(const ops::Conv2dInputGradient& op, const KernelSpecs& specs) const {
-    const Convolution c(op, specs.outputs[0], kernel_.shape, specs.inputs[0].shape);
+  CudnnPlan make_plan(const ops::ConvInputGradient<kAxes>& op, const KernelSpecs& specs) const {
+    const Convolution<kAxes> c(op, specs.outputs[0], kernel_.shape, specs.inputs[0].shape);
     return plan_for(op, c, *cudnn_, [&](CudnnGraph& graph) {
       const TensorId dy = graph.tensor(c.dtype, c.y), w = graph.tensor(c.dtype, c.w), dx = graph.tensor(c.dtype, c.x);
       graph.convolution_data_gradient(c.window, dy, w, dx);
@@ -137,9 +149,10 @@ class InputGradient : public Kernel {
 
 /// cuDNN's gradient is [out, h, w, in] in the images' dtype (sums are in float32). A separate pass converts it to
 /// another order or dtype if needed.
+template <std::size_t kAxes>
 class WeightGradient : public Kernel {
  public:
-  WeightGradient(const ops::Conv2dWeightGradient& op, const KernelSpecs& specs, std::shared_ptr<Cudnn> cudnn)
+  WeightGradient(const ops::ConvWeightGradient<kAxes>& op, const KernelSpecs& specs, std::shared_ptr<Cudnn> cudnn)
       : dtype_(specs.inputs[0].dtype),
         is_ohwi_(dynamic_cast<const Conv2dOhwiWeightGradient*>(&op) != nullptr),
         out_(op.kernel_shape.back()),
@@ -171,8 +184,8 @@ class WeightGradient : public Kernel {
   }
 
  private:
-  CudnnPlan make_plan(const ops::Conv2dWeightGradient& op, const KernelSpecs& specs) const {
-    const Convolution c(op, specs.inputs[0], op.kernel_shape, specs.inputs[1].shape);
+  CudnnPlan make_plan(const ops::ConvWeightGradient<kAxes>& op, const KernelSpecs& specs) const {
+    const Convolution<kAxes> c(op, specs.inputs[0], op.kernel_shape, specs.inputs[1].shape);
     return plan_for(op, c, *cudnn_, [&](CudnnGraph& graph) {
       const TensorId x = graph.tensor(c.dtype, c.x), dy = graph.tensor(c.dtype, c.y), dw = graph.tensor(c.dtype, c.w);
       graph.convolution_filter_gradient(c.window, x, dy, dw);
@@ -191,11 +204,14 @@ class WeightGradient : public Kernel {
 
 }  // namespace
 
-void add_conv2d_kernels(KernelRegistry& registry, std::shared_ptr<Cudnn> cudnn) {
-  registry.add<ops::Conv2d>(for_rows<ops::Conv2d, Forward>(cudnn));
-  registry.add<ops::Conv2dInputGradient>(for_rows<ops::Conv2dInputGradient, InputGradient>(cudnn));
-  registry.add<ops::Conv2dWeightGradient>(for_rows<ops::Conv2dWeightGradient, WeightGradient>(cudnn));
-  registry.add<Conv2dOhwiWeightGradient>(for_rows<Conv2dOhwiWeightGradient, WeightGradient>(cudnn));
+void add_conv_kernels(KernelRegistry& registry, std::shared_ptr<Cudnn> cudnn) {
+  registry.add<ops::Conv2d>(for_rows<ops::Conv2d, Forward<2>>(cudnn));
+  registry.add<ops::Conv2dInputGradient>(for_rows<ops::Conv2dInputGradient, InputGradient<2>>(cudnn));
+  registry.add<ops::Conv2dWeightGradient>(for_rows<ops::Conv2dWeightGradient, WeightGradient<2>>(cudnn));
+  registry.add<Conv2dOhwiWeightGradient>(for_rows<Conv2dOhwiWeightGradient, WeightGradient<2>>(cudnn));
+  registry.add<ops::Conv3d>(for_rows<ops::Conv3d, Forward<3>>(cudnn));
+  registry.add<ops::Conv3dInputGradient>(for_rows<ops::Conv3dInputGradient, InputGradient<3>>(cudnn));
+  registry.add<ops::Conv3dWeightGradient>(for_rows<ops::Conv3dWeightGradient, WeightGradient<3>>(cudnn));
 }
 
 }  // namespace mirrortrain::cuda

@@ -1,4 +1,4 @@
-#include "graph/ops/conv2d.h"
+#include "graph/ops/conv.h"
 
 #include "kernels/cpu/choose_kernel.h"
 #include "kernels/cpu/float32_kernels.h"
@@ -47,7 +47,7 @@ std::unique_ptr<Kernel> make_conv2d(const ops::Conv2d& op, const KernelSpecs& sp
       case Choice::kInFloat32: return nullptr;
       case Choice::kOneDnn: break;
     }
-    return onednn::make_forward(onednn::convolution(op, x, kernel.shape, y, with_bias), op.activation, s.threads);
+    return onednn::make_forward(onednn::convolution<2>(op, x, kernel.shape, y, with_bias), op.activation, s.threads);
   });
 }
 
@@ -58,7 +58,7 @@ std::unique_ptr<Kernel> make_conv2d_input_gradient(const ops::Conv2dInputGradien
     if (choice == Choice::kWinograd) return winograd::make_input_gradient(op, s);
     if (choice == Choice::kInFloat32) return nullptr;
     if (choice == Choice::kDense && has_one_pixel(dy)) return dense_float32::make_input_gradient(s);
-    return onednn::make_input_gradient(onednn::convolution(op, dx, kernel.shape, dy, false), s.threads);
+    return onednn::make_input_gradient(onednn::convolution<2>(op, dx, kernel.shape, dy, false), s.threads);
   });
 }
 
@@ -73,13 +73,40 @@ std::unique_ptr<Kernel> make_conv2d_weight_gradient(const ops::Conv2dWeightGradi
         return onednn::make_weight_gradient(onednn::inner_product(x, dy, op.with_bias), s.threads);
       case Choice::kOneDnn: break;
     }
-    return onednn::make_weight_gradient(onednn::convolution(op, x, op.kernel_shape, dy, op.with_bias), s.threads);
+    return onednn::make_weight_gradient(onednn::convolution<2>(op, x, op.kernel_shape, dy, op.with_bias), s.threads);
+  });
+}
+
+// Volumes: always oneDNN's.
+
+std::unique_ptr<Kernel> make_conv3d(const ops::Conv3d& op, const KernelSpecs& specs) {
+  return choose_kernel(op, specs, [&](const KernelSpecs& s) {
+    const bool with_bias = s.inputs.size() > 2 && s.input_present[2];
+    const auto problem = onednn::convolution<3>(op, s.inputs[0], s.inputs[1].shape, s.outputs[0], with_bias);
+    return onednn::make_forward(problem, op.activation, s.threads);
+  });
+}
+
+std::unique_ptr<Kernel> make_conv3d_input_gradient(const ops::Conv3dInputGradient& op, const KernelSpecs& specs) {
+  return choose_kernel(op, specs, [&](const KernelSpecs& s) {
+    const auto problem = onednn::convolution<3>(op, s.outputs[0], s.inputs[1].shape, s.inputs[0], false);
+    return onednn::make_input_gradient(problem, s.threads);
+  });
+}
+
+std::unique_ptr<Kernel> make_conv3d_weight_gradient(const ops::Conv3dWeightGradient& op, const KernelSpecs& specs) {
+  return choose_kernel(op, specs, [&](const KernelSpecs& s) {
+    const auto problem = onednn::convolution<3>(op, s.inputs[0], op.kernel_shape, s.inputs[1], op.with_bias);
+    return onednn::make_weight_gradient(problem, s.threads);
   });
 }
 
 }  // namespace
 
-void add_conv2d_kernels(KernelRegistry& registry) {
+void add_conv_kernels(KernelRegistry& registry) {
+  registry.add<ops::Conv3d>(make_conv3d);
+  registry.add<ops::Conv3dInputGradient>(make_conv3d_input_gradient);
+  registry.add<ops::Conv3dWeightGradient>(make_conv3d_weight_gradient);
   registry.add<ops::Conv2d>(make_conv2d);
   registry.add<ops::Conv2dInputGradient>(make_conv2d_input_gradient);
   registry.add<ops::Conv2dWeightGradient>(make_conv2d_weight_gradient);

@@ -1,0 +1,42 @@
+#include "model/layers/moved_axes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.h"
+#include "graph/ops/arrange.h"
+#include "model/axes.h"
+
+namespace mirrortrain::layers {
+
+MovedAxes::MovedAxes(LayerBuilder& builder, ValueId value, const std::vector<std::size_t>& axes)
+    : builder_(builder), value_(value) {
+  const std::size_t rank = builder.shape(value).rank();
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    if (std::ranges::find(axes, axis) == axes.end()) order_.push_back(axis);
+  }
+  order_.insert(order_.end(), axes.begin(), axes.end());
+  if (std::ranges::is_sorted(order_)) {
+    order_.clear();
+  } else {
+    value_ = builder.apply(ops::Transpose(order_), {value});
+  }
+}
+
+ValueId MovedAxes::back(ValueId moved) const {
+  if (order_.empty()) return moved;
+  std::vector<std::size_t> inverse(order_.size());
+  for (std::size_t axis = 0; axis < order_.size(); ++axis) inverse[order_[axis]] = axis;
+  return builder_.apply(ops::Transpose(inverse), {moved});
+}
+
+std::size_t require_axis(const LayerBuilder& builder, ValueId value, std::int64_t axis) {
+  const std::size_t rank = builder.features(value).rank();
+  if (const auto of_example = axis_of_example(axis, rank)) return *of_example;
+  throw Error(fmt::format("expected an axis from 1 to {0}, or from -{0} to -1, of the shape {1}, found {2}", rank,
+                          builder.described(value), axis));
+}
+
+}  // namespace mirrortrain::layers
