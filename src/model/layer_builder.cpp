@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/philox.h"
 #include "base/utf8.h"
@@ -30,6 +31,20 @@ void LayerBuilder::begin_layer(const std::string& name, bool trainable, bool inp
   output_mask_ = kNoValue;
   warnings_.clear();
   graph().set_layer(name);
+}
+
+LayerBuilder::InnerCall::InnerCall(LayerBuilder& builder, std::size_t call)
+    : builder_(builder),
+      call_before_(std::exchange(builder.inner_call_, call)),
+      warnings_before_(builder.warnings_.size()),
+      masks_before_(std::exchange(builder.masks_, {})),
+      output_mask_before_(std::exchange(builder.output_mask_, kNoValue)) {}
+
+LayerBuilder::InnerCall::~InnerCall() {
+  if (builder_.inner_call_ > 0) builder_.warnings_.resize(warnings_before_);  // the first call's are enough
+  builder_.inner_call_ = call_before_;
+  builder_.masks_ = std::move(masks_before_);
+  builder_.output_mask_ = output_mask_before_;
 }
 
 ValueId LayerBuilder::plus_along_last(ValueId value, ValueId vector) {
@@ -132,7 +147,9 @@ ValueId LayerBuilder::whole_numbers(ValueId input, std::int64_t limit) {
 }
 
 std::uint32_t LayerBuilder::random_stream() const {
-  return static_cast<std::uint32_t>(hash_of_name(layer_ + (part_.empty() ? "" : "/" + part_)));
+  const std::string part = part_.empty() ? "" : "/" + part_,
+                    call = inner_call_ == 0 ? "" : fmt::format("#{}", inner_call_);
+  return static_cast<std::uint32_t>(hash_of_name(layer_ + part + call));
 }
 
 const Shape& LayerBuilder::features(ValueId input) const {
@@ -168,7 +185,7 @@ ValueId LayerBuilder::weight(std::string_view name, Shape shape, const Initializ
                              const std::function<void(std::span<float>)>& adjust) {
   const std::string full_name = fmt::format("{}/{}{}{}", weights_of_, part_, part_.empty() ? "" : "/", name);
   check_elements(shape, name);
-  if (weights_of_ != layer_) return reused(full_name, shape);
+  if (weights_of_ != layer_ || inner_call_ > 0) return reused(full_name, shape);
   if (std::holds_alternative<initializers::Orthogonal>(initializer) && shape.rank() < 2) {
     throw Error(
         fmt::format("the initializer orthogonal makes matrices; expected another one for the {}, whose shape "

@@ -57,6 +57,22 @@ class LayerBuilder {
     std::string before_;
   };
 
+  /// While it lives, what is added belongs to a call of a layer within the layer, number `call` of such calls: without
+  /// masks, with the weights that the first call made, and with random numbers of its own.
+  class InnerCall {
+   public:
+    InnerCall(LayerBuilder& builder, std::size_t call);
+    ~InnerCall();
+    InnerCall(const InnerCall&) = delete;
+    InnerCall& operator=(const InnerCall&) = delete;
+
+   private:
+    LayerBuilder& builder_;
+    std::size_t call_before_, warnings_before_;
+    std::vector<ValueId> masks_before_;
+    ValueId output_mask_before_;
+  };
+
   Mode mode() const { return mode_; }
   bool trainable() const { return trainable_; }
   const std::string& layer() const { return layer_; }
@@ -153,6 +169,7 @@ class LayerBuilder {
   ModelGraph& model_graph_;
   std::vector<ModelVariable>& variables_;
   std::string layer_, part_;
+  std::size_t inner_call_ = 0;
   std::string weights_of_;  ///< layer_ unless it has another's
   bool trainable_ = true, inputs_are_guessed_ = false;
   std::int64_t parameters_ = 0;

@@ -10,6 +10,7 @@
 
 #include "graph/ops/combine.h"
 #include "graph/ops/elementwise.h"
+#include "model/activation.h"
 #include "model/formula/expression.h"
 
 namespace mirrortrain {
@@ -75,6 +76,18 @@ LastActivation last_activation(const Graph& made, ValueId output) {
   return last;
 }
 
+/// The activation of a layer that is a formula, which its nodes do not name; else empty.
+std::string_view formula_activation(const Layer& layer) {
+  return std::visit(
+      [](const auto& options) -> std::string_view {
+        if constexpr (requires { options.activation; }) {
+          if (formula_of(options.activation) != nullptr) return name_of(options.activation);
+        }
+        return {};
+      },
+      layer);
+}
+
 std::string loss_name(const Loss& loss) {
   return std::visit([](const auto& options) { return std::string(options.kName); }, loss);
 }
@@ -90,6 +103,9 @@ std::optional<std::pair<double, double>> range_of(std::string_view activation) {
   constexpr auto kRanges = std::to_array<Range>({{"softmax", 0, 1},
                                                  {"sigmoid", 0, 1},
                                                  {"hard_sigmoid", 0, 1},
+                                                 {"sparsemax", 0, 1},
+                                                 {"sparse_sigmoid", 0, 1},
+                                                 {"hard_tanh", -1, 1},
                                                  {"tanh", -1, 1},
                                                  {"softsign", -1, 1},
                                                  {"relu6", 0, 6},
@@ -153,7 +169,8 @@ std::string mismatch(Wanted wanted, bool from_logits, std::string_view activatio
     return fmt::format("from_logits is true, but {0} keeps every logit {1}; remove the {0}", activation,
                        range_text(*range));
   }
-  if (from_logits || activation == right) return "";
+  const bool is_sparse = activation == (wanted == Wanted::kOneClass ? "sparsemax" : "sparse_sigmoid");
+  if (from_logits || activation == right || is_sparse) return "";
   if (probabilities && wanted == Wanted::kOneClass) {
     return "sigmoid gives each class a probability of its own; use softmax where each example has one class, or "
            "binary_crossentropy where it may have several";
@@ -236,10 +253,11 @@ std::optional<std::pair<double, double>> output_range(const Graph& made, ValueId
 void check_loss_fit(const Graph& made, ValueId value, const ModelOptions& options, const Wiring& wiring,
                     std::size_t output_number, const Objective& objective, config::Errors& errors) {
   const config::Located<Loss>& loss = objective.loss;
-  const LastActivation last = last_activation(made, value);
+  LastActivation last = last_activation(made, value);
   const auto found = static_cast<std::size_t>(std::ranges::find(wiring.names, last.layer) - wiring.names.begin());
   const config::Located<Layer>& layer =
       options.layers[found < wiring.names.size() ? found : wiring.outputs[output_number]];
+  if (const std::string_view declared = formula_activation(layer.value); !declared.empty()) last.name = declared;
   const auto warn = [&](const std::string& message) {
     const std::string place = layer.place.text();
     errors.warn(loss.place, loss.path,

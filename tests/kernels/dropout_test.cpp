@@ -31,7 +31,44 @@ Reference dropout(float rate, std::uint32_t stream) {
   };
 }
 
+/// Box and Muller in double.
+Reference random_normal(const Shape& shape, std::uint32_t stream) {
+  return [=](const std::vector<Values>& inputs) {
+    const std::int64_t elements = shape.elements(), rows = inputs[0].rows();
+    Values y = filled(shape.with_rows(rows));
+    for (std::int64_t i = 0; i < rows * elements; ++i) {
+      const auto element = static_cast<std::uint32_t>(i % elements);
+      const auto row = static_cast<std::uint32_t>(kStep.first_row + i / elements);
+      const Philox::Words words =
+          Philox::with_key(kStep.seed)(element / 4, row, static_cast<std::uint32_t>(kStep.step), stream);
+      const std::uint32_t* const pair = words.word + element % 4 / 2 * 2;
+      const double radius = std::sqrt(-2 * std::log((pair[0] / 256 + 0.5) / 16777216));
+      const double angle = 6.283185307179586 * (pair[1] / 256 / 16777216.0);
+      y[i] = radius * (element % 2 == 0 ? std::cos(angle) : std::sin(angle));
+    }
+    return std::vector<Values>{y};
+  };
+}
+
 }  // namespace
+
+TEST_CASE("random_normal follows its rule, of mean 0 and variance 1") {
+  for (const Shape& shape : {Shape{64}, Shape{1}, Shape{3, 5, 7}, Shape{130}}) {
+    check_forward({.name = fmt::format("random_normal {}", shape.text()),
+                   .op = std::make_shared<ops::RandomNormal>(shape, 77),
+                   .inputs = {batched(DType::kFloat32, {2})},
+                   .reference = random_normal(shape, 77),
+                   .rows = {5, 1, 0},
+                   .tolerance = 2e-5,
+                   .step = kStep});
+  }
+  const ValueSpec spec{DType::kFloat32, {1}, true};
+  const Values y = run_op(ops::RandomNormal({20000}, 3), {{spec, filled({5, 1})}}, 5, 1, kStep)[0];
+  double sum = 0, squares = 0;
+  for (const double number : y.data) sum += number, squares += number * number;
+  CHECK(std::abs(sum / 100000) < 0.02);
+  CHECK(squares / 100000 == doctest::Approx(1).epsilon(0.02));
+}
 
 TEST_CASE("dropout follows its rule, forward and backward") {
   for (const DType dtype : kFloatTypes) {

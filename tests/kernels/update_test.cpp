@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <random>
 #include <vector>
 
@@ -146,6 +147,19 @@ TEST_CASE("adam and its variants follow Keras's formulas") {
     const double m = u(t + 1) * slots[0] / (1 - product * u(t + 1)) + (1 - u(t)) * g / (1 - product);
     w -= rate * m / (std::sqrt(slots[1] / (1 - std::pow(0.99, t))) + 1e-3);
   });
+}
+
+TEST_CASE("schedule-free adam averages its plain steps") {
+  std::map<const double*, double> mean;  // of z, by the weight's place
+  check_rule(scalar::ScheduleFreeAdam{0.9f, 0.99f, 1e-3f, 2},
+             [&mean](double& w, double g, double* slots, double rate, int t) {
+               if (t == 1) mean[&w] = slots[0] = w;
+               slots[1] = 0.99 * slots[1] + 0.01 * g * g;
+               const double warm = std::min(t / 2.0, 1.0) * rate;
+               slots[0] -= warm * g / (std::sqrt(slots[1] / (1 - std::pow(0.99, t))) + 1e-3);
+               mean[&w] += (slots[0] - mean[&w]) / t;
+               w = 0.1 * slots[0] + 0.9 * mean[&w];
+             });
 }
 
 TEST_CASE("nadam knows the product of its weights at any update") {

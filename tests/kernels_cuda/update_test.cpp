@@ -153,6 +153,7 @@ const UpdateRule kRules[] = {Sgd{},
                              Adadelta{0.9f, 1e-3f},
                              Adamax{0.9f, 0.99f, 1e-3f},
                              Nadam{0.9f, 0.99f, 1e-3f},
+                             ScheduleFreeAdam{0.9f, 0.99f, 1e-3f, 2},
                              Ftrl{-0.5f, 0.1f, 0.01f, 0.02f, 0.03f, 0.04f},
                              Lion{0.5f, 0.75f}};
 

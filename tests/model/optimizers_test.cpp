@@ -55,6 +55,7 @@ const std::vector<Case> kCases = {
     {"ftrl", 0.001, scalar::Ftrl{-0.5f, 0.1f, 0, 0, 0, 0}, {"accumulator", "linear"}},
     {"lion", 0.001, scalar::Lion{0.9f, 0.99f}, {"momentum"}},
     {"lamb", 0.001, scalar::Lamb{0.9f, 0.999f, 1e-7f}, {"momentum", "velocity"}},
+    {"schedule_free_adamw", 0.0025, scalar::ScheduleFreeAdam{0.9f, 0.999f, 1e-8f}, {"momentum", "velocity"}},
     {"{type: sgd, use_ema: true}", 0.01, scalar::Sgd{0, false}, {"average"}},
 };
 

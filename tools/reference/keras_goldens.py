@@ -67,12 +67,14 @@ def variables(model):
     """Every variable under mirrortrain's name; the layouts are the same. The two layers of a Bidirectional named `both`
     are layers of their own there."""
     def name(layer, path):
-        own = re.sub("/(lstm|gru|simple_rnn)_cell/", "/", path[path.index(f"{layer.name}/"):])
+        own = re.sub("/(lstm|gru|simple_rnn|conv_lstm)_cell/", "/", path[path.index(f"{layer.name}/"):])
         if layer.name == "both":
             return own.removeprefix("both/")
         if isinstance(layer, layers.Bidirectional):
             wrapper, part, rest = own.split("/", 2)
             return f"{wrapper}/{'forward' if part == layer.forward_layer.name else 'backward'}/{rest}"
+        if isinstance(layer, layers.TimeDistributed):
+            return own.replace(f"/{layer.layer.name}/", "/")
         return own
 
     return {name(layer, variable.path): variable for layer in model.layers for variable in layer.variables

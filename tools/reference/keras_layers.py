@@ -448,9 +448,109 @@ def directions():
             - bidirectional: {layer: {simple_rnn: {units: 3}}, merge_mode: sum, name: last_states}""", model, rate=0.1)
 
 
+def attentions():
+    """Attention with and without projections, of a sequence with padding to itself and to another."""
+    def model(x):
+        x = layers.Masking(0.5)(x)
+        a = layers.Dense(4, name="a")(x)
+        b = layers.Dense(4, name="b")(x)
+        dot = layers.Attention(use_scale=True, name="dot")([a, b])
+        concat = layers.Attention(score_mode="concat", use_scale=True, name="concat")([dot, b, a])
+        x = layers.AdditiveAttention(name="additive")([concat, b])
+        causal = layers.Attention(name="causal")([x, a], use_causal_mask=True)
+        x = layers.GroupQueryAttention(3, 4, 2, use_gate=True, kernel_constraint=MaxNorm(0.8, axis=0),
+                                       name="grouped")(causal, b)
+        x = layers.MultiHeadAttention(2, 3, value_dim=2, output_shape=5, use_gate=True, name="heads")(x, a, b)
+        x = layers.GroupQueryAttention(2, 2, 1, use_bias=False, name="self")(x, x, use_causal_mask=True)
+        return layers.GlobalAveragePooling1D()(x)
+
+    sequences = images(6, 3)
+    for row in range(ROWS):
+        sequences[row, 6 - row % 4:] = 0.5
+    return training(sequences, 2, """
+            - masking: {mask_value: 0.5}
+            - dense: {units: 4, name: a}
+            - dense: {units: 4, inputs: [masking], name: b}
+            - attention: {use_scale: true, inputs: [a, b], name: dot}
+            - attention: {score_mode: concat, use_scale: true, inputs: [dot, b, a], name: concat}
+            - additive_attention: {inputs: [concat, b], name: additive}
+            - attention: {use_causal_mask: true, inputs: [additive, a], name: causal}
+            - group_query_attention:
+                head_dim: 3
+                num_query_heads: 4
+                num_key_value_heads: 2
+                use_gate: true
+                kernel_constraint: {max_norm: {max_value: 0.8}}
+                inputs: [causal, b]
+                name: grouped
+            - multi_head_attention:
+                num_heads: 2
+                key_dim: 3
+                value_dim: 2
+                output_shape: 5
+                use_gate: true
+                inputs: [grouped, a, b]
+                name: heads
+            - group_query_attention:
+                head_dim: 2
+                num_query_heads: 2
+                num_key_value_heads: 1
+                use_bias: false
+                use_causal_mask: true
+                name: self
+            - global_average_pooling1d""", model, rate=0.1)
+
+
+def step_by_step():
+    """Layers applied to each step, and recurrent convolutions."""
+    def model(x):
+        x = layers.TimeDistributed(layers.Conv2D(3, 2, activation="tanh"), name="convolved")(x)
+        x = layers.ConvLSTM2D(3, 2, strides=(2, 1), padding="same", return_sequences=True, name="images")(x)
+        x = layers.TimeDistributed(layers.AveragePooling2D((1, 2)))(x)
+        x = layers.ConvLSTM2D(2, (2, 1), activation="softsign", recurrent_activation="hard_sigmoid",
+                              return_sequences=True, go_backwards=True, use_bias=False, name="backwards")(x)
+        x = layers.Reshape((4, 2, 2))(x)
+        x = layers.ConvLSTM1D(3, 2, dilation_rate=1, padding="valid", name="rows", return_sequences=True)(x)
+        x = layers.TimeDistributed(layers.Flatten())(x)
+        x = layers.TimeDistributed(layers.Dense(4, kernel_regularizer=L1L2(0.01, 0.02)), name="each")(x)
+        x = layers.Reshape((2, 2, 4))(x)
+        x = layers.TimeDistributed(layers.SimpleRNN(3), name="sequences")(x)
+        x = layers.Reshape((2, 1, 1, 1, 3))(x)
+        return layers.Flatten()(layers.ConvLSTM3D(2, 1, name="volumes")(x))
+
+    return training(images(4, 5, 6, 2), 2, """
+            - time_distributed: {layer: {conv2d: {filters: 3, kernel_size: 2, activation: tanh}}, name: convolved}
+            - conv_lstm2d:
+                filters: 3
+                kernel_size: 2
+                strides: [2, 1]
+                padding: same
+                return_sequences: true
+                name: images
+            - time_distributed: {layer: {average_pooling2d: {pool_size: [1, 2]}}}
+            - conv_lstm2d:
+                filters: 2
+                kernel_size: [2, 1]
+                activation: softsign
+                recurrent_activation: hard_sigmoid
+                return_sequences: true
+                go_backwards: true
+                use_bias: false
+                name: backwards
+            - reshape: {target_shape: [4, 2, 2]}
+            - conv_lstm1d: {filters: 3, kernel_size: 2, name: rows, return_sequences: true}
+            - time_distributed: {layer: flatten}
+            - time_distributed: {layer: {dense: {units: 4, kernel_regularizer: {l1: 0.01, l2: 0.02}}}, name: each}
+            - reshape: {target_shape: [2, 2, 4]}
+            - time_distributed: {layer: {simple_rnn: {units: 3}}, name: sequences}
+            - reshape: {target_shape: [2, 1, 1, 1, 3]}
+            - conv_lstm3d: {filters: 2, kernel_size: 1, name: volumes}
+            - flatten""", model, rate=0.1)
+
+
 if __name__ == "__main__":
     for function in (enlarged, by_channel, sizes, merges, sequences, frozen, windows, volumes, activations,
-                     normalizations, directions):
+                     normalizations, directions, attentions, step_by_step):
         name = function.__name__.replace("_", "-")
         if len(sys.argv) == 1 or name in sys.argv[1:]:
             make(f"layers/{name}", function(), "keras_layers.py")

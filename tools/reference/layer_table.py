@@ -68,6 +68,45 @@ LAYERS = [
     ((9, 6), keras.layers.LSTM(5, return_sequences=True, use_bias=False)),
     ((9, 6), keras.layers.GRU(5, return_sequences=True)),
     ((9, 6), keras.layers.GRU(5, reset_after=False, go_backwards=True)),
+    ((9, 6), keras.layers.SimpleRNN(5)),
+    ((9, 6), keras.layers.SimpleRNN(5, return_sequences=True, use_bias=False)),
+    ((9, 6), keras.layers.Bidirectional(keras.layers.LSTM(5))),
+    ((9, 6), keras.layers.Bidirectional(keras.layers.GRU(5, return_sequences=True), merge_mode="sum")),
+    ((3, 9, 8, 2), keras.layers.ConvLSTM2D(4, 3)),
+    ((3, 9, 2), keras.layers.ConvLSTM1D(4, 3, strides=2, padding="same", return_sequences=True, use_bias=False)),
+    ((3, 9, 8, 7, 2), keras.layers.ConvLSTM3D(4, (1, 2, 3))),
+    ((3, 9, 8, 2), keras.layers.TimeDistributed(keras.layers.Conv2D(4, 3))),
+    ((10, 4), keras.layers.Conv1D(6, 3, padding="causal", dilation_rate=2)),
+    ((10, 4), keras.layers.Conv1DTranspose(6, 3, strides=2, padding="same")),
+    ((10, 4), keras.layers.DepthwiseConv1D(3, depth_multiplier=2)),
+    ((10, 4), keras.layers.SeparableConv1D(6, 3, strides=2)),
+    ((7, 9, 8, 4), keras.layers.Conv3D(6, 3)),
+    ((7, 9, 8, 4), keras.layers.Conv3D(6, (1, 2, 3), strides=2, padding="same", groups=2, use_bias=False)),
+    ((3, 4, 5, 2), keras.layers.Conv3DTranspose(6, (3, 2, 2), strides=(2, 1, 3))),
+    ((9, 8), keras.layers.MaxPooling1D()),
+    ((9, 8), keras.layers.AveragePooling1D(3, strides=2, padding="same")),
+    ((7, 9, 8, 3), keras.layers.MaxPooling3D()),
+    ((7, 9, 8, 3), keras.layers.AveragePooling3D((1, 2, 3), strides=1)),
+    ((9, 8), keras.layers.AdaptiveMaxPooling1D(4)),
+    ((9, 8, 3), keras.layers.AdaptiveAveragePooling2D((2, 3))),
+    ((7, 9, 8, 3), keras.layers.AdaptiveAveragePooling3D(2)),
+    ((9, 8), keras.layers.GlobalMaxPooling1D()),
+    ((7, 9, 8, 3), keras.layers.GlobalMaxPooling3D(keepdims=True)),
+    ((7, 9, 8, 3), keras.layers.GlobalAveragePooling3D()),
+    ((9, 8), keras.layers.ZeroPadding1D((1, 2))),
+    ((7, 9, 8, 3), keras.layers.ZeroPadding3D()),
+    ((9, 8, 3), keras.layers.Cropping2D(((1, 2), (3, 0)))),
+    ((7, 9, 8, 3), keras.layers.Cropping3D()),
+    ((9, 6), keras.layers.UpSampling1D()),
+    ((7, 9, 8, 3), keras.layers.UpSampling3D((1, 2, 3))),
+    ((6,), keras.layers.RepeatVector(4)),
+    ((9, 6), keras.layers.Masking()),
+    ((9, 8, 3), keras.layers.RMSNormalization()),
+    ((9, 8, 3), keras.layers.LayerNormalization(axis=[1, 2])),
+    ((9, 8, 3), keras.layers.UnitNormalization()),
+    ((9, 8, 3), keras.layers.SpatialDropout2D(0.5)),
+    ((9, 8, 3), keras.layers.GaussianNoise(0.5)),
+    ((9, 8, 3), keras.layers.ReLU()),
 ]
 
 MERGES = [
@@ -87,7 +126,7 @@ for shapes, layer in MERGES:
 
 for shape, layer in LAYERS:
     model = keras.Sequential([keras.Input(shape), layer])
-    variables = [(v.path.split("/")[-1], tuple(v.shape)) for v in layer.variables]
+    variables = [(v.path.split("/")[-1], tuple(v.shape)) for v in layer.variables if "seed_gen" not in v.path]
     print(type(layer).__name__, shape, "->", model.output_shape[1:], layer.count_params(), variables)
 
 schedules = keras.optimizers.schedules

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <string_view>
 
 #include "base/host_device.h"
@@ -107,6 +108,37 @@ struct Nadam {
     }
     return std::exp(logarithm);
   }
+};
+
+/// Adam without first moment that needs no schedule (Defazio et al. 2024). The slot `momentum` is the sequence z of
+/// plain steps and starts at the weights; x is the mean of all z; the weights are y = (1 - beta_1) z + beta_1 x, from
+/// which x follows, with z as it was when y was made. During the first `warmup_steps` updates the rate grows linearly.
+struct ScheduleFreeAdam {
+  static constexpr auto kSlotNames = std::to_array<std::string_view>({"momentum", "velocity"});
+  float beta_1 = 0.9f, beta_2 = 0.999f, epsilon = 1e-8f;
+  std::int64_t warmup_steps = 0;
+  float rate = 0, second_correction = 1, newest = 1;  ///< the share of the newest z in x
+  bool is_first = false;
+
+  MIRRORTRAIN_HOST_DEVICE ScheduleFreeAdam at(float learning_rate, long t) const {
+    ScheduleFreeAdam rule = *this;
+    const double count = static_cast<double>(t);
+    const bool warms_up = warmup_steps > 0 && t < warmup_steps;
+    rule.rate =
+        warms_up ? static_cast<float>(learning_rate * count / static_cast<double>(warmup_steps)) : learning_rate;
+    rule.second_correction = static_cast<float>(1 / (1 - std::pow(double{beta_2}, count)));
+    rule.newest = static_cast<float>(1 / count);
+    rule.is_first = t == 1;
+    return rule;
+  }
+  MIRRORTRAIN_HOST_DEVICE void operator()(float& w, float g, float* slots) const {
+    const float before = is_first ? w : slots[0];
+    const float x = (w - (1.0f - beta_1) * before) / beta_1;
+    slots[1] += (g * g - slots[1]) * (1.0f - beta_2);
+    slots[0] = before - rate * g / (std::sqrt(slots[1] * second_correction) + epsilon);
+    w = (1.0f - beta_1) * slots[0] + beta_1 * ((1.0f - newest) * x + newest * slots[0]);
+  }
+  friend bool operator==(const ScheduleFreeAdam&, const ScheduleFreeAdam&) = default;
 };
 
 /// Adam whose step is scaled to the size of each variable (You et al. 2019): by the ratio of the norms of weights and

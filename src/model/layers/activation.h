@@ -16,6 +16,7 @@ struct Activation : LayerCommon {
   static constexpr std::string_view kName = "activation";
   static constexpr std::string_view kAliases = "act, nonlinearity";
   static constexpr Masking kMasking = Masking::kPasses;
+  static constexpr bool kTreatsVectors = true;
   ActivationName activation = ActivationName::kLinear;
 
   static config::Section<Activation> section();
@@ -26,6 +27,7 @@ struct Activation : LayerCommon {
 struct Relu : LayerCommon {
   static constexpr std::string_view kName = "relu";
   static constexpr Masking kMasking = Masking::kPasses;
+  static constexpr bool kTreatsVectors = true;
   std::optional<float> max_value;
   float negative_slope = 0, threshold = 0;
 
@@ -37,6 +39,7 @@ struct Relu : LayerCommon {
 struct LeakyRelu : LayerCommon {
   static constexpr std::string_view kName = "leaky_relu";
   static constexpr Masking kMasking = Masking::kPasses;
+  static constexpr bool kTreatsVectors = true;
   float negative_slope = 0.3f;
 
   static config::Section<LeakyRelu> section();
@@ -47,6 +50,7 @@ struct LeakyRelu : LayerCommon {
 struct Elu : LayerCommon {
   static constexpr std::string_view kName = "elu";
   static constexpr Masking kMasking = Masking::kPasses;
+  static constexpr bool kTreatsVectors = true;
   float alpha = 1;
 
   static config::Section<Elu> section();
@@ -57,6 +61,7 @@ struct Elu : LayerCommon {
 struct Identity : LayerCommon {
   static constexpr std::string_view kName = "identity";
   static constexpr Masking kMasking = Masking::kPasses;
+  static constexpr bool kTreatsVectors = true;
 
   static config::Section<Identity> section();
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;

@@ -18,6 +18,7 @@ struct Dense : LayerCommon {
   static constexpr std::string_view kName = "dense";
   static constexpr std::string_view kAliases = "linear, fc, fully_connected";
   static constexpr Masking kMasking = Masking::kPasses;
+  static constexpr bool kTreatsVectors = true;
   std::int64_t units = 1;
   ActivationName activation = ActivationName::kLinear;
   bool use_bias = true;

@@ -16,6 +16,7 @@ namespace mirrortrain::layers {
 struct Embedding : LayerCommon {
   static constexpr std::string_view kName = "embedding";
   static constexpr Masking kMasking = Masking::kOwn;
+  static constexpr bool kTreatsVectors = true;
   std::int64_t input_dim = 1, output_dim = 1;
   bool mask_zero = false;
   Initializer embeddings_initializer = initializers::RandomUniform{};

@@ -18,6 +18,10 @@ namespace {
 std::string unfit_for_cell(ActivationName activation) {
   const bool is_elementwise = activation < ActivationName::kSoftmax;
   if (is_elementwise && ops::derivative_from_output(static_cast<ops::ActivationKind>(activation))) return "";
+  if (works_along_last_axis(activation)) {
+    return fmt::format("expected an elementwise activation, such as tanh, sigmoid or relu, found {}",
+                       name_of(activation));
+  }
   return fmt::format(
       "a recurrent layer keeps its gates after the activation, from which the derivative of {} does not follow; "
       "expected another elementwise activation, such as tanh, sigmoid or relu",
@@ -35,6 +39,7 @@ ValueId row_of_two(LayerBuilder& builder, ValueId matrix, std::int64_t number) {
 config::Section<RecurrentOptions> RecurrentOptions::section() {
   using Self = RecurrentOptions;
   return config::Section<Self>("A layer that takes a sequence step by step.")
+      .advice("bidirectional", "write - bidirectional: {layer: {lstm: {units: 8}}}, with this layer inside")
       .key("units", &Self::units, "Number of output features.", config::required, config::at_least(1),
            config::at_most(1 << 20), kUnitsAliases)
       .key("return_sequences", &Self::return_sequences,

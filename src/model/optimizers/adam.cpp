@@ -51,4 +51,15 @@ config::Section<Lamb> Lamb::section() {
       .include<OptimizerCommon>();
 }
 
+config::Section<ScheduleFreeAdamW> ScheduleFreeAdamW::section() {
+  using Self = ScheduleFreeAdamW;
+  return with_adam_keys(
+             config::Section<Self>(
+                 "AdamW that needs no learning rate schedule, by averaging its steps (Defazio et al., 2024)."))
+      .key("warmup_steps", &Self::warmup_steps, "Updates during which the learning rate grows linearly from 0.",
+           config::at_least(0), config::aliases("num_warmup_steps"))
+      .check("beta_1", [](const Self& adam) { return std::string(adam.beta_1 == 0 ? "expected more than 0" : ""); })
+      .include<OptimizerCommon>();
+}
+
 }  // namespace mirrortrain::optimizers

@@ -43,4 +43,13 @@ struct Lamb : scalar::Lamb, OptimizerCommon {
   static config::Section<Lamb> section();
 };
 
+struct ScheduleFreeAdamW : scalar::ScheduleFreeAdam, OptimizerCommon {
+  using Rule = scalar::ScheduleFreeAdam;
+  static constexpr std::string_view kName = "schedule_free_adamw";
+  static constexpr std::string_view kAliases = "schedule_free, schedulefree_adamw";
+  ScheduleFreeAdamW() : OptimizerCommon(0.0025) {}
+
+  static config::Section<ScheduleFreeAdamW> section();
+};
+
 }  // namespace mirrortrain::optimizers

@@ -1,0 +1,86 @@
+#include "model/layers/time_distributed.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "graph/ops/arrange.h"
+#include "graph/ops/elementwise.h"
+
+namespace mirrortrain::layers {
+namespace {
+
+/// The layer is in the graph once for each step.
+constexpr std::int64_t kMostSteps = 1024;
+
+std::string wrong_inside(const PlainLayer& layer) {
+  return std::visit(
+      [](const auto& options) -> std::string {
+        using Inner = std::decay_t<decltype(options)>;
+        if (Inner::kFewestInputs > 1 || std::is_same_v<Inner, Reuse>) {
+          return fmt::format("expected a layer of one input with weights of its own, found {}", Inner::kName);
+        }
+        if (!options.inputs.empty())
+          return "the layer inside reads what the wrapper does; move `inputs` beside `layer`";
+        if (!options.trainable) return "the wrapper says whether its layer is trained; move `trainable` beside `layer`";
+        return "";
+      },
+      layer);
+}
+
+/// Whether the layer treats each vector along the last axis by itself, so that it may see all steps at once.
+template <class Inner>
+constexpr bool kTreatsVectors = [] {
+  if constexpr (requires { Inner::kTreatsVectors; }) return Inner::kTreatsVectors;
+  return false;
+}();
+
+/// With a leading axis of 1.
+ValueId as_step(LayerBuilder& builder, ValueId value) {
+  std::vector<std::int64_t> dims = builder.shape(value).dims();
+  dims.insert(dims.begin(), 1);
+  return builder.apply(ops::Reshape(Shape(dims)), {value});
+}
+
+}  // namespace
+
+config::Section<TimeDistributed> TimeDistributed::section() {
+  return config::Section<TimeDistributed>("Applies a layer to each step of a sequence by itself.")
+      .key("layer", &TimeDistributed::layer, "The layer: `layer: {conv2d: {filters: 8, kernel_size: 3}}`.",
+           config::required)
+      .check("layer", [](const TimeDistributed& wrapper) { return wrong_inside(wrapper.layer); })
+      .include<LayerCommon>();
+}
+
+ValueId TimeDistributed::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  const Shape shape = builder.shape(sources[0]);
+  if (shape.rank() < 2) {
+    throw WrongRank(fmt::format("expected sequences [steps, ...], found the shape {}{}", builder.described(sources[0]),
+                                builder.sequence_remedy(sources[0])));
+  }
+  return std::visit(
+      [&](const auto& options) -> ValueId {
+        if constexpr (kTreatsVectors<std::decay_t<decltype(options)>>) {
+          const LayerBuilder::InnerCall call(builder, 0);
+          return options.build(builder, sources);
+        }
+        if (shape[0] > kMostSteps) {
+          throw Error(fmt::format("expected at most {} steps, each of which is a call of the layer, found {}",
+                                  kMostSteps, builder.described(sources[0])));
+        }
+        std::vector<std::int64_t> before(shape.rank(), 0), behind(before);
+        const Shape of_step(std::vector<std::int64_t>(shape.begin() + 1, shape.end()));
+        std::vector<ValueId> steps;
+        for (std::int64_t step = 0; step < shape[0]; ++step) {
+          const LayerBuilder::InnerCall call(builder, static_cast<std::size_t>(step));
+          before[0] = step;
+          behind[0] = shape[0] - step - 1;
+          const ValueId one = builder.apply(ops::Crop(before, behind), {sources[0]});
+          const ValueId source = builder.apply(ops::Reshape(of_step), {one});
+          steps.push_back(as_step(builder, options.build(builder, {&source, 1})));
+        }
+        return builder.apply(ops::Concatenate(0), std::move(steps));
+      },
+      layer);
+}
+
+}  // namespace mirrortrain::layers
