@@ -12,6 +12,7 @@
 #include "graph/ops/collective.h"
 #include "graph/ops/combine.h"
 #include "graph/ops/elementwise.h"
+#include "graph/ops/loss.h"
 #include "graph/ops/mask.h"
 #include "graph/recompute.h"
 #include "model/formula/formula_graph.h"
@@ -103,6 +104,7 @@ class GraphMaker {
     for (std::size_t i = 0; i < made_.outputs.size(); ++i) {
       if (made_.outputs[i].loss != kNoValue) add_metrics(i);
     }
+    add_penalty();
   }
 
   void fuse_ops() {
@@ -168,6 +170,16 @@ class GraphMaker {
       }
       return made_.graph.apply(loss_op(loss.value), inputs).front();
     });
+  }
+
+  /// Of all layers whose outputs are regularized.
+  void add_penalty() {
+    if (made_.penalties.empty()) return;
+    made_.graph.set_layer("");
+    const ValueId all =
+        made_.penalties.size() == 1 ? made_.penalties[0] : made_.graph.apply_one(ops::AddN{}, made_.penalties);
+    made_.penalty = made_.graph.apply(ops::Loss(ops::LossKind::kOutput), {all, all}).front();
+    made_.penalties.clear();
   }
 
   /// The mask of what metrics read: of the output's, the examples with a label.
@@ -250,6 +262,9 @@ class GraphMaker {
       const bool trainable = common_options(built.value).trainable && !in_.options.freezes(in_.wiring.names[of]);
       builder_.begin_layer(name, trainable, inputs.guessed, inputs.masks, in_.wiring.names[of]);
       const ValueId output = build(misread ? with_defaults(built.value) : built.value, inputs.values);
+      if (const auto& regularizer = common_options(built.value).activity_regularizer) {
+        builder_.regularize(output, *regularizer);
+      }
       const Shape& shape = builder_.shape(output);
       if (builder_.mode() == Mode::kTraining) {
         model_.layers.push_back({name, std::string(type_name(layer.value)), shape, builder_.parameters()});
@@ -376,6 +391,7 @@ void add_all_gradients(const Model& model, ModelGraph& made, AggregationMethod a
   for (std::size_t i = 0; i < made.outputs.size(); ++i) {
     losses.push_back({made.outputs[i].loss, static_cast<float>(model.outputs[i].loss_weight)});
   }
+  if (made.penalty != kNoValue) losses.push_back({made.penalty, 1});
   const std::vector<ValueId> gradients = add_gradients(made.graph, losses, trained, aggregation);
   auto next = gradients.begin();
   for (const ModelVariable& variable : model.variables) {

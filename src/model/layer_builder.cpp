@@ -11,6 +11,7 @@
 #include "graph/ops/combine.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/mask.h"
+#include "model/formula/formula_graph.h"
 
 namespace mirrortrain {
 
@@ -247,6 +248,17 @@ ValueId LayerBuilder::reused(const std::string& name, const Shape& needed) {
                     name, known.shape.text(), weights_of_, needed.text()));
   }
   throw Error(fmt::format("'{}' has no '{}' to use again", weights_of_, name));
+}
+
+void LayerBuilder::regularize(ValueId y, const Regularizer& regularizer) {
+  if (regularizer.l1 == 0 && regularizer.l2 == 0) return;
+  if (graph().spec(y).dtype != DType::kFloat32) y = apply(ops::Cast(DType::kFloat32), {y});
+  std::string formula;
+  if (regularizer.l1 != 0) formula = fmt::format("{} * sum(abs(y))", regularizer.l1);
+  if (regularizer.l2 != 0)
+    formula += fmt::format("{}{} * sum(square(y))", formula.empty() ? "" : " + ", regularizer.l2);
+  const ValueId penalty = formula::add_formula(graph(), formula, {{"y", y}}, DType::kFloat32);
+  model_graph_.penalties.push_back(apply(ops::Reshape({1}), {penalty}));
 }
 
 void LayerBuilder::assign(ValueId variable, ValueId value) {

@@ -149,6 +149,9 @@ class LayerBuilder {
   /// The weight of that name of an earlier layer. Throws Error where there is none.
   ValueId weight_of(std::string_view layer, std::string_view name);
 
+  /// Adds l1 sum(|y|) + l2 sum(y^2) of each example to its loss.
+  void regularize(ValueId y, const Regularizer& regularizer);
+
   /// Makes each step write `value` to `variable` after all its readers, in place of what an earlier call of the layer
   /// assigned.
   void assign(ValueId variable, ValueId value);

@@ -17,7 +17,11 @@ config::Section<LayerConnections> LayerConnections::section() {
 config::Section<LayerCommon> LayerCommon::section() {
   return config::Section<LayerCommon>("The options of every layer.")
       .include<LayerConnections>()
-      .key("trainable", &LayerCommon::trainable, "Whether the layer's variables are trained; false freezes them.");
+      .key("trainable", &LayerCommon::trainable, "Whether the layer's variables are trained; false freezes them.")
+      .key("activity_regularizer", &LayerCommon::activity_regularizer,
+           "Regularizer of the layer's output: adds l1 * sum(|y|) + l2 * sum(y^2) of each example to its loss; null: "
+           "none.",
+           config::aliases("output_regularizer"));
 }
 
 }  // namespace mirrortrain

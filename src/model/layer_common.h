@@ -10,6 +10,7 @@
 
 #include "config/section.h"
 #include "model/initializers.h"
+#include "model/regularizer.h"
 
 namespace mirrortrain {
 
@@ -36,6 +37,7 @@ struct LayerCommon : LayerConnections {
   static constexpr Masking kMasking = Masking::kEnds;
 
   bool trainable = true;
+  std::optional<Regularizer> activity_regularizer;  ///< of the output
 
   static config::Section<LayerCommon> section();
 };

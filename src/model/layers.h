@@ -25,7 +25,6 @@ using Layer = Extended<PlainLayer, layers::TimeDistributed>::Type;
 
 /// Whether a recurrent layer processes its sequence from the last time step to the first.
 inline bool goes_backwards(const Layer& layer) {
-  if (std::holds_alternative<layers::Bidirectional>(layer)) return true;
   return std::visit(
       [](const auto& options) {
         if constexpr (requires { options.go_backwards; }) return options.go_backwards;

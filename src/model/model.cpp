@@ -11,7 +11,7 @@ bool Model::is_masked() const {
 }
 
 std::size_t Model::loss_sums() const {
-  std::size_t all = 0;
+  std::size_t all = has_penalty() ? 1 : 0;
   for (const OutputTraits& output : outputs) all += output.loss_sums;
   return all;
 }

@@ -74,6 +74,8 @@ struct ModelGraph {
   std::vector<ValueId> variables;    ///< in the order of Model::variables
   std::vector<ValueId> gradients;    ///< training only: one per variable, kNoValue for a frozen one
   std::vector<Assignment> assignments;
+  std::vector<ValueId> penalties;  ///< what layers add to each example's loss, batched [1]; while the graph is built
+  ValueId penalty = kNoValue;      ///< float64 [], the sum of these over rows; absent without any
 
   /// What is read of it beside the variables, their gradients and what is assigned to them.
   std::vector<ValueId*> read_values() {
@@ -82,6 +84,7 @@ struct ModelGraph {
     for (ModelOutput& output : outputs) {
       output.for_each_value([&](ValueId& value) { values.push_back(&value); });
     }
+    values.push_back(&penalty);
     return values;
   }
 };
@@ -150,8 +153,9 @@ struct Model {
 
   /// Whether an output has a mask, so that loss and metrics exclude padding.
   bool is_masked() const;
-  /// Numbers from which the losses of all outputs are computed.
+  /// Numbers from which the losses of all outputs are computed, and then the sum of what layers add to them.
   std::size_t loss_sums() const;
+  bool has_penalty() const { return training.penalty != kNoValue; }
   /// The same for the metrics of all outputs.
   std::size_t metric_sums() const;
   /// What events report beside the loss, in their order: for each of several outputs OUTPUT_loss, and its metrics.

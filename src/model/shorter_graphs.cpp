@@ -36,6 +36,21 @@ void require_masked_input(const ModelOptions& options) {
   }
 }
 
+bool has_activity_regularizer(const Layer& layer) {
+  return common_options(layer).activity_regularizer || std::holds_alternative<layers::ActivityRegularization>(layer);
+}
+
+/// Whether the statistics of a position depend on others.
+bool normalizes_over_steps(const Layer& layer) {
+  const auto is_last = [](const layers::Axes& axis) {
+    const auto* const one = std::get_if<std::int64_t>(&axis);
+    return one != nullptr && *one == -1;
+  };
+  if (const auto* const norm = std::get_if<layers::LayerNormalization>(&layer)) return !is_last(norm->axis);
+  if (const auto* const norm = std::get_if<layers::UnitNormalization>(&layer)) return !is_last(norm->axis);
+  return std::holds_alternative<layers::GroupNormalization>(layer);
+}
+
 /// Rejects layers whose output depends on the amount of padding although they pass the mask on.
 void require_no_counted_padding(const ModelOptions& options, const Model& whole, const Model& shorter) {
   config::Errors reported;
@@ -45,6 +60,12 @@ void require_no_counted_padding(const ModelOptions& options, const Model& whole,
     const LayerSummary& layer = whole.layers[i];
     const Layer& described = options.layers[wiring.weights_of[listed]].value;
     const bool has_steps = layer.output_shape != shorter.layers[i].output_shape;
+    if (has_steps && has_activity_regularizer(described)) {
+      throw Error(
+          fmt::format("the activity regularizer of '{}' counts the steps of padding, so the loss depends on their "
+                      "number; remove it, or data.sequences",
+                      layer.name));
+    }
     if (has_steps && goes_backwards(described)) {
       throw Error(
           fmt::format("with go_backwards and return_sequences '{}' gives the steps of padding first, so the result "
@@ -59,10 +80,10 @@ void require_no_counted_padding(const ModelOptions& options, const Model& whole,
                       "data.sequences",
                       layer.name));
     }
-    if (has_steps && std::holds_alternative<layers::GroupNormalization>(described)) {
+    if (has_steps && normalizes_over_steps(described)) {
       throw Error(
           fmt::format("'{}' normalizes over all steps, those of padding too, so the result depends on their number; "
-                      "use layer_normalization",
+                      "use layer_normalization over the last axis",
                       layer.name));
     }
   }
@@ -84,7 +105,7 @@ bool same_ids(const ModelGraph& a, const ModelGraph& b) {
     return one.variable == other.variable && one.value == other.value;
   };
   return std::ranges::equal(a.inputs, b.inputs, {}, &ModelInput::value, &ModelInput::value) && a.outputs == b.outputs &&
-         a.variables == b.variables && a.gradients == b.gradients &&
+         a.variables == b.variables && a.gradients == b.gradients && a.penalty == b.penalty &&
          std::ranges::equal(a.assignments, b.assignments, same_assignment);
 }
 

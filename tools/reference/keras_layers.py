@@ -548,9 +548,37 @@ def step_by_step():
             - flatten""", model, rate=0.1)
 
 
+def penalties():
+    """Regularizers of what layers give, beside one of weights."""
+    def model(x):
+        x = layers.Conv2D(3, 2, activation="tanh", activity_regularizer=L1L2(0.02, 0.01), name="a")(x)
+        x = layers.ActivityRegularization(0.01, 0.03)(x)
+        x = layers.Flatten()(x)
+        x = layers.Dense(4, activation="relu", activity_regularizer=L1L2(l2=0.05),
+                         kernel_regularizer=L1L2(0.01, 0.02), name="b")(x)
+        return layers.Dense(3, activity_regularizer=L1L2(l1=0.04), trainable=False, name="frozen")(x)
+
+    return training(images(4, 3, 2), 2, """
+            - conv2d:
+                filters: 3
+                kernel_size: 2
+                activation: tanh
+                activity_regularizer: {l1: 0.02, l2: 0.01}
+                name: a
+            - activity_regularization: {l1: 0.01, l2: 0.03}
+            - flatten
+            - dense:
+                units: 4
+                activation: relu
+                activity_regularizer: {l2: 0.05}
+                kernel_regularizer: {l1: 0.01, l2: 0.02}
+                name: b
+            - dense: {units: 3, activity_regularizer: {l1: 0.04}, trainable: false, name: frozen}""", model)
+
+
 if __name__ == "__main__":
     for function in (enlarged, by_channel, sizes, merges, sequences, frozen, windows, volumes, activations,
-                     normalizations, directions, attentions, step_by_step):
+                     normalizations, directions, attentions, step_by_step, penalties):
         name = function.__name__.replace("_", "-")
         if len(sys.argv) == 1 or name in sys.argv[1:]:
             make(f"layers/{name}", function(), "keras_layers.py")

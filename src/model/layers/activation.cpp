@@ -85,6 +85,19 @@ config::Section<Identity> Identity::section() {
 
 ValueId Identity::build(LayerBuilder&, std::span<const ValueId> sources) const { return sources[0]; }
 
+config::Section<ActivityRegularization> ActivityRegularization::section() {
+  return config::Section<ActivityRegularization>(
+             "Its input, which adds l1 * sum(|x|) + l2 * sum(x^2) of each example to its loss.")
+      .key("l1", &ActivityRegularization::l1, "L1 regularization factor.", config::at_least(0))
+      .key("l2", &ActivityRegularization::l2, "L2 regularization factor, without a factor of 1/2.", config::at_least(0))
+      .include<LayerCommon>();
+}
+
+ValueId ActivityRegularization::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  builder.regularize(sources[0], {l1, l2});
+  return sources[0];
+}
+
 config::Section<Softmax> Softmax::section() {
   return config::Section<Softmax>("Softmax over an axis: exp(x) / sum(exp(x)).")
       .key("axis", &Softmax::axis, "Axis over which the outputs add up to 1; 0 is the batch, -1 the last axis.")

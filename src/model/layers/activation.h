@@ -67,6 +67,16 @@ struct Identity : LayerCommon {
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
 };
 
+/// Its input, whose elements add l1 sum(|x|) + l2 sum(x^2) to an example's loss.
+struct ActivityRegularization : LayerCommon {
+  static constexpr std::string_view kName = "activity_regularization";
+  static constexpr Masking kMasking = Masking::kPasses;
+  double l1 = 0, l2 = 0;
+
+  static config::Section<ActivityRegularization> section();
+  ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
+};
+
 /// exp(x) / sum(exp(x)) over an axis.
 struct Softmax : LayerCommon {
   static constexpr std::string_view kName = "softmax";

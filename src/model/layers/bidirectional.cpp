@@ -19,6 +19,8 @@ std::string wrong_inside(const RecurrentLayer& layer) {
   const RecurrentOptions& options = common(layer);
   if (!options.inputs.empty()) return "the layer inside reads what the wrapper does; move `inputs` beside `layer`";
   if (!options.trainable) return "both layers are trained or neither; move `trainable` beside `layer`";
+  if (options.activity_regularizer)
+    return "the wrapper's output is regularized; move `activity_regularizer` beside `layer`";
   return "";
 }
 

@@ -22,6 +22,8 @@ std::string wrong_inside(const PlainLayer& layer) {
         if (!options.inputs.empty())
           return "the layer inside reads what the wrapper does; move `inputs` beside `layer`";
         if (!options.trainable) return "the wrapper says whether its layer is trained; move `trainable` beside `layer`";
+        if (options.activity_regularizer)
+          return "the wrapper's output is regularized; move `activity_regularizer` beside `layer`";
         return "";
       },
       layer);

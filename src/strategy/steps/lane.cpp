@@ -139,6 +139,7 @@ Bindings Lane::bindings_of(const Replica& replica, StepKind kind, const Variable
     }
     if (output.mask != kNoValue) bind(output.mask, buffers.mask.data());
   }
+  if (graph.penalty != kNoValue) bind(graph.penalty, loss);
   for (std::size_t i = 0; i < graph.variables.size(); ++i) {
     bind(graph.variables[i], canonical(replica, kind, variables, i).data);
     if (train && graph.gradients[i] != kNoValue) bind(graph.gradients[i], variables.gradient(i, replica.in_domain));

@@ -37,7 +37,7 @@ std::span<const StepSums> StepsInFlight::take(std::span<const LaneReplica> repli
     StepSums& sums = sums_[slot];
     sums.clear();
     sums.examples = steps_[slot].examples;
-    rest_.regularization = 0;
+    rest_.regularization = rest_.penalty = 0;
     std::ranges::fill(rest_.counted, 0.0);
     for (std::size_t worker = 0; worker < ranks; ++worker) {
       add(numbers.subspan(worker * of_worker + slot * of_slot, of_slot), sums);
@@ -73,6 +73,7 @@ void StepsInFlight::add(std::span<const double> numbers, StepSums& sums) {
       sums.losses[i] += *loss;
       if (model_.outputs[i].loss_sums > 1) rest_.counted[i] += loss[1];
     }
+    if (model_.has_penalty()) rest_.penalty += *loss;
     for (std::size_t i = 0; i < sums.metrics.size(); ++i) sums.metrics[i] += numbers[1 + loss_sums_ + i];
   }
 }
@@ -85,7 +86,7 @@ void StepsInFlight::finish(StepSums& sums) const {
     if (model_.outputs[i].loss_sums > 1) loss = rest_.counted[i] > 0 ? loss / rest_.counted[i] * examples : 0;
     sums.loss += model_.outputs[i].loss_weight * loss;
   }
-  sums.loss += rest_.regularization * examples;
+  sums.loss += rest_.penalty + rest_.regularization * examples;
   if (sums.examples == 0) sums.clear();
 }
 

@@ -41,7 +41,7 @@ class StepsInFlight {
   };
   /// Values of a step's replicas in addition to the sums of loss and metrics.
   struct Rest {
-    double regularization = 0;
+    double regularization = 0, penalty = 0;
     std::vector<double> counted{};  ///< of outputs with a mask: the unmasked amount, in examples, that divides the loss
   };
   /// Number of values of a replica in a step: the regularization, then those for the losses and metrics.

@@ -41,8 +41,13 @@ bool flips_steps(const Layer& layer, std::size_t rank) {
 
 /// For a model that predicts each position of a text from those before it.
 void warn_of_seen_future(const config::Located<Layer>& layer, const Shape& output, config::Errors& errors) {
-  const auto* const attention = std::get_if<layers::MultiHeadAttention>(&layer.value);
-  if (attention != nullptr && !attention->use_causal_mask) {
+  const bool attends_to_all = std::visit(
+      [](const auto& options) {
+        if constexpr (requires { options.use_causal_mask; }) return !options.use_causal_mask;
+        return false;
+      },
+      layer.value);
+  if (attends_to_all) {
     errors.warn(layer.place, layer.path,
                 "sees the text after each place, which the model is to predict there; set use_causal_mask: true");
   }
@@ -50,6 +55,10 @@ void warn_of_seen_future(const config::Located<Layer>& layer, const Shape& outpu
     errors.warn(layer.place, layer.path,
                 "goes backwards, and so sees the text after each place, which the model is to predict there; leave "
                 "go_backwards out");
+  }
+  if (std::holds_alternative<layers::Bidirectional>(layer.value)) {
+    errors.warn(layer.place, layer.path,
+                "sees the text after each place, which the model is to predict there; use the layer inside alone");
   }
   if (flips_steps(layer.value, output.rank())) {
     errors.warn(layer.place, layer.path,
