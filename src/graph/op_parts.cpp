@@ -11,6 +11,7 @@
 #include "graph/ops/batch_norm.h"
 #include "graph/ops/collective.h"
 #include "graph/ops/combine.h"
+#include "graph/ops/constant.h"
 #include "graph/ops/conv.h"
 #include "graph/ops/dense.h"
 #include "graph/ops/elementwise.h"
@@ -315,6 +316,9 @@ Ways reduced(const DividedNode& node, bool adds_parts) {
 Ways sum_to(const DividedNode& node) { return reduced<ops::SumTo>(node, true); }
 Ways max_to(const DividedNode& node) { return reduced<ops::MaxTo>(node, false); }
 
+/// Every place has it as a whole.
+Ways constant(const DividedNode&) { return {{{}, {Sharding::whole()}}}; }
+
 /// Only its rows are read.
 Ways only_rows(const DividedNode& node) { return {{{node.held[0]}, {Sharding::whole()}}}; }
 
@@ -376,6 +380,7 @@ const std::unordered_map<std::type_index, Rule>& rules() {
       rule<ops::Cast>(elementwise),
       rule<ops::Combine>(elementwise),
       rule<ops::Concatenate>(concatenate),
+      rule<ops::Constant>(constant),
       rule<ops::Conv2d>(convolution),
       rule<ops::Conv2dInputGradient>(transposed_convolution),
       rule<ops::Crop>(padded<ops::Crop>),

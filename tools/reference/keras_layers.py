@@ -456,7 +456,7 @@ def attentions():
         b = layers.Dense(4, name="b")(x)
         dot = layers.Attention(use_scale=True, name="dot")([a, b])
         concat = layers.Attention(score_mode="concat", use_scale=True, name="concat")([dot, b, a])
-        x = layers.AdditiveAttention(name="additive")([concat, b])
+        x = layers.AdditiveAttention(name="additive")([concat, b], use_causal_mask=True)
         causal = layers.Attention(name="causal")([x, a], use_causal_mask=True)
         x = layers.GroupQueryAttention(3, 4, 2, use_gate=True, kernel_constraint=MaxNorm(0.8, axis=0),
                                        name="grouped")(causal, b)
@@ -473,7 +473,7 @@ def attentions():
             - dense: {units: 4, inputs: [masking], name: b}
             - attention: {use_scale: true, inputs: [a, b], name: dot}
             - attention: {score_mode: concat, use_scale: true, inputs: [dot, b, a], name: concat}
-            - additive_attention: {inputs: [concat, b], name: additive}
+            - additive_attention: {use_causal_mask: true, inputs: [concat, b], name: additive}
             - attention: {use_causal_mask: true, inputs: [additive, a], name: causal}
             - group_query_attention:
                 head_dim: 3

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "graph/ops/attention.h"
 #include "graph/ops/combine.h"
+#include "graph/ops/constant.h"
 #include "graph/ops/dense.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/mask.h"
@@ -31,6 +32,11 @@ config::Section<Layer>& add_projection_keys(config::Section<Layer>& section) {
       .key("use_bias", &Layer::use_bias, "Whether the projections use bias vectors.", kUseBiasAliases)
       .key("use_causal_mask", &Layer::use_causal_mask,
            "Whether a step attends to no later step, as a language model needs it.")
+      .key("rope_max_wavelength", &Layer::rope_max_wavelength,
+           "Rotates queries and keys by their position (rotary embedding): the wavelength towards which the slowest "
+           "pair "
+           "turns, such as 10000; null: they are not rotated.",
+           config::greater_than(1), config::aliases("rope_theta, max_wavelength"))
       .key("use_gate", &Layer::use_gate,
            "Whether the heads' outputs are multiplied by the sigmoid of one more projection of the query.")
       .key("kernel_initializer", &Layer::kernel_initializer, "Initializer of the projections' kernels.",
@@ -103,6 +109,33 @@ ops::AttentionAttributes attributes_of(const LayerBuilder& builder, const Layer&
   return attributes;
 }
 
+/// [steps, heads size] with each head's pairs (i, i + size / 2) turned by the angle step / wavelength^(2 i / size) (Su
+/// et al., 2021).
+ValueId rotated(LayerBuilder& builder, ValueId x, std::int64_t size, double wavelength) {
+  const std::int64_t steps = builder.shape(x)[0], columns = builder.shape(x)[1], half = size / 2;
+  if (size % 2 != 0)
+    throw Error(fmt::format("a rotary embedding turns pairs; expected heads of even size, found {}", size));
+  std::vector<float> cosines, sines;
+  for (std::int64_t step = 0; step < steps; ++step) {
+    for (std::int64_t i = 0; i < half; ++i) {
+      const double slowness = std::pow(wavelength, 2 * static_cast<double>(i) / static_cast<double>(size));
+      const double angle = static_cast<double>(step) / slowness;
+      cosines.push_back(static_cast<float>(std::cos(angle)));
+      sines.push_back(static_cast<float>(std::sin(angle)));
+    }
+  }
+  const Shape table{steps, 1, 1, half};
+  const ValueId pairs = builder.apply(ops::Reshape({steps, columns / size, 2, half}), {x});
+  const ValueId turned = formula::add_formula(
+      builder.graph(),
+      "concatenate(x[..., 0:1, :] * c - x[..., 1:2, :] * s, x[..., 1:2, :] * c + x[..., 0:1, :] * s, axis=2)",
+      {{"x", pairs},
+       {"c", builder.apply(ops::Constant(table, std::move(cosines)), {})},
+       {"s", builder.apply(ops::Constant(table, std::move(sines)), {})}},
+      builder.graph().spec(x).dtype);
+  return builder.apply(ops::Reshape({steps, columns}), {turned});
+}
+
 /// Each head, a block of `size` channels of [steps, heads size], `times` times.
 ValueId with_repeated_heads(LayerBuilder& builder, ValueId x, std::int64_t size, std::int64_t times) {
   if (times == 1) return x;
@@ -146,8 +179,12 @@ ValueId MultiHeadAttention::build(LayerBuilder& builder, std::span<const ValueId
   const std::int64_t channels = builder.sequence(in.query).back(), of_value = value_dim.value_or(key_dim);
   Projections projections(builder, *this);
   // In Keras's variable order.
-  const ValueId query = projections.to_heads("query", in.query, num_heads, key_dim);
-  const ValueId key = projections.to_heads("key", in.key, num_heads, key_dim);
+  ValueId query = projections.to_heads("query", in.query, num_heads, key_dim);
+  ValueId key = projections.to_heads("key", in.key, num_heads, key_dim);
+  if (rope_max_wavelength) {
+    query = rotated(builder, query, key_dim, *rope_max_wavelength);
+    key = rotated(builder, key, key_dim, *rope_max_wavelength);
+  }
   const ValueId gate = use_gate ? projections.to_heads("gate", in.query, num_heads, of_value) : kNoValue;
   const ValueId value = projections.to_heads("value", in.value, num_heads, of_value);
   ValueId attended = builder.apply(ops::Attention(attributes_of(builder, *this, num_heads, key_dim)),
@@ -178,8 +215,12 @@ ValueId GroupQueryAttention::build(LayerBuilder& builder, std::span<const ValueI
   const Operands in(sources);
   const std::int64_t channels = builder.sequence(in.query).back(), shared = num_query_heads / num_key_value_heads;
   Projections projections(builder, *this);
-  const ValueId query = projections.to_heads("query", in.query, num_query_heads, head_dim);
-  const ValueId key = projections.to_heads("key", in.key, num_key_value_heads, head_dim);
+  ValueId query = projections.to_heads("query", in.query, num_query_heads, head_dim);
+  ValueId key = projections.to_heads("key", in.key, num_key_value_heads, head_dim);
+  if (rope_max_wavelength) {
+    query = rotated(builder, query, head_dim, *rope_max_wavelength);
+    key = rotated(builder, key, head_dim, *rope_max_wavelength);
+  }
   const ValueId gate = use_gate ? projections.to_heads("gate", in.query, num_query_heads, head_dim) : kNoValue;
   const ValueId value = projections.to_heads("value", in.value, num_key_value_heads, head_dim);
   ValueId attended = builder.apply(
@@ -195,6 +236,7 @@ config::Section<AttentionOptions> AttentionOptions::section() {
   return config::Section<AttentionOptions>("Attention of `inputs: [QUERY, VALUE]` or [QUERY, VALUE, KEY].")
       .key("dropout", &AttentionOptions::dropout, "Fraction of the attention weights to drop during training.",
            at_least(0), less_than(1))
+      .key("use_causal_mask", &AttentionOptions::use_causal_mask, "Whether a step attends to no later step.")
       .include<LayerCommon>();
 }
 
@@ -206,12 +248,22 @@ ValueId AttentionOptions::masked_output(LayerBuilder& builder, ValueId output) c
 
 ValueId AttentionOptions::attend(LayerBuilder& builder, std::span<const ValueId> sources, ValueId scores) const {
   const DType dtype = builder.graph().spec(scores).dtype;
+  const Shape shape = builder.shape(scores);
+  formula::Values values{{"scores", scores}};
+  if (use_causal_mask) {
+    std::vector<float> earlier;
+    for (std::int64_t i = 0; i < shape.elements(); ++i) earlier.push_back(i % shape[1] <= i / shape[1] ? 1.0f : 0.0f);
+    values.emplace("earlier", builder.apply(ops::Constant(shape, std::move(earlier)), {}));
+  }
   if (ValueId counts = builder.mask(1); counts != kNoValue) {
-    counts = builder.apply(ops::Reshape({1, builder.shape(counts).back()}), {counts});
-    if (dtype != DType::kFloat32) counts = builder.apply(ops::Cast(dtype), {counts});
-    // As Keras does it: not infinity, so that a row of padding alone has finite weights.
-    scores = formula::add_formula(builder.graph(), "where(counts, scores, scores - 1e9)",
-                                  {{"counts", counts}, {"scores", scores}}, dtype);
+    counts = builder.apply(ops::Reshape({1, shape[1]}), {counts});
+    values.emplace("counts", dtype == DType::kFloat32 ? counts : builder.apply(ops::Cast(dtype), {counts}));
+  }
+  // As in Keras, not minus infinity, so that a step that may attend to nothing has finite weights.
+  if (values.size() > 1) {
+    const std::string_view attends = values.size() == 3 ? "earlier and counts" : use_causal_mask ? "earlier" : "counts";
+    scores =
+        formula::add_formula(builder.graph(), fmt::format("where({}, scores, scores - 1e9)", attends), values, dtype);
   }
   ValueId weights = builder.apply(ops::Softmax(), {scores});
   if (dropout > 0 && builder.mode() == Mode::kTraining) {
@@ -250,12 +302,6 @@ config::Section<Attention> Attention::section() {
       .key("score_mode", &Attention::score_mode,
            "dot: query · key; concat: the sum of tanh(query + key), times a "
            "trained number.")
-      .key("use_causal_mask", &Attention::use_causal_mask, "Whether a step attends to no later step.")
-      .check("use_causal_mask",
-             [](const Attention& layer) -> std::string {
-               const bool is_concat = layer.score_mode == ScoreMode::kConcat;
-               return is_concat && layer.use_causal_mask ? "expected score_mode: dot with a causal mask" : "";
-             })
       .include<AttentionOptions>();
 }
 

@@ -31,6 +31,7 @@ struct MultiHeadAttention : LayerCommon {
   std::optional<std::int64_t> value_dim, output_shape;
   double dropout = 0;
   bool use_bias = true, use_causal_mask = false, use_gate = false;
+  std::optional<double> rope_max_wavelength;
   Initializer kernel_initializer = initializers::GlorotUniform{};
   Initializer bias_initializer = initializers::Zeros{};
   std::optional<Regularizer> kernel_regularizer, bias_regularizer;
@@ -47,6 +48,7 @@ struct AttentionOptions : LayerCommon {
   static constexpr Masking kMasking = Masking::kOwn;
   static constexpr std::size_t kFewestInputs = 2, kMostInputs = 3;
   float dropout = 0;
+  bool use_causal_mask = false;
 
   static config::Section<AttentionOptions> section();
 
@@ -64,7 +66,7 @@ enum class ScoreMode : std::uint8_t { kDot, kConcat };
 struct Attention : AttentionOptions {
   static constexpr std::string_view kName = "attention";
   static constexpr std::string_view kAliases = "dot_product_attention, luong_attention";
-  bool use_scale = false, use_causal_mask = false;
+  bool use_scale = false;
   ScoreMode score_mode = ScoreMode::kDot;
 
   static config::Section<Attention> section();
@@ -95,6 +97,7 @@ struct GroupQueryAttention : LayerCommon {
   std::int64_t head_dim = 1, num_query_heads = 1, num_key_value_heads = 1;
   float dropout = 0;
   bool use_bias = true, use_causal_mask = false, use_gate = false;
+  std::optional<double> rope_max_wavelength;
   Initializer kernel_initializer = initializers::GlorotUniform{};
   Initializer bias_initializer = initializers::Zeros{};
   std::optional<Regularizer> kernel_regularizer, bias_regularizer;

@@ -1,0 +1,122 @@
+"""Writes docs/keras.md: keras_names.py MIRRORTRAIN. Every public name of Keras 3.15 that a file could mean, and what it
+is called here, by the program's own schema.
+"""
+import json
+import os
+from pathlib import Path
+import re
+import subprocess
+import sys
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+import keras
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "keras.md"
+
+# What a file cannot mean, or not yet, and what serves.
+PYTHON = "Python code; an [`expression`](formulas.md) serves"
+ELSEWHERE = {
+    "layers": {
+        "Input": "`model.input_shape` or `model.inputs`", "InputLayer": "`model.input_shape` or `model.inputs`",
+        "Lambda": PYTHON, "JaxLayer": PYTHON, "FlaxLayer": PYTHON, "TorchModuleWrapper": PYTHON,
+        "TFSMLayer": "a TensorFlow program", "RNN": "takes a cell object; `simple_rnn`, `lstm` and `gru` serve",
+        "SimpleRNNCell": "`simple_rnn`", "LSTMCell": "`lstm`", "GRUCell": "`gru`",
+        "StackedRNNCells": "the layers one after another, with `return_sequences: true`",
+        "Pipeline": "`data.preprocessing` is one", "MaxNumBoundingBoxes": "there are no bounding boxes",
+        "StringLookup": "`encoding: {COLUMN: index}` of a csv", "IntegerLookup": "`encoding: {COLUMN: index}` of a csv",
+        "CategoryEncoding": "`encoding: {COLUMN: one_hot}` of a csv",
+        "TextVectorization": "the format `text`, or `as: text` of a csv's column",
+    },
+    "metrics": {
+        "Mean": "a [formula](formulas.md)", "Sum": "a [formula](formulas.md)", "MeanMetricWrapper": "a [formula](formulas.md)",
+        "Accuracy": "`accuracy` is the one that fits the loss; equality of numbers is a [formula](formulas.md)",
+        "BinaryAccuracy": "`accuracy`", "CategoricalAccuracy": "`accuracy`", "SparseCategoricalAccuracy": "`accuracy`",
+        "TopKCategoricalAccuracy": "`top_k_accuracy`", "SparseTopKCategoricalAccuracy": "`top_k_accuracy`",
+    },
+    "optimizers": {
+        "LossScaleOptimizer": "for float16; `training.precision` has float32 and bfloat16, which need none",
+        "OptimizerMap": "a helper of MultiOptimizer",
+    },
+    "initializers": {},
+    "constraints": {},
+    "regularizers": {"L1": "`{l1: 0.01}`", "L2": "`{l2: 0.01}`", "L1L2": "`{l1: 0.01, l2: 0.01}`"},
+    "activations": {"glu": "an [`expression`](formulas.md): `x[..., :4] * sigmoid(x[..., 4:])`",
+                    "threshold": "the layer `relu: {threshold: ...}`", "hard_swish": "`hard_silu`", "swish": "`silu`"},
+    "schedules": {"PiecewiseConstantDecay": "`piecewise_constant`"},
+}
+# Base classes, functions on Python objects, and second names of a class that the page lists by its first.
+NO_NAMES = {"Layer", "Wrapper", "InputSpec", "Loss", "Metric", "Optimizer", "Initializer", "Constraint", "Regularizer",
+            "LearningRateSchedule", "get", "serialize", "deserialize", "legacy", "schedules"}
+
+
+def snake(name):
+    """conv2d_transpose of Conv2DTranspose."""
+    name = re.sub(r"(\d)D", r"\1d", name)
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
+    name = name.lower()
+    for ours, keras_name in {"relu": "re_lu", "leaky_relu": "leaky_re_lu", "prelu": "pre_lu", "iou": "io_u",
+                             "upsampling": "up_sampling", "rms": "rm_s", "adamw": "adam_w", "zero_padding": "zero_padding",
+                             "conv_lstm": "conv_lstm", "mean_iou": "mean_io_u"}.items():
+        name = name.replace(keras_name, ours)
+    return name
+
+
+def declared(schema):
+    """Every name that the schema lists as a constant, an enumeration or a key."""
+    names = set()
+
+    def visit(node):
+        if isinstance(node, dict):
+            names.update(node.get("properties", {}))
+            names.update(value for value in node.get("enum", []) if isinstance(value, str))
+            if isinstance(node.get("const"), str):
+                names.add(node["const"])
+            for value in node.values():
+                visit(value)
+        elif isinstance(node, list):
+            for value in node:
+                visit(value)
+
+    visit(schema)
+    return names
+
+
+def rows(kind, module, names):
+    seen = set()
+    for name in sorted(dir(module), key=str.lower):
+        value = getattr(module, name)
+        if name.startswith("_") or name in NO_NAMES or not callable(value):
+            continue
+        is_class = isinstance(value, type)
+        if not is_class and kind != "activations":  # functions beside classes of the same meaning
+            continue
+        ours = ELSEWHERE[kind].get(name)
+        if ours is None:
+            first = value.__name__
+            if first != name and hasattr(module, first):  # another name of a class
+                continue
+            ours = f"`{snake(name)}`" if snake(name) in names else "not yet"
+        if ours not in seen or "`" not in ours:
+            yield f"| {name} | {ours} |"
+        seen.add(ours)
+
+
+def main():
+    schema = json.loads(subprocess.run([sys.argv[1], "config", "schema"], capture_output=True, check=True).stdout)
+    names = declared(schema)
+    text = ["# Keras's names here", "",
+            "Every public class of Keras 3.15 that a configuration could mean, and what stands for it. Options have Keras's names and",
+            "defaults; [configuration.md](configuration.md) lists them. Made by `tools/reference/keras_names.py` from the program's schema.",
+            ""]
+    for kind, module in (("layers", keras.layers), ("activations", keras.activations), ("losses", keras.losses),
+                         ("metrics", keras.metrics), ("optimizers", keras.optimizers),
+                         ("schedules", keras.optimizers.schedules), ("initializers", keras.initializers),
+                         ("constraints", keras.constraints), ("regularizers", keras.regularizers)):
+        ELSEWHERE.setdefault(kind, {})
+        text += [f"## {kind.capitalize()}", "", f"| keras.{'optimizers.' if kind == 'schedules' else ''}{kind} | here |", "|---|---|"]
+        text += list(rows(kind, module, names)) + [""]
+    PAGE.write_text("\n".join(text))
+
+
+if __name__ == "__main__":
+    main()
