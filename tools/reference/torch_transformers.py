@@ -6,6 +6,7 @@ prefix of GPT2LMHeadModel. Outputs are computed in float64. `config.yaml` of eac
 """
 import json
 import pathlib
+import sys
 
 import torch
 import transformers
@@ -58,7 +59,19 @@ def vit():
     (folder / "expected.json").write_text(json.dumps(expected) + "\n")
 
 
+def smollm2():
+    config = transformers.LlamaConfig(vocab_size=101, hidden_size=24, intermediate_size=40, num_hidden_layers=2,
+                                      num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=12,
+                                      rms_norm_eps=1e-5, rope_theta=100000.0, tie_word_embeddings=True,
+                                      bos_token_id=0, eos_token_id=0)
+    model = transformers.LlamaForCausalLM(config).eval()
+    randomize(model)
+    tensors = {name: tensor for name, tensor in model.state_dict().items() if name != "lm_head.weight"}
+    write("torch-smollm2", model, tensors, torch.randint(0, 101, (2, 12)))
+
+
 if __name__ == "__main__":
-    torch.manual_seed(7)
-    gpt2()
-    vit()
+    for make in (gpt2, vit, smollm2):
+        torch.manual_seed(7)
+        if len(sys.argv) == 1 or make.__name__ in sys.argv[1:]:
+            make()

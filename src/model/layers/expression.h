@@ -31,19 +31,7 @@ struct Expression : LayerCommon {
       {{"lambda", "write - expression: {formula: \"x * sigmoid(x)\"}, with what docs/formulas.md lists"},
        {"abs, exp, log, sqrt, square, sum, mean, power, clip, reduce_mean, reduce_sum",
         "write - expression: {formula: \"mean(square(x), axis=-1)\"}, with what docs/formulas.md lists"},
-       {"slice, cropping2d", "write - expression: {formula: \"x[1:-1, 1:-1]\"}, with the range of each axis"},
-       {"unit_normalization, l2_normalize, l2_normalization",
-        "write - expression: {formula: \"x * rsqrt(maximum(sum(square(x), axis=-1, keepdims=true), 1e-12))\"}"},
-       {"rms_normalization, rms_norm",
-        "write - expression: {formula: \"scale * x * rsqrt(mean(square(x), axis=-1, keepdims=true) + 1e-6)\", "
-        "parameters: {scale: {shape: [...], initializer: ones}}}, with the size of the last axis"},
-       {"attention",
-        "take - dot: {axes: 2, inputs: [QUERY, VALUE], name: scores} and - expression: {formula: \"softmax(x0) @ x1\", "
-        "inputs: [scores, VALUE]}; multi_head_attention is attention with weights of its own"},
-       {"additive_attention",
-        "write - expression: {formula: \"softmax(sum(scale * tanh(x0[:, None] + x1[None]), axis=-1)) @ x1\", "
-        "parameters: {scale: {shape: [...], initializer: glorot_uniform}}, inputs: [QUERY, VALUE]}"},
-       {"global_max_pooling1d, global_max_pool1d", "write - expression: {formula: \"max(x, axis=0)\"}"}});
+       {"slice", "write - expression: {formula: \"x[1:-1, 1:-1]\"}, with the range of each axis"}});
   static constexpr std::size_t kMostInputs = SIZE_MAX;
   static constexpr bool kOptionsSetRank = true;
   std::string formula;

@@ -51,6 +51,10 @@ TEST_CASE("with the weights of torchvision's vision transformer, by a map of nam
   CHECK(largest_error("torch-vit") < 1e-5);
 }
 
+TEST_CASE("with the weights of transformers' LLaMA, by a map of names, a model gives its logits") {
+  CHECK(largest_error("torch-smollm2") < 1e-5);
+}
+
 /// kMlp, [6] -> 7 -> 3, with weights of a file that has other names.
 struct Named {
   TemporaryFolder folder;
