@@ -1,6 +1,8 @@
 // The commands beside fit.
 #include <doctest/doctest.h>
 
+#include <sstream>
+
 #include "cli/program.h"
 #include "error_text.h"
 
@@ -106,6 +108,23 @@ TEST_CASE("config check only warns of a GPU that does not exist") {
 TEST_CASE("docs/configuration.md is what `config reference` prints") {
   TemporaryFolder folder;
   CHECK(run_program(folder, "config reference").out == read_text_file(repository_file("docs/configuration.md")));
+}
+
+TEST_CASE("docs/keras.md names what the schema has") {
+  TemporaryFolder folder;
+  const std::string schema = run_program(folder, "config schema").out;
+  std::istringstream page(read_text_file(repository_file("docs/keras.md")));
+  int names = 0;
+  for (std::string line; std::getline(page, line);) {
+    CAPTURE(line);
+    const std::size_t name = line.find("| `"), end = line.find("` |");
+    if (!line.starts_with("| ") || name == std::string::npos || end == std::string::npos) continue;
+    const std::string ours = line.substr(name + 3, end - name - 3);
+    if (ours.find_first_of("`:{[. ") != std::string::npos) continue;  // more than a name
+    CHECK(schema.find('"' + ours + '"') != std::string::npos);
+    ++names;
+  }
+  CHECK(names > 150);
 }
 
 TEST_CASE("every example configuration is right") {

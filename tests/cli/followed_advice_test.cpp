@@ -309,11 +309,8 @@ const Row kRows[] = {
      "optimizer: {type: adam, learning_rate: {schedule: cosine_decay, initial_learning_rate: 0.001, decay_steps: "
      "1000}}"},
     {kFlatten, "- reshape: {target_shape: [64, 3]}\n    - GlobalMaxPooling1D\n    - flatten",
-     "write - expression: {formula: \"max(x, axis=0)\"}",
-     "- reshape: {target_shape: [64, 3]}\n    - expression: {formula: \"max(x, axis=0)\"}\n    - flatten"},
-    {kFlatten, "- reshape: {target_shape: [64, 3]}\n    - global_max_pool1d\n    - flatten",
-     "write - expression: {formula: \"max(x, axis=0)\"}",
-     "- reshape: {target_shape: [64, 3]}\n    - expression: {formula: \"max(x, axis=0)\"}\n    - flatten"},
+     "did you mean 'global_max_pooling1d'?",
+     "- reshape: {target_shape: [64, 3]}\n    - global_max_pooling1d\n    - flatten"},
     {kLast, "- dense:\n      units: 4",
      "model.layers[2].units: does not belong beside 'dense'; indent it below 'dense'\n1 error",
      "- dense:\n        units: 4"},
