@@ -74,6 +74,51 @@ for size in sizes:
         pixels = layer.transform_images(batch(size), {"contrast_factor": np.full((1, 1, 1, 1), factor, "float32")})
         case("random_contrast", {"factor": 0.9, "value_range": [20, 200]}, size, pixels, factor=factor)
 
+size = (7, 9, 3)
+for value_range in [(0, 255), (-20.0, 300.0)]:
+    wide = {"value_range": list(value_range)}
+    for name, layer, options in [
+        ("random_brightness", layers.RandomBrightness, {"factor": [0.2, 0.2]}),
+        ("random_brightness", layers.RandomBrightness, {"factor": [-0.3, -0.3]}),
+        ("random_saturation", layers.RandomSaturation, {"factor": [0.3, 0.3]}),
+        ("random_saturation", layers.RandomSaturation, {"factor": [0.8, 0.8]}),
+        ("random_color_degeneration", layers.RandomColorDegeneration, {"factor": [0.4, 0.4]}),
+        ("random_sharpness", layers.RandomSharpness, {"factor": [0.1, 0.1]}),
+        ("random_sharpness", layers.RandomSharpness, {"factor": [0.9, 0.9]}),
+        ("random_posterization", layers.RandomPosterization, {"factor": [3, 3]}),
+        ("random_invert", layers.RandomInvert, {"factor": [1, 1]}),
+        ("random_gaussian_blur", layers.RandomGaussianBlur, {"factor": [1, 1], "kernel_size": 5, "sigma": [1.2, 1.2]}),
+        ("solarization", layers.Solarization, {"addition_factor": [0, 0], "threshold_factor": [0.5, 0.5]}),
+        ("auto_contrast", layers.AutoContrast, {}),
+        ("equalization", layers.Equalization, {}),
+        ("equalization", layers.Equalization, {"bins": 40}),
+        ("random_color_jitter", layers.RandomColorJitter,
+         {"brightness_factor": [0.1, 0.1], "contrast_factor": [0.0, 0.0], "saturation_factor": [0.6, 0.6]}),
+    ]:
+        if name == "equalization" and value_range != (0, 255):
+            continue  # Keras compares a list with a tuple
+        if name == "solarization":  # the lower ends are not multiplied by 255
+            given = {"additions": np.full((1, 1, 1, 1), 30.0, "float32"), "thresholds": np.full((1, 1, 1, 1), 90.0, "float32")}
+            pixels = layer(**options | wide).transform_images(batch(size), given)
+            case(name, options | wide, size, pixels, addition=30.0, threshold=90.0)
+            continue
+        case(name, options | wide, size, layer(**options | wide)(batch(size), training=True))
+    for turn in [0.2, -0.35]:
+        given = {"factor": np.full((1,), turn, "float32")}
+        layer = layers.RandomHue(0.5, value_range=value_range)
+        case("random_hue", {"factor": 0.5} | wide, size, layer.transform_images(batch(size), given), turn=turn)
+case("random_grayscale", {"factor": 1.0}, size, layers.RandomGrayscale(1.0)(batch(size), training=True))
+for fill_mode in ["constant", "reflect"]:
+    for interpolation in ["nearest", "bilinear"]:
+        fill = {"fill_mode": fill_mode, "interpolation": interpolation, "fill_value": 5.0}
+        for height, width in [(0.3, -0.4), (-0.2, None)]:
+            options = {"height_factor": [height, height], "width_factor": width and [width, width]} | fill
+            case("random_zoom", options, size, layers.RandomZoom(**options)(batch(size), training=True))
+        options = {"x_factor": 0.5, "y_factor": 0.5} | fill
+        layer = layers.RandomShear(**options)
+        given = {"shear_factor": np.array([[0.3, -0.2]], "float32"), "input_shape": (1, *size)}
+        case("random_shear", options, size, layer.transform_images(batch(size), given), x=0.3, y=-0.2)
+
 random = np.random.default_rng(3)
 adapted = []
 for shape in [(50, 3), (6, 4, 5, 2)]:

@@ -11,7 +11,6 @@ import sys
 import torch
 import transformers
 from safetensors.torch import save_file
-from torchvision.models import VisionTransformer
 
 GOLDEN = pathlib.Path(__file__).resolve().parents[2] / "tests" / "golden"
 
@@ -49,6 +48,8 @@ def gpt2():
 
 
 def vit():
+    from torchvision.models import VisionTransformer
+
     model = VisionTransformer(image_size=16, patch_size=4, num_layers=2, num_heads=2, hidden_dim=24, mlp_dim=40, num_classes=5).eval()
     randomize(model)
     images = torch.rand(2, 3, 16, 16).mul(255).round().div(255).double()

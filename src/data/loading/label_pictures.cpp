@@ -17,7 +17,7 @@ bool is_resizing(const PreprocessingStep& step) {
 }
 
 bool moves(const PreprocessingStep& step) {
-  return is_of_pictures(step) && !std::holds_alternative<RandomContrast>(step);
+  return is_of_pictures(step) && !is_of_colors(step);
 }
 
 bool same_size(const Shape& a, const Shape& b) { return a[0] == b[0] && a[1] == b[1]; }

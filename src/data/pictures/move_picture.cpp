@@ -107,6 +107,13 @@ AffineMap rotation(const Extents& extents, float turn) {
   return {cosine, -sine, x - x * cosine + y * sine, sine, cosine, y - x * sine - y * cosine};
 }
 
+AffineMap zoom(const Extents& extents, float height, float width) {
+  const float x = 0.5f * static_cast<float>(extents.width - 1), y = 0.5f * static_cast<float>(extents.height - 1);
+  return {width, 0, x * (1 - width), 0, height, y * (1 - height)};
+}
+
+AffineMap shear(float x, float y) { return {1, x, 0, y, 1, 0}; }
+
 void move(const float* from, const Extents& extents, const AffineMap& map, const Filling& filling, float* to) {
   const Around pixels(from, extents, static_cast<float>(filling.fill_value));
   const std::int64_t channels = extents.channels;

@@ -20,6 +20,10 @@ using AffineMap = std::array<float, 6>;
 AffineMap translation(float down, float right);
 /// Around the center, counterclockwise by a fraction of a full turn.
 AffineMap rotation(const Extents& extents, float turn);
+/// Around the center: what is seen of each axis, as a factor.
+AffineMap zoom(const Extents& extents, float height, float width);
+/// From the upper left corner.
+AffineMap shear(float x, float y);
 
 /// Like TensorFlow's ImageProjectiveTransformV3.
 void move(const float* from, const Extents& extents, const AffineMap& map, const Filling& filling, float* to);

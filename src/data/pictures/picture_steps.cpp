@@ -9,6 +9,7 @@
 #include <span>
 
 #include "data/key_error.h"
+#include "data/pictures/color_steps.h"
 #include "data/pictures/move_picture.h"
 
 namespace mirrortrain::data {
@@ -194,6 +195,46 @@ class Rotate : public PictureStep {
   Bounds turn_;
 };
 
+class Zoom : public PictureStep {
+ public:
+  Zoom(const RandomZoom& step, const Extents& from)
+      : PictureStep(from), filling_(step), height_(bounds_of(step.height_factor.value)) {
+    if (step.width_factor) width_ = bounds_of(*step.width_factor);
+  }
+  bool acts(const Draw& draw) const override { return draw.trains; }
+  void apply(const Draw& draw, const float* from, float* to) const override {
+    const float height = draw.between(0, 1 + height_.lower, 1 + height_.upper);
+    const float width = width_ ? draw.between(1, 1 + width_->lower, 1 + width_->upper) : height;
+    move(from, result(), zoom(result(), height, width), filling_, to);
+  }
+
+ private:
+  Filling filling_;
+  Bounds height_;
+  std::optional<Bounds> width_;
+};
+
+class Shear : public PictureStep {
+ public:
+  Shear(const RandomShear& step, const Extents& from)
+      : PictureStep(from), filling_(step), x_(from_zero(step.x_factor.value)), y_(from_zero(step.y_factor)) {}
+  bool acts(const Draw& draw) const override { return draw.trains; }
+  void apply(const Draw& draw, const float* from, float* to) const override {
+    const float side = draw.between(2, 0, 1) > 0.5f ? -1.0f : 1.0f;
+    const float x = side * draw.between(0, x_.lower, x_.upper), y = side * draw.between(1, y_.lower, y_.upper);
+    move(from, result(), shear(x, y), filling_, to);
+  }
+
+ private:
+  static Bounds from_zero(const Factor& factor) {
+    const Bounds bounds = bounds_of(factor);
+    return std::holds_alternative<double>(factor) ? Bounds{0, bounds.upper} : bounds;
+  }
+
+  Filling filling_;
+  Bounds x_, y_;
+};
+
 class Contrast : public PictureStep {
  public:
   Contrast(const RandomContrast& step, const Extents& from) : PictureStep(from), range_(step.value_range) {
@@ -233,31 +274,38 @@ std::unique_ptr<PictureStep> made(const Step& step, const Extents& from) {
   return std::make_unique<Made>(step, from);
 }
 
+struct Make {
+  const PreprocessingStep& step;
+  const Extents& from;
+  std::unique_ptr<PictureStep> operator()(const OneHot&) const { return nullptr; }
+  std::unique_ptr<PictureStep> operator()(const Rescaling&) const { return made<Scale>(step, from); }
+  std::unique_ptr<PictureStep> operator()(const Normalization&) const { return made<Scale>(step, from); }
+  std::unique_ptr<PictureStep> operator()(const Resizing& held) const {
+    const bool keeps_ratio = held.crop_to_aspect_ratio || held.pad_to_aspect_ratio;
+    return keeps_ratio ? made<ResizeAtRatio>(held, from) : made<Resize>(held, from);
+  }
+  std::unique_ptr<PictureStep> operator()(const CenterCrop& held) const { return made<Center>(held, from); }
+  std::unique_ptr<PictureStep> operator()(const RandomFlip& held) const { return made<Flip>(held, from); }
+  std::unique_ptr<PictureStep> operator()(const RandomCrop& held) const { return made<Crop>(held, from); }
+  std::unique_ptr<PictureStep> operator()(const RandomTranslation& held) const { return made<Translate>(held, from); }
+  std::unique_ptr<PictureStep> operator()(const RandomRotation& held) const { return made<Rotate>(held, from); }
+  std::unique_ptr<PictureStep> operator()(const RandomZoom& held) const { return made<Zoom>(held, from); }
+  std::unique_ptr<PictureStep> operator()(const RandomShear& held) const { return made<Shear>(held, from); }
+  std::unique_ptr<PictureStep> operator()(const RandomContrast& held) const { return made<Contrast>(held, from); }
+  template <class OfColors>
+  std::unique_ptr<PictureStep> operator()(const OfColors&) const {
+    return make_color_step(step, from);
+  }
+};
+
 std::unique_ptr<PictureStep> make_step(const PreprocessingStep& step, const Extents& from) {
-  struct Make {
-    const PreprocessingStep& step;
-    const Extents& from;
-    std::unique_ptr<PictureStep> operator()(const OneHot&) const { return nullptr; }
-    std::unique_ptr<PictureStep> operator()(const Rescaling&) const { return made<Scale>(step, from); }
-    std::unique_ptr<PictureStep> operator()(const Normalization&) const { return made<Scale>(step, from); }
-    std::unique_ptr<PictureStep> operator()(const Resizing& held) const {
-      const bool keeps_ratio = held.crop_to_aspect_ratio || held.pad_to_aspect_ratio;
-      return keeps_ratio ? made<ResizeAtRatio>(held, from) : made<Resize>(held, from);
-    }
-    std::unique_ptr<PictureStep> operator()(const CenterCrop& held) const { return made<Center>(held, from); }
-    std::unique_ptr<PictureStep> operator()(const RandomFlip& held) const { return made<Flip>(held, from); }
-    std::unique_ptr<PictureStep> operator()(const RandomCrop& held) const { return made<Crop>(held, from); }
-    std::unique_ptr<PictureStep> operator()(const RandomTranslation& held) const { return made<Translate>(held, from); }
-    std::unique_ptr<PictureStep> operator()(const RandomRotation& held) const { return made<Rotate>(held, from); }
-    std::unique_ptr<PictureStep> operator()(const RandomContrast& held) const { return made<Contrast>(held, from); }
-  };
   return std::visit(Make{step, from}, step);
 }
 
 bool acts(const PreprocessingStep& step, const Shape& example, bool trains) {
   if (!is_of_pictures(step)) return true;
   const std::optional<Extents> size = size_after(step);
-  if (!size) return trains;
+  if (!size) return trains || std::holds_alternative<AutoContrast>(step);
   if (trains && std::holds_alternative<RandomCrop>(step)) return true;
   return size->height != example[0] || size->width != example[1];
 }
@@ -289,12 +337,16 @@ StepPlace located(const PreprocessingStep& step) {
           return of_section(held.height);
         } else if constexpr (requires { held.height_factor; }) {
           return of_section(held.height_factor);
+        } else if constexpr (requires { held.x_factor; }) {
+          return of_section(held.x_factor);
         } else if constexpr (requires { held.factor; }) {
           return of_section(held.factor);
         } else if constexpr (requires { held.mode; }) {
           return of_section(held.mode);
         } else if constexpr (requires { held.variance; }) {
           return of_section(held.variance);
+        } else if constexpr (requires { held.input; }) {
+          return of_section(held.input);
         } else {
           return {};
         }
@@ -318,6 +370,18 @@ std::optional<Extents> size_after(const PreprocessingStep& step) {
 std::string picture_mismatch(const PreprocessingStep& step, const Shape& example) {
   if (!is_of_pictures(step)) return "";
   const bool is_picture = (example.rank() == 2 || example.rank() == 3) && example.elements() > 0;
+  const bool needs_colors = std::visit(
+      [](const auto& held) {
+        if constexpr (requires { held.kOfColors; }) return held.kOfColors;
+        return false;
+      },
+      step);
+  if (is_picture && needs_colors && extents_of(example).channels != 3) {
+    return fmt::format(
+        "{} takes pictures of three channels, red, green and blue, and one example has the shape {}; "
+        "leave it out",
+        std::visit([](const auto& held) { return held.kName; }, step), example.text());
+  }
   if (is_picture) return "";
   return fmt::format("{} takes pictures [height, width, channels], and one example has the shape {}; leave it out",
                      std::visit([](const auto& held) { return held.kName; }, step), example.text());

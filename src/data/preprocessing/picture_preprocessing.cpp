@@ -97,6 +97,28 @@ config::Section<RandomRotation> RandomRotation::section() {
       .include<OfInput>();
 }
 
+config::Section<RandomZoom> RandomZoom::section() {
+  return config::Section<RandomZoom>("Enlarges or reduces training pictures around their middle by a random factor.")
+      .key("height_factor", &RandomZoom::height_factor,
+           "How much is seen, as a part of the height: -0.2 enlarges to 80 %, 0.2 reduces to 120 %; [lower, upper], or "
+           "f "
+           "for [-f, f].",
+           config::required, kTurn)
+      .key("width_factor", &RandomZoom::width_factor, "The same of the width; null: the height's, drawn once.", kTurn)
+      .include<Filling>()
+      .include<OfInput>();
+}
+
+config::Section<RandomShear> RandomShear::section() {
+  return config::Section<RandomShear>("Shears training pictures by a random amount, to either side.")
+      .key("x_factor", &RandomShear::x_factor,
+           "How far a row moves for each row above it: [lower, upper], or f for [0, f].", config::between(0, 1))
+      .key("y_factor", &RandomShear::y_factor,
+           "How far a column moves for each column before it: [lower, upper], or f for [0, f].", config::between(0, 1))
+      .include<Filling>()
+      .include<OfInput>();
+}
+
 config::Section<RandomContrast> RandomContrast::section() {
   return config::Section<RandomContrast>(
              "Multiplies the distances of training pictures' pixels from their channel's mean by a random number.")

@@ -89,6 +89,21 @@ struct RandomRotation : OfInput, Filling {
   static config::Section<RandomRotation> section();
 };
 
+struct RandomZoom : OfInput, Filling {
+  static constexpr std::string_view kName = "random_zoom";
+  static constexpr std::string_view kAliases = "random_scale";
+  config::Located<Factor> height_factor;
+  std::optional<Factor> width_factor;  ///< null: as the height, so that the ratio stays
+  static config::Section<RandomZoom> section();
+};
+
+struct RandomShear : OfInput, Filling {
+  static constexpr std::string_view kName = "random_shear";
+  config::Located<Factor> x_factor;
+  Factor y_factor;
+  static config::Section<RandomShear> section();
+};
+
 struct RandomContrast : OfInput {
   static constexpr std::string_view kName = "random_contrast";
   config::Located<Factor> factor;

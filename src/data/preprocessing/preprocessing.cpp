@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "base/error.h"
 
@@ -116,6 +117,11 @@ config::Section<OneHot> OneHot::section() {
 bool is_of_pictures(const PreprocessingStep& step) {
   return !std::holds_alternative<Rescaling>(step) && !std::holds_alternative<Normalization>(step) &&
          !std::holds_alternative<OneHot>(step);
+}
+
+bool is_of_colors(const PreprocessingStep& step) {
+  return std::holds_alternative<RandomContrast>(step) || std::holds_alternative<RandomGrayscale>(step) ||
+         std::visit([](const auto& held) { return std::is_base_of_v<OfRange, std::decay_t<decltype(held)>>; }, step);
 }
 
 bool Affine::needs_double() const {

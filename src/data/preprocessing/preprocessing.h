@@ -10,6 +10,7 @@
 
 #include "config/section.h"
 #include "data/example_spec.h"
+#include "data/preprocessing/color_preprocessing.h"
 #include "data/preprocessing/picture_preprocessing.h"
 
 namespace mirrortrain::data {
@@ -43,11 +44,16 @@ struct OneHot {
 };
 
 /// The list of all preprocessing transforms.
-using PreprocessingStep = std::variant<Rescaling, Normalization, OneHot, Resizing, CenterCrop, RandomFlip, RandomCrop,
-                                       RandomTranslation, RandomRotation, RandomContrast>;
+using PreprocessingStep =
+    std::variant<Rescaling, Normalization, OneHot, Resizing, CenterCrop, RandomFlip, RandomCrop, RandomTranslation,
+                 RandomRotation, RandomZoom, RandomShear, RandomContrast, RandomBrightness, RandomSaturation, RandomHue,
+                 RandomColorDegeneration, RandomColorJitter, RandomGrayscale, RandomInvert, RandomPosterization,
+                 RandomSharpness, RandomGaussianBlur, RandomErasing, Solarization, AutoContrast, Equalization>;
 
 /// Whether a transform is for pictures, rather than for individual numbers.
 bool is_of_pictures(const PreprocessingStep& step);
+/// Whether it changes the colors of pictures alone, so that pictures that are labels stay as they are.
+bool is_of_colors(const PreprocessingStep& step);
 
 /// All transforms of individual features combined: y = (x - shift) * scale + offset. One entry each, or one per
 /// channel. Subtracting first preserves digits that a mean much larger than the deviation would round away.

@@ -65,6 +65,16 @@ std::vector<float> given(const json& one, const Extents& from, const Extents& to
     flip(pixels.data(), from, std::get<RandomFlip>(steps[0]).mode.value, result.data());
   } else if (drawn.contains("top")) {
     crop(pixels.data(), from, drawn["top"], drawn["left"], to, result.data());
+  } else if (drawn.contains("turn")) {
+    const auto steps = steps_of("[" + one["step"].dump() + "]");
+    turn_hue(pixels.data(), from, drawn["turn"], std::get<RandomHue>(steps[0]).value_range, result.data());
+  } else if (drawn.contains("threshold")) {
+    const auto steps = steps_of("[" + one["step"].dump() + "]");
+    solarize(pixels.data(), from, drawn["addition"], drawn["threshold"], std::get<Solarization>(steps[0]).value_range,
+             result.data());
+  } else if (drawn.contains("x")) {
+    const auto steps = steps_of("[" + one["step"].dump() + "]");
+    move(pixels.data(), from, shear(drawn["x"], drawn["y"]), std::get<RandomShear>(steps[0]), result.data());
   } else {
     const auto steps = steps_of("[" + one["step"].dump() + "]");
     change_contrast(pixels.data(), from, drawn["factor"], std::get<RandomContrast>(steps[0]).value_range,
@@ -140,6 +150,51 @@ TEST_CASE("every place of a window and every side is drawn equally often") {
   CHECK(std::abs(flips - 1000) < 120);
 }
 
+TEST_CASE("erasing fills one rectangle of some pictures") {
+  constexpr Extents kLarge{20, 30, 3};
+  int erased = 0;
+  for (std::int64_t example = 0; example < 300; ++example) {
+    const std::vector<float> pixels =
+        made("[{random_erasing: {factor: [0.5, 0.5], scale: [0.1, 0.3], fill_value: [300, 9, 1]}}]", kLarge, 1, example);
+    const std::vector<float> before = picture(kLarge);
+    std::int64_t top = 20, bottom = -1, left = 30, right = -1, changed = 0;
+    for (std::int64_t i = 0; i < kLarge.height * kLarge.width; ++i) {
+      const float* const pixel = &pixels[static_cast<std::size_t>(3 * i)];
+      if (!(pixel[0] == 255 && pixel[1] == 9 && pixel[2] == 1)) {
+        for (std::int64_t c = 0; c < 3; ++c) REQUIRE(pixel[c] == before[static_cast<std::size_t>(3 * i + c)]);
+        continue;
+      }
+      ++changed;
+      top = std::min(top, i / 30), bottom = std::max(bottom, i / 30);
+      left = std::min(left, i % 30), right = std::max(right, i % 30);
+    }
+    if (changed == 0) continue;
+    ++erased;
+    CHECK(changed == (bottom - top + 1) * (right - left + 1));
+    const double height = static_cast<double>(bottom - top + 1) / 20, width = static_cast<double>(right - left + 1) / 30;
+    CHECK(height > 0.25);
+    CHECK(height < 0.61);
+    CHECK(width > 0.25);
+    CHECK(width < 0.61);
+  }
+  CHECK(std::abs(erased - 150) < 40);
+  const std::vector<float> noisy = made("[{random_erasing: {factor: [1, 1], scale: [1, 1]}}]", kLarge, 1, 0);
+  const auto zeros = std::ranges::count(noisy, 0.0f), full = std::ranges::count(noisy, 255.0f);
+  CHECK(std::abs(zeros - 900) < 90);  // a half of the normal numbers lies below 0
+  CHECK(std::abs(full - 286) < 70);   // and 0.159 above 1
+}
+
+TEST_CASE("a hue turns to either side, and transforms of colors want three channels") {
+  std::set<std::vector<float>> different;
+  for (std::int64_t example = 0; example < 40; ++example) {
+    different.insert(made("[{random_hue: {factor: [0.4, 0.4]}}]", {4, 4, 3}, 1, example));
+  }
+  CHECK(different.size() == 2);
+  CHECK(picture_mismatch(steps_of("[{random_hue: {factor: 0.4}}]")[0], {4, 4, 1}).find("three channels") !=
+        std::string::npos);
+  CHECK(picture_mismatch(steps_of("[{random_brightness: {factor: 0.4}}]")[0], {4, 4}).empty());
+}
+
 TEST_CASE("padding is zeros around a training picture") {
   std::set<float> corners;
   for (std::int64_t example = 0; example < 200; ++example) {
@@ -153,6 +208,8 @@ TEST_CASE("outside of training steps that draw leave pictures as they are, and a
   const std::string drawing =
       "[random_flip, {random_translation: {height_factor: 0.2, width_factor: 0.3}}, {random_rotation: {factor: 0.1}}, "
       "{random_contrast: {factor: 0.5}}]";
+  CHECK(made("[auto_contrast]", kSize, 0) == made("[auto_contrast]", kSize, 1));
+  CHECK(made("[auto_contrast]", kSize, 0) != picture(kSize));
   CHECK(made(drawing, kSize, 0) == picture(kSize));
   CHECK(made(drawing, kSize, 1) != picture(kSize));
   const Shape shape{6, 5, 2};

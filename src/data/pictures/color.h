@@ -1,0 +1,37 @@
+#pragma once
+
+#include <array>
+
+#include "data/pictures/resample.h"
+
+namespace mirrortrain::data {
+
+// Changes of a picture's colors, float32 [height, width, channels], with given parameters. `to` must not alias `from`,
+// unless it says so. `range`: the least and the largest value of pixels.
+
+using Range = std::array<double, 2>;
+
+/// x + delta, clipped to the range. `to` may be `from`, as in what follows but sharpen and blur.
+void change_brightness(const float* from, const Extents& extents, float delta, const Range& range, float* to);
+/// Of three channels: the saturation times `factor`.
+void change_saturation(const float* from, const Extents& extents, float factor, const Range& range, float* to);
+/// Of three channels: the hue turned by `turn`, a part of a full one.
+void turn_hue(const float* from, const Extents& extents, float turn, const Range& range, float* to);
+/// Of three channels: x + share (gray - x), clipped to the range; without one where it is null.
+void mix_with_gray(const float* from, const Extents& extents, float share, const Range* range, float* to);
+/// The upper `bits` of 8.
+void posterize(const float* from, const Extents& extents, int bits, const Range& range, float* to);
+/// x + addition, clipped, and from `threshold` on inverted; both of 255.
+void solarize(const float* from, const Extents& extents, float addition, float threshold, const Range& range,
+              float* to);
+/// Each channel stretched over the range.
+void stretch_contrast(const float* from, const Extents& extents, const Range& range, float* to);
+/// Each channel with an equalized histogram.
+void equalize(const float* from, const Extents& extents, std::int64_t bins, const Range& range, float* to);
+/// x + (1 - 2 factor) (smooth - x), clipped, where smooth has a kernel of 5 in the middle and 1 around it, of 13.
+void sharpen(const float* from, const Extents& extents, float factor, const Range& range, float* to);
+/// A Gaussian kernel of odd height and width, zeros beyond the edges, clipped to the range.
+void blur(const float* from, const Extents& extents, const std::array<std::int64_t, 2>& kernel_size,
+          const std::array<float, 2>& sigma, const Range& range, float* to);
+
+}  // namespace mirrortrain::data
