@@ -76,6 +76,7 @@ std::string advice_on_value(const Node& node, std::span<const Advice> of_type) {
                                                  : value.text();
   std::string advice = advice_on(text, node.rules().advice);
   if (advice.empty()) advice = advice_on(text, of_type);
+  if (advice.empty() && as_number(value)) advice = advice_on("a number", node.rules().advice);
   return advice.empty() ? "" : advice.substr(2);  // "; "
 }
 

@@ -127,7 +127,7 @@ TEST_CASE("new data of several inputs are arrays of their names, with labels or 
   CHECK(contains(labelled.out, ",1\n1,"));
   REQUIRE(predicted({user, of_context, clicked}, "--labels -o l.jsonl").exit_code == 0);
   CHECK(events_of(folder / "l.jsonl").front().at("clicked_label") == 1);
-  CHECK(contains(predicted({user, of_context}, "--labels").err, "--labels: new.npz has no label that is one number"));
+  CHECK(contains(predicted({user, of_context}, "--labels").err, "--labels: new.npz has no labels"));
   const Outcome fewer = predicted({user, of_context, {"clicked", npy("(1,)", {1})}}, "--labels");
   CHECK(fewer.exit_code == 1);
   CHECK(contains(fewer.err, "clicked has 1 rows, but there are 2 examples"));

@@ -276,7 +276,7 @@ TEST_CASE_FIXTURE(Fixture, "words that say what number the label is are warned o
   }
   write_file(folder / "ratings.csv", of_weather);
   const std::string warned = run_program(folder, "config check a.yaml --set 'model.inputs.context.shape=[4]'").err;
-  CHECK_MESSAGE(contains(warned, "column 2 ('weather') is the label of 'rating' in other words"), warned);
+  CHECK_MESSAGE(contains(warned, "column 2 ('weather') is the label of the output 'rating' in other words"), warned);
   write_file(folder / "ratings.csv", of_user);
   const Outcome alone = run_program(folder,
                                     "config check a.yaml --set 'model.inputs.context.shape=[47]' --set "

@@ -95,6 +95,11 @@ std::optional<data::Dataset> read_split(const CheckedConfiguration& checked, dat
                                    checked.examples, {.bucket_boundaries = bucket_boundaries(checked.values().data)});
     }
     return dataset;
+  } catch (const data::KeyErrorBelow& error) {
+    const config::Place own = checked.place_of(error.own_path());
+    const std::string& at = own.given() ? error.own_path() : error.path();
+    errors.add(own.given() ? own : error.place(), at, error.message());
+    return std::nullopt;
   } catch (const data::AtKey& error) {  // once, even if several splits have it
     if (!errors.concern(error.path())) errors.add(error.place(), error.path(), error.message());
     return std::nullopt;

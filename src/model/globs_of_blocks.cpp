@@ -1,0 +1,71 @@
+#include "model/globs_of_blocks.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/glob.h"
+#include "config/scalar.h"
+
+namespace mirrortrain {
+namespace {
+
+using config::Value;
+
+/// The globs in `variables`, `learning_rate_factors` and `exclude_from_weight_decay`, with their paths.
+std::vector<std::pair<std::string, const Value*>> globs_in(const Value& root) {
+  std::vector<std::pair<std::string, const Value*>> globs;
+  const auto add_items = [&](const Value* list, const std::string& path) {
+    if (list == nullptr || !list->is_sequence()) return;
+    for (std::size_t i = 0; i < list->items().size(); ++i) {
+      const Value& item = list->items()[i];
+      const Value::Entry* const match = item.is_mapping() ? item.find("match") : nullptr;
+      const std::string at = fmt::format("{}[{}]", path, i);
+      if (match != nullptr) globs.emplace_back(at + ".match", &match->value);
+      if (item.is_scalar()) globs.emplace_back(at, &item);
+    }
+  };
+  const auto value_of = [](const Value& section, std::string_view key) {
+    const Value::Entry* const found = section.is_mapping() ? section.find(key) : nullptr;
+    return found != nullptr ? &found->value : nullptr;
+  };
+  add_items(value_of(root, "variables"), "variables");
+  if (const Value* const optimizer = value_of(root, "optimizer")) {
+    for (const char* const key : {"learning_rate_factors", "exclude_from_weight_decay"}) {
+      add_items(value_of(*optimizer, key), fmt::format("optimizer.{}", key));
+    }
+  }
+  return globs;
+}
+
+}  // namespace
+
+void refuse_globs_of_blocks(const Value& root, const ExpandedLayers& layers, config::Errors& errors) {
+  constexpr std::size_t kShown = 3;
+  for (const auto& [path, value] : globs_in(root)) {
+    const auto glob = config::as_text(*value);
+    if (!glob) continue;
+    const std::size_t slash = std::min(glob->rfind('/'), glob->size());
+    const std::string of_layer = glob->substr(0, slash), rest = slash < glob->size() ? glob->substr(slash) : "/*";
+    const std::vector<std::string> meant = layers.meant_by(of_layer);
+    const auto is_named_so = [&](const std::string& name) { return matches_glob(of_layer, name); };
+    if (meant.empty() || std::ranges::any_of(layers.names(), is_named_so)) continue;
+    std::vector<std::string> written;
+    for (const std::string& name : meant) written.push_back(fmt::format("'{}{}'", name, rest));
+    const std::string more = written.size() > kShown ? fmt::format(", ... of {}", written.size()) : "";
+    written.resize(std::min(written.size(), kShown));
+    errors.add_as_written(
+        value->place(), path,
+        fmt::format(
+            "'{0}' names a use of a block, whose layers' variables are not called so; write {1}{2}, or give the "
+            "layers in the block a `name`, which gets the use's name in front, and match '{3}_*{4}'",
+            config::shortened(*glob), fmt::join(written, ", "), more,
+            of_layer.ends_with("_*") ? of_layer.substr(0, of_layer.size() - 2) : of_layer, rest));
+  }
+}
+
+}  // namespace mirrortrain
