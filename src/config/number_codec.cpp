@@ -14,6 +14,10 @@ namespace mirrortrain::config::detail {
 namespace {
 
 void check_bounds(const Node& node, Schema::Kind kind, double number) {
+  const std::optional<double>& high = node.rules().high;
+  if (high && number > *high && *high >= static_cast<double>(std::numeric_limits<float>::max())) {
+    return node.wrong(fmt::format("a number of at most {:g}", *high));  // which is said of nothing else
+  }
   if (!within(node.rules(), number)) node.wrong(words(kind, node), advice_on_value(node));
 }
 

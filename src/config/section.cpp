@@ -217,6 +217,20 @@ std::string written_wrong(const Keys& keys, const Value::Entry& entry, const Val
   return fmt::format("; write '{}: {}', with a space after the colon", shortened(name), shortened(value));
 }
 
+bool takes_mapping(const Schema& schema) {
+  return schema.kind == Schema::Kind::kSection || schema.kind == Schema::Kind::kAny || schema.by_name ||
+         std::ranges::any_of(schema.parts, [](const Schema& part) { return takes_mapping(part); });
+}
+
+/// The key, or the one in its place that takes a mapping, where the value is one.
+std::string form_meant(const Keys& keys, const std::string& meant, const Value& value) {
+  const Key& key = *find_key(keys, meant);
+  if (!value.is_mapping() || takes_mapping(key.schema(key.rules))) return meant;
+  const auto other = std::ranges::find_if(
+      keys.keys, [&](const Key& one) { return one.rules.excludes == meant && takes_mapping(one.schema(one.rules)); });
+  return other == keys.keys.end() ? meant : other->name;
+}
+
 /// "; did you mean 'radius'?", or where the key belongs, or other advice.
 std::string hint_for(const Keys& keys, const Node& node, const Value::Entry& entry) {
   if (std::string wrong = written_wrong(keys, entry, node.value()); !wrong.empty()) return wrong;
@@ -224,7 +238,9 @@ std::string hint_for(const Keys& keys, const Node& node, const Value::Entry& ent
   const auto is_here = [&](const Name& name) { return plain(name.text) == plain(entry.key); };
   const std::string advice = std::ranges::any_of(names, is_here) ? "" : node.reading().root.advice_on_key(entry.key);
   if (!advice.empty()) return advice;
-  if (std::string hint = suggestion(entry.key, names); !hint.empty()) return hint;
+  if (const auto meant = nearest_name(entry.key, names)) {
+    return fmt::format("; did you mean '{}'?", form_meant(keys, *meant, entry.value));
+  }
   if (const Schema* const root = node.reading().root.get()) {
     const auto path = key_elsewhere(entry.key, *root, node.path().empty());
     if (path && *path == entry.key)

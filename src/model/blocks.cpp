@@ -407,8 +407,15 @@ class Expansion {
         for (const auto& [key, value] : inside.parameters) known.push_back(key);
         error(entry.key_place, path + "." + config::shortened(entry.key),
               "unknown parameter" + config::suggestion(entry.key, known));
+        if (config::nearest_name(entry.key, known) == "inputs") inside.input = unknown_input(entry, scope);
       }
     }
+  }
+
+  /// For a mistyped `inputs`, whose error is reported: what follows from it is not.
+  Source unknown_input(const Value::Entry& entry, Scope& scope) {
+    pending_input_ = push_unread(entry.key_place, scope);
+    return *pending_input_;
   }
 
   std::string read_use_name(const Value& name, const std::string& path) {
@@ -469,8 +476,11 @@ class Expansion {
       } else if (entry.key == "inputs" && use) {
         input = read_input(entry.value, scope, path + ".inputs");
       } else if (entry.key != "layer" && use) {
+        const std::vector<std::string> known{"layer", "inputs", "name"};
         error(entry.key_place, path + "." + config::shortened(entry.key),
-              "unknown key: a reuse has `layer`, `inputs` and `name`, and the parameters of the use that it names");
+              "unknown key: a reuse has `layer`, `inputs` and `name`, and the parameters of the use that it names" +
+                  config::suggestion(entry.key, known));
+        if (config::nearest_name(entry.key, known) == "inputs") input = unknown_input(entry, scope);
       }
     }
     if (!use && all_read_) unknown_reuses_.back().own_name = own_name;

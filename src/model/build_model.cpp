@@ -245,6 +245,8 @@ class GraphMaker {
     const config::Located<Layer>& built = in_.options.layers[of];
     const ReadState state = std::max(in_.wiring.states[number], in_.wiring.states[of]);
     if (std::ranges::count(inputs.values, kNoValue) > 0 || state == ReadState::kNot) return {};
+    // What could not be built has no weights to use again, and its error.
+    if (of != number && known_[in_.wiring.inputs.size() + of].value == kNoValue) return {};
     const bool misread = state == ReadState::kInPart;
     try {
       const bool trainable = common_options(built.value).trainable && !in_.options.freezes(in_.wiring.names[of]);

@@ -58,13 +58,16 @@ void refuse_globs_of_blocks(const Value& root, const ExpandedLayers& layers, con
     for (const std::string& name : meant) written.push_back(fmt::format("'{}{}'", name, rest));
     const std::string more = written.size() > kShown ? fmt::format(", ... of {}", written.size()) : "";
     written.resize(std::min(written.size(), kShown));
-    errors.add_as_written(
+    const auto first = std::ranges::find(layers.names(), meant.front()) - layers.names().begin();
+    const auto use = std::ranges::find_if(layers.uses(), [&](const BlockUse& one) {
+      return static_cast<std::ptrdiff_t>(one.first) <= first && first < static_cast<std::ptrdiff_t>(one.end);
+    });
+    errors.add(
         value->place(), path,
-        fmt::format(
-            "'{0}' names a use of a block, whose layers' variables are not called so; write {1}{2}, or give the "
-            "layers in the block a `name`, which gets the use's name in front, and match '{3}_*{4}'",
-            config::shortened(*glob), fmt::join(written, ", "), more,
-            of_layer.ends_with("_*") ? of_layer.substr(0, of_layer.size() - 2) : of_layer, rest));
+        fmt::format("'{}' names a use of a block, whose layers' variables are not called so; write {}{}, or give the "
+                    "layers in the block a `name`, which gets the use's name in front, and match '{}_*{}'",
+                    config::shortened(*glob), fmt::join(written, ", "), more,
+                    use != layers.uses().end() ? use->name : of_layer, rest));
   }
 }
 

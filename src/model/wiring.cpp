@@ -86,12 +86,14 @@ class Wirer {
       if (found == numbers_.end()) {
         refuse_output(output);
       } else if (output.value == kTypeKey && outputs.size() > 1) {
+        inputs_known_ = false;  // it is an output by another name
         errors_.add(
             output.place, output.path,
             fmt::format("'{}' is the key that says which loss one is, so that no output can have the name among "
                         "others; choose another name",
                         kTypeKey));
       } else if (output.value == kIndexName && outputs.size() > 1) {
+        inputs_known_ = false;  // it is an output by another name
         errors_.add(output.place, output.path,
                     fmt::format("'{}' is the column of predictions that numbers the examples; choose another name",
                                 kIndexName));

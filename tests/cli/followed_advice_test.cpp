@@ -80,7 +80,7 @@ const Row kRows[] = {
     {kTraining, "strategy: {devices: cpu}", "write [cpu:0]", "strategy: {devices: [cpu:0]}"},
     {kTraining, "strategy: {devices: cuda}", "write [cuda:0]", "strategy: {devices: [cuda:0]}"},
     {kTraining, "strategy: {devices: GPU}", "write [cuda:0]", "strategy: {devices: [cuda:0]}"},
-    {kTraining, "strategy: {devices: 2}", "write [cuda:0, cuda:1]", "strategy: {devices: [cuda:0, cuda:1]}"},
+    {kTraining, "strategy: {devices: 2}", "write [cpu:0, cpu:1]", "strategy: {devices: [cpu:0, cpu:1]}"},
     {kTraining, "strategy: {devices: [gpu:0]}", "did you mean 'cuda:0'?", "strategy: {devices: [cuda:0]}"},
     {kTraining, "strategy: {devices: [cpu:0], replicas: 1,000}", "unknown key; a number has no commas: replicas: 1000",
      "strategy: {devices: [cpu:0], replicas: 1000}"},
@@ -519,6 +519,12 @@ const Row kRows[] = {
 std::vector<Row> all_rows() {
   std::vector<Row> all(std::begin(kRows), std::end(kRows));
   all.insert(all.end(), rows_of_keras().begin(), rows_of_keras().end());
+  if (!std::filesystem::exists("/dev/nvidiactl")) return all;
+  for (Row& row : all) {  // a number of devices is one of GPUs where there are any
+    if (std::string(row.mistake) != "strategy: {devices: 2}") continue;
+    row.answer = "write [cuda:0, cuda:1]";
+    row.advised = "strategy: {devices: [cuda:0, cuda:1]}";
+  }
   return all;
 }
 

@@ -71,7 +71,8 @@ config::Section<Npz> Npz::section() {
       .key("labels", &Npz::labels,
            "Name of the array with the labels, one row per example; or one for each output of the model, as "
            "{OUTPUT: ARRAY}. Where labels may be missing, which NaN says, {array: ARRAY, missing: ignore}.",
-           config::non_empty, kLabelsAliases)
+           config::non_empty, kLabelsAliases,
+           config::advice("a list", "name one for each output of the model, as {rating: r, clicked: k}"))
       .key("weights", &Npz::weights,
            meaning_of_weights("Name of the array with the examples' weights, one number for each", "such a value",
                               "ARRAY"));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <variant>
 #include <vector>
 
@@ -108,7 +109,8 @@ struct Numbers {
   std::string zero;        ///< what 0 stands for, if it is a word
 };
 
-Numbers numbers_in(const AdaptedTable& table, const LookedUp& looked_up, const TableInput& input) {
+/// `shares`: whether the words are those of other columns, too.
+Numbers numbers_in(const AdaptedTable& table, const LookedUp& looked_up, const TableInput& input, bool shares) {
   if (!looked_up.feature) {
     const auto& texts = std::get<TableInput::Texts>(input.content);
     if (texts.vocabulary.empty()) return {kBytes, "texts, whose tokens are bytes", ""};
@@ -121,7 +123,10 @@ Numbers numbers_in(const AdaptedTable& table, const LookedUp& looked_up, const T
   }
   const std::int64_t words = std::ssize(column.words);
   return {words + (column.has_unknown() ? 1 : 0),
-          fmt::format("{} words{}", words, column.has_unknown() ? " and one number for any other" : ""),
+          fmt::format("{} words{}{}", words, shares ? ", with those of columns that share its embedding" : "",
+                      !column.has_unknown() ? ""
+                      : shares              ? ", and one number for any other"
+                                            : " and one number for any other"),
           column.words.empty() || column.words.front().empty()
               ? ""
               : fmt::format("the word '{}'", shortened(column.words.front()))};
@@ -165,10 +170,17 @@ void number_together(AdaptedTable& table, const ExampleSpec* spec, const std::st
 
 void check_lookups(const AdaptedTable& table, const ExampleSpec* spec, const std::string& origin) {
   if (spec == nullptr) return;
-  for (const InputSpec& input : spec->inputs) {
+  const std::vector<std::size_t> groups = groups_of(spec->inputs);
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const InputSpec& input = spec->inputs[i];
     if (input.trained) continue;
+    std::set<std::int64_t> together;  // columns
+    for (std::size_t other = 0; other < groups.size(); ++other) {
+      if (groups[other] != groups[i]) continue;
+      for (const LookedUp& column : looked_up_of(table, spec->inputs[other])) together.insert(column.column);
+    }
     for (const LookedUp& column : looked_up_of(table, input)) {
-      const Numbers numbers = numbers_in(table, column, *table.find_input(input.name));
+      const Numbers numbers = numbers_in(table, column, *table.find_input(input.name), together.size() > 1);
       require_rows(numbers, input, table.text_of(column.column), origin);
       require_padding(numbers, input, table.text_of(column.column), origin);
     }

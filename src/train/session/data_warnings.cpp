@@ -196,7 +196,7 @@ void warn_of_no_weight(const CheckedConfiguration& checked, const LocatedSource&
   if (std::ranges::any_of(weights, is_not_zero) || std::ranges::none_of(present, is_not_zero)) return;
   errors.warn(
       source.place, source.path,
-      fmt::format("every example weighs 0{}, so that {}; check the weights", checked.of_output(output),
+      fmt::format("the weights{} are all 0, so that {}; check them", checked.of_output(output),
                   source.path == "data.train" ? "nothing is learned from it" : "its loss here is 0 and means nothing"));
 }
 
