@@ -585,11 +585,11 @@ TEST_CASE_FIXTURE(ArchiveFixture, "labels of several numbers are written beside 
 }
 
 TEST_CASE_FIXTURE(ArchiveFixture, "what is wrong with an array has the place of its name") {
-  CHECK(contains(check("context: c}", "context: cc}"), "b.yaml:6:31: data.train.inputs.context: " +
+  CHECK(contains(check("context: c}", "context: cc}"), "b.yaml:6:23: data.train.inputs.context: " +
                                                            (folder / "d.npz").string() + ": there is no array 'cc'"));
-  CHECK(contains(check("clicked: w}", "clicked: ww}"), "b.yaml:7:33: data.train.labels.clicked: "));
+  CHECK(contains(check("clicked: w}", "clicked: ww}"), "b.yaml:7:25: data.train.labels.clicked: "));
   write_file(folder / "b.yaml", replaced(config(), "context: c}", "context: cc}"));
-  CHECK(contains(run_program(folder, "fit b.yaml").err, "b.yaml:6:31: data.train.inputs.context: "));
+  CHECK(contains(run_program(folder, "fit b.yaml").err, "b.yaml:6:23: data.train.inputs.context: "));
 }
 
 TEST_CASE_FIXTURE(ArchiveFixture, "weights that are all 0, and labels that are an input, are warned of") {
