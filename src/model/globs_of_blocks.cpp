@@ -16,17 +16,25 @@ namespace {
 
 using config::Value;
 
-/// The globs in `variables`, `learning_rate_factors` and `exclude_from_weight_decay`, with their paths.
-std::vector<std::pair<std::string, const Value*>> globs_in(const Value& root) {
-  std::vector<std::pair<std::string, const Value*>> globs;
+struct Glob {
+  std::string text, path;
+  config::Place place;
+};
+
+/// The globs in `variables`, `learning_rate_factors`, `exclude_from_weight_decay` and the `names` of initial weights.
+std::vector<Glob> globs_in(const Value& root) {
+  std::vector<Glob> globs;
+  const auto add = [&](const Value& value, std::string path) {
+    if (const auto text = config::as_text(value)) globs.push_back({*text, std::move(path), value.place()});
+  };
   const auto add_items = [&](const Value* list, const std::string& path) {
     if (list == nullptr || !list->is_sequence()) return;
     for (std::size_t i = 0; i < list->items().size(); ++i) {
       const Value& item = list->items()[i];
       const Value::Entry* const match = item.is_mapping() ? item.find("match") : nullptr;
       const std::string at = fmt::format("{}[{}]", path, i);
-      if (match != nullptr) globs.emplace_back(at + ".match", &match->value);
-      if (item.is_scalar()) globs.emplace_back(at, &item);
+      if (match != nullptr) add(match->value, at + ".match");
+      if (item.is_scalar()) add(item, at);
     }
   };
   const auto value_of = [](const Value& section, std::string_view key) {
@@ -39,6 +47,15 @@ std::vector<std::pair<std::string, const Value*>> globs_in(const Value& root) {
       add_items(value_of(*optimizer, key), fmt::format("optimizer.{}", key));
     }
   }
+  const Value* at = &root;
+  for (const char* const key : {"model", "initial_weights", "names"}) {
+    if (at != nullptr) at = value_of(*at, key);
+  }
+  if (at != nullptr && at->is_mapping()) {
+    for (const Value::Entry& entry : at->entries()) {
+      globs.push_back({entry.key, "model.initial_weights.names." + config::shortened(entry.key), entry.key_place});
+    }
+  }
   return globs;
 }
 
@@ -46,12 +63,11 @@ std::vector<std::pair<std::string, const Value*>> globs_in(const Value& root) {
 
 void refuse_globs_of_blocks(const Value& root, const ExpandedLayers& layers, config::Errors& errors) {
   constexpr std::size_t kShown = 3;
-  for (const auto& [path, value] : globs_in(root)) {
-    const auto glob = config::as_text(*value);
-    if (!glob) continue;
-    const std::size_t slash = std::min(glob->rfind('/'), glob->size());
-    const std::string of_layer = glob->substr(0, slash), rest = slash < glob->size() ? glob->substr(slash) : "/*";
-    const std::vector<std::string> meant = layers.meant_by(of_layer);
+  for (const auto& [glob, path, place] : globs_in(root)) {
+    const std::size_t slash = std::min(glob.rfind('/'), glob.size());
+    const std::string of_layer = glob.substr(0, slash), rest = slash < glob.size() ? glob.substr(slash) : "/*";
+    std::vector<std::string> meant = layers.meant_by(of_layer);
+    std::erase_if(meant, [&](const std::string& name) { return layers.is_reuse(name); });
     const auto is_named_so = [&](const std::string& name) { return matches_glob(of_layer, name); };
     if (meant.empty() || std::ranges::any_of(layers.names(), is_named_so)) continue;
     std::vector<std::string> written;
@@ -63,10 +79,10 @@ void refuse_globs_of_blocks(const Value& root, const ExpandedLayers& layers, con
       return static_cast<std::ptrdiff_t>(one.first) <= first && first < static_cast<std::ptrdiff_t>(one.end);
     });
     errors.add(
-        value->place(), path,
+        place, path,
         fmt::format("'{}' names a use of a block, whose layers' variables are not called so; write {}{}, or give the "
                     "layers in the block a `name`, which gets the use's name in front, and match '{}_*{}'",
-                    config::shortened(*glob), fmt::join(written, ", "), more,
+                    config::shortened(glob), fmt::join(written, ", "), more,
                     use != layers.uses().end() ? use->name : of_layer, rest));
   }
 }

@@ -615,5 +615,73 @@ TEST_CASE_FIXTURE(ArchiveFixture, "labels by position are answered with their na
   CHECK(contains(check("    inputs: {user: u, context: c}", "    x: {user: u, context: c}"), "did you mean 'inputs'?"));
 }
 
+const std::string kTowers = R"(data:
+  global_batch_size: 10
+  train: {format: synthetic, examples: 50, inputs: {left: {shape: [6]}, right: {shape: [6]}}, labels: {score: {label_shape: [1]}}}
+model:
+  inputs: {left: {shape: [6]}, right: {shape: [6]}}
+  blocks:
+    tower:
+      layers:
+        - dense: {units: 8, activation: relu}
+        - dense: {units: 4}
+  layers:
+    - tower: {inputs: [left], name: one}
+    - reuse: {layer: one, inputs: [right], name: two}
+    - subtract: {inputs: [one, two]}
+    - dense: {units: 1, name: score}
+loss: mean_squared_error
+optimizer: {type: adam, learning_rate: 0.01}
+training: {epochs: 1}
+)";
+
+TEST_CASE("mistakes with blocks that are used twice are answered with what to write, once") {
+  const TemporaryFolder folder;
+  const auto check = [&](const std::string& from, const std::string& to) {
+    write_file(folder / "a.yaml", replaced(kTowers, from, to));
+    return run_program(folder, "config check a.yaml").err;
+  };
+  struct Row {
+    std::string from, to, answer;
+  };
+  const Row rows[] = {
+      {"tower: {inputs", "towr: {inputs", "unknown layer 'towr'; did you mean the block 'tower'?"},
+      {"tower: {inputs", "my_tower: {inputs", "did you mean the block 'tower'?"},
+      {"reuse: {layer: one, ", "one: {", "write - reuse: {layer: one, inputs: [...]}"},
+      {"inputs: [left]", "inputs: [lef]", "no earlier layer is named 'lef'"},
+      {"inputs: [right]", "inputs: [rigt]", "no earlier layer is named 'rigt'"},
+      {"inputs: [right]", "input: [right]", "did you mean 'inputs'?"},
+      {"{inputs: [left]", "{input: [left]", "did you mean 'inputs'?"},
+      {"layer: one, inputs: [right], name: two", "layer: twoo, inputs: [right], name: two",
+       "no earlier layer or use of a block is named 'twoo'\n"},
+      {"rate: 0.01}", "rate: 0.01, learning_rate_factors: [{match: \"one/*\", factor: 0.1}]}",
+       "'one/*' names a use of a block, whose layers' variables are not called so; write 'dense/*', 'dense_1/*', or "
+       "give "
+       "the layers in the block a `name`, which gets the use's name in front, and match 'one_*/*'"},
+      {"loss:", "variables: [{match: \"one_*/bias\", aggregation: sum}]\nloss:", "write 'dense/bias', 'dense_1/bias'"},
+  };
+  for (const Row& row : rows) {
+    const std::string found = check(row.from, row.to);
+    CHECK_MESSAGE(contains(found, row.answer), found);
+    CHECK_MESSAGE(contains(found, "1 error\n"), found);
+  }
+  // What is advised is right.
+  CHECK(!contains(check("rate: 0.01}", "rate: 0.01, learning_rate_factors: [{match: \"dense_1/*\", factor: 0.1}]}"),
+                  "error"));
+  const std::string named =
+      replaced(replaced(kTowers, "activation: relu}", "activation: relu, name: a}"), "rate: 0.01}",
+               "rate: 0.01, learning_rate_factors: [{match: \"one_*/*\", factor: 0.1}]}");
+  write_file(folder / "a.yaml", named);
+  CHECK(run_program(folder, "config check a.yaml").exit_code == 0);
+}
+
+TEST_CASE_FIXTURE(ArchiveFixture, "data that do not fit the model are said not to once, for all splits") {
+  write_file(folder / "b.yaml", replaced(replaced(config(), "context: {shape: [4]}", "context: {shape: [3]}"),
+                                         "  validation: {fraction: 0.25}", "  test: {format: npz, file: d.npz}"));
+  const std::string found = run_program(folder, "config check b.yaml").err;
+  CHECK_MESSAGE(contains(found, "one example has the shape [4], but model.inputs.context.shape is [3]"), found);
+  CHECK(contains(found, "1 error\n"));
+}
+
 }  // namespace
 }  // namespace mirrortrain::testing
