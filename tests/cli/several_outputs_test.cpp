@@ -675,9 +675,9 @@ TEST_CASE("mistakes with blocks that are used twice are answered with what to wr
   CHECK(run_program(folder, "config check a.yaml").exit_code == 0);
 }
 
-TEST_CASE_FIXTURE(ArchiveFixture, "data that do not fit the model are said not to once, for all splits") {
+TEST_CASE_FIXTURE(ArchiveFixture, "that data do not fit the model is said once, for all splits") {
   write_file(folder / "b.yaml", replaced(replaced(config(), "context: {shape: [4]}", "context: {shape: [3]}"),
-                                         "  validation: {fraction: 0.25}", "  test: {format: npz, file: d.npz}"));
+                                         "  validation: {fraction: 0.25}", "  validation: {format: npz, file: d.npz}"));
   const std::string found = run_program(folder, "config check b.yaml").err;
   CHECK_MESSAGE(contains(found, "one example has the shape [4], but model.inputs.context.shape is [3]"), found);
   CHECK(contains(found, "1 error\n"));
