@@ -87,7 +87,7 @@ int predict(PredictArguments arguments) {
   const ExtraColumns extra = extra_columns({arguments.data, arguments.keep, arguments.labels}, checked.values().data,
                                            adapted ? &*adapted : nullptr, examples);
   if (arguments.labels && extra.names.size() == arguments.keep.size()) {
-    spdlog::warn("--labels: {} no label that is one number or class, so none is written",
+    spdlog::warn("--labels: {} no labels, so none are written",
                  arguments.data ? fmt::format("{} has", *arguments.data) : "the examples have");
   }
   if (!arguments.output) require_not_read("/dev/stdout");
@@ -145,7 +145,7 @@ void add_predict(CLI::App& app, int& exit_code) {
         const bool fits = error == std::errc() && end == text.data() + text.size() && value > 0 && value < 1;
         return fits ? "" : fmt::format("expected a probability between 0 and 1, found '{}'", text);
       });
-  command->add_flag("--labels", arguments->labels, "Write the true label too, where the data have one for an example");
+  command->add_flag("--labels", arguments->labels, "Write the true labels too, where the data have any");
   command->add_flag("--probabilities", arguments->probabilities,
                     "Write the probability of each class too, or the outputs where there are no classes");
   command->callback([arguments, &exit_code] { exit_code = predict(*arguments); });

@@ -368,8 +368,10 @@ bool maps_names(const Choice& choice, const Value& mapping) {
     return entry.key == choice.tag || is_tag || find_named(choice, entry.key) != nullptr ||
            is_option(choice, entry.key);
   };
-  return std::ranges::none_of(entries, is_of_one) &&
-         std::ranges::any_of(entries, [&](const Value::Entry& entry) { return means_one(choice, entry.value); });
+  const auto is_mistyped = [&](const Value::Entry& entry) { return !name_meant(choice, entry.value).empty(); };
+  return std::ranges::none_of(entries, is_of_one) && std::ranges::any_of(entries, [&](const Value::Entry& entry) {
+           return means_one(choice, entry.value) || is_mistyped(entry);
+         });
 }
 
 bool maps_names_to_lists(const Choice& choice, const Value& mapping) {

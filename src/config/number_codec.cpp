@@ -14,6 +14,10 @@ namespace mirrortrain::config::detail {
 namespace {
 
 void check_bounds(const Node& node, Schema::Kind kind, double number) {
+  const std::optional<double>& high = node.rules().high;
+  if (high && number > *high && *high >= static_cast<double>(std::numeric_limits<float>::max())) {
+    return node.wrong(fmt::format("a number of at most {:g}", *high));  // which is said of nothing else
+  }
   if (!within(node.rules(), number)) node.wrong(words(kind, node), advice_on_value(node));
 }
 
@@ -76,6 +80,7 @@ std::string advice_on_value(const Node& node, std::span<const Advice> of_type) {
                                                  : value.text();
   std::string advice = advice_on(text, node.rules().advice);
   if (advice.empty()) advice = advice_on(text, of_type);
+  if (advice.empty() && as_number(value)) advice = advice_on("a number", node.rules().advice);
   return advice.empty() ? "" : advice.substr(2);  // "; "
 }
 

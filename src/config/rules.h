@@ -94,8 +94,8 @@ inline constexpr auto aliases(std::string_view names) {
 inline constexpr auto by(std::string_view what) {
   return [what](Rules& rules) { rules.named = what; };
 }
-/// What to write in place of values that are not accepted: advice("none, -1", "write 0"). "a list" and "a mapping"
-/// stand for all of that kind.
+/// What to write in place of values that are not accepted: advice("none, -1", "write 0"). "a list", "a mapping" and "a
+/// number" stand for all of that kind.
 inline constexpr auto advice(std::string_view values, std::string_view text) {
   return [values, text](Rules& rules) { rules.advice.push_back({values, text}); };
 }

@@ -73,6 +73,23 @@ std::string filled_in(const Keys& keys, const Value& value) {
   return text;
 }
 
+bool is_list_of_texts(const Value& value) {
+  return value.is_sequence() && !value.items().empty() &&
+         std::ranges::all_of(value.items(), [](const Value& item) { return as_text(item).has_value(); });
+}
+
+/// The one key that is a list of texts; null if there are several or none.
+const Key* lone_list_of_texts(const Keys& keys) {
+  const Key* found = nullptr;
+  for (const Key& key : keys.keys) {
+    const Schema schema = key.schema(key.rules);
+    if (schema.kind != Schema::Kind::kList || schema.parts[0].kind != Schema::Kind::kText) continue;
+    if (found != nullptr) return nullptr;
+    found = &key;
+  }
+  return found;
+}
+
 /// The only key that a single value can be meant for: the required one, else the first if it accepts the value, or the
 /// one that it names, with a number: "{radius: 64}", "{type: circle}", "{width: 0.01}".
 std::string as_only_key(const Keys& keys, const Node& node) {
@@ -81,6 +98,11 @@ std::string as_only_key(const Keys& keys, const Node& node) {
   if (const std::string joined = as_one_mapping(keys, node); !joined.empty()) return joined;
   const auto write = [&](const std::string& key, const std::string& text) {
     return fmt::format("{}{{{}: {}}}", node.name().empty() ? "" : fmt::format("{}: ", node.name()), key, text);
+  };
+  const auto write_value = [&](const std::string& key) {  // with quotes, where it needs them within braces
+    constexpr std::size_t kMost = 200;
+    const std::string entry = flow_text(Value::mapping({{key, {}, value}}), kMost);
+    return (node.name().empty() ? "" : fmt::format("{}: ", node.name())) + entry;
   };
   const auto is_required = [](const Key& key) { return key.rules.required; };
   const auto required = std::ranges::count_if(keys.keys, is_required);
@@ -94,10 +116,13 @@ std::string as_only_key(const Keys& keys, const Node& node) {
     } else if (schema.kind == Schema::Kind::kNumber && !as_number(value)) {
       return write(key.name, number_value(*number).text());  // 1/255
     }
-    return fits ? write(key.name, value.is_scalar() ? shortened(value.text()) : flow_text(value)) : "";
+    return fits ? write_value(key.name) : "";
   }
   if (required > 1)
     return fmt::format("{}{{{}}}", node.name().empty() ? "" : fmt::format("{}: ", node.name()), filled_in(keys, value));
+  if (const Key* const key = lone_list_of_texts(keys); key != nullptr && is_list_of_texts(value)) {
+    return write_value(key->name);
+  }
   if (keys.keys.empty() || !value.is_scalar()) return "";
   if (as_boolean(value).value_or(false)) return node.name().empty() ? "" : fmt::format("{}: {{}}", node.name());
   const Key& first = keys.keys.front();
@@ -192,6 +217,20 @@ std::string written_wrong(const Keys& keys, const Value::Entry& entry, const Val
   return fmt::format("; write '{}: {}', with a space after the colon", shortened(name), shortened(value));
 }
 
+bool takes_mapping(const Schema& schema) {
+  return schema.kind == Schema::Kind::kSection || schema.kind == Schema::Kind::kAny || schema.by_name ||
+         std::ranges::any_of(schema.parts, [](const Schema& part) { return takes_mapping(part); });
+}
+
+/// The key, or the one in its place that takes a mapping, where the value is one.
+std::string form_meant(const Keys& keys, const std::string& meant, const Value& value) {
+  const Key& key = *find_key(keys, meant);
+  if (!value.is_mapping() || takes_mapping(key.schema(key.rules))) return meant;
+  const auto other = std::ranges::find_if(
+      keys.keys, [&](const Key& one) { return one.rules.excludes == meant && takes_mapping(one.schema(one.rules)); });
+  return other == keys.keys.end() ? meant : other->name;
+}
+
 /// "; did you mean 'radius'?", or where the key belongs, or other advice.
 std::string hint_for(const Keys& keys, const Node& node, const Value::Entry& entry) {
   if (std::string wrong = written_wrong(keys, entry, node.value()); !wrong.empty()) return wrong;
@@ -199,7 +238,9 @@ std::string hint_for(const Keys& keys, const Node& node, const Value::Entry& ent
   const auto is_here = [&](const Name& name) { return plain(name.text) == plain(entry.key); };
   const std::string advice = std::ranges::any_of(names, is_here) ? "" : node.reading().root.advice_on_key(entry.key);
   if (!advice.empty()) return advice;
-  if (std::string hint = suggestion(entry.key, names); !hint.empty()) return hint;
+  if (const auto meant = nearest_name(entry.key, names)) {
+    return fmt::format("; did you mean '{}'?", form_meant(keys, *meant, entry.value));
+  }
   if (const Schema* const root = node.reading().root.get()) {
     const auto path = key_elsewhere(entry.key, *root, node.path().empty());
     if (path && *path == entry.key)
@@ -216,6 +257,10 @@ std::string hint_for(const Keys& keys, const Node& node, const Value::Entry& ent
 void unknown_key(const Keys& keys, const Node& node, const Value::Entry& entry) {
   const Remainder rest = remainder_of(keys, entry, node.value());
   if (rest.key != nullptr && takes_list(rest.key->schema(rest.key->rules))) return;  // reported at the list's key
+  // What follows from the value of the key that was meant is not known either.
+  if (const auto meant = nearest_name(entry.key, names_of(keys))) {
+    node.errors().note_reported(node.path() + "." + *meant);
+  }
   node.error(entry.key_place, entry.key, "unknown key" + hint_for(keys, node, entry));
 }
 
@@ -336,6 +381,9 @@ std::vector<Name> names_of(const Keys& keys) {
 void read_section(const Keys& keys, const Node& node, void* object) {
   const Value& value = node.value();
   if (!value.is_mapping() && !value.is_null()) {
+    if (const Key* const key = lone_list_of_texts(keys); key != nullptr && is_list_of_texts(value)) {
+      node.errors().note_reported(node.path() + "." + key->name);
+    }
     const std::string advice = value.is_sequence() ? "" : advice_on_value(node);  // a list's is on a whole map
     if (!advice.empty()) return node.wrong("a mapping", advice);
     const std::string hint = space_hint(value), meant = hint.empty() ? as_only_key(keys, node) : "";

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,8 +13,13 @@
 namespace mirrortrain::config {
 namespace {
 
+/// Bounds of what a type can hold say nothing to a user.
+bool is_of_type(double bound) { return std::abs(bound) >= static_cast<double>(std::numeric_limits<float>::max()); }
+
 // " of at least 1", " between 0 and 1", " above 0 and below 1", or "".
-std::string range(const Rules& rules) {
+std::string range(Rules rules) {
+  if (rules.low && is_of_type(*rules.low)) rules.low.reset();
+  if (rules.high && is_of_type(*rules.high)) rules.high.reset();
   const auto low = rules.low ? fmt::format("{} {}", rules.above_low ? "above" : "of at least", *rules.low) : "";
   const auto high = rules.high ? fmt::format("{} {}", rules.below_high ? "below" : "of at most", *rules.high) : "";
   if (rules.low && rules.high) {
@@ -52,17 +59,27 @@ std::string section_in_words(const Schema& section) {
 
 constexpr std::size_t kLongest = 48;
 
+/// A text as it has to be written within brackets or braces, where a comma would end it.
+std::string in_brackets(const Value& value, std::size_t limit) {
+  std::string text = value.text().substr(0, limit + 1);
+  const bool ends_early = text.find_first_of(",[]{}") != std::string::npos || text.find(": ") != std::string::npos ||
+                          text.find(" #") != std::string::npos;
+  if (!ends_early || meaning_of(value) != Meaning::kText) return text;
+  const char quote = text.find('"') == std::string::npos ? '"' : '\'';
+  return quote + text + quote;
+}
+
 // Stops soon after the limit, however large the value is.
-void append_flow(std::string& out, const Value& value, std::size_t limit) {
+void append_flow(std::string& out, const Value& value, std::size_t limit, bool is_inside = false) {
   if (out.size() > limit) return;
   switch (value.kind()) {
     case Value::Kind::kNull: out += "null"; break;
-    case Value::Kind::kScalar: out += value.text().substr(0, limit + 1); break;
+    case Value::Kind::kScalar: out += is_inside ? in_brackets(value, limit) : value.text().substr(0, limit + 1); break;
     case Value::Kind::kSequence:
       out += "[";
       for (std::size_t i = 0; i < value.items().size() && out.size() <= limit; ++i) {
         if (i > 0) out += ", ";
-        append_flow(out, value.items()[i], limit);
+        append_flow(out, value.items()[i], limit, true);
       }
       out += "]";
       break;
@@ -71,7 +88,7 @@ void append_flow(std::string& out, const Value& value, std::size_t limit) {
       for (std::size_t i = 0; i < value.entries().size() && out.size() <= limit; ++i) {
         if (i > 0) out += ", ";
         out += value.entries()[i].key.substr(0, limit + 1) + ": ";
-        append_flow(out, value.entries()[i].value, limit);
+        append_flow(out, value.entries()[i].value, limit, true);
       }
       out += "}";
       break;

@@ -10,6 +10,13 @@
 
 namespace mirrortrain::data {
 
+/// An embedding of the model that looks up an input's numbers.
+struct LookupSpec {
+  std::string layer;  ///< the one that has the table: two inputs with one look up the same vectors
+  std::int64_t rows = 0;
+  bool masks_zero = false;
+};
+
 /// What an input of the model requires of examples.
 struct InputSpec {
   std::string name;
@@ -19,6 +26,7 @@ struct InputSpec {
   bool pads_with_zero = false;     ///< the number 0 is padding, which is masked
   bool averages_steps = false;     ///< that are not padding: a sequence of only padding is an error
   bool trained = false;            ///< the model is trained, so that the data have to be changed
+  std::vector<LookupSpec> lookups{};
 
   /// Whether the file names it, rather than giving one shape.
   bool has_name() const { return path != "model.input_shape"; }

@@ -12,6 +12,7 @@
 
 #include "config/by_name.h"
 #include "data/dataset.h"
+#include "data/key_error.h"
 
 namespace mirrortrain::data {
 
@@ -104,13 +105,24 @@ void allow_missing(Labels& labels);
 /// The numbers as weights of the examples. Throws Error, naming the row, for numbers that are no weights.
 Array weights_in(const Array& numbers, const Array& labels);
 
+/// Calls `read`; adds the key to its errors.
+template <class Read>
+auto read_below(const std::string& key, const Read& read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    throw ErrorBelow(key, error.what());
+  }
+}
+
 /// Calls read(T, key), which returns an Array, for each input and output. `key`: "features", "inputs.NAME", "labels",
-/// "labels.NAME", "weights" or "weights.NAME", for messages.
+/// "labels.NAME", "weights" or "weights.NAME", for messages. Throws ErrorBelow.
 template <class T, class L, class Read>
 std::vector<Features> read_inputs(const FieldsByName<T, L>& fields, const Read& read) {
   std::vector<Features> inputs;
   for (const auto& [name, input] : fields.all_inputs()) {
-    inputs.push_back({name, read(*input, name.empty() ? "features" : "inputs." + name)});
+    const std::string key = name.empty() ? "features" : "inputs." + name;
+    inputs.push_back({name, read_below(key, [&] { return read(*input, key); })});
   }
   return inputs;
 }
@@ -120,15 +132,18 @@ std::vector<Labels> read_outputs(const FieldsByName<T, L>& fields, const Read& r
   for (const auto& [name, written] : fields.all_labels()) {
     const std::string key = name.empty() ? "labels" : "labels." + name;
     Labels labels{name, {}};
-    if constexpr (std::same_as<T, L>) {
-      labels.array = read(*written, key);
-    } else {
-      labels.array = read(where(*written), key);
-      if (ignores_missing(*written)) allow_missing(labels);
-    }
+    read_below(key, [&] {
+      if constexpr (std::same_as<T, L>) {
+        labels.array = read(*written, key);
+      } else {
+        labels.array = read(where(*written), key);
+        if (ignores_missing(*written)) allow_missing(labels);
+      }
+    });
     if (const config::Located<T>* const weights = fields.weights_of(name)) {
-      const bool is_named = !fields.weights->one;
-      labels.weights = weights_in(read(weights->value, is_named ? "weights." + name : "weights"), labels.array);
+      const std::string of_weights = fields.weights->one ? "weights" : "weights." + name;
+      labels.weights =
+          read_below(of_weights, [&] { return weights_in(read(weights->value, of_weights), labels.array); });
     }
     outputs.push_back(std::move(labels));
   }

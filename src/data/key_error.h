@@ -34,6 +34,27 @@ class KeyError : public AtKey, public Error {
       : AtKey(std::move(place), std::move(path), std::move(message)), Error(text()) {}
 };
 
+/// An error in what one key of a source names, as an array: "inputs.user", "labels". Readers throw it.
+class ErrorBelow : public Error {
+ public:
+  ErrorBelow(std::string key, const std::string& message) : Error(message), key_(std::move(key)) {}
+  const std::string& key() const { return key_; }
+
+ private:
+  std::string key_;
+};
+
+/// The same at its source, whose place and path it has: whoever knows where keys are written finds its own.
+class KeyErrorBelow : public KeyError {
+ public:
+  KeyErrorBelow(config::Place place, const std::string& path, const std::string& key, std::string message)
+      : KeyError(std::move(place), path, std::move(message)), own_path_(path + "." + key) {}
+  const std::string& own_path() const { return own_path_; }
+
+ private:
+  std::string own_path_;
+};
+
 /// The same where the configuration is wrong: it names what the data do not have.
 class WrongKey : public AtKey, public UsageError {
  public:

@@ -168,6 +168,10 @@ struct FeatureJudge {
   }
 
   std::string larger_embedding() const {
+    if (spec.trained) {
+      return fmt::format(", or train again with a larger input_dim{}",
+                         array.tokens > 0 ? fmt::format(", {}, one for each token", array.tokens) : "");
+    }
     if (array.tokens > 0) return fmt::format(", or give the embedding input_dim: {}, one for each token", array.tokens);
     const bool is_of_table = array.origin.ends_with(".csv") || array.origin.ends_with(".tsv");
     return fmt::format(", or give the embedding a larger input_dim{}",
@@ -181,7 +185,7 @@ struct FeatureJudge {
         "{}{}{} is no whole number from 0 to {}, as {} wants them; correct it{}", number, place,
         is_named ? fmt::format(" of the input '{}'", spec.name) : "", spec.numbers_below - 1,
         is_named ? fmt::format("its embedding, of input_dim: {},", spec.numbers_below) : "the model's embedding",
-        is_beyond && !spec.trained          ? larger_embedding()
+        is_beyond                           ? larger_embedding()
         : number < 0 && spec.pads_with_zero ? "; padding is 0"
                                             : "");
   }

@@ -14,6 +14,7 @@
 #include "model/block_definitions.h"
 #include "model/expanded_layers.h"
 #include "model/fill_parameters.h"
+#include "model/globs_of_blocks.h"
 #include "model/layers.h"
 
 namespace mirrortrain {
@@ -46,10 +47,11 @@ class Expansion {
   /// `inputs`: names of the model's inputs; empty if it has one without a name.
   Expansion(std::vector<std::string> inputs, config::Errors& errors) : errors_(errors), layers_(std::move(inputs)) {}
 
-  /// `freeze`: the globs of frozen layers, to which names of layers in blocks are added. `recompute`: globs, of which
-  /// those of blocks' uses become lists of their layers. `outputs`: the model's, in which names of blocks' uses are
-  /// refused. All may be null.
-  Value run(const Value& blocks, const Value& layers, Value* freeze, Value* recompute, Value* outputs) {
+  /// `root`: of the file. `freeze`: the globs of frozen layers, to which names of layers in blocks are added.
+  /// `recompute`: globs, of which those of blocks' uses become lists of their layers. `outputs`: the model's, in which
+  /// names of blocks' uses are refused. All may be null.
+  Value run(const Value& root, const Value& blocks, const Value& layers, Value* freeze, Value* recompute,
+            Value* outputs) {
     blocks_ = read_block_definitions(blocks, errors_);
     Scope model;
     add_list(layers, model, "model.layers");
@@ -57,6 +59,7 @@ class Expansion {
     warn_of_unused_blocks();
     if (freeze != nullptr && freeze->is_sequence()) name_frozen(*freeze);
     if (recompute != nullptr && recompute->is_sequence()) list_recomputed(*recompute);
+    refuse_globs_of_blocks(root, layers_, errors_);
     if (outputs != nullptr && outputs->is_sequence()) refuse_uses(*outputs);
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       const std::string& path = layers_.path(i);
@@ -165,7 +168,40 @@ class Expansion {
     if (block != blocks_.end())
       return add_block(block->first, block->second, entry, scope, naming, path + "." + entry.key);
     if (entry.key == layers::Reuse::kName && add_reuse(entry, scope, naming, path)) return;
+    if (refuse_other_type(entry, scope, path)) return;
     add_layer(std::move(item), scope, naming, path);
+  }
+
+  /// Reports an item whose type is no layer's, but what the file calls a layer or, nearly, a block. Returns whether it
+  /// is one.
+  bool refuse_other_type(const Value::Entry& item, Scope& scope, const std::string& path) {
+    const std::vector<config::Name> types = config::names_of_choice<Layer>();
+    const bool is_reported = item.value.is_reported() || item.key.starts_with(kUnreadName);
+    if (is_reported || config::named_otherwise(item.key, types) != nullptr) return false;
+    std::string meant;
+    if (layers_.named(item.key) || layers_.use_named(item.key) || (item.key != kInput && find(item.key, scope))) {
+      meant = fmt::format(
+          "; it is the name of an earlier layer: to call that once more, write - reuse: {{layer: {}, "
+          "inputs: [...]}}",
+          item.key);
+    } else {
+      std::vector<std::string> names = config::texts_of(types), blocks;
+      for (const auto& [name, block] : blocks_) blocks.push_back(name);
+      names.insert(names.begin(), blocks.begin(), blocks.end());
+      const auto nearest = config::nearest_name(item.key, names);
+      const auto contained = std::ranges::find_if(blocks, [&](const std::string& block) {
+        return item.key.find(block) != std::string::npos || block.find(item.key) != std::string::npos;
+      });
+      const auto block = nearest ? std::ranges::find(blocks, *nearest) : contained;
+      if (block == blocks.end()) return false;
+      meant = fmt::format("; did you mean the block '{}'?", *block);
+    }
+    error(item.key_place, path + "." + config::shortened(item.key),
+          fmt::format("unknown layer '{}'{}", config::shortened(item.key), meant));
+    const Value::Entry* const name = item.value.is_mapping() ? item.value.find("name") : nullptr;
+    const auto own_name = name != nullptr ? config::as_text(name->value) : std::nullopt;
+    push_unread(item.key_place, scope, own_name.value_or(""));
+    return true;
   }
 
   /// Reports and removes entries that `--set` added next to a block or a repeat, as if it were a layer.
@@ -371,8 +407,15 @@ class Expansion {
         for (const auto& [key, value] : inside.parameters) known.push_back(key);
         error(entry.key_place, path + "." + config::shortened(entry.key),
               "unknown parameter" + config::suggestion(entry.key, known));
+        if (config::nearest_name(entry.key, known) == "inputs") inside.input = unknown_input(entry, scope);
       }
     }
+  }
+
+  /// For a mistyped `inputs`, whose error is reported: what follows from it is not.
+  Source unknown_input(const Value::Entry& entry, Scope& scope) {
+    pending_input_ = push_unread(entry.key_place, scope);
+    return *pending_input_;
   }
 
   std::string read_use_name(const Value& name, const std::string& path) {
@@ -417,7 +460,10 @@ class Expansion {
       if (layer) target->value = Value::scalar(layers_.name(layer->number), true, target->value.place());
       if (layer || layers_.named(*name)) return false;
       // Not if it may name a layer that could not be read.
-      if (all_read_) unknown_reuses_.push_back({target->value.place(), path + ".layer", *name});
+      if (all_read_) {
+        unknown_reuses_.push_back(
+            {target->value.place(), path + ".layer", *name, layers_.size(), layers_.uses().size()});
+      }
     } else if (layers_.uses()[*use].first == layers_.uses()[*use].end) {
       error(target->value.place(), path + ".layer",
             fmt::format("'{}' has no layers before this one", config::shortened(*name)));
@@ -430,10 +476,14 @@ class Expansion {
       } else if (entry.key == "inputs" && use) {
         input = read_input(entry.value, scope, path + ".inputs");
       } else if (entry.key != "layer" && use) {
+        const std::vector<std::string> known{"layer", "inputs", "name"};
         error(entry.key_place, path + "." + config::shortened(entry.key),
-              "unknown key: a reuse has `layer`, `inputs` and `name`, and the parameters of the use that it names");
+              "unknown key: a reuse has `layer`, `inputs` and `name`, and the parameters of the use that it names" +
+                  config::suggestion(entry.key, known));
+        if (config::nearest_name(entry.key, known) == "inputs") input = unknown_input(entry, scope);
       }
     }
+    if (!use && all_read_) unknown_reuses_.back().own_name = own_name;
     if (!use || layers_.uses()[*use].first == layers_.uses()[*use].end) {
       const bool all_read = all_read_;
       if (!own_name.empty()) push_unread(item.key_place, scope, own_name);
@@ -467,22 +517,27 @@ class Expansion {
 
   /// What a reuse names may come later, which is known at the end.
   void refuse_unknown_reuses() {
-    std::vector<std::string> names = layers_.names();
-    std::erase_if(names, [](const std::string& name) { return name.starts_with(kUnreadName); });
-    for (const BlockUse& use : layers_.uses()) names.push_back(use.name);
     for (const UnknownReuse& reuse : unknown_reuses_) {
+      std::vector<std::string> earlier, later;
+      for (std::size_t i = 0; i < layers_.size(); ++i) {
+        if (layers_.name(i).starts_with(kUnreadName)) continue;
+        (i < reuse.layers ? earlier : later).push_back(layers_.name(i));
+      }
+      for (std::size_t i = 0; i < layers_.uses().size(); ++i) {
+        (i < reuse.uses ? earlier : later).push_back(layers_.uses()[i].name);
+      }
       std::string uses;
       for (const BlockUse& use : layers_.uses()) {
         if (use.block == reuse.name) uses += fmt::format("{}'{}'", uses.empty() ? "" : ", ", use.name);
       }
       const std::string name = config::shortened(reuse.name);
-      const bool is_later = std::ranges::count(names, reuse.name) > 0;
+      const bool is_later = std::ranges::count(later, reuse.name) > (reuse.own_name == reuse.name ? 1 : 0);
       error(reuse.place, reuse.path,
             is_later ? fmt::format("'{}' comes later; a reuse follows the first call of what it names", name)
             : blocks_.contains(reuse.name) ? fmt::format("'{}' is a block; name a use of it{}", name,
                                                          uses.empty() ? "" : ", as " + config::shortened(uses, 200))
                                            : fmt::format("no earlier layer or use of a block is named '{}'{}", name,
-                                                         config::suggestion(reuse.name, names)));
+                                                         config::suggestion(reuse.name, earlier)));
     }
   }
 
@@ -562,6 +617,8 @@ class Expansion {
   struct UnknownReuse {
     Place place;
     std::string path, name;
+    std::size_t layers = 0, uses = 0;  ///< how many there were before
+    std::string own_name{};            ///< the reuse's
   };
 
   config::Errors& errors_;
@@ -574,9 +631,22 @@ class Expansion {
   bool all_read_ = true;
 };
 
+/// Whether an item's type is another item's name, which the expansion reports.
+bool is_called_by_name(const Value& item, const Value& layers) {
+  if (!item.is_mapping() || item.entries().size() != 1) return false;
+  const std::string& type = item.entries()[0].key;
+  if (config::named_otherwise(type, config::names_of_choice<Layer>()) != nullptr) return false;
+  return std::ranges::any_of(layers.items(), [&](const Value& other) {
+    const bool has_options = other.is_mapping() && other.entries().size() == 1 && other.entries()[0].value.is_mapping();
+    const Value::Entry* const name = has_options ? other.entries()[0].value.find("name") : nullptr;
+    return name != nullptr && config::as_text(name->value) == type;
+  });
+}
+
 bool holds_blocks(const Value& layers) {
-  return std::ranges::any_of(layers.items(), [](const Value& item) {
-    return config::as_text(item) == std::string(kRepeat) || (item.is_mapping() && item.find(kRepeat) != nullptr);
+  return std::ranges::any_of(layers.items(), [&](const Value& item) {
+    return config::as_text(item) == std::string(kRepeat) || (item.is_mapping() && item.find(kRepeat) != nullptr) ||
+           is_called_by_name(item, layers);
   });
 }
 
@@ -597,8 +667,9 @@ void expand_blocks(Value& root, config::Errors& errors) {
   }
   layers->value =
       Expansion(std::move(names), errors)
-          .run(blocks == nullptr ? Value() : blocks->value, layers->value, freeze == nullptr ? nullptr : &freeze->value,
-               recompute == nullptr ? nullptr : &recompute->value, outputs == nullptr ? nullptr : &outputs->value);
+          .run(root, blocks == nullptr ? Value() : blocks->value, layers->value,
+               freeze == nullptr ? nullptr : &freeze->value, recompute == nullptr ? nullptr : &recompute->value,
+               outputs == nullptr ? nullptr : &outputs->value);
   std::erase_if(model->value.entries(), [](const Value::Entry& entry) { return entry.key == "blocks"; });
 }
 

@@ -257,6 +257,8 @@ class GraphMaker {
     const config::Located<Layer>& built = in_.options.layers[of];
     const ReadState state = std::max(in_.wiring.states[number], in_.wiring.states[of]);
     if (std::ranges::count(inputs.values, kNoValue) > 0 || state == ReadState::kNot) return {};
+    // What could not be built has no weights to use again, and its error.
+    if (of != number && known_[in_.wiring.inputs.size() + of].value == kNoValue) return {};
     const bool misread = state == ReadState::kInPart;
     try {
       const bool trainable = common_options(built.value).trainable && !in_.options.freezes(in_.wiring.names[of]);
@@ -271,6 +273,8 @@ class GraphMaker {
       }
       if (misread && std::visit([](const auto& options) { return options.kOptionsSetRank; }, built.value)) return {};
       return {output, inputs.guessed || misread, output_mask(layer, built.value)};
+    } catch (const WrongAxis& error) {
+      if (!misread) in_.errors.add(layer.place, layer.path, error.what());
     } catch (const WrongRank& error) {
       in_.errors.add(layer.place, layer.path, error.what());
     } catch (const Error& error) {
@@ -347,7 +351,7 @@ void require_distinct_scores(const Description& in, const Model& model) {
   const auto twice = std::ranges::adjacent_find(names);
   if (twice == names.end()) return;
   const auto& outputs = in.options.outputs;
-  in.errors.add(outputs.empty() ? config::Place{} : outputs.front().place, "model.outputs",
+  in.errors.add(outputs ? outputs->front().place : config::Place{}, "model.outputs",
                 fmt::format("two of what is reported would be named '{}'; give an output another name", *twice));
 }
 
@@ -430,8 +434,7 @@ Model build_model(const ModelOptions& options, const Wiring& wiring, const std::
   model.has_formulas = has_formulas(options, objectives);
   check_freeze(options, wiring.names, wiring.weights_of, errors);
   check_recompute(options, wiring.names, errors);
-  const bool shapes_known = !errors.concern("model.input_shape") && !errors.concern("model.inputs");
-  if (options.layers.empty() || wiring.inputs.empty() || !shapes_known) return model;
+  if (options.layers.empty() || wiring.inputs.empty() || !wiring.shapes_known) return model;
 
   GraphMaker training(description, Mode::kTraining, model);
   const bool is_whole = training.add_layers();

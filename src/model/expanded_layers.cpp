@@ -83,6 +83,12 @@ std::vector<std::string> ExpandedLayers::meant_by(const std::string& glob) const
   return meant;
 }
 
+bool ExpandedLayers::is_reuse(const std::string& name) const {
+  const auto found = static_cast<std::size_t>(std::ranges::find(names_, name) - names_.begin());
+  const Value::Entry* const entry = found < layers_.size() ? layer_entry(layers_[found].value) : nullptr;
+  return entry != nullptr && entry->key == layers::Reuse::kName;
+}
+
 std::size_t ExpandedLayers::begin_use(std::string name, std::string block, Source input) {
   uses_.push_back({std::move(name), std::move(block), input, layers_.size(), layers_.size()});
   return uses_.size() - 1;

@@ -51,6 +51,8 @@ class ExpandedLayers {
   std::size_t size() const { return layers_.size(); }
   const std::string& name(std::size_t layer) const { return names_[layer]; }
   const std::vector<std::string>& names() const { return names_; }
+  /// Whether the layer of this name has another's variables.
+  bool is_reuse(const std::string& name) const;
   const std::vector<BlockUse>& uses() const { return uses_; }
 
   /// Adds a layer under its name, or the one that the wiring will give it.

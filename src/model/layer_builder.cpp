@@ -69,7 +69,9 @@ ModelInput* LayerBuilder::model_input(ValueId value) {
 }
 
 void LayerBuilder::mask_zero(ValueId numbers) {
-  model_input(numbers)->pads_with_zero = true;
+  ModelInput& input = *model_input(numbers);
+  input.pads_with_zero = true;
+  input.lookups.back().masks_zero = true;
   set_output_mask(apply(ops::PaddingMask(), {numbers}));
 }
 
@@ -144,6 +146,7 @@ ValueId LayerBuilder::whole_numbers(ValueId input, std::int64_t limit) {
                             described(input)));
   }
   source->numbers_below = std::min(limit, source->numbers_below.value_or(limit));
+  source->lookups.push_back({weights_of_, limit});
   return shape(source->value) == shape(input) ? source->value : apply(ops::Reshape(shape(input)), {source->value});
 }
 

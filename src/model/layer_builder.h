@@ -24,6 +24,12 @@ class WrongRank : public Error {
   using Error::Error;
 };
 
+/// An option names an axis that an input of this rank does not have, which is wrong for any extents.
+class WrongAxis : public WrongRank {
+ public:
+  using WrongRank::WrongRank;
+};
+
 enum class Mode { kTraining, kEvaluation };
 
 /// The interface for a layer's `build`: adds nodes to one of the model's graphs and variables to the model. The same
@@ -93,7 +99,7 @@ class LayerBuilder {
   bool has_masks() const;
   /// Sets the mask of the layer's output; by default it has none.
   void set_output_mask(ValueId mask) { output_mask_ = mask; }
-  /// Sets the output's mask from an input of the model, the result of whole_numbers(): 0 is padding.
+  /// Sets the output's mask from an input of the model, the result of whole_numbers(): 0 is padding. After that call.
   void mask_zero(ValueId numbers);
   /// Notes that the layer averages over the positions that count in its first input's mask.
   void note_mean_of_steps();

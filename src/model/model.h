@@ -38,6 +38,15 @@ struct Assignment {
   ValueId value = kNoValue;
 };
 
+/// An embedding that looks up an input's numbers.
+struct Lookup {
+  std::string layer;      ///< the one that has the table
+  std::int64_t rows = 0;  ///< of the table
+  bool masks_zero = false;
+
+  friend bool operator==(const Lookup&, const Lookup&) = default;
+};
+
 /// An input of the model in a graph.
 struct ModelInput {
   ValueId value = kNoValue;  ///< input of the graph, batched, float32
@@ -45,6 +54,7 @@ struct ModelInput {
   std::optional<std::int64_t> numbers_below{};
   bool pads_with_zero = false;  ///< the number 0 is padding, which a mask excludes
   bool averages_steps = false;  ///< except padding: sequences of only padding have no mean
+  std::vector<Lookup> lookups{};
 };
 
 /// An output of the model in a graph, with what it is compared with and measured by.

@@ -47,8 +47,9 @@ config::Section<ModelOptions> ModelOptions::section() {
            "name and shape, as {user: {shape: []}, picture: {shape: [32, 32, 3]}}. Layers name them in their `inputs`.",
            config::excludes("input_shape"),
            config::advice("a list", "name each with its shape, as {user: {shape: []}, picture: {shape: [32, 32, 3]}}"))
-      .key("outputs", &ModelOptions::outputs,
-           "Names of the layers that are the model's outputs; default: the last one.",
+      .key("outputs", &ModelOptions::outputs, "Names of the layers that are the model's outputs; null: the last one.",
+           config::non_empty,
+           config::advice("a number", "name the layer, as [rating, clicked]; a layer gets a name by `name` there"),
            config::advice("a mapping",
                           "list the layers' names, as [rating, clicked]; an output has its layer's name, "
                           "which is set by `name` there"))

@@ -38,7 +38,7 @@ using RecomputedLayers = std::variant<std::string, std::vector<std::string>>;
 struct ModelOptions {
   config::Located<std::optional<std::vector<std::int64_t>>> input_shape;  ///< null if there are `inputs`
   config::Located<config::Map<InputOptions>> inputs;                      ///< empty if there is an input_shape
-  std::vector<config::Located<std::string>> outputs;                      ///< names of layers; empty: the last one
+  std::optional<std::vector<config::Located<std::string>>> outputs;       ///< names of layers; null: the last one
   std::optional<InitialWeights> initial_weights;
   config::Located<std::vector<std::string>> freeze;  ///< globs of layers
   config::Located<std::vector<RecomputedLayers>> recompute;

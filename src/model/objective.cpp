@@ -30,6 +30,7 @@ std::vector<Objective> objectives_of(const Wiring& wiring, const LossOptions& lo
                                      config::Errors& errors) {
   std::vector<std::string> outputs;
   for (std::size_t i = 0; i < wiring.outputs.size(); ++i) outputs.push_back(wiring.output_name(i));
+  if (errors.concern("model.outputs")) return {};  // it is not known which outputs there are
   const std::size_t before = errors.count();
   refuse_other_names(losses.named, outputs, "loss", errors);
   refuse_other_names(metrics.named, outputs, "metrics", errors);

@@ -15,6 +15,8 @@ namespace {
 /// The model's input where it has one.
 constexpr std::string_view kInputName = "input";
 constexpr std::string_view kIndexName = "index";
+/// In `loss`, a mapping with it is one loss, rather than one from outputs to losses.
+constexpr std::string_view kTypeKey = "type";
 
 // Beyond ASCII, letters of every script: only controls, spaces and invisible characters are rejected.
 bool is_name(std::string_view name) {
@@ -40,6 +42,7 @@ class Wirer {
  public:
   Wirer(const ModelOptions& options, config::Errors& errors)
       : options_(options), layers_(options.layers), errors_(errors) {
+    wiring_.shapes_known = !errors.concern("model.input_shape") && !errors.concern("model.inputs");
     for (const ModelInputOptions& input : options.all_inputs()) wiring_.inputs.push_back(input.name);
     for (const auto& layer : layers_) {
       wiring_.states.push_back(read_state(layer.path, errors));
@@ -76,11 +79,21 @@ class Wirer {
   int source_of(std::size_t layer) const { return static_cast<int>(wiring_.inputs.size() + layer); }
 
   void find_outputs() {
-    for (const auto& output : options_.outputs) {
+    static const std::vector<config::Located<std::string>> none;
+    const auto& outputs = options_.outputs ? *options_.outputs : none;
+    for (const auto& output : outputs) {
       const auto found = numbers_.find(output.value);
       if (found == numbers_.end()) {
         refuse_output(output);
-      } else if (output.value == kIndexName && options_.outputs.size() > 1) {
+      } else if (output.value == kTypeKey && outputs.size() > 1) {
+        inputs_known_ = false;  // it is an output by another name
+        errors_.add(
+            output.place, output.path,
+            fmt::format("'{}' is the key that says which loss one is, so that no output can have the name among "
+                        "others; choose another name",
+                        kTypeKey));
+      } else if (output.value == kIndexName && outputs.size() > 1) {
+        inputs_known_ = false;  // it is an output by another name
         errors_.add(output.place, output.path,
                     fmt::format("'{}' is the column of predictions that numbers the examples; choose another name",
                                 kIndexName));
@@ -91,7 +104,7 @@ class Wirer {
         wiring_.outputs.push_back(found->second);
       }
     }
-    if (options_.outputs.empty() && !layers_.empty()) wiring_.outputs.push_back(layers_.size() - 1);
+    if (outputs.empty() && !layers_.empty()) wiring_.outputs.push_back(layers_.size() - 1);
   }
 
   void refuse_output(const config::Located<std::string>& output) {

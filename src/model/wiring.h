@@ -29,6 +29,7 @@ struct Wiring {
   static constexpr int kUnknown = -1;  ///< as a source: an error that is already reported
 
   std::vector<std::string> inputs;  ///< of the model, by name
+  bool shapes_known = true;         ///< of the inputs: no error concerns them
   std::vector<std::string> names;   ///< of the layers
   std::vector<ReadState> states;
   /// For each layer: numbers of the model's inputs, or of earlier layers, which are counted after these.

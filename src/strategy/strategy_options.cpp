@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "base/utf8.h"
+#include "strategy/topology.h"
 
 namespace mirrortrain {
 
@@ -212,7 +213,8 @@ bool is_number(std::string_view text) {
 std::string Codec<DeviceId>::meant(const Value& value) {
   if (!value.is_scalar()) return "";
   const std::string text = without_odd_characters(value.text());
-  if (is_number(text)) return "cuda:" + text;  // PyTorch's numbering
+  // PyTorch's numbering of GPUs, where there are any.
+  if (is_number(text)) return (this_machine().gpus().gpus.empty() ? "cpu:" : "cuda:") + text;
   const std::size_t colon = text.find(':');
   const std::string kind(kind_meant(text.substr(0, colon)));
   if (kind.empty()) return "";

@@ -6,6 +6,11 @@ namespace {
 const Row kRows[] = {
     {kTraining, "loss_weights: {a: 1}", "loss_weights: unknown key; each output's loss has its own", "seed: 0"},
     {kTraining, "loss_weight: 0.2", "write loss: {OUTPUT: {type: mean_squared_error, weight: 0.2}", "seed: 0"},
+    {kTraining, "class_weight: {0: 1, 1: 5}", "class_weight: unknown key; it is an option of a loss of classes",
+     "seed: 0"},
+    {kTraining, "class_weights: {0: 1}", "class_weights: unknown key; it is an option of a loss of classes", "seed: 0"},
+    {kShape, "outputs: [0]  # a number\n  input_shape: [8, 8, 3]",
+     "outputs[0]: expected a text, found the number 0; name the layer", "outputs: [dense_1]\n  input_shape: [8, 8, 3]"},
     {kTraining, "weighted_metrics: [accuracy]", "list them in metrics", "seed: 0"},
     {kTraining, "run_eagerly: true", "each step is one compiled program", "seed: 0"},
     {kTraining, "jit_compile: true", "each step is one compiled program", "seed: 0"},

@@ -80,7 +80,7 @@ const Row kRows[] = {
     {kTraining, "strategy: {devices: cpu}", "write [cpu:0]", "strategy: {devices: [cpu:0]}"},
     {kTraining, "strategy: {devices: cuda}", "write [cuda:0]", "strategy: {devices: [cuda:0]}"},
     {kTraining, "strategy: {devices: GPU}", "write [cuda:0]", "strategy: {devices: [cuda:0]}"},
-    {kTraining, "strategy: {devices: 2}", "write [cuda:0, cuda:1]", "strategy: {devices: [cuda:0, cuda:1]}"},
+    {kTraining, "strategy: {devices: 2}", "write [cpu:0, cpu:1]", "strategy: {devices: [cpu:0, cpu:1]}"},
     {kTraining, "strategy: {devices: [gpu:0]}", "did you mean 'cuda:0'?", "strategy: {devices: [cuda:0]}"},
     {kTraining, "strategy: {devices: [cpu:0], replicas: 1,000}", "unknown key; a number has no commas: replicas: 1000",
      "strategy: {devices: [cpu:0], replicas: 1000}"},
@@ -90,7 +90,7 @@ const Row kRows[] = {
     {kLast, "- dense:\n        units: 1,000", "write 1000, without commas", "- dense:\n        units: 1000"},
     {kFlatten, "- reshape: {target_shape: [64, 3]}\n    - lstm: {units: 4, bidirectional: true}",
      "bidirectional: unknown key; write - bidirectional: {layer: {lstm: {units: 8}}}",
-     "- reshape: {target_shape: [64, 3]}\n    - bidirectional: {layer: {lstm: {units: 4}}}"},
+     "- reshape: {target_shape: [64, 3]}\n    - bidirectional: {layer: {lstm: {units: 8}}}"},
     {kFlatten, "- reshape: {target_shape: [64, 3]}\n    - Bidirectional: {layer: {lstm: {units: 4}}}",
      "did you mean 'bidirectional'?",
      "- reshape: {target_shape: [64, 3]}\n    - bidirectional: {layer: {lstm: {units: 4}}}"},
@@ -448,8 +448,10 @@ const Row kRows[] = {
     {kFlatten, "- ToTensor\n    - flatten", "list rescaling in data.preprocessing", kFlatten},
     {kFlatten, "- flatten: true", "write flatten: {}", "- flatten: {}"},
     {kFlatten, "- LeakyReLU(0.1)\n    - flatten",
-     "write - activation: {activation: leaky_relu}, whose slope below 0 is 0.2",
-     "- activation: {activation: leaky_relu}\n    - flatten"},
+     "write - leaky_relu: {KEY: VALUE, ...}, with the names of its options",
+     "- leaky_relu: {negative_slope: 0.1}\n    - flatten"},
+    {kLast, "- dense: {units: 4, activation: threshold}", "write the layer - relu: {threshold: NUMBER}",
+     "- dense: {units: 4}\n    - relu: {threshold: 1}"},
     {kFlatten, "- sigmoid()\n    - flatten", "write - activation: {activation: sigmoid}",
      "- activation: {activation: sigmoid}\n    - flatten"},
     {kFlatten, "- MaxPool2d(2)\n    - flatten", "write - max_pooling2d: {pool_size: 2}",
@@ -496,6 +498,12 @@ const Row kRows[] = {
 std::vector<Row> all_rows() {
   std::vector<Row> all(std::begin(kRows), std::end(kRows));
   all.insert(all.end(), rows_of_keras().begin(), rows_of_keras().end());
+  if (!std::filesystem::exists("/dev/nvidiactl")) return all;
+  for (Row& row : all) {  // a number of devices is one of GPUs where there are any
+    if (std::string(row.mistake) != "strategy: {devices: 2}") continue;
+    row.answer = "write [cuda:0, cuda:1]";
+    row.advised = "strategy: {devices: [cuda:0, cuda:1]}";
+  }
   return all;
 }
 

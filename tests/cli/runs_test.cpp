@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <sstream>
+#include <string>
 
 #include "cli/program.h"
 #include "error_text.h"
@@ -138,6 +140,16 @@ TEST_CASE_FIXTURE(Fixture, "a sweep's runs may train side by side") {
   const json all = runs("runs/s-sweep");
   REQUIRE(all.size() == 3);
   for (const json& run : all) CHECK(run["status"] == "done");
+}
+
+TEST_CASE_FIXTURE(Fixture, "lines of runs are bounded where there is no terminal, too") {
+  std::string layers = "[flatten";
+  for (int i = 0; i < 40; ++i)
+    layers += ", {dense: {units: 8, name: a_dense_layer_of_a_long_name_" + std::to_string(i) + "}}";
+  REQUIRE(fit("--set name=a").exit_code == 0);
+  REQUIRE(fit("--set name=b --set 'model.layers=" + layers + ", {dense: {units: 10}}]'").exit_code == 0);
+  std::istringstream lines(run_program(folder, "runs").out);
+  for (std::string line; std::getline(lines, line);) CHECK_MESSAGE(line.size() <= 160, line);
 }
 
 }  // namespace

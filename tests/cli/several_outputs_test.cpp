@@ -127,7 +127,7 @@ TEST_CASE("new data of several inputs are arrays of their names, with labels or 
   CHECK(contains(labelled.out, ",1\n1,"));
   REQUIRE(predicted({user, of_context, clicked}, "--labels -o l.jsonl").exit_code == 0);
   CHECK(events_of(folder / "l.jsonl").front().at("clicked_label") == 1);
-  CHECK(contains(predicted({user, of_context}, "--labels").err, "--labels: new.npz has no label that is one number"));
+  CHECK(contains(predicted({user, of_context}, "--labels").err, "--labels: new.npz has no labels"));
   const Outcome fewer = predicted({user, of_context, {"clicked", npy("(1,)", {1})}}, "--labels");
   CHECK(fewer.exit_code == 1);
   CHECK(contains(fewer.err, "clicked has 1 rows, but there are 2 examples"));
@@ -217,7 +217,7 @@ TEST_CASE("mistakes with several inputs and outputs are answered at their place"
       {"inputs: [all], name: clicked}",
        "inputs: [all], name: clicked}\n    - reuse: {layer: [tower], inputs: [context]}",
        "model.layers[5].reuse.layer: expected"},
-      {"weight: 0.2", "weight: 1.0e39", "loss.clicked.weight: expected a number between 0 and 3.4"},
+      {"weight: 0.2", "weight: 1.0e39", "loss.clicked.weight: expected a number of at most 3.40282e+38"},
       {"model:\n  inputs: {user:", "model:\n  inputs: {../user:",
        "model.inputs.../user: expected a name of letters (of any script), digits, '_', '-' and '.', found '../user'"},
       {"model:\n  inputs: {user:", "model:\n  inputs: {\"\":", "expected a name of letters (of any script), digits"},
@@ -469,6 +469,218 @@ training: {epochs: 1}
   const Outcome outcome = fit(formula);
   CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
   CHECK_MESSAGE(!contains(outcome.err, "warning"), outcome.err);
+}
+
+TEST_CASE("an output cannot be named as the key that says which loss one is") {
+  const TemporaryFolder folder;
+  std::string text = kConfig;
+  for (std::size_t at = text.find("clicked"); at != std::string::npos; at = text.find("clicked", at)) {
+    text.replace(at, 7, "type");
+  }
+  write_file(folder / "a.yaml", text);
+  const Outcome outcome = run_program(folder, "config check a.yaml");
+  CHECK(outcome.exit_code == 2);
+  CHECK_MESSAGE(contains(outcome.err, "model.outputs[1]: 'type' is the key that says which loss one is"), outcome.err);
+  CHECK(contains(outcome.err, "1 error\n"));
+}
+
+TEST_CASE("a mistake has one error, not a second one that follows from it") {
+  const TemporaryFolder folder;
+  const auto check = [&](const std::string& text) {
+    write_file(folder / "a.yaml", text);
+    return run_program(folder, "config check a.yaml").err;
+  };
+  struct Row {
+    std::string from, to, answer;
+  };
+  const Row rows[] = {
+      {"inputs: [context], name: tower", "input: [context], name: tower", "did you mean 'inputs'?"},
+      {"concatenate: {inputs: [users, tower], name: all}", "dot: {axis: 1, inputs: [users, tower], name: all}",
+       "did you mean 'axes'?"},
+      {"concatenate: {inputs: [users, tower], name: all}", "dot: {inputs: [users, tower], name: all}",
+       "missing key 'axes'"},
+      {"outputs: [rating, clicked]", "outputs: [rating, cliked]", "did you mean 'clicked'?"},
+      {"outputs: [rating, clicked]", "outputs: [0]", "name the layer, as [rating, clicked]"},
+      {"outputs: [rating, clicked]", "outputs: []", "model.outputs: expected at least one item"},
+      {"    - concatenate: {inputs: [users, tower], name: all}\n    - dense: {units: 1, inputs: [all], name: rating}\n "
+       "   - "
+       "dense: {units: 1, inputs: [all], name: clicked}\n",
+       "    - concatenate: [users, tower]\n    - dense: {units: 1, name: rating}\n    - dense: {units: 1, name: "
+       "clicked}\n",
+       "write concatenate: {inputs: [users, tower]}"},
+      {"dense: {units: 4, activation: relu, inputs: [context], name: tower}", "users: {inputs: [context], name: tower}",
+       "it is the name of an earlier layer: to call that once more, write - reuse: {layer: users, inputs: [...]}"},
+      {"weight: 0.2", "weight: -1", "expected a number of at least 0, found the number -1"},
+      {"inputs: {user: {shape: [], below: 10}", "inputs: {usr: {shape: [], below: 10}", "did you mean 'user'?"},
+  };
+  for (const Row& row : rows) {
+    const std::string found = check(with(row.from, row.to));
+    CHECK_MESSAGE(contains(found, row.answer), found);
+    CHECK_MESSAGE(contains(found, "1 error\n"), found);
+  }
+  // What does not follow is said at once.
+  const std::string three =
+      check(replaced(with("concatenate: {inputs: [users, tower]", "subtract: {inputs: [users, users, users]"),
+                     "activation: relu, inputs: [context]", "activation: relu, inputs: [users]"));
+  CHECK_MESSAGE(contains(three, "subtract: expected two inputs, found 3"), three);
+  CHECK_MESSAGE(contains(three, "reads the input 'context'"), three);
+}
+
+/// A .npy file of float32.
+std::string floats(const std::string& shape, const std::vector<float>& elements) {
+  std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': " + shape + ", }";
+  header.append(64 - (10 + header.size() + 1) % 64, ' ');
+  header += '\n';
+  const char length[] = {static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
+  return std::string("\x93NUMPY\x01\0", 8) + std::string(length, 2) + header +
+         std::string(reinterpret_cast<const char*>(elements.data()), elements.size() * sizeof(float));
+}
+
+struct ArchiveFixture {
+  TemporaryFolder folder;
+  static constexpr int kRows = 20;
+
+  ArchiveFixture() {
+    std::vector<float> u, c, v, zeros(kRows, 0.0f);
+    for (int i = 0; i < kRows; ++i) {
+      u.push_back(static_cast<float>(i % 10));
+      for (int k = 0; k < 4; ++k) c.push_back(static_cast<float>(i * (k + 1) % 7));
+      for (int k = 0; k < 2; ++k) v.push_back(static_cast<float>(i % (k + 2)) / 2);
+    }
+    const std::vector<data::ZipFile> files{{"u.npy", floats("(20,)", u)},
+                                           {"c.npy", floats("(20, 4)", c)},
+                                           {"v.npy", floats("(20, 2)", v)},
+                                           {"w.npy", floats("(20,)", zeros)}};
+    write_file(folder / "d.npz", data::zip(files));
+    write_file(folder / "own.npz",
+               data::zip({{"user.npy", floats("(20,)", u)}, {"context.npy", floats("(20, 4)", c)}}));
+    write_file(folder / "a.yaml", config());
+  }
+  static std::string config() {
+    std::string text = with(
+        "    format: synthetic\n    examples: 80\n    inputs: {user: {shape: [], below: 10}, context: {shape: [4]}}\n  "
+        "  "
+        "labels: {rating: {label_shape: [1]}, clicked: {classes: 2}}\n",
+        "    format: npz\n    file: d.npz\n    inputs: {user: u, context: c}\n    labels: {rating: v, clicked: w}\n");
+    return replaced(text, "dense: {units: 1, inputs: [all], name: rating}",
+                    "dense: {units: 2, inputs: [all], name: rating}");
+  }
+  std::string check(const std::string& from, const std::string& to) {
+    write_file(folder / "b.yaml", replaced(config(), from, to));
+    return run_program(folder, "config check b.yaml").err;
+  }
+};
+
+TEST_CASE_FIXTURE(ArchiveFixture, "labels of several numbers are written beside the predictions") {
+  REQUIRE(run_program(folder, "fit a.yaml --run-dir run").exit_code == 0);
+  const Outcome labelled = run_program(folder, "predict run --split train --labels");
+  CHECK_MESSAGE(
+      labelled.out.starts_with("index,rating_0,rating_1,clicked,rating_label_0,rating_label_1,clicked_label\n"),
+      labelled.out);
+  REQUIRE(run_program(folder, "predict run --data d.npz --labels -o l.jsonl").exit_code == 0);
+  CHECK(events_of(folder / "l.jsonl")[1].at("rating_label_1") == 0.5);
+  // New arrays may have the names of the inputs, too.
+  const Outcome own = run_program(folder, "predict run --data own.npz");
+  CHECK_MESSAGE(own.exit_code == 0, own.err);
+}
+
+TEST_CASE_FIXTURE(ArchiveFixture, "what is wrong with an array has the place of its name") {
+  CHECK(contains(check("context: c}", "context: cc}"), "b.yaml:6:23: data.train.inputs.context: " +
+                                                           (folder / "d.npz").string() + ": there is no array 'cc'"));
+  CHECK(contains(check("clicked: w}", "clicked: ww}"), "b.yaml:7:25: data.train.labels.clicked: "));
+  write_file(folder / "b.yaml", replaced(config(), "context: c}", "context: cc}"));
+  CHECK(contains(run_program(folder, "fit b.yaml").err, "b.yaml:6:23: data.train.inputs.context: "));
+}
+
+TEST_CASE_FIXTURE(ArchiveFixture, "weights that are all 0, and labels that are an input, are warned of") {
+  CHECK(contains(check("clicked: w}\n", "clicked: w}\n    weights: {rating: w}\n"),
+                 "data.train: the weights of 'rating' are all 0, so that nothing is learned from it"));
+  CHECK(contains(check("clicked: w}", "clicked: {array: u, missing: ignore}}"), "label 2 of the output 'clicked'"));
+  const std::string same = check("rating: v", "rating: c");
+  CHECK_MESSAGE(contains(same, "one label has the shape [4]"), same);
+  write_file(folder / "b.yaml",
+             replaced(replaced(config(), "rating: v", "rating: c"), "dense: {units: 2, inputs: [all], name: rating}",
+                      "dense: {units: 4, inputs: [all], name: rating}"));
+  const std::string given = run_program(folder, "config check b.yaml").err;
+  CHECK_MESSAGE(contains(given,
+                         "the labels of 'rating' are the features of 'context', so that the model is given what "
+                         "it is to predict"),
+                given);
+}
+
+TEST_CASE_FIXTURE(ArchiveFixture, "labels by position are answered with their names, and nothing else") {
+  const std::string listed = check("labels: {rating: v, clicked: w}", "labels: [v, w]");
+  CHECK_MESSAGE(contains(listed, "name one for each output of the model, as {rating: r, clicked: k}"), listed);
+  CHECK(!contains(listed, "taken from"));
+  CHECK(contains(check("    inputs: {user: u, context: c}", "    x: {user: u, context: c}"), "did you mean 'inputs'?"));
+}
+
+const std::string kTowers = R"(data:
+  global_batch_size: 10
+  train: {format: synthetic, examples: 50, inputs: {left: {shape: [6]}, right: {shape: [6]}}, labels: {score: {label_shape: [1]}}}
+model:
+  inputs: {left: {shape: [6]}, right: {shape: [6]}}
+  blocks:
+    tower:
+      layers:
+        - dense: {units: 8, activation: relu}
+        - dense: {units: 4}
+  layers:
+    - tower: {inputs: [left], name: one}
+    - reuse: {layer: one, inputs: [right], name: two}
+    - subtract: {inputs: [one, two]}
+    - dense: {units: 1, name: score}
+loss: mean_squared_error
+optimizer: {type: adam, learning_rate: 0.01}
+training: {epochs: 1}
+)";
+
+TEST_CASE("mistakes with blocks that are used twice are answered with what to write, once") {
+  const TemporaryFolder folder;
+  const auto check = [&](const std::string& from, const std::string& to) {
+    write_file(folder / "a.yaml", replaced(kTowers, from, to));
+    return run_program(folder, "config check a.yaml").err;
+  };
+  struct Row {
+    std::string from, to, answer;
+  };
+  const Row rows[] = {
+      {"tower: {inputs", "towr: {inputs", "unknown layer 'towr'; did you mean the block 'tower'?"},
+      {"tower: {inputs", "my_tower: {inputs", "did you mean the block 'tower'?"},
+      {"reuse: {layer: one, ", "one: {", "write - reuse: {layer: one, inputs: [...]}"},
+      {"inputs: [left]", "inputs: [lef]", "no earlier layer is named 'lef'"},
+      {"inputs: [right]", "inputs: [rigt]", "no earlier layer is named 'rigt'"},
+      {"inputs: [right]", "input: [right]", "did you mean 'inputs'?"},
+      {"{inputs: [left]", "{input: [left]", "did you mean 'inputs'?"},
+      {"layer: one, inputs: [right], name: two", "layer: twoo, inputs: [right], name: two",
+       "no earlier layer or use of a block is named 'twoo'\n"},
+      {"rate: 0.01}", "rate: 0.01, learning_rate_factors: [{match: \"one/*\", factor: 0.1}]}",
+       "'one/*' names a use of a block, whose layers' variables are not called so; write 'dense/*', 'dense_1/*', or "
+       "give "
+       "the layers in the block a `name`, which gets the use's name in front, and match 'one_*/*'"},
+      {"loss:", "variables: [{match: \"one_*/bias\", aggregation: sum}]\nloss:", "write 'dense/bias', 'dense_1/bias'"},
+  };
+  for (const Row& row : rows) {
+    const std::string found = check(row.from, row.to);
+    CHECK_MESSAGE(contains(found, row.answer), found);
+    CHECK_MESSAGE(contains(found, "1 error\n"), found);
+  }
+  // What is advised is right.
+  CHECK(!contains(check("rate: 0.01}", "rate: 0.01, learning_rate_factors: [{match: \"dense_1/*\", factor: 0.1}]}"),
+                  "error"));
+  const std::string named =
+      replaced(replaced(kTowers, "activation: relu}", "activation: relu, name: a}"), "rate: 0.01}",
+               "rate: 0.01, learning_rate_factors: [{match: \"one_*/*\", factor: 0.1}]}");
+  write_file(folder / "a.yaml", named);
+  CHECK(run_program(folder, "config check a.yaml").exit_code == 0);
+}
+
+TEST_CASE_FIXTURE(ArchiveFixture, "that data do not fit the model is said once, for all splits") {
+  write_file(folder / "b.yaml", replaced(replaced(config(), "context: {shape: [4]}", "context: {shape: [3]}"),
+                                         "  validation: {fraction: 0.25}", "  validation: {format: npz, file: d.npz}"));
+  const std::string found = run_program(folder, "config check b.yaml").err;
+  CHECK_MESSAGE(contains(found, "one example has the shape [4], but model.inputs.context.shape is [3]"), found);
+  CHECK(contains(found, "1 error\n"));
 }
 
 }  // namespace

@@ -220,9 +220,7 @@ TEST_CASE_FIXTURE(Fixture, "what does not fit the data names the input, its plac
        "4, wants them; correct it, or give the embedding a larger input_dim; encoding: {COLUMN: index} numbers the "
        "ids that occur"},
       {"input_dim: 5", "input_dim: 4",
-       "4 at step 0 of the input 'review' is no whole number from 0 to 3, as its embedding, of input_dim: 4, wants "
-       "them; "
-       "correct it, or give the embedding input_dim: 5, one for each token"},
+       "words.txt: numbers from 0 to 4, but the embedding 'tokens' has input_dim: 4; write input_dim: 5"},
       {"clicked: {column: clicked, missing: ignore}", "clicked: hour",
        "row 1 (counting from 0): label 7 of the output 'clicked' is not between 0 and 1"},
       {"rating: stars", "rating: weather", "the label 'sun' of the output 'rating' is a word, and the loss compares"},
@@ -276,7 +274,7 @@ TEST_CASE_FIXTURE(Fixture, "words that say what number the label is are warned o
   }
   write_file(folder / "ratings.csv", of_weather);
   const std::string warned = run_program(folder, "config check a.yaml --set 'model.inputs.context.shape=[4]'").err;
-  CHECK_MESSAGE(contains(warned, "column 2 ('weather') is the label of 'rating' in other words"), warned);
+  CHECK_MESSAGE(contains(warned, "column 2 ('weather') is the label of the output 'rating' in other words"), warned);
   write_file(folder / "ratings.csv", of_user);
   const Outcome alone = run_program(folder,
                                     "config check a.yaml --set 'model.inputs.context.shape=[47]' --set "
@@ -309,6 +307,136 @@ TEST_CASE_FIXTURE(Fixture, "a resume names the part of the data that changed") {
                          "saved, in the labels of 'rating' ("),
                 outcome.err);
   CHECK(contains(outcome.err, "ratings.csv): expected "));
+}
+
+/// Two columns of words, whose embedding is one.
+const std::string kGames = R"(data:
+  global_batch_size: 8
+  train:
+    format: csv
+    file: games.csv
+    inputs: {home: home, away: away}
+    labels: {goals: goals}
+    encoding: {home: index, away: index}
+model:
+  inputs: {home: {shape: []}, away: {shape: []}}
+  layers:
+    - embedding: {input_dim: 5, output_dim: 4, inputs: [home], name: team}
+    - reuse: {layer: team, inputs: [away], name: other}
+    - concatenate: {inputs: [team, other]}
+    - dense: {units: 1, name: goals}
+loss: mean_squared_error
+optimizer: adam
+training: {epochs: 1}
+)";
+
+struct GamesFixture {
+  TemporaryFolder folder;
+
+  GamesFixture() {
+    const std::vector<std::string> teams{"ajax", "celtic", "dynamo", "fulham", "genk"};
+    std::string text = "home,away,goals\n";
+    for (std::size_t i = 0; i < 40; ++i) text += fmt::format("{},{},{}\n", teams[i % 3], teams[2 + i % 3], i * 7 % 5);
+    write_file(folder / "games.csv", text);
+  }
+  Outcome check(const std::string& text) {
+    write_file(folder / "g.yaml", text);
+    return run_program(folder, "config check g.yaml");
+  }
+};
+
+TEST_CASE_FIXTURE(GamesFixture, "words of columns that share an embedding are numbered together") {
+  REQUIRE_MESSAGE(check(kGames).exit_code == 0, check(kGames).err);
+  REQUIRE(run_program(folder, "fit g.yaml --run-dir run").exit_code == 0);
+  const auto kept = nlohmann::json::parse(read_text_file(folder / "run/preprocessing.json"));
+  for (const auto& column : kept.at("table").at("features")) CHECK(column.at("words").size() == 5);
+  // Also the columns of one input.
+  std::string text = replaced(kGames, "inputs: {home: home, away: away}", "inputs: {teams: [home, away]}");
+  text = replaced(text, "inputs: {home: {shape: []}, away: {shape: []}}", "inputs: {teams: {shape: [2]}}");
+  text = replaced(text, ", inputs: [home], name: team}", "}");
+  text = replaced(text, "    - reuse: {layer: team, inputs: [away], name: other}\n", "");
+  text = replaced(text, "concatenate: {inputs: [team, other]}", "flatten");
+  CHECK_MESSAGE(check(text).exit_code == 0, check(text).err);
+  const Outcome small = check(replaced(text, "input_dim: 5", "input_dim: 3"));
+  CHECK_MESSAGE(contains(small.err, "write input_dim: 5"), small.err);
+
+  const Outcome other = check(replaced(kGames, "away: index", "away: {hash: {bins: 5}}"));
+  CHECK_MESSAGE(contains(other.err,
+                         "the embedding 'team' looks up column 0 ('home'), numbered by index, and column 1 ('away'), "
+                         "numbered by hashes of words, of 5 bins, so that a number means two things"),
+                other.err);
+  const Outcome plain = check(replaced(kGames, "{home: index, away: index}", "{home: index}"));
+  CHECK(plain.exit_code == 1);
+}
+
+TEST_CASE_FIXTURE(GamesFixture, "every number that a column may give has a row of the embedding") {
+  const Outcome own = check(replaced(kGames, "away: index", "away: {index: {unknown: own_class}}"));
+  CHECK(own.exit_code == 1);
+  CHECK_MESSAGE(contains(own.err, "numbers from 0 to 5, but the embedding 'team' has input_dim: 5; write input_dim: 6"),
+                own.err);
+  std::string text =
+      replaced(kGames, "{home: index, away: index}", "{home: {hash: {bins: 9}}, away: {hash: {bins: 9}}}");
+  CHECK_MESSAGE(contains(check(text).err, "write input_dim: 9"), check(text).err);
+
+  text = replaced(kGames, "{home: home, away: away}",
+                  "{home: {column: home, as: text, length: 4}, away: {column: away, as: text, length: 4}}");
+  text = replaced(replaced(text, "    encoding: {home: index, away: index}\n", ""), "input_dim: 5", "input_dim: 128");
+  text = replaced(replaced(text, "home: {shape: []}", "home: {shape: [4]}"), "away: {shape: []}", "away: {shape: [4]}");
+  text = replaced(text, "{inputs: [team, other]}", "{inputs: [team, other], name: both}\n    - flatten");
+  const Outcome bytes = check(text);
+  CHECK(bytes.exit_code == 1);
+  CHECK_MESSAGE(contains(bytes.err, "whose tokens are bytes: numbers from 0 to 255"), bytes.err);
+  CHECK(check(replaced(text, "input_dim: 128", "input_dim: 256")).exit_code == 0);
+  // In another encoding the same text would be other tokens.
+  write_file(folder / "games.csv", "home,away,goals\ncaf\xe9,genk,1\n");
+  const Outcome latin = check(replaced(text, "input_dim: 128", "input_dim: 256"));
+  CHECK_MESSAGE(contains(latin.err, "is not UTF-8; save the file as UTF-8"), latin.err);
+}
+
+TEST_CASE_FIXTURE(GamesFixture, "a mask of 0 masks no word") {
+  const std::string masked = replaced(kGames, "output_dim: 4", "output_dim: 4, mask_zero: true");
+  const Outcome outcome = check(masked);
+  CHECK(outcome.exit_code == 1);
+  CHECK_MESSAGE(contains(outcome.err,
+                         "mask_zero of 'team' takes 0 for padding, but in column 0 ('home') 0 is the word "
+                         "'ajax'; leave mask_zero out, or, where empty cells are padding, encode by index "
+                         "with missing: constant, which numbers them 0"),
+                outcome.err);
+  const std::string advised = replaced(replaced(masked, "input_dim: 5", "input_dim: 6"),
+                                       "    encoding:", "    missing: constant\n    encoding:");
+  CHECK_MESSAGE(check(advised).exit_code == 0, check(advised).err);
+}
+
+TEST_CASE_FIXTURE(GamesFixture, "missing may be said by column") {
+  write_file(folder / "games.csv", "home,away,goals\n1,2,1\n,3,2\n3,,1\n4,5,3\n");
+  std::string text = replaced(kGames, "    encoding: {home: index, away: index}\n", "    missing: {home: mean}\n");
+  text = replaced(text, "    - embedding: {input_dim: 5, output_dim: 4, inputs: [home], name: team}\n", "");
+  text = replaced(text, "    - reuse: {layer: team, inputs: [away], name: other}\n", "");
+  text = replaced(replaced(text, "{shape: []}, away", "{shape: [1]}, away"), "away: {shape: []}", "away: {shape: [1]}");
+  text = replaced(text, "[team, other]", "[home, away]");
+  CHECK_MESSAGE(contains(check(text).err, "column 1 ('away'): expected a number, found an empty cell"),
+                check(text).err);
+  const std::string both = replaced(text, "{home: mean}", "{home: mean, 1: {constant: {value: 7}}}");
+  REQUIRE_MESSAGE(check(both).exit_code == 0, check(both).err);
+  REQUIRE(run_program(folder, "fit g.yaml --run-dir run").exit_code == 0);
+  const auto features =
+      nlohmann::json::parse(read_text_file(folder / "run/preprocessing.json")).at("table").at("features");
+  CHECK(features[0].at("missing").get<double>() == doctest::Approx(8.0 / 3));
+  CHECK(features[1].at("missing") == 7);
+  CHECK(run_program(folder, "config check run/config.yaml").exit_code == 0);
+  CHECK(contains(check(replaced(text, "home: mean", "hom: mean")).err, "did you mean 'home'?"));
+  CHECK(contains(check(replaced(text, "home: mean", "home: meen")).err, "did you mean 'mean'?"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a column that is an input and the label is said to be both") {
+  write_file(folder / "a.yaml", replaced(kConfig, "context: [hour, weather]", "context: [hour, stars]"));
+  const Outcome outcome = run_program(folder,
+                                      "config check a.yaml --set data.train.encoding={} --set "
+                                      "'model.inputs.context.shape=[2]'");
+  CHECK_MESSAGE(contains(outcome.err,
+                         "column 5 ('stars') is the label of the output 'rating' and is read as a feature "
+                         "too, so that the model is given what it is to predict; leave it out of 'inputs'"),
+                outcome.err);
 }
 
 }  // namespace

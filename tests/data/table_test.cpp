@@ -157,7 +157,7 @@ TEST_CASE("empty cells are refused, or take the mean of the training split or a 
   Csv csv = tables.csv("a.csv", "a,b,y\n1,5,0\n,7,1\n3,,0\n99,99,1\n");
   CHECK(
       contains(error_of(options_of(csv)), ":3: row 1 (counting from 0), column 0 ('a'): expected a number, found an"));
-  csv.missing = MissingIsMean{};
+  csv.missing = missing_in(MissingIsMean{});
   DataOptions options = options_of(csv);
   options.validation.value = ValidationFraction{0.25, false};
   options.test.value = tables.csv("b.csv", "a,b,y\n,,0\n");
@@ -165,10 +165,10 @@ TEST_CASE("empty cells are refused, or take the mean of the training split or a 
   CHECK(features(splits.train) == std::vector<float>{1, 5, 2, 7, 3, 6});
   CHECK(features(*splits.test) == std::vector<float>{2, 6});
 
-  csv.missing = MissingIsConstant{-7.5};
+  csv.missing = missing_in(MissingIsConstant{-7.5});
   CHECK(features(load_all(options_of(csv)).train)[2] == -7.5f);
   csv = tables.csv("c.csv", "a,b,y\n1,,0\n2,,0\n");
-  csv.missing = MissingIsMean{};
+  csv.missing = missing_in(MissingIsMean{});
   CHECK(contains(error_of(options_of(csv)), "column 1 ('b') has no number in the training data"));
 }
 
@@ -177,7 +177,7 @@ TEST_CASE("an empty cell among words is a word of its own where it is allowed") 
   Csv csv = tables.csv("a.csv", "c,y\nred,0\n,1\n");
   csv.encoding.entries = {{"c", OneHotEncoding{}}};
   CHECK(contains(error_of(options_of(csv)), "expected a word, found an empty cell"));
-  csv.missing = MissingIsMean{};
+  csv.missing = missing_in(MissingIsMean{});
   const Splits splits = load_all(options_of(csv));
   CHECK(splits.adapted.table->features[0].words == std::vector<std::string>{"", "red"});
   CHECK(features(splits.train) == std::vector<float>{0, 1, 1, 0});
@@ -226,7 +226,7 @@ TEST_CASE("semicolons, tabs, quoted line ends and a byte order mark are read") {
   const Splits splits = load_all(options_of(pipes));
   CHECK(splits.adapted.classes_of("") == std::vector<std::string>{"two\r\nlines"});
   Csv tab = tables.csv("b.tsv", "a\tb\ty\n\t2\t0\n");
-  tab.missing = MissingIsConstant{4};
+  tab.missing = missing_in(MissingIsConstant{4});
   CHECK(features(load_all(options_of(tab)).train) == std::vector<float>{4, 2});
   CHECK(contains(error_of(options_of(tables.csv("a.csv", "a,y\n1,\"cat\n2,dog\n"))), "never closed"));
 }
@@ -334,7 +334,7 @@ TEST_CASE("what was adapted is written and read again as it was") {
   Tables tables;
   Csv csv = tables.csv("a.csv", "size,color,y,name\n1,red,no,Ann\n,\"blue\nish\",yes,Bo\n");
   csv.encoding.entries = {{"color", OneHotEncoding{}}, {"name", HashEncoding{10}}};
-  csv.missing = MissingIsMean{};
+  csv.missing = missing_in(MissingIsMean{});
   DataOptions options = options_of(csv);
   options.test.value = tables.csv("b.csv", "color,y,name,size\nred,yes,Cy,\n");
   const Splits splits = load_all(options);

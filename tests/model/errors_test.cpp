@@ -236,8 +236,8 @@ TEST_CASE("what a layer asks of its input is told at its place") {
   message("global_average_pooling1d", "expected sequences [steps, channels], found the shape [8, 8, 3]");
   message("multi_head_attention: {num_heads: 2, key_dim: 4}",
           "expected sequences [steps, channels], found the shape [8, 8, 3]");
-  message("multi_head_attention: {num_heads: 2, key_dim: 4, inputs: [input, input, input]}",
-          "expected one or two inputs, found 3");
+  message("multi_head_attention: {num_heads: 2, key_dim: 4, inputs: [input, input, input, input]}",
+          "expected one to 3 inputs, found 4");
   message("lstm: {units: 4}", "expected sequences [steps, channels], found the shape [8, 8, 3]");
   message("gru: {units: 4}", "expected sequences [steps, channels], found the shape [8, 8, 3]");
   message("position_embedding: {sequence_length: 4}",

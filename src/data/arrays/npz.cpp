@@ -71,7 +71,8 @@ config::Section<Npz> Npz::section() {
       .key("labels", &Npz::labels,
            "Name of the array with the labels, one row per example; or one for each output of the model, as "
            "{OUTPUT: ARRAY}. Where labels may be missing, which NaN says, {array: ARRAY, missing: ignore}.",
-           config::non_empty, kLabelsAliases)
+           config::non_empty, kLabelsAliases,
+           config::advice("a list", "name one for each output of the model, as {rating: r, clicked: k}"))
       .key("weights", &Npz::weights,
            meaning_of_weights("Name of the array with the examples' weights, one number for each", "such a value",
                               "ARRAY"));
@@ -90,20 +91,52 @@ FieldsByName<std::string, NpzLabels> fields_of(const Npz& source) {
 
 }  // namespace
 
+namespace {
+
+/// The names of the arrays that each of a source's archives has.
+class ArrayNames {
+ public:
+  explicit ArrayNames(const Npz& source) {
+    std::vector<std::string> remarks;
+    for (const std::string& file : expanded(source.file, remarks)) names_.push_back(array_names(Zip(file)));
+  }
+  bool has(const std::string& name) const {
+    return std::ranges::all_of(names_, [&](const auto& all) { return std::ranges::count(all, name) > 0; });
+  }
+
+ private:
+  std::vector<std::vector<std::string>> names_;  ///< by archive
+};
+
+}  // namespace
+
+// New arrays may have the names that the training data's have, or those of the inputs and outputs that they are for.
 std::vector<Features> read_features(const Npz& source) {
-  return read_inputs(fields_of(source),
+  FieldsByName<std::string, NpzLabels> fields = fields_of(source);
+  const ArrayNames names(source);
+  for (auto& [input, array] : fields.inputs.entries) {
+    if (!names.has(array) && names.has(input)) array = input;
+  }
+  return read_inputs(fields,
                      [&](const std::string& name, const std::string&) { return read_arrays(source, name, ""); });
 }
 
 std::vector<Labels> read_labels(const Npz& source) {
-  std::vector<std::string> remarks;
-  std::vector<std::vector<std::string>> names;  // by archive
-  for (const std::string& file : expanded(source.file, remarks)) names.push_back(array_names(Zip(file)));
-  const auto is_absent = [&](const NpzLabels& labels) {
-    return std::ranges::any_of(names, [&](const auto& all) { return std::ranges::count(all, where(labels)) == 0; });
-  };
+  const ArrayNames names(source);
   Npz present = source;
   present.weights.reset();
+  for (auto& [output, labels] : present.labels.named.entries) {
+    if (names.has(where(labels)) || !names.has(output)) continue;
+    std::visit(
+        [&](auto& held) {
+          if constexpr (requires { held.array; })
+            held.array = output;
+          else
+            held = output;
+        },
+        labels);
+  }
+  const auto is_absent = [&](const NpzLabels& labels) { return !names.has(where(labels)); };
   if (present.labels.one && is_absent(*present.labels.one)) present.labels.one.reset();
   std::erase_if(present.labels.named.entries, [&](const auto& entry) { return is_absent(entry.second); });
   return read_outputs(present,

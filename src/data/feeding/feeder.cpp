@@ -16,6 +16,10 @@ void require(const std::string& origin, const std::string& mismatch) {
   if (!mismatch.empty()) throw Error(fmt::format("{}: {}", origin, mismatch));
 }
 
+void require_shape(const std::string& origin, const std::string& mismatch) {
+  if (!mismatch.empty()) throw ShapeMismatch(origin, mismatch);
+}
+
 /// The elements of a row that a tensor of these rows has place for.
 std::int64_t taken_of(const TensorView& to, std::size_t rows) {
   return to.elements() / static_cast<std::int64_t>(rows);
@@ -54,7 +58,7 @@ void Feeder::add_input(std::size_t number, const std::vector<PreprocessingStep>&
   const Shape example = shape_after(acting, read.row_shape());
   Affine affine = fold(single);
   const std::string made = example == read.row_shape() ? "" : " after data.preprocessing";
-  require(read.origin + made, features_mismatch(example, spec));
+  require_shape(read.origin + made, features_mismatch(example, spec));
   require("data.preprocessing", channels_mismatch(affine.channels(), spec));
   if (dataset_.source(number) != nullptr && spec.numbers_below > 0) {
     throw Error(
@@ -87,8 +91,8 @@ void Feeder::add_output(std::size_t number, const std::vector<std::vector<Prepro
     if (!pictures || !with_input->empty()) pictures = std::move(with_input);
   }
   const Shape label = pictures->labels().row_shape();
-  require(read.origin + (label == read.row_shape() ? "" : " after data.preprocessing"),
-          labels_mismatch(label, number, wanted));
+  require_shape(read.origin + (label == read.row_shape() ? "" : " after data.preprocessing"),
+                labels_mismatch(label, number, wanted));
   if (const auto wrong = find_wrong_label(dataset_, number, wanted)) require(read.row_text(wrong->row), wrong->message);
   const std::int64_t depth = wanted.one_hot_depth(number);
   LabelConverter converter(pictures->labels(), spec.dtype, depth);

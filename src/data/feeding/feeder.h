@@ -3,8 +3,11 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "base/tensor_view.h"
 #include "data/dataset.h"
 #include "data/example_spec.h"
@@ -19,6 +22,18 @@
 #include "data/reading/stall_watch.h"
 
 namespace mirrortrain::data {
+
+/// Examples have another shape than the model takes.
+class ShapeMismatch : public Error {
+ public:
+  ShapeMismatch(const std::string& origin, std::string mismatch)
+      : Error(origin + ": " + mismatch), mismatch_(std::move(mismatch)) {}
+  /// What is said of any data of this shape.
+  const std::string& mismatch() const { return mismatch_; }
+
+ private:
+  std::string mismatch_;
+};
 
 /// How a feeder computes features that are not stored in memory as fed.
 struct FeederOptions {

@@ -192,7 +192,7 @@ std::string FeatureColumns::text(std::vector<std::string>& remarks) {
   if (!encodings_.empty()) text += fmt::format(", encoding: {{{}}}", fmt::join(encodings_, ", "));
   if (csv_.decimal == ",") text += ", decimal: \",\"";
   if (has_missing_) {
-    csv_.missing = MissingIsMean{};
+    csv_.missing = missing_in(MissingIsMean{});
     text += ", missing: mean";
     remarks.push_back("missing numbers take the mean of their column");
   }

@@ -24,6 +24,8 @@ std::vector<std::string> names_of(const std::vector<Spec>& specs) {
   return names;
 }
 
+constexpr std::string_view kTrainPath = "data.train";
+
 class FitCheck {
  public:
   FitCheck(const DataOptions& options, const ExampleSpec& spec, const PlaceOf& place_of, config::Errors& errors)
@@ -143,12 +145,25 @@ class FitCheck {
     return errors_.count() == before;
   }
 
+  /// Whether a split takes the training data's names where it writes none itself, and with them their errors.
+  template <class Format>
+  bool repeats_train(const std::string& path, const std::string& key, bool train_is_wrong) const {
+    constexpr bool kInherits = std::is_same_v<Format, Csv> || std::is_same_v<Format, Npz>;
+    return kInherits && train_is_wrong && path != kTrainPath && !place_of_(path + "." + key).given();
+  }
+
   template <class Format>
   void check_format(const Format& source, const config::Place& place, const std::string& path) {
     if constexpr (!std::is_same_v<Format, ValidationFraction>) {
       const FieldNames names = names_of_source(source);
+      if (repeats_train<Format>(path, "inputs", has_wrong_inputs_)) return;
+      if (repeats_train<Format>(path, "labels", has_wrong_outputs_)) return;
       const bool inputs_fit = check_names(names.inputs, names_of(spec_.inputs), "input", "inputs", place, path);
       const bool outputs_fit = check_names(names.outputs, names_of(spec_.labels), "output", "labels", place, path);
+      if (path == kTrainPath) {
+        has_wrong_inputs_ = !inputs_fit;
+        has_wrong_outputs_ = !outputs_fit;
+      }
       if (inputs_fit && outputs_fit) check(source);
     }
   }
@@ -346,6 +361,7 @@ class FitCheck {
   std::vector<std::string> inputs_of_tables_;  ///< the names of those of the training data, if they are a table
   std::set<std::size_t> has_wrong_size_;       ///< inputs
   bool has_no_pictures_ = false, knows_steps_ = true;
+  bool has_wrong_inputs_ = false, has_wrong_outputs_ = false;  ///< of the training data
 };
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "data/example_classes.h"
+#include "data/loading/lookups.h"
 #include "data/order/split_rows.h"
 #include "data/tables/csv_table.h"
 #include "data/tables/mistaken_number.h"
@@ -252,6 +253,8 @@ std::optional<Training> adapt(const Csv& source, const DataOptions& options, std
   require_numbers_as_labels(table, source, terms);
   SplitRows rows = split_rows({table.rows(), origin, false, classes_of(table.outputs, terms)}, options, seed);
   Adapted adapted{sorted_classes(table), adapted_table(table, source, rows.train)};
+  number_together(*adapted.table, terms.wanted.spec, origin);
+  check_lookups(*adapted.table, terms.wanted.spec, origin);
   for (const Labels& labels : table.outputs) {
     // One misspelt word is a class more: skipping rows would leave out a whole other class in its place.
     const bool are_words = !table.label_words[static_cast<std::size_t>(&labels - table.outputs.data())].empty();
@@ -311,6 +314,8 @@ Training read_training(const DataOptions& options, std::uint64_t seed, const Ter
           return parts_of(std::move(found.examples), std::move(found.classes));
         } else if constexpr (std::is_same_v<Format, Text>) {
           TokenWindows windows = read_windows(source);
+          const Array& tokens = windows.examples.inputs.front().array;
+          check_lookups(tokens.tokens, terms.wanted.spec, tokens.origin);
           return parts_of(std::move(windows.examples), std::move(windows.tokens));
         } else if constexpr (requires { read(source, bad.if_skips()); }) {
           return parts_of(read(source, bad.if_skips()), {});

@@ -23,6 +23,9 @@ auto at_its_place(const LocatedSource& source, const Read& read) {
     throw;
   } catch (const KeyError&) {
     throw;
+  } catch (const ErrorBelow& error) {
+    if (!source.place.given()) throw;
+    throw KeyErrorBelow(source.place, source.path, error.key(), error.what());
   } catch (const Error& error) {
     if (!source.place.given()) throw;
     throw KeyError(source.place, source.path, error.what());

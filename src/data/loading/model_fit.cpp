@@ -32,6 +32,11 @@ std::string labels_remedy(const Shape& label, const LabelSpec& spec, const std::
   if (spec.classes > 0 && label == with_depth(spec.shape, spec.classes)) {
     return "the labels are one-hot: take categorical_crossentropy";
   }
+  if (spec.probabilities && spec.shape.rank() > 1 && spec.shape.back() > 1 &&
+      same_but_ones(label, Shape({spec.shape.begin(), spec.shape.end() - 1}))) {
+    return "the labels are one for each place: for class numbers take sparse_categorical_crossentropy, or one_hot in "
+           "data.preprocessing";
+  }
   if (spec.shape.rank() > label.rank() && spec.shape.elements() > 1 && (spec.classes > 0 || spec.shape.rank() > 1)) {
     const bool of_pictures = spec.shape.rank() >= (spec.classes > 0 ? 2 : 3);
     return fmt::format("the output has one prediction for each place: add a {} layer before the last dense layer{}",
@@ -41,7 +46,7 @@ std::string labels_remedy(const Shape& label, const LabelSpec& spec, const std::
   if (label.rank() >= 2 && spec.shape.rank() <= 1) {
     return "labels of such a shape look like images: " + swapped(inputs.front());
   }
-  if (label.rank() == 0 && spec.classes == 0) {
+  if (label.elements() == 1 && spec.classes == 0) {
     return "for class numbers take sparse_categorical_crossentropy, or one_hot in data.preprocessing";
   }
   return "change the last layer, the loss or the labels";

@@ -84,6 +84,8 @@ config::ByName<config::Located<CsvColumn>> weights_in(CsvColumn column) {
   return weights;
 }
 
+config::ByName<Missing> missing_in(Missing missing) { return {std::move(missing), {}}; }
+
 bool is_missing_mark(std::string_view text) { return std::ranges::find(kMissingMarks, text) != kMissingMarks.end(); }
 
 bool looks_missing(std::string_view text) {
@@ -211,6 +213,9 @@ config::Section<ContentColumn> ContentColumn::section() {
 
 config::Section<LabelColumns> LabelColumns::section() {
   return config::Section<LabelColumns>("Columns of labels, some of which may be empty.")
+      .advice("weight",
+              "how much an output counts is said by its loss, loss: {OUTPUT: {type: ..., weight: 0.2}}, and how much "
+              "each example does by the source's weights: {OUTPUT: ...}")
       .key("column", &LabelColumns::column, "A column's name or number, or a list of them.", config::required)
       .key(
           "missing", &LabelColumns::missing,
@@ -248,10 +253,12 @@ config::Section<Csv> Csv::section() {
       .key("decimal", &Csv::decimal,
            "The character before a number's fraction: `.`, or `,` as many spreadsheets write it; where commas separate "
            "the cells too, such numbers are in quotes.")
-      .key("missing", &Csv::missing,
-           "What to do about empty feature cells, other than paths of pictures; null: as in the training data, where "
-           "they "
-           "are an error.")
+      .key(
+          "missing", &Csv::missing,
+          "What to do about empty feature cells, other than paths of pictures, in all columns, or by the column's name "
+          "or number, as {price: mean}, where those of others are errors; null: as in the training data, where they "
+          "are an error.",
+          config::by("column"))
       .key(
           "missing_values", &Csv::missing_values,
           "Texts that count as empty cells, as [\"?\", \"-999\"]. Among numbers NA, N/A, nan, null, None and what else "

@@ -118,7 +118,8 @@ struct Csv {
   config::Map<config::Located<CsvInput>> inputs{};  ///< in place of `features`
   std::optional<std::string> delimiter{};  ///< null: the first line's most frequent: comma, semicolon or tab; else |
   std::string decimal = ".";               ///< the decimal separator of numbers
-  std::optional<Missing> missing{};        ///< null: as in the training data, where empty cells are errors
+  /// By the column's name or number; null: as in the training data, where empty cells are errors.
+  std::optional<config::ByName<Missing>> missing{};
   /// Texts that count as empty cells, in addition to kMissingMarks among numbers; null: as in the training data, none.
   std::optional<std::vector<std::string>> missing_values{};
   config::Map<Encoding> encoding{};  ///< by the column's name or number
@@ -151,6 +152,8 @@ bool is_list(const CsvInput& input);
 /// Whether any column of labels or inputs is given by its name.
 bool names_columns(const Csv& csv);
 
+/// The same for every column.
+config::ByName<Missing> missing_in(Missing missing);
 /// These columns as the labels of the only output.
 config::ByName<config::Located<CsvLabels>> labels_in(const CsvColumns& columns);
 config::ByName<config::Located<CsvColumn>> weights_in(CsvColumn column);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "data/tables/csv_columns.h"
 #include "data/tables/csv_table.h"
 
 namespace mirrortrain::data {
@@ -45,9 +46,10 @@ double mean_of(const CsvTable& table, std::size_t column, const std::vector<std:
 
 AdaptedTable adapted_table(const CsvTable& table, const Csv& options, const std::vector<std::int64_t>& rows) {
   AdaptedTable adapted = table.columns;
-  const bool by_mean = options.missing && std::holds_alternative<MissingIsMean>(*options.missing);
   for (std::size_t i = 0; i < adapted.features.size(); ++i) {
     AdaptedColumn& column = adapted.features[i];
+    const Missing* const missing = missing_of(options, adapted.header, column.column);
+    const bool by_mean = missing != nullptr && std::holds_alternative<MissingIsMean>(*missing);
     if (!column.encoding && by_mean) column.missing = mean_of(table, i, rows);
     const KnownWords* const known = column.encoding ? known_words(*column.encoding) : nullptr;
     if (known == nullptr) continue;

@@ -100,18 +100,22 @@ std::int64_t number_of(const FirstLine& line, const config::Located<CsvColumn>& 
 
 namespace {
 
-/// A key of `encoding` is a name, or otherwise a number.
-std::int64_t encoded_column(const FirstLine& line, const std::string& key) {
-  if (const auto found = find_name(line, key)) return *found;
+std::optional<std::int64_t> number_in_text(const std::string& text) {
   std::int64_t number = 0;
-  const auto [after, error] = std::from_chars(key.data(), key.data() + key.size(), number);
-  if (error == std::errc() && after == key.data() + key.size()) return number_of(line, number, "encoding");
-  return number_of(line, key, "encoding");
+  const auto [after, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && after == text.data() + text.size() ? std::optional(number) : std::nullopt;
+}
+
+/// A column in a mapping by columns is a name, or otherwise a number. `key`: the mapping's.
+std::int64_t mapped_column(const FirstLine& line, const std::string& column, std::string_view key) {
+  if (const auto found = find_name(line, column)) return *found;
+  if (const auto number = number_in_text(column)) return number_of(line, *number, key);
+  return number_of(line, column, key);
 }
 
 void add_encodings(const Csv& options, const FirstLine& line, AdaptedTable& table) {
   for (const auto& [key, encoding] : options.encoding.entries) {
-    const std::int64_t number = encoded_column(line, key);
+    const std::int64_t number = mapped_column(line, key, "encoding");
     const auto found = std::find_if(table.features.begin(), table.features.end(),
                                     [&](const AdaptedColumn& column) { return column.column == number; });
     if (found == table.features.end()) {
@@ -136,8 +140,22 @@ void warn_of_equal_names(const AdaptedTable& table, const FirstLine& line, std::
   }
 }
 
-bool refuses_missing(const Csv& options) {
-  return !options.missing || std::holds_alternative<RefuseMissing>(*options.missing);
+/// Sets what stands for an empty cell of each column; of a mean, 0 for now.
+void add_missing(const Csv& options, const FirstLine& line, AdaptedTable& table) {
+  const auto named = options.missing ? options.missing->named : config::Map<Missing>();
+  const std::vector<std::int64_t> columns = table.input_columns();
+  for (const auto& [key, missing] : named.entries) {
+    const std::int64_t number = mapped_column(line, key, "missing");
+    if (std::ranges::count(columns, number) > 0) continue;
+    throw Error(
+        fmt::format("{}: 'missing' is for features, and {} is none; take it out", line.file, table.text_of(number)));
+  }
+  for (AdaptedColumn& column : table.features) {
+    const Missing* const missing = missing_of(options, line.header, column.column);
+    if (missing == nullptr) continue;
+    const auto* const constant = std::get_if<MissingIsConstant>(missing);
+    column.missing = constant != nullptr && !column.encoding ? constant->value : 0;
+  }
 }
 
 /// The columns of `features`: all that are neither labels nor weights where they are not listed.
@@ -187,14 +205,30 @@ void add_input(const std::string& name, const config::Located<CsvInput>& input, 
     const PictureForm form{content->image_size, content->color.value_or(PictureColor::kRgb)};
     table.inputs.push_back({name, TableInput::Pictures{columns.front(), form}});
   } else if (content != nullptr && content->as == CellContent::kText) {
-    table.inputs.push_back(
-        {name, at_key(input, [&] { return texts_of(*content, columns.front(), !refuses_missing(options)); })});
+    table.inputs.push_back({name, at_key(input, [&] {
+                              return texts_of(*content, columns.front(),
+                                              missing_of(options, line.header, columns.front()) != nullptr);
+                            })});
   } else {
     table.inputs.push_back({name, add_features(columns, is_list(input.value), table)});
   }
 }
 
 }  // namespace
+
+const Missing* missing_of(const Csv& options, const std::vector<std::string>& header, std::int64_t column) {
+  if (!options.missing) return nullptr;
+  const auto is_column = [&](const std::string& key) {
+    if (const auto found = std::ranges::find(header, key); found != header.end())
+      return found - header.begin() == column;
+    return number_in_text(key) == column;
+  };
+  const Missing* found = options.missing->one ? &*options.missing->one : nullptr;
+  for (const auto& [key, missing] : options.missing->named.entries) {
+    if (is_column(key)) found = &missing;
+  }
+  return found != nullptr && !std::holds_alternative<RefuseMissing>(*found) ? found : nullptr;
+}
 
 AdaptedTable table_of_options(const Csv& options, const FirstLine& line, bool wants_labels,
                               std::vector<std::string>& remarks) {
@@ -213,11 +247,7 @@ AdaptedTable table_of_options(const Csv& options, const FirstLine& line, bool wa
   warn_of_equal_names(table, line, remarks);
   add_encodings(options, line, table);
   table.missing_values = options.missing_values.value_or(std::vector<std::string>());
-  if (!refuses_missing(options)) {
-    const auto* constant = std::get_if<MissingIsConstant>(&*options.missing);
-    for (AdaptedColumn& column : table.features)
-      column.missing = constant != nullptr && !column.encoding ? constant->value : 0;
-  }
+  add_missing(options, line, table);
   return table;
 }
 

@@ -34,6 +34,9 @@ std::vector<std::int64_t> numbers_of(const FirstLine& line, const config::Locate
                                      const std::string& name);
 std::int64_t number_of(const FirstLine& line, const config::Located<CsvColumn>& weights, const std::string& name);
 
+/// What is to be done about empty cells of a column of training data; null: they are errors. `header`: of its file.
+const Missing* missing_of(const Csv& options, const std::vector<std::string>& header, std::int64_t column);
+
 /// The columns of training data, by its options; none of labels if they are not wanted. Adds remarks for the user to
 /// `remarks`. Throws Error also for a vocabulary that cannot be read.
 AdaptedTable table_of_options(const Csv& options, const FirstLine& line, bool wants_labels,

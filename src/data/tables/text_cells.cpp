@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/utf8.h"
+#include "data/tables/csv_file.h"
 
 namespace mirrortrain::data {
 
@@ -17,6 +18,8 @@ void TextCells::read(TableCursor& at, std::int64_t row) {
   std::string_view text = at.read_word();
   if (at.is_mark(text)) text = {};
   if (text.empty() && !may_be_empty_) at.fail_at_empty("a text");
+  // Bytes of another encoding would be other tokens for the same text. Only then is the place looked for.
+  if (!is_utf8(text)) require_utf8(text, at.place_text());
   text_.clear();
   encode(text, at);
   text_.resize(length_, 0);

@@ -57,8 +57,15 @@ CudnnPlan plan_for(const Op& op, const Convolution<kAxes>& c, Cudnn& cudnn, cons
     build(graph);
     return graph.plan(cudnn);
   } catch (const Error& error) {
-    throw Error(fmt::format("{} on cuda ({}, images {}, filters {}, channels second): {}", op.name(), name_of(c.dtype),
-                            fmt::join(c.x, " x "), fmt::join(c.w, " x "), error.what()));
+    // Channels last, as users write shapes.
+    const auto shape = [](Dims dims) {
+      std::rotate(dims.begin() + 1, dims.begin() + 2, dims.end());
+      return dims;
+    };
+    const Dims images = shape(c.x), filters = shape(c.w);
+    throw Error(fmt::format("{} on cuda ({}, images {}, {} filters {}): {}", op.name(), name_of(c.dtype),
+                            fmt::join(images, " x "), filters[0], fmt::join(filters.begin() + 1, filters.end(), " x "),
+                            error.what()));
   }
 }
 

@@ -25,7 +25,7 @@ struct Operand {
     const auto of_example = axis_of_example(axis, shape.rank());
     builder.features(input);
     if (!of_example) {
-      throw WrongRank(fmt::format("expected an axis from 1 to {0}, or from -{0} to -1, of the shape {1}, found {2}",
+      throw WrongAxis(fmt::format("expected an axis from 1 to {0}, or from -{0} to -1, of the shape {1}, found {2}",
                                   shape.rank(), builder.described(input), axis));
     }
     length = shape[*of_example];

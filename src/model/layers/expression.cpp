@@ -48,7 +48,7 @@ config::Section<Expression> Expression::section() {
       .key("formula", &Expression::formula,
            "The output, in Python's syntax: the inputs are `x0`, `x1`, ... (`x` is `x0`), and parameters have their "
            "names. docs/formulas.md lists the functions.",
-           config::required)
+           config::required, config::aliases("expression, expr, function"))
       .key("parameters", &Expression::parameters, "Weights by the name that the formula gives them.")
       .check("formula", [](const Expression& layer) { return formula::syntax_mistake(layer.formula); })
       .check("parameters", wrong_name)

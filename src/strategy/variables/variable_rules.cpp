@@ -184,7 +184,7 @@ void warn_of_idle_rules(const Model& model, const VariableRules& rules, config::
       errors.warn(shard->place, shard->path,
                   "each replica has one place, so nothing is divided; set strategy.mesh.model");
     }
-    if (used) continue;
+    if (used || errors.concern(rule.path)) continue;
     const std::string text =
         fmt::format("no variable is left for '{}', so this rule changes nothing", shortened(rule.value.match));
     if (shard && model.places() > 1) {

@@ -25,27 +25,52 @@ ExtraColumns numbered(ExtraColumns extra, const data::Dataset& examples) {
   return extra;
 }
 
-/// The labels of rows for each output with one label per example: the names of classes, if they have names; empty where
-/// one is missing.
+/// What the names of an example's labels end in: "" for one alone, else their indices, "_0", "_1", or "_0_0".
+std::vector<std::string> label_suffixes(const Shape& example) {
+  std::vector<std::string> suffixes{""};
+  for (const std::int64_t extent : example) {
+    if (extent == 1) continue;
+    std::vector<std::string> longer;
+    for (const std::string& suffix : suffixes) {
+      for (std::int64_t i = 0; i < extent; ++i) longer.push_back(fmt::format("{}_{}", suffix, i));
+    }
+    suffixes = std::move(longer);
+  }
+  return suffixes;
+}
+
+/// A number as it is in the data: 0.1 in float32 is no 0.10000000149.
+template <class T>
+std::string number_text(T number) {
+  if constexpr (std::is_same_v<T, float>) return fmt::format("{}", number);
+  return fmt::format("{}", static_cast<double>(number));
+}
+
+/// The labels of rows for each output: the names of classes, if they have names; empty where one is missing.
 ExtraColumns labels_of_rows(const std::vector<data::Labels>& outputs, std::int64_t first, std::int64_t rows,
                             std::size_t outputs_of_model, const data::Adapted* adapted) {
   ExtraColumns extra;
   extra.rows.resize(static_cast<std::size_t>(rows));
   for (const data::Labels& output : outputs) {
-    if (output.array.row_elements() != 1) continue;
-    extra.names.push_back(outputs_of_model == 1 ? "label" : output.name + "_label");
+    const std::vector<std::string> suffixes = label_suffixes(output.array.row_shape());
     const std::vector<std::string> classes =
         adapted != nullptr ? adapted->classes_of(output.name) : std::vector<std::string>();
-    extra.are_numbers.push_back(classes.empty());
+    for (const std::string& suffix : suffixes) {
+      extra.names.push_back((outputs_of_model == 1 ? "label" : output.name + "_label") + suffix);
+      extra.are_numbers.push_back(classes.empty());
+    }
     data::with_element_type(output.array.dtype, [&](auto* type) {
       using T = std::remove_pointer_t<decltype(type)>;
       for (std::int64_t row = first; row < first + rows; ++row) {
-        const auto label = static_cast<double>(output.array.span<T>()[static_cast<std::size_t>(row)]);
-        const bool has_name = label >= 0 && label < static_cast<double>(classes.size());
-        extra.rows[static_cast<std::size_t>(row - first)].push_back(!output.is_present(row) ? ""
-                                                                    : has_name
-                                                                        ? classes[static_cast<std::size_t>(label)]
-                                                                        : fmt::format("{}", label));
+        std::vector<std::string>& cells = extra.rows[static_cast<std::size_t>(row - first)];
+        for (const T element :
+             output.array.span<T>().subspan(static_cast<std::size_t>(row) * suffixes.size(), suffixes.size())) {
+          const auto label = static_cast<double>(element);
+          const bool has_name = label >= 0 && label < static_cast<double>(classes.size());
+          cells.push_back(!output.is_present(row) ? ""
+                          : has_name              ? classes[static_cast<std::size_t>(label)]
+                                                  : number_text(element));
+        }
       }
     });
   }
@@ -154,13 +179,16 @@ ExtraColumns extra_columns(const WantedColumns& wanted, const data::DataOptions&
   ExtraColumns extra{wanted.keep};
   for (const data::TableOutput& output :
        wanted.labels && !known.empty() ? adapted->table->outputs : std::vector<data::TableOutput>()) {
-    if (output.labels.size() != 1) continue;
-    const std::string& label = known[static_cast<std::size_t>(output.labels.front())];
-    if (!data::has_column(*table, label, known)) continue;
-    columns.push_back(label);
-    extra.names.push_back(adapted->table->outputs.size() == 1 ? "label" : output.name + "_label");
-    extra.are_numbers.resize(extra.names.size());
-    extra.are_numbers.back() = adapted->classes_of(output.name).empty();
+    const auto name_of = [&](std::int64_t column) { return known[static_cast<std::size_t>(column)]; };
+    const auto has = [&](std::int64_t column) { return data::has_column(*table, name_of(column), known); };
+    if (!std::ranges::all_of(output.labels, has)) continue;
+    const std::vector<std::string> suffixes = label_suffixes(Shape{std::ssize(output.labels)});
+    for (std::size_t i = 0; i < suffixes.size(); ++i) {
+      columns.push_back(name_of(output.labels[i]));
+      extra.names.push_back((adapted->table->outputs.size() == 1 ? "label" : output.name + "_label") + suffixes[i]);
+      extra.are_numbers.resize(extra.names.size());
+      extra.are_numbers.back() = adapted->classes_of(output.name).empty();
+    }
   }
   if (!columns.empty()) extra.rows = data::column_texts(*table, columns, known);
   if (adapted != nullptr && adapted->table) {

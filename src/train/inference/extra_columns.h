@@ -15,7 +15,7 @@ namespace mirrortrain {
 struct WantedColumns {
   std::optional<std::string> data;  ///< new data; null: a split of the run's own
   std::vector<std::string> keep;    ///< columns of a new table; "file" for new images
-  bool labels = false;              ///< the true label, if the data have one per example
+  bool labels = false;              ///< the true labels, if the data have any
 };
 
 /// Columns of texts.

@@ -76,16 +76,18 @@ void add_runs(const fs::path& folder, const std::string& prefix, bool descends,
   }
 }
 
-/// The run's values that differ from others', indented, on as many lines as needed; `width` 0: on one.
+/// The run's values that differ from others', indented, on as many lines as needed, long ones cut. `width` 0: of no
+/// terminal, whose lines are of a length that people read all the same; the JSON has all.
 std::string differences_text(const RunRow& run, std::size_t width) {
   constexpr std::string_view kIndent = "    ";
+  constexpr std::size_t kWidthOfNone = 160;
+  if (width == 0) width = kWidthOfNone;
   std::string text, line;
   for (const auto& [key, value] : run.differs) {
     if (value == "-") continue;
     std::string entry = fmt::format("{}={}", key, value);
-    if (width > 0 && kIndent.size() + display_width(entry) > width)
-      entry = shortened(entry, width - kIndent.size() - 3);
-    if (width > 0 && !line.empty() && display_width(line) + 2 + display_width(entry) > width) {
+    if (kIndent.size() + display_width(entry) > width) entry = shortened(entry, width - kIndent.size() - 3);
+    if (!line.empty() && display_width(line) + 2 + display_width(entry) > width) {
       text += line + "\n";
       line.clear();
     }

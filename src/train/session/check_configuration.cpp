@@ -24,6 +24,9 @@ data::ExampleSpec example_spec(const Model& model, const ModelOptions& options,
     const ModelInput& input = graph.inputs[i];
     spec.inputs.push_back({inputs[i].name, inputs[i].shape, inputs[i].path, input.numbers_below.value_or(0),
                            input.pads_with_zero, input.averages_steps});
+    for (const Lookup& lookup : input.lookups) {
+      spec.inputs.back().lookups.push_back({lookup.layer, lookup.rows, lookup.masks_zero});
+    }
   }
   for (std::size_t i = 0; i < model.outputs.size(); ++i) {
     const ModelOutput &trained = graph.outputs[i], &evaluated = model.evaluation.outputs[i];

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
@@ -74,10 +76,11 @@ bool is_read_from_files(const AnySource& source) {
 }
 
 /// Reads the split in the model's form; nullopt if it is broken, which is added to `errors`. `adapted`: the values
-/// adapted to the training data, if it was read; set by reading it.
+/// adapted to the training data, if it was read; set by reading it. `mismatches`: between the model and other splits,
+/// which are not said again of this one.
 std::optional<data::Dataset> read_split(const CheckedConfiguration& checked, data::Split split, const std::string& path,
                                         const config::Place& place, std::optional<data::Adapted>& adapted,
-                                        config::Errors& errors) {
+                                        std::set<std::string>& mismatches, config::Errors& errors) {
   if (errors.concern(path)) return std::nullopt;
   try {
     auto loaded = data::load(checked.values().data, checked.values().seed, checked.wanted_examples(), split,
@@ -95,8 +98,16 @@ std::optional<data::Dataset> read_split(const CheckedConfiguration& checked, dat
                                    checked.examples, {.bucket_boundaries = bucket_boundaries(checked.values().data)});
     }
     return dataset;
+  } catch (const data::KeyErrorBelow& error) {
+    const config::Place own = checked.place_of(error.own_path());
+    const std::string& at = own.given() ? error.own_path() : error.path();
+    errors.add(own.given() ? own : error.place(), at, error.message());
+    return std::nullopt;
   } catch (const data::AtKey& error) {  // once, even if several splits have it
     if (!errors.concern(error.path())) errors.add(error.place(), error.path(), error.message());
+    return std::nullopt;
+  } catch (const data::ShapeMismatch& error) {
+    if (mismatches.insert(error.mismatch()).second) errors.add(place, path, error.what());
     return std::nullopt;
   } catch (const Error& error) {
     errors.add(place, path, error.what());
@@ -163,8 +174,10 @@ void check_data(const CheckedConfiguration& checked, config::Errors& errors) {
   const data::DataOptions& data = checked.values().data;
   std::optional<data::Dataset> train, validation, test;
   std::optional<data::Adapted> adapted;
+  std::set<std::string> mismatches;
   const bool reads_train = is_read_from_files(data.train.value);
-  if (reads_train) train = read_split(checked, data::Split::kTrain, data.train.path, data.train.place, adapted, errors);
+  if (reads_train)
+    train = read_split(checked, data::Split::kTrain, data.train.path, data.train.place, adapted, mismatches, errors);
   // Errors in the training data do not concern a split that depends on values adapted to them.
   const auto can_be_read = [&](data::Split split) {
     return train || !reads_train || !data::needs_adapted(data, split);
@@ -173,11 +186,11 @@ void check_data(const CheckedConfiguration& checked, config::Errors& errors) {
   const bool is_part =
       data.validation.value && std::holds_alternative<data::ValidationFraction>(*data.validation.value);
   if (own_validation && (is_part ? train.has_value() : can_be_read(data::Split::kValidation))) {
-    validation =
-        read_split(checked, data::Split::kValidation, data.validation.path, data.validation.place, adapted, errors);
+    validation = read_split(checked, data::Split::kValidation, data.validation.path, data.validation.place, adapted,
+                            mismatches, errors);
   }
   if (data.test.value && is_read_from_files(*data.test.value) && can_be_read(data::Split::kTest)) {
-    test = read_split(checked, data::Split::kTest, data.test.path, data.test.place, adapted, errors);
+    test = read_split(checked, data::Split::kTest, data.test.path, data.test.place, adapted, mismatches, errors);
   }
   const auto pointer = [](const std::optional<data::Dataset>& dataset) { return dataset ? &*dataset : nullptr; };
   if (train)

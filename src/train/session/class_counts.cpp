@@ -30,7 +30,7 @@ constexpr std::size_t kNamedClasses = 5;  // classes listed in a warning
 template <class LocatedSource>
 void warn_of_split(const LocatedSource& source, const char* name, const data::ClassCounts& of_train,
                    const data::ClassCounts& of_split, bool is_part_of_train, const std::vector<std::string>& names,
-                   config::Errors& errors) {
+                   const std::string& of_output, config::Errors& errors) {
   constexpr std::int64_t kFew = 5, kEnough = 10;
   std::int64_t examples = 0;
   for (const auto& [number, count] : of_split) examples += count;
@@ -52,15 +52,17 @@ void warn_of_split(const LocatedSource& source, const char* name, const data::Cl
                                  ? "take a larger fraction, or draw it with stratify: true"
                                  : "a class of one example cannot be in both: add some to the data";
   if (!absent.empty()) {
-    errors.warn(source.place, source.path,
-                fmt::format("{} has no example of the class{} {}, which the training data have; {}", name,
-                            absent.size() == 1 ? "" : "es", report::first_of(absent, kNamedClasses), remedy));
+    errors.warn(
+        source.place, source.path,
+        fmt::format("{} has no example of the class{} {}{}, which the training data have; {}", name,
+                    absent.size() == 1 ? "" : "es", report::first_of(absent, kNamedClasses), of_output, remedy));
   }
   if (!few.empty()) {
-    errors.warn(source.place, source.path,
-                fmt::format("{} has fewer than {} examples of the class{} {}, so that its figures say little of {}; {}",
-                            name, kFew, few.size() == 1 ? "" : "es", report::first_of(few, kNamedClasses),
-                            few.size() == 1 ? "it" : "them", is_part_of_train ? "take a larger fraction" : "add some"));
+    errors.warn(
+        source.place, source.path,
+        fmt::format("{} has fewer than {} examples of the class{} {}{}, so that its figures say little of {}; {}", name,
+                    kFew, few.size() == 1 ? "" : "es", report::first_of(few, kNamedClasses), of_output,
+                    few.size() == 1 ? "it" : "them", is_part_of_train ? "take a larger fraction" : "add some"));
   }
 }
 
@@ -75,9 +77,15 @@ void warn_of_idle_outputs(const CheckedConfiguration& checked, std::size_t outpu
   const auto& source = checked.values().data.train;
   errors.warn(
       source.place, source.path,
-      fmt::format("the labels are {}, so that {} of the model's {} outputs have no example; classes count from 0: "
+      fmt::format("the labels{} are {}, so that {} of the model's {} outputs have no example; classes count from 0: "
                   "number them 0 to {} in the data",
-                  report::first_of(numbers, kNamedClasses), outputs - used, outputs, used - 1));
+                  checked.of_output(output), report::first_of(numbers, kNamedClasses), outputs - used, outputs,
+                  used - 1));
+}
+
+/// A split may lack every label of an output.
+std::string text_of(const data::ClassCounts& counts, const std::vector<std::string>& names) {
+  return counts.empty() ? "no labels" : data::class_counts_text(counts, names);
 }
 
 /// The classes of an output's labels in each split; "" if its labels are no classes.
@@ -85,12 +93,10 @@ std::string counts_text(const CheckedConfiguration& checked, const SplitsToCheck
   const auto of_train = counts_of(checked, splits.train, output);
   if (!of_train) return "";
   const std::vector<std::string> names = names_of(checked, splits, output);
-  std::string text =
-      fmt::format("classes{}: train {}", checked.of_output(output), data::class_counts_text(*of_train, names));
+  std::string text = fmt::format("classes{}: train {}", checked.of_output(output), text_of(*of_train, names));
   if (const auto counts = counts_of(checked, splits.validation, output))
-    text += "; validation " + data::class_counts_text(*counts, names);
-  if (const auto counts = counts_of(checked, splits.test, output))
-    text += "; test " + data::class_counts_text(*counts, names);
+    text += "; validation " + text_of(*counts, names);
+  if (const auto counts = counts_of(checked, splits.test, output)) text += "; test " + text_of(*counts, names);
   const losses::ClassWeight* const weights = class_weight_of(checked.objectives[output].loss.value);
   if (weights == nullptr || !weights->is_balanced()) return text;
   std::string listed;
@@ -110,10 +116,10 @@ void warn_of_rare_classes(const CheckedConfiguration& checked, const SplitsToChe
       data.validation.value && std::holds_alternative<data::ValidationFraction>(*data.validation.value);
   const std::vector<std::string> names = names_of(checked, splits, output);
   if (const auto counts = counts_of(checked, splits.validation, output)) {
-    warn_of_split(data.validation, "validation", *of_train, *counts, is_part, names, errors);
+    warn_of_split(data.validation, "validation", *of_train, *counts, is_part, names, checked.of_output(output), errors);
   }
   if (const auto counts = counts_of(checked, splits.test, output)) {
-    warn_of_split(data.test, "test", *of_train, *counts, false, names, errors);
+    warn_of_split(data.test, "test", *of_train, *counts, false, names, checked.of_output(output), errors);
   }
 }
 

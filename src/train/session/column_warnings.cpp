@@ -55,6 +55,11 @@ class Columns {
     const data::AdaptedColumn* const column = column_of(feature);
     return column != nullptr ? table_->text_of(column->column) : fmt::format("feature {} (counting from 0)", feature);
   }
+  /// The column of the training file; none in other data.
+  std::optional<std::int64_t> number_of(std::size_t feature) const {
+    const data::AdaptedColumn* const column = column_of(feature);
+    return column != nullptr ? std::optional(column->column) : std::nullopt;
+  }
   bool is_word(std::size_t feature) const {
     const data::AdaptedColumn* const column = column_of(feature);
     return column != nullptr && column->encoding;
@@ -280,7 +285,9 @@ std::string same_words(const std::vector<std::string>& words) {
   return "";
 }
 
+/// Not of the tokens of a vocabulary, where 'A' and 'a' are two on purpose.
 void warn_of_spellings(const data::Adapted& adapted, const auto& source, config::Errors& errors) {
+  if (std::holds_alternative<data::Text>(source.value)) return;
   for (const auto& [output, classes] : adapted.classes) {
     const std::string same = same_words(classes);
     if (same.empty()) continue;
@@ -345,8 +352,9 @@ std::vector<double> numbers_of(const data::Dataset& train, std::size_t output, s
   });
 }
 
+/// `of_label`: the table's columns of the output's labels.
 void warn_of_answers(const CheckedConfiguration& checked, const data::Dataset& train, std::size_t output,
-                     const Columns& columns, config::Errors& errors) {
+                     const Columns& columns, const std::vector<std::int64_t>& of_label, config::Errors& errors) {
   const std::vector<Columns::Group> groups = columns.groups();
   const bool is_alone = groups.size() < 2 && train.inputs().size() == 1;
   if (columns.rows() < 2 * kFewestRows || is_alone || train.labels(output).row_elements() != 1) return;
@@ -355,8 +363,21 @@ void warn_of_answers(const CheckedConfiguration& checked, const data::Dataset& t
   const auto classes =
       data::example_classes(train.outputs()[output], train.first_row(), columns.rows(), output, checked.wanted());
   const std::vector<double> numbers = numbers_of(train, output, columns.rows());
+  const std::string of =
+      checked.objectives.size() > 1 ? fmt::format(" of the output '{}'", checked.examples.labels[output].name) : "";
+  const bool lists_features = std::string_view(key_of_columns(checked.values())) == "features";
   std::vector<std::string> answers;
   for (const Columns::Group& group : groups) {
+    const auto number = columns.number_of(group.first);
+    if (number && std::ranges::count(of_label, *number) > 0) {
+      errors.warn(
+          source.place, source.path,
+          fmt::format("{} is the label{} and is read as a feature too, so that the model is given what it is to "
+                      "predict; {}",
+                      columns.text_of(group.first), of,
+                      lists_features ? "list the other columns in 'features'" : "leave it out of 'inputs'"));
+      continue;
+    }
     const std::vector<double> values = columns.values(group);
     const bool says_it = classes                        ? are_one_to_one(values, *classes)
                          : columns.is_word(group.first) ? name_numbers(values, numbers)
@@ -366,12 +387,10 @@ void warn_of_answers(const CheckedConfiguration& checked, const data::Dataset& t
   if (answers.empty()) return;
   errors.warn(
       source.place, source.path,
-      fmt::format(
-          "{} {} the label{} in other words: each of its values goes with one label; if it is not known "
-          "before the label is, {}",
-          report::first_of(answers, kNamedColumns), answers.size() == 1 ? "is" : "are each", checked.of_output(output),
-          std::string_view(key_of_columns(checked.values())) == "features" ? "list the other columns in 'features'"
-                                                                           : "leave it out of 'inputs'"));
+      fmt::format("{} {} the label{} in other words: each of its values goes with one label; if it is not known "
+                  "before the label is, {}",
+                  report::first_of(answers, kNamedColumns), answers.size() == 1 ? "is" : "are each", of,
+                  lists_features ? "list the other columns in 'features'" : "leave it out of 'inputs'"));
 }
 
 void warn_of_columns_of(const CheckedConfiguration& checked, const SplitsToCheck& splits, std::size_t input,
@@ -394,7 +413,9 @@ void warn_of_columns_of(const CheckedConfiguration& checked, const SplitsToCheck
   if (has_adapted_normalization(steps)) warn_of_outliers(columns, values.data.train, errors);
   warn_of_lost_differences(checked, input, columns, errors);
   for (std::size_t i = 0; own != nullptr && i < train.outputs().size(); ++i) {
-    warn_of_answers(checked, train, i, columns, errors);
+    const data::TableOutput* const labels = table->find_output(checked.examples.labels[i].name);
+    warn_of_answers(checked, train, i, columns, labels != nullptr ? labels->labels : std::vector<std::int64_t>(),
+                    errors);
   }
 }
 

@@ -90,6 +90,9 @@ config::Section<Configuration> Configuration::section() {
   return config::Section<Configuration>("Configuration of a training run.")
       .advice("output_dir, log_dir, save_dir, run_dir, checkpoint_dir, filepath",
               "a run's folder is runs/NAME: set name, or give fit --run-dir")
+      .advice("class_weight, class_weights",
+              "it is an option of a loss of classes: loss: {type: sparse_categorical_crossentropy, class_weight: {0: "
+              "1, 1: 5}}, or of one output's, loss: {OUTPUT: {type: ..., class_weight: ...}}")
       .advice("weighted_metrics",
               "list them in metrics, which leave out examples without a label (missing: ignore) and weigh all others "
               "alike")

@@ -8,8 +8,10 @@
 #include <optional>
 #include <set>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "data/feeding/example_weights.h"
 #include "data/wrong_numbers.h"
 #include "train/session/class_counts.h"
 #include "train/session/column_warnings.h"
@@ -181,6 +183,23 @@ void warn_of_no_labels(const CheckedConfiguration& checked, const LocatedSource&
                   checked.of_output(output)));
 }
 
+/// Warns where every example that has a label weighs 0, by its own weight or its class's: nothing is learned of it, and
+/// figures of nothing are 0. `classes`: the weights of classes, which count in training.
+template <class LocatedSource>
+void warn_of_no_weight(const CheckedConfiguration& checked, const LocatedSource& source, const data::Dataset* split,
+                       std::size_t output, const data::ClassWeights& classes, config::Errors& errors) {
+  const bool is_weighted = split != nullptr && (split->outputs()[output].weights || !classes.empty());
+  if (!is_weighted || split->rows() == 0) return;
+  const std::vector<float> weights = data::weights_of(*split, output, classes);
+  const std::vector<float> present = data::presence_of(*split, output);
+  const auto is_not_zero = [](float number) { return number != 0; };
+  if (std::ranges::any_of(weights, is_not_zero) || std::ranges::none_of(present, is_not_zero)) return;
+  errors.warn(
+      source.place, source.path,
+      fmt::format("the weights{} are all 0, so that {}; check them", checked.of_output(output),
+                  source.path == "data.train" ? "nothing is learned from it" : "its loss here is 0 and means nothing"));
+}
+
 void warn_of_labels(const CheckedConfiguration& checked, const SplitsToCheck& splits, std::size_t output,
                     config::Errors& errors) {
   const data::Dataset& train = *splits.train;
@@ -188,6 +207,12 @@ void warn_of_labels(const CheckedConfiguration& checked, const SplitsToCheck& sp
   const data::DataOptions& data = checked.values().data;
   warn_of_no_labels(checked, data.validation, splits.validation, output, errors);
   warn_of_no_labels(checked, data.test, splits.test, output, errors);
+  const losses::ClassWeight* const class_weights = class_weight_of(checked.objectives[output].loss.value);
+  const bool are_listed = class_weights != nullptr && !class_weights->empty() && !class_weights->is_balanced();
+  warn_of_no_weight(checked, data.train, &train, output, are_listed ? class_weights->by_class() : data::ClassWeights(),
+                    errors);
+  warn_of_no_weight(checked, data.validation, splits.validation, output, {}, errors);
+  warn_of_no_weight(checked, data.test, splits.test, output, {}, errors);
   if (train.labels(output).row_elements() != 1) return;
   const std::set<double> different = different_labels(train, output);
   const auto& source = data.train;
@@ -223,6 +248,48 @@ void warn_of_labels(const CheckedConfiguration& checked, const SplitsToCheck& sp
                 fmt::format("the labels look like class numbers, 0 to {}, but this loss takes them for quantities; for "
                             "classes use sparse_categorical_crossentropy and {} units in the last layer",
                             different.size() - 1, different.size()));
+  }
+}
+
+/// Whether features and labels are the same numbers.
+bool are_equal(const data::Dataset& train, std::size_t input, std::size_t output) {
+  constexpr std::int64_t kComparedRows = 10'000;
+  const data::Array &features = train.features(input), &labels = train.labels(output);
+  if (train.source(input) != nullptr || features.row_elements() != labels.row_elements()) return false;
+  const std::int64_t rows = std::min(train.rows(), kComparedRows);
+  const auto numbers_of = [&](const data::Array& array) {
+    return data::with_element_type(array.dtype, [&](auto* type) {
+      using T = std::remove_pointer_t<decltype(type)>;
+      const auto all = array.span<T>().subspan(static_cast<std::size_t>(train.first_row() * array.row_elements()),
+                                               static_cast<std::size_t>(rows * array.row_elements()));
+      return std::vector<double>(all.begin(), all.end());
+    });
+  };
+  return numbers_of(features) == numbers_of(labels);
+}
+
+/// Warns of labels that are an input's numbers, as where one array is named for both: not of a model that gives back
+/// all that goes in. Tables have a warning of their own.
+void warn_of_given_labels(const CheckedConfiguration& checked, const data::Dataset& train, config::Errors& errors) {
+  constexpr std::int64_t kFewestCompared = 10;
+  if (train.rows() < kFewestCompared || std::holds_alternative<data::Csv>(checked.values().data.train.value)) return;
+  std::vector<std::pair<std::size_t, std::size_t>> equal;  // inputs and outputs
+  for (std::size_t i = 0; i < train.inputs().size(); ++i) {
+    for (std::size_t o = 0; o < train.outputs().size(); ++o) {
+      if (are_equal(train, i, o)) equal.emplace_back(i, o);
+    }
+  }
+  std::set<std::size_t> given_back;
+  for (const auto& [input, output] : equal) given_back.insert(input);
+  const auto& source = checked.values().data.train;
+  for (const auto& [input, output] : equal) {
+    const bool are_classes = checked.examples.labels[output].classes > 0;
+    if (!are_classes && given_back.size() == train.inputs().size()) continue;
+    errors.warn(source.place, source.path,
+                fmt::format("the labels{} are the features{}, so that the model is given what it is to predict; check "
+                            "which {} they are taken from",
+                            checked.of_output(output), checked.of_input(input),
+                            train.labels(output).origin == train.features(input).origin ? "array" : "data"));
   }
 }
 
@@ -268,6 +335,7 @@ void warn_of_data(const CheckedConfiguration& checked, const SplitsToCheck& spli
     warn_of_shared_files(values.data.test, train, splits.test, errors);
     if (!is_part) warn_of_shared_files(values.data.validation, train, splits.validation, errors);
   }
+  warn_of_given_labels(checked, train, errors);
   for (std::size_t i = 0; i < checked.objectives.size(); ++i) warn_of_labels(checked, splits, i, errors);
   warn_of_rare_classes(checked, splits, errors);
 }

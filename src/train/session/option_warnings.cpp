@@ -206,7 +206,9 @@ void warn_of_default_arrays(const CheckedConfiguration& checked, config::Errors&
   const auto check = [&](const config::Place& place, const std::string& path, const data::Npz* split) {
     if (split == nullptr) return;
     const auto compare = [&](bool is_default, std::string_view key, const auto& of_train, const auto& of_split) {
-      if (!is_default || arrays_text(of_train) == arrays_text(of_split)) return;
+      if (!is_default || errors.concern(fmt::format("{}.{}", path, key)) ||
+          arrays_text(of_train) == arrays_text(of_split))
+        return;
       errors.warn(
           place, path,
           fmt::format("nothing is said here of the {}, which are taken from {}, though data.train takes {}; name "

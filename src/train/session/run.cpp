@@ -34,20 +34,34 @@ std::unique_ptr<data::Feeder> feeder_for(const CheckedConfiguration& checked,
   return std::make_unique<data::Feeder>(*dataset, preprocessing, checked.examples, options);
 }
 
+/// Calls `read`; an error in what one key of a source names gets the place of that key, where it is written.
+template <class Read>
+auto at_own_key(const CheckedConfiguration& checked, const Read& read) {
+  try {
+    return read();
+  } catch (const data::KeyErrorBelow& error) {
+    const config::Place own = checked.place_of(error.own_path());
+    if (!own.given()) throw;
+    throw data::KeyError(own, error.own_path(), error.message());
+  }
+}
+
 /// Reads only one split. Throws UsageError if the configuration does not have it.
 std::unique_ptr<data::Feeder> load_feeder(const CheckedConfiguration& checked, const RunParts& parts, data::Split split,
                                           Run& run) {
   require_data_files(checked, {split});
-  if (auto loaded =
-          data::load(checked.values().data, checked.values().seed, checked.wanted_examples(), split, parts.adapted)) {
+  const Configuration& values = checked.values();
+  if (auto loaded = at_own_key(checked, [&] {
+        return data::load(values.data, values.seed, checked.wanted_examples(), split, parts.adapted);
+      })) {
     run.adapted = std::move(loaded->adapted);
     const bool is_train = split == data::Split::kTrain;
     const auto steps = adapted_preprocessing(checked, run.adapted, is_train ? &loaded->dataset : nullptr);
-    return data::at_its_place(data::key_of(checked.values().data, split), [&] {
+    return data::at_its_place(data::key_of(values.data, split), [&] {
       return feeder_for(checked, steps, loaded->dataset, run, parts.trains && is_train);
     });
   }
-  throw UsageError(data::missing_text(checked.values().data, split));
+  throw UsageError(data::missing_text(values.data, split));
 }
 
 void load_feeders(const CheckedConfiguration& checked, const RunParts& parts, Run& run) {
@@ -59,7 +73,8 @@ void load_feeders(const CheckedConfiguration& checked, const RunParts& parts, Ru
     wanted.insert(wanted.end(), parts.evaluates.begin(), parts.evaluates.end());
     require_data_files(checked, wanted);
     const data::DataOptions& data = checked.values().data;
-    data::Splits splits = data::load(data, checked.values().seed, checked.wanted_examples());
+    data::Splits splits =
+        at_own_key(checked, [&] { return data::load(data, checked.values().seed, checked.wanted_examples()); });
     run.adapted = std::move(splits.adapted);
     const auto steps = adapted_preprocessing(checked, run.adapted, &splits.train);
     const auto feeder = [&](const auto& source, const std::optional<data::Dataset>& dataset, bool trains) {

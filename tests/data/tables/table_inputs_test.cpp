@@ -199,7 +199,7 @@ TEST_CASE("what cells lack is told with row, column and remedy; such rows are le
   CHECK(contains(shop.error(), shop.path("none.png")));
   fs::copy_file(shop.path("a.png"), shop.path("none.png"));
   CHECK(contains(shop.error(), ":3: row 1 (counting from 0), column 4 ('note'): expected a text, found an empty cell"));
-  shop.csv.missing = MissingIsMean{};
+  shop.csv.missing = missing_in(MissingIsMean{});
   CHECK(contains(shop.error(), "row 2 (counting from 0), column 4 ('note'): expected a token of the vocabulary " +
                                    shop.path("words.txt") + ", found 'n\xc3\xa9w' at character 5 of the text"));
   shop.on_bad_example = OnBadExample::kSkip;
@@ -254,7 +254,7 @@ TEST_CASE("parts of a table without its bad rows are those of a table that never
     shop.input("id", std::string("id"));
     shop.photo();
     shop.look();
-    shop.csv.missing = MissingIsMean{};
+    shop.csv.missing = missing_in(MissingIsMean{});
     shop.on_bad_example = OnBadExample::kSkip;
     DataOptions options = shop.options();
     options.validation.value = ValidationFraction{0.25, shuffles, std::nullopt};
