@@ -254,7 +254,10 @@ class Wirer {
       return {Wiring::kUnknown};
     }
     if (sources.size() > most) {
-      const std::string_view expected = most == 1 ? "one input" : fewest == most ? "two inputs" : "one or two inputs";
+      constexpr auto kNumbers = std::to_array<std::string_view>({"no", "one", "two", "three"});
+      const std::string expected = fewest == most ? fmt::format("{} input{}", kNumbers[most], most == 1 ? "" : "s")
+                                                  : fmt::format("{} {} {} inputs", kNumbers[fewest],
+                                                                most - fewest == 1 ? "or" : "to", kNumbers[most]);
       error(layer, fmt::format("expected {}, found {}", expected, sources.size()));
       sources.push_back(Wiring::kUnknown);
     }

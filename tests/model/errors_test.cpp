@@ -237,7 +237,7 @@ TEST_CASE("what a layer asks of its input is told at its place") {
   message("multi_head_attention: {num_heads: 2, key_dim: 4}",
           "expected sequences [steps, channels], found the shape [8, 8, 3]");
   message("multi_head_attention: {num_heads: 2, key_dim: 4, inputs: [input, input, input, input]}",
-          "expected one to 3 inputs, found 4");
+          "expected one to three inputs, found 4");
   message("lstm: {units: 4}", "expected sequences [steps, channels], found the shape [8, 8, 3]");
   message("gru: {units: 4}", "expected sequences [steps, channels], found the shape [8, 8, 3]");
   message("position_embedding: {sequence_length: 4}",

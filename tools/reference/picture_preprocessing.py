@@ -87,7 +87,7 @@ for value_range in [(0, 255), (-20.0, 300.0)]:
         ("random_sharpness", layers.RandomSharpness, {"factor": [0.9, 0.9]}),
         ("random_posterization", layers.RandomPosterization, {"factor": [3, 3]}),
         ("random_invert", layers.RandomInvert, {"factor": [1, 1]}),
-        ("random_gaussian_blur", layers.RandomGaussianBlur, {"factor": [1, 1], "kernel_size": 5, "sigma": [1.2, 1.2]}),
+        ("random_gaussian_blur", layers.RandomGaussianBlur, {"factor": [1, 1], "kernel_size": 5, "sigma": [0.8, 0.8]}),
         ("solarization", layers.Solarization, {"addition_factor": [0, 0], "threshold_factor": [0.5, 0.5]}),
         ("auto_contrast", layers.AutoContrast, {}),
         ("equalization", layers.Equalization, {}),

@@ -11,6 +11,7 @@
 
 #include "config/document.h"
 #include "data/files.h"
+#include "data/pictures/color.h"
 #include "data/pictures/move_picture.h"
 
 namespace mirrortrain::data {
@@ -86,7 +87,7 @@ std::vector<float> given(const json& one, const Extents& from, const Extents& to
 TEST_CASE("every step makes of a picture what Keras's layer makes of it") {
   std::ifstream text(std::string(MIRRORTRAIN_SOURCE_DIR) + "/tests/golden/picture-preprocessing.json");
   const json cases = json::parse(text)["cases"];
-  REQUIRE(cases.size() == 144);
+  REQUIRE(cases.size() == 189);
   for (const json& one : cases) {
     const std::string step = one["step"].dump();
     CAPTURE(step);
@@ -154,8 +155,8 @@ TEST_CASE("erasing fills one rectangle of some pictures") {
   constexpr Extents kLarge{20, 30, 3};
   int erased = 0;
   for (std::int64_t example = 0; example < 300; ++example) {
-    const std::vector<float> pixels =
-        made("[{random_erasing: {factor: [0.5, 0.5], scale: [0.1, 0.3], fill_value: [300, 9, 1]}}]", kLarge, 1, example);
+    const std::vector<float> pixels = made(
+        "[{random_erasing: {factor: [0.5, 0.5], scale: [0.1, 0.3], fill_value: [300, 9, 1]}}]", kLarge, 1, example);
     const std::vector<float> before = picture(kLarge);
     std::int64_t top = 20, bottom = -1, left = 30, right = -1, changed = 0;
     for (std::int64_t i = 0; i < kLarge.height * kLarge.width; ++i) {
@@ -171,7 +172,8 @@ TEST_CASE("erasing fills one rectangle of some pictures") {
     if (changed == 0) continue;
     ++erased;
     CHECK(changed == (bottom - top + 1) * (right - left + 1));
-    const double height = static_cast<double>(bottom - top + 1) / 20, width = static_cast<double>(right - left + 1) / 30;
+    const double height = static_cast<double>(bottom - top + 1) / 20,
+                 width = static_cast<double>(right - left + 1) / 30;
     CHECK(height > 0.25);
     CHECK(height < 0.61);
     CHECK(width > 0.25);
