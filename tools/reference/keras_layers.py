@@ -311,32 +311,30 @@ def volumes():
     """Every layer of volumes. TensorFlow pools them in float32 alone."""
     def model(x):
         x = layers.Conv3D(4, (2, 3, 2), groups=2, padding="same", activation="tanh", name="grouped")(x)
-        x = layers.MaxPooling3D((2, 2, 3), strides=(1, 2, 2), padding="same", dtype="float32")(x)
-        x = layers.ZeroPadding3D(((1, 0), (0, 1), (1, 1)))(x)
-        x = layers.Conv3D(3, 2, dilation_rate=(1, 2, 1), kernel_regularizer=L1L2(0.01, 0.02), name="dilated")(x)
-        x = layers.UpSampling3D((1, 3, 2))(x)
+        x = layers.MaxPooling3D((2, 2, 3), strides=(1, 1, 2), padding="same", dtype="float32")(x)
+        x = layers.Conv3D(3, (2, 2, 1), dilation_rate=(1, 2, 1), kernel_regularizer=L1L2(0.01, 0.02), name="dilated")(x)
         x = layers.AveragePooling3D(2, strides=1, padding="same", dtype="float32")(x)
-        x = layers.Cropping3D(((0, 1), (1, 1), (0, 1)))(x)
+        x = layers.Cropping3D(((0, 1), (1, 0), (0, 0)))(x)
         x = layers.Conv3DTranspose(4, 2, strides=(2, 1, 2), padding="same", activation="tanh", name="larger")(x)
         x = layers.AdaptiveMaxPooling3D((3, 2, 4), dtype="float32")(x)
         x = layers.AdaptiveAveragePooling3D(2, dtype="float32")(x)
+        x = layers.UpSampling3D((1, 3, 2))(x)
+        x = layers.ZeroPadding3D(((1, 0), (0, 1), (1, 1)))(x)
         x = layers.Conv3D(3, 2, strides=2, padding="same", use_bias=False, name="last_volume")(x)
         x = layers.Concatenate()([layers.GlobalAveragePooling3D()(x), layers.GlobalMaxPooling3D()(x)])
         return x
 
     return training(images(3, 5, 4, 2), 2, """
             - conv3d: {filters: 4, kernel_size: [2, 3, 2], groups: 2, padding: same, activation: tanh, name: grouped}
-            - max_pooling3d: {pool_size: [2, 2, 3], strides: [1, 2, 2], padding: same}
-            - zero_padding3d: {padding: [[1, 0], [0, 1], [1, 1]]}
+            - max_pooling3d: {pool_size: [2, 2, 3], strides: [1, 1, 2], padding: same}
             - conv3d:
                 filters: 3
-                kernel_size: 2
+                kernel_size: [2, 2, 1]
                 dilation_rate: [1, 2, 1]
                 kernel_regularizer: {l1: 0.01, l2: 0.02}
                 name: dilated
-            - upsampling3d: {size: [1, 3, 2]}
             - average_pooling3d: {pool_size: 2, strides: 1, padding: same}
-            - cropping3d: {cropping: [[0, 1], [1, 1], [0, 1]]}
+            - cropping3d: {cropping: [[0, 1], [1, 0], [0, 0]]}
             - conv3d_transpose:
                 filters: 4
                 kernel_size: 2
@@ -346,6 +344,8 @@ def volumes():
                 name: larger
             - adaptive_max_pooling3d: {output_size: [3, 2, 4]}
             - adaptive_average_pooling3d: {output_size: 2}
+            - upsampling3d: {size: [1, 3, 2]}
+            - zero_padding3d: {padding: [[1, 0], [0, 1], [1, 1]]}
             - conv3d: {filters: 3, kernel_size: 2, strides: 2, padding: same, use_bias: false, name: last_volume}
             - global_average_pooling3d: {name: mean}
             - global_max_pooling3d: {inputs: [last_volume], name: largest}
