@@ -55,7 +55,7 @@ std::optional<std::vector<std::int64_t>> example_classes(const Labels& output_la
       const auto own = all.subspan(static_cast<std::size_t>(row) * width, width);
       const auto found = is_one_hot ? class_of_one_hot(own) : class_of_number(own);
       if (!found) return std::nullopt;
-      classes.push_back(*found);
+      classes.push_back(is_number && found == spec.ignored ? kNoClass : *found);
     }
     return std::move(classes);
   });

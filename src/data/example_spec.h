@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,7 @@ struct LabelSpec {
   Shape shape;                    ///< of one example: [] or [1] for a class number, else like the output
   DType dtype = DType::kFloat32;  ///< kInt32 for class numbers
   std::int64_t classes = 0;       ///< labels are integers from 0 to classes - 1; 0: they are not
+  std::optional<std::int64_t> ignored{};  ///< a label that is no class, or left out although it is one
   bool probabilities = false;     ///< labels are numbers from 0 to 1
   bool signs = false;             ///< labels are -1, 0 or 1
   bool weighted = false;          ///< each example's loss has a weight

@@ -100,6 +100,7 @@ class LabelJudge {
   bool fits(T label) const {
     const auto number = static_cast<double>(label);
     if (signs_) return number == -1 || number == 0 || number == 1;
+    if (spec_.ignored && number == static_cast<double>(*spec_.ignored)) return true;
     return classes_ > 0 ? is_class(label, classes_) : number >= 0 && number <= 1;
   }
 

@@ -18,6 +18,7 @@
 #include "model/formula/formula_graph.h"
 #include "model/layer_builder.h"
 #include "model/loss_fit.h"
+#include "model/losses/reduction.h"
 #include "model/wiring.h"
 
 namespace mirrortrain {
@@ -59,6 +60,10 @@ std::string without_op_name(const std::string& message) {
 /// A layer of the same type with default options: wrong ones must not be used, even to infer shapes.
 Layer with_defaults(const Layer& layer) {
   return std::visit([](const auto& options) { return Layer(std::decay_t<decltype(options)>{}); }, layer);
+}
+
+losses::Reduction reduction_of(const Loss& loss) {
+  return std::visit([](const auto& options) { return options.reduction; }, loss);
 }
 
 /// Builds one of the model's two graphs.
@@ -146,11 +151,14 @@ class GraphMaker {
       if (weighted || objective.labels.may_be_missing) output.weights = number_of_examples(number, "weights");
       if (output.mask != kNoValue && !takes_mask(loss.value)) {
         throw Error(
-            "a formula gives one number for an example, so that it cannot leave padding out, but the output carries a "
-            "mask of it; use a loss of every step, or end the mask, as `- expression: {formula: x}` does, and leave "
-            "padding out in the formula");
+            std::holds_alternative<losses::Formula>(loss.value)
+                ? "a formula gives one number for an example, so that it cannot leave padding out, but the output "
+                  "carries a mask of it; use a loss of every step, or end the mask, as `- expression: {formula: x}` "
+                  "does, and leave padding out in the formula"
+                : "the loss is no mean over positions, so that it cannot leave padding out, but the output carries a "
+                  "mask of it; use a loss of every step, or end the mask, as `- expression: {formula: x}` does");
       }
-      std::vector<ValueId> inputs = loss_inputs(loss.value, made_.graph, output.value, output.labels);
+      std::vector<ValueId> inputs = loss_inputs(loss.value, made_.graph, output.value, output.labels, output.present);
       if (output.present != kNoValue && inputs[0] != output.value) {
         // What a formula gives for a label that is not there may be no number.
         const ValueId counted =
@@ -158,13 +166,16 @@ class GraphMaker {
                                  {{"present", output.present}, {"value", inputs[0]}}, DType::kFloat32);
         inputs = {counted, counted};
       }
-      if (output.weights != kNoValue) inputs.push_back(output.weights);
-      if (output.mask != kNoValue) {
+      const ValueId mask = without_ignored(loss.value, output);
+      const ValueId weights =
+          losses::reduced_weights(made_.graph, reduction_of(loss.value), output.weights, inputs[0], mask);
+      if (weights != kNoValue) inputs.push_back(weights);
+      if (mask != kNoValue) {
         inputs.resize(3, kNoValue);
-        inputs.push_back(output.mask);
+        inputs.push_back(mask);
         // Gradients are divided by the number of tokens that count in the global batch.
         if (builder_.mode() == Mode::kTraining) {
-          const ValueId count = made_.graph.apply_one(ops::MaskCount(), {output.mask});
+          const ValueId count = made_.graph.apply_one(ops::MaskCount(), {mask});
           inputs.push_back(made_.graph.apply_one(ops::AllReduce(ops::Axis::kData), {count}));
         }
       }
@@ -182,15 +193,27 @@ class GraphMaker {
     made_.penalties.clear();
   }
 
-  /// The mask of what metrics read: of the output's, the examples with a label.
-  ValueId mask_of_metrics(const ModelOutput& output) {
-    if (output.mask == kNoValue || output.present == kNoValue) {
-      return output.mask == kNoValue ? output.present : output.mask;
-    }
-    const Shape ones(std::vector<std::int64_t>(made_.graph.spec(output.mask).shape.rank(), 1));
-    const ValueId present = made_.graph.apply_one(ops::Reshape(ones), {output.present});
-    return made_.graph.apply_one(ops::Combine(ops::CombineKind::kMultiply), {output.mask, present});
+  /// A mask of what two masks count; each is of the first axes of the other, or kNoValue.
+  ValueId both_masks(ValueId one, ValueId other) {
+    if (one == kNoValue || other == kNoValue) return one == kNoValue ? other : one;
+    if (made_.graph.spec(one).shape.rank() < made_.graph.spec(other).shape.rank()) std::swap(one, other);
+    std::vector<std::int64_t> dims = made_.graph.spec(other).shape.dims();
+    dims.resize(made_.graph.spec(one).shape.rank(), 1);
+    const Shape shape(std::move(dims));
+    if (made_.graph.spec(other).shape != shape) other = made_.graph.apply_one(ops::Reshape(shape), {other});
+    return made_.graph.apply_one(ops::Combine(ops::CombineKind::kMultiply), {one, other});
   }
+
+  /// The output's mask, without the positions whose label the loss leaves out.
+  ValueId without_ignored(const Loss& loss, const ModelOutput& output) {
+    const std::optional<std::int64_t> ignored = ignored_label(loss);
+    if (!ignored) return output.mask;
+    return both_masks(made_.graph.apply_one(ops::LabelMask(static_cast<std::int32_t>(*ignored)), {output.labels}),
+                      output.mask);
+  }
+
+  /// The mask of what metrics read: of the output's, the examples with a label.
+  ValueId mask_of_metrics(const ModelOutput& output) { return both_masks(output.mask, output.present); }
 
   void add_metrics(std::size_t number) {
     ModelOutput& output = made_.outputs[number];
@@ -209,7 +232,11 @@ class GraphMaker {
         if (output.mask != kNoValue && std::holds_alternative<metrics::Formula>(metric.value)) {
           require_steps(inputs[0], output.mask);
         }
-        if (mask != kNoValue) inputs.push_back(mask);
+        const ValueId counted = both_masks(metric_mask(metric.value, made_.graph, output.labels), mask);
+        if (counted != kNoValue) {
+          inputs.resize(node.mask_input, kNoValue);
+          inputs.push_back(counted);
+        }
         const ValueId sums = made_.graph.apply(node.op, std::move(inputs)).front();
         if (place < known.size()) {
           known[place].sums = static_cast<std::size_t>(made_.graph.spec(sums).shape.elements());
@@ -236,10 +263,10 @@ class GraphMaker {
 
   /// An output as probabilities, also if it is logits.
   ValueId probabilities(std::size_t number) {
-    const ops::Loss loss = loss_op(in_.objectives[number].loss.value);
+    const Loss& loss = in_.objectives[number].loss.value;
     const ValueId output = made_.outputs[number].value;
-    if (!loss.from_logits) return output;
-    if (ops::is_binary(loss.kind)) {
+    if (!takes_logits(loss)) return output;
+    if (ops::is_binary(loss_op(loss).kind)) {
       return made_.graph.apply_one(ops::Activation(ops::ActivationKind::kSigmoid), {output});
     }
     return made_.graph.apply_one(ops::Softmax(), {output});

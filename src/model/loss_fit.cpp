@@ -7,6 +7,7 @@
 #include <limits>
 #include <set>
 #include <string_view>
+#include <type_traits>
 
 #include "graph/ops/combine.h"
 #include "graph/ops/elementwise.h"
@@ -126,9 +127,11 @@ enum class Wanted { kNumbers, kYesOrNo, kOneClass, kOther };
 
 Wanted wanted_by(const Loss& loss) {
   const std::string name = loss_name(loss);
+  if (std::holds_alternative<losses::Formula>(loss) || std::holds_alternative<losses::CategoricalHinge>(loss)) {
+    return Wanted::kOther;
+  }
   if (name.find("categorical") != std::string::npos) return Wanted::kOneClass;
   if (name.starts_with("binary")) return Wanted::kYesOrNo;
-  if (std::holds_alternative<losses::Formula>(loss)) return Wanted::kOther;
   return targets_of(loss) == Targets::kNumbers ? Wanted::kNumbers : Wanted::kOther;
 }
 
@@ -151,8 +154,31 @@ std::string outside_of_logarithm(const Loss& loss, std::string_view activation, 
   return "";
 }
 
-/// The problem with the output for a crossentropy, and the remedy; empty if there is none.
-std::string mismatch(Wanted wanted, bool from_logits, std::string_view activation) {
+bool has_logits_option(const Loss& loss) {
+  return std::visit(
+      [](const auto& options) {
+        return requires { options.from_logits; };
+      },
+      loss);
+}
+
+/// The problem with the output for a loss of overlaps, which takes probabilities, and the remedy; empty if there is
+/// none.
+std::string no_overlap(const Loss& loss, std::string_view activation, bool one_output) {
+  const bool is_overlap = std::visit(
+      [](const auto& options) { return std::is_base_of_v<losses::Overlap, std::decay_t<decltype(options)>>; }, loss);
+  constexpr auto kShares = std::to_array<std::string_view>({"", "softmax", "sigmoid", "hard_sigmoid"});
+  if (!is_overlap || std::ranges::count(kShares, activation) > 0) return "";
+  return fmt::format("{} takes the output for probabilities, but {}; add activation: {} to the last layer",
+                     loss_name(loss),
+                     activation == "linear" ? std::string("the last layer has no activation")
+                                            : fmt::format("{} makes none", activation),
+                     one_output ? "sigmoid" : "softmax, or sigmoid where classes overlap,");
+}
+
+/// The problem with the output for a crossentropy, and the remedy; empty if there is none. `loss_has_option`: whether
+/// it can take logits.
+std::string mismatch(Wanted wanted, bool from_logits, bool loss_has_option, std::string_view activation) {
   if (activation.empty()) return "";
   const bool probabilities = activation == "softmax" || activation == "sigmoid";
   const std::string_view right = wanted == Wanted::kOneClass ? "softmax" : "sigmoid";
@@ -178,12 +204,10 @@ std::string mismatch(Wanted wanted, bool from_logits, std::string_view activatio
   if (probabilities) {
     return "softmax makes the outputs of one example add up to 1; use sigmoid, or categorical_crossentropy";
   }
-  return fmt::format(
-      "the loss takes the output for probabilities, but {}; set from_logits: true, or add activation: {} to the last "
-      "layer",
-      activation == "linear" ? std::string("the last layer has no activation")
-                             : fmt::format("{} makes none", activation),
-      right);
+  return fmt::format("the loss takes the output for probabilities, but {}; {}add activation: {} to the last layer",
+                     activation == "linear" ? std::string("the last layer has no activation")
+                                            : fmt::format("{} makes none", activation),
+                     loss_has_option ? "set from_logits: true, or " : "", right);
 }
 
 /// What restricts the last activation to a part of its range, and the remedy; empty if nothing does.
@@ -204,20 +228,34 @@ std::string one_sided(const Loss& loss, std::string_view activation) {
       loss_name(loss), activation, range_text(*range));
 }
 
+/// Null if it is none.
+const metrics::FScore* f_score_of(const Metric& metric) {
+  if (const auto* const f1 = std::get_if<metrics::F1Score>(&metric)) return f1;
+  return std::get_if<metrics::FBetaScore>(&metric);
+}
+
+/// Whether a metric takes the class with the largest output, whatever the loss.
+bool takes_one_class(const Metric& metric) {
+  return std::visit(
+      [](const auto& options) {
+        using T = std::decay_t<decltype(options)>;
+        return std::is_base_of_v<metrics::IouCommon, T> || std::is_same_v<T, metrics::TopKAccuracy> ||
+               std::is_same_v<T, metrics::TopKCategoricalAccuracy> || std::is_same_v<T, metrics::CategoricalAccuracy>;
+      },
+      metric);
+}
+
 /// The problem with a metric for which only the largest output is predicted, and the remedy, if each output of the loss
 /// is true or false independently; empty if there is none.
 std::string takes_largest(const Metric& metric, const Loss& loss, const Shape& output) {
   if (wanted_by(loss) != Wanted::kYesOrNo || output.back() == 1) return "";
-  const auto* const f1_score = std::get_if<metrics::F1Score>(&metric);
-  const bool by_largest = f1_score != nullptr ? !f1_score->threshold
-                                              : std::holds_alternative<metrics::MeanIou>(metric) ||
-                                                    std::holds_alternative<metrics::TopKAccuracy>(metric);
+  const auto* const score = f_score_of(metric);
+  const bool by_largest = score != nullptr ? !score->threshold : takes_one_class(metric);
   if (!by_largest) return "";
   return fmt::format(
       "{} takes the largest output of each example for right and the others for wrong, but with {} any "
       "number of them may be; {}",
-      name_of(metric), loss_name(loss),
-      f1_score != nullptr ? "add threshold: 0.5" : "take f1_score with threshold: 0.5");
+      name_of(metric), loss_name(loss), score != nullptr ? "add threshold: 0.5" : "take f1_score with threshold: 0.5");
 }
 
 bool is_value(const formula::Expression& tree, std::string_view name) {
@@ -290,6 +328,8 @@ void check_loss_fit(const Graph& made, ValueId value, const ModelOptions& option
   if (const std::string message = applied_to_activation(last); !message.empty()) {
     errors.warn(layer.place, layer.path, message);
   }
+  if (const std::string message = no_overlap(loss.value, last.name, output.back() == 1); !message.empty())
+    warn(message);
   if (const std::string message = one_sided(loss.value, last.name); !message.empty()) warn(message);
   if (wanted == Wanted::kNumbers && last.name == "softmax") {
     warn(
@@ -297,7 +337,9 @@ void check_loss_fit(const Graph& made, ValueId value, const ModelOptions& option
                     "remove the softmax",
                     loss_name(loss.value)));
   } else if (wanted == Wanted::kOneClass || wanted == Wanted::kYesOrNo) {
-    if (const std::string message = mismatch(wanted, from_logits, last.name); !message.empty()) warn(message);
+    if (const std::string message = mismatch(wanted, from_logits, has_logits_option(loss.value), last.name);
+        !message.empty())
+      warn(message);
   }
 
   if (const losses::ClassWeight* const weights = class_weight_of(loss.value); weights && !weights->empty()) {
@@ -315,16 +357,16 @@ void check_loss_fit(const Graph& made, ValueId value, const ModelOptions& option
       errors.warn(metric.place, metric.path, message);
     }
     const std::string_view name = name_of(metric.value);
-    const bool of_numbers = !is_of_classes(metric.value);
+    const Compares compares = compared_by(metric.value);
     const bool probabilities = last.name == "softmax" || last.name == "sigmoid";
     const bool compares_numbers = wanted == Wanted::kNumbers || std::holds_alternative<losses::Formula>(loss.value);
-    if (!of_numbers && name != "mean_iou" && compares_numbers && !probabilities) {
+    if (compares == Compares::kClasses && !takes_one_class(metric.value) && compares_numbers && !probabilities) {
       errors.warn(
           metric.place, metric.path,
           fmt::format(
               "{} compares classes, but {} trains numbers; take mean_absolute_error as the metric, or another loss",
               name, loss_name(loss.value)));
-    } else if (of_numbers && wanted != Wanted::kNumbers && from_logits) {
+    } else if (compares == Compares::kNumbers && wanted != Wanted::kNumbers && from_logits) {
       const std::string remedy = remedy_of_logits(metric.value, wanted);
       if (remedy.empty()) continue;
       errors.warn(metric.place, metric.path,

@@ -1,35 +1,40 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "model/losses/comparisons.h"
+#include "model/losses/composites.h"
 #include "model/losses/crossentropy.h"
 #include "model/losses/formula.h"
 #include "model/losses/mean_errors.h"
+#include "model/losses/overlap.h"
 
 namespace mirrortrain {
 
 /// The list of losses. To add one: a file in model/losses and a line here.
-using Loss = std::variant<losses::MeanSquaredError, losses::MeanAbsoluteError, losses::Huber, losses::LogCosh,
-                          losses::BinaryCrossentropy, losses::BinaryFocalCrossentropy, losses::CategoricalCrossentropy,
-                          losses::SparseCategoricalCrossentropy, losses::KlDivergence, losses::Poisson, losses::Hinge,
-                          losses::CosineSimilarity, losses::Formula>;
+using Loss =
+    std::variant<losses::MeanSquaredError, losses::MeanAbsoluteError, losses::MeanAbsolutePercentageError,
+                 losses::MeanSquaredLogarithmicError, losses::Huber, losses::LogCosh, losses::BinaryCrossentropy,
+                 losses::BinaryFocalCrossentropy, losses::CategoricalCrossentropy, losses::CategoricalFocalCrossentropy,
+                 losses::SparseCategoricalCrossentropy, losses::CategoricalGeneralizedCrossEntropy,
+                 losses::KlDivergence, losses::Poisson, losses::Hinge, losses::SquaredHinge, losses::CategoricalHinge,
+                 losses::CosineSimilarity, losses::Dice, losses::Tversky, losses::Formula>;
 
 inline ops::Loss loss_op(const Loss& loss) {
   return std::visit([](const auto& options) { return options.op(); }, loss);
 }
 
-/// What the loss's op reads, by default the output and its labels. Throws Error where they do not fit.
-inline std::vector<ValueId> loss_inputs(const Loss& loss, Graph& graph, ValueId output, ValueId labels) {
-  return std::visit(
-      [&](const auto& options) -> std::vector<ValueId> {
-        if constexpr (requires { options.inputs(graph, output, labels); }) return options.inputs(graph, output, labels);
-        return {output, labels};
-      },
-      loss);
-}
+/// What the loss's op reads, by default the output and its labels. `present`: 1 for each example that has a label;
+/// kNoValue: all have one. Throws Error where they do not fit.
+std::vector<ValueId> loss_inputs(const Loss& loss, Graph& graph, ValueId output, ValueId labels, ValueId present);
+
+/// A position with this label is left out; none if all count.
+std::optional<std::int64_t> ignored_label(const Loss& loss);
 
 /// Whether it can leave out the positions that are padding.
 inline bool takes_mask(const Loss& loss) {
@@ -71,4 +76,11 @@ template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::Loss> {
   static constexpr std::string_view noun = "a loss";
   static constexpr std::string_view tag = "type";
+  static constexpr auto advice = std::to_array<Advice>(
+      {{"circle, circle_loss",
+        "a loss of pairs of examples is not available; join both of a pair in an expression, and take a formula or "
+        "cosine_similarity as its loss"},
+       {"ctc, ctc_loss",
+        "labels that are shorter than the output and not aligned with it are not available; take "
+        "sparse_categorical_crossentropy of labels for each step"}});
 };

@@ -3,44 +3,55 @@
 #include <array>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "model/metrics/accuracy.h"
 #include "model/metrics/auc.h"
 #include "model/metrics/confusion.h"
+#include "model/metrics/f_score.h"
 #include "model/metrics/formula.h"
+#include "model/metrics/iou.h"
 #include "model/metrics/mean_errors.h"
+#include "model/metrics/of_losses.h"
 #include "model/metrics/r2_score.h"
+#include "model/metrics/thresholds.h"
 
 namespace mirrortrain {
 
-/// The list of metrics. To add one: a file in model/metrics and a line here.
-using Metric = std::variant<metrics::Accuracy, metrics::TopKAccuracy, metrics::MeanSquaredError,
-                            metrics::MeanAbsoluteError, metrics::Precision, metrics::Recall, metrics::F1Score,
-                            metrics::Auc, metrics::MeanIou, metrics::R2Score, metrics::Formula>;
+/// The list of metrics. To add one: a file in model/metrics, a line here, and its name in direction.h if more is
+/// better.
+using Metric =
+    std::variant<metrics::Accuracy, metrics::BinaryAccuracy, metrics::CategoricalAccuracy,
+                 metrics::SparseCategoricalAccuracy, metrics::TopKAccuracy, metrics::TopKCategoricalAccuracy,
+                 metrics::SparseTopKCategoricalAccuracy, metrics::MeanSquaredError, metrics::RootMeanSquaredError,
+                 metrics::MeanAbsoluteError, metrics::MeanAbsolutePercentageError, metrics::MeanSquaredLogarithmicError,
+                 metrics::LogCoshError, metrics::BinaryCrossentropy, metrics::CategoricalCrossentropy,
+                 metrics::SparseCategoricalCrossentropy, metrics::KlDivergence, metrics::Poisson, metrics::Hinge,
+                 metrics::SquaredHinge, metrics::CategoricalHinge, metrics::CosineSimilarity, metrics::R2Score,
+                 metrics::PearsonCorrelation, metrics::ConcordanceCorrelation, metrics::TruePositives,
+                 metrics::TrueNegatives, metrics::FalsePositives, metrics::FalseNegatives, metrics::Precision,
+                 metrics::Recall, metrics::PrecisionAtRecall, metrics::RecallAtPrecision,
+                 metrics::SensitivityAtSpecificity, metrics::SpecificityAtSensitivity, metrics::F1Score,
+                 metrics::FBetaScore, metrics::Auc, metrics::BinaryIou, metrics::Iou, metrics::MeanIou,
+                 metrics::OneHotIou, metrics::OneHotMeanIou, metrics::Formula>;
 
 /// Throws Error if the metric does not match the loss or the output's shape.
-inline MetricNode metric_node(const Metric& metric, const Loss& loss, const Shape& output) {
-  return std::visit([&](const auto& options) { return options.node(loss, output); }, metric);
-}
+MetricNode metric_node(const Metric& metric, const Loss& loss, const Shape& output);
 
 /// What its op reads, by default the output and its labels. Throws Error where they do not fit.
-inline std::vector<ValueId> metric_inputs(const Metric& metric, Graph& graph, ValueId output, ValueId labels) {
-  const auto* const formula = std::get_if<metrics::Formula>(&metric);
-  return formula != nullptr ? formula->inputs(graph, output, labels) : std::vector<ValueId>{output, labels};
-}
+std::vector<ValueId> metric_inputs(const Metric& metric, Graph& graph, ValueId output, ValueId labels);
+
+/// The mask of the positions that it does not leave out by their labels; kNoValue: it counts all.
+ValueId metric_mask(const Metric& metric, Graph& graph, ValueId labels);
 
 /// In events and files; a type listed again is numbered.
-inline std::string_view name_of(const Metric& metric) {
-  const auto* const formula = std::get_if<metrics::Formula>(&metric);
-  return formula != nullptr ? formula->name : std::visit([](const auto& options) { return options.kName; }, metric);
-}
+std::string_view name_of(const Metric& metric);
+
+/// Classes, unless it says otherwise.
+Compares compared_by(const Metric& metric);
 
 /// Whether it compares predicted classes, rather than numbers with a distance from the labels.
-inline bool is_of_classes(const Metric& metric) {
-  return !std::holds_alternative<metrics::MeanSquaredError>(metric) &&
-         !std::holds_alternative<metrics::MeanAbsoluteError>(metric) &&
-         !std::holds_alternative<metrics::R2Score>(metric) && !std::holds_alternative<metrics::Formula>(metric);
-}
+inline bool is_of_classes(const Metric& metric) { return compared_by(metric) == Compares::kClasses; }
 
 }  // namespace mirrortrain
 

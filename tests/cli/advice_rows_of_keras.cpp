@@ -122,55 +122,11 @@ const Row kRows[] = {
      "\"mean(square(y_true - y_pred))\"}\nmetrics: []"},
     {kWhole,
      "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: {type: mape}\nmetrics: []",
-     "write {type: formula, formula: \"100 * mean(abs((y_true - y_pred) / maximum(abs(y_true), 1e-7)))\"}",
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: {type: formula, formula: \"100 * "
-     "mean(abs((y_true - y_pred) / maximum(abs(y_true), 1e-7)))\"}\nmetrics: []"},
-    {kWhole,
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: {type: "
-     "mean_absolute_percentage_error}\nmetrics: []",
-     "write {type: formula, formula: \"100 * mean(abs((y_true - y_pred) / maximum(abs(y_true), 1e-7)))\"}",
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: {type: formula, formula: \"100 * "
-     "mean(abs((y_true - y_pred) / maximum(abs(y_true), 1e-7)))\"}\nmetrics: []"},
-    {kWhole,
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
      "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: {type: smape}\nmetrics: []",
      "write {type: formula, formula: \"200 * mean(abs(y_true - y_pred) / maximum(abs(y_true) + abs(y_pred), 1e-7))\"}",
      "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
      "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: {type: formula, formula: \"200 * "
      "mean(abs(y_true - y_pred) / maximum(abs(y_true) + abs(y_pred), 1e-7))\"}\nmetrics: []"},
-    {kWhole,
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: {type: msle}\nmetrics: []",
-     "write {type: formula, formula: \"mean(square(log1p(maximum(y_true, 1e-7)) - log1p(maximum(y_pred, 1e-7))))\"}",
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: {type: formula, formula: "
-     "\"mean(square(log1p(maximum(y_true, 1e-7)) - log1p(maximum(y_pred, 1e-7))))\"}\nmetrics: []"},
-    {kWhole,
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: {type: "
-     "mean_squared_logarithmic_error}\nmetrics: []",
-     "write {type: formula, formula: \"mean(square(log1p(maximum(y_true, 1e-7)) - log1p(maximum(y_pred, 1e-7))))\"}",
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: {type: formula, formula: "
-     "\"mean(square(log1p(maximum(y_true, 1e-7)) - log1p(maximum(y_pred, 1e-7))))\"}\nmetrics: []"},
-    {kWhole,
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: {type: squared_hinge}\nmetrics: []",
-     "write {type: formula, formula: \"mean(square(relu(1 - y_true * y_pred)))\"}",
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: {type: formula, formula: "
-     "\"mean(square(relu(1 - y_true * y_pred)))\"}\nmetrics: []"},
-    {kWhole,
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: {type: categorical_hinge}\nmetrics: []",
-     "write {type: formula, formula: \"relu(1 + max((1 - y_true) * y_pred) - sum(y_true * y_pred))\"}",
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: {type: formula, formula: \"relu(1 + "
-     "max((1 - y_true) * y_pred) - sum(y_true * y_pred))\"}\nmetrics: []"},
     {kWhole,
      "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
      "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: {type: quantile}\nmetrics: []",
@@ -187,80 +143,12 @@ const Row kRows[] = {
      "\"mean(maximum(0.9 * (y_true - y_pred), -0.1 * (y_true - y_pred)))\"}\nmetrics: []"},
     {kWhole,
      "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: {type: "
-     "categorical_focal_crossentropy}\nmetrics: []",
-     "write {type: formula, formula: \"-0.25 * sum(y_true * (1 - y_pred) ** 2 * log(clip(y_pred, 1e-7, 1)))\"}",
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: {type: formula, formula: \"-0.25 * "
-     "sum(y_true * (1 - y_pred) ** 2 * log(clip(y_pred, 1e-7, 1)))\"}\nmetrics: []"},
-    {kWhole,
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: {type: dice}\nmetrics: []",
-     "write {type: formula, formula: \"1 - (2 * sum(y_true * y_pred) + 1e-7) / (sum(y_true) + sum(y_pred) + 1e-7)\"}",
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: {type: formula, formula: \"1 - (2 * "
-     "sum(y_true * y_pred) + 1e-7) / (sum(y_true) + sum(y_pred) + 1e-7)\"}\nmetrics: []"},
-    {kWhole,
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: {type: tversky}\nmetrics: []",
-     "write {type: formula, formula: \"1 - (sum(y_true * y_pred) + 1e-7) / (0.5 * sum(y_true) + 0.5 * sum(y_pred) + "
-     "1e-7)\"}",
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: {type: formula, formula: \"1 - "
-     "(sum(y_true * y_pred) + 1e-7) / (0.5 * sum(y_true) + 0.5 * sum(y_pred) + 1e-7)\"}\nmetrics: []"},
-    {kWhole,
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: mean_squared_error\nmetrics: [rmse]",
-     "write - formula: {name: rmse, formula: \"square(y_true - y_pred)\", finish: sqrt}",
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: mean_squared_error\nmetrics:\n  - "
-     "formula: {name: rmse, formula: \"square(y_true - y_pred)\", finish: sqrt}"},
-    {kWhole,
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: mean_squared_error\nmetrics: "
-     "[root_mean_squared_error]",
-     "write - formula: {name: rmse, formula: \"square(y_true - y_pred)\", finish: sqrt}",
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: mean_squared_error\nmetrics:\n  - "
-     "formula: {name: rmse, formula: \"square(y_true - y_pred)\", finish: sqrt}"},
-    {kWhole,
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: mean_squared_error\nmetrics: [mape]",
-     "write - formula: {name: mape, formula: \"100 * abs((y_true - y_pred) / maximum(abs(y_true), 1e-7))\"}",
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: mean_squared_error\nmetrics:\n  - "
-     "formula: {name: mape, formula: \"100 * abs((y_true - y_pred) / maximum(abs(y_true), 1e-7))\"}"},
-    {kWhole,
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: mean_squared_error\nmetrics: "
-     "[mean_absolute_percentage_error]",
-     "write - formula: {name: mape, formula: \"100 * abs((y_true - y_pred) / maximum(abs(y_true), 1e-7))\"}",
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: mean_squared_error\nmetrics:\n  - "
-     "formula: {name: mape, formula: \"100 * abs((y_true - y_pred) / maximum(abs(y_true), 1e-7))\"}"},
-    {kWhole,
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
      "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: mean_squared_error\nmetrics: [smape]",
      "write - formula: {name: smape, formula: \"200 * abs(y_true - y_pred) / maximum(abs(y_true) + abs(y_pred), "
      "1e-7)\"}",
      "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
      "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: mean_squared_error\nmetrics:\n  - "
      "formula: {name: smape, formula: \"200 * abs(y_true - y_pred) / maximum(abs(y_true) + abs(y_pred), 1e-7)\"}"},
-    {kWhole,
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: mean_squared_error\nmetrics: [msle]",
-     "write - formula: {name: msle, formula: \"square(log1p(maximum(y_true, 1e-7)) - log1p(maximum(y_pred, 1e-7)))\"}",
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: mean_squared_error\nmetrics:\n  - "
-     "formula: {name: msle, formula: \"square(log1p(maximum(y_true, 1e-7)) - log1p(maximum(y_pred, 1e-7)))\"}"},
-    {kWhole,
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: mean_squared_error\nmetrics: "
-     "[mean_squared_logarithmic_error]",
-     "write - formula: {name: msle, formula: \"square(log1p(maximum(y_true, 1e-7)) - log1p(maximum(y_pred, 1e-7)))\"}",
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: mean_squared_error\nmetrics:\n  - "
-     "formula: {name: msle, formula: \"square(log1p(maximum(y_true, 1e-7)) - log1p(maximum(y_pred, 1e-7)))\"}"},
     {kWhole,
      "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
      "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: mean_squared_error\nmetrics: [rmsle]",
@@ -270,56 +158,6 @@ const Row kRows[] = {
      "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: mean_squared_error\nmetrics:\n  - "
      "formula: {name: rmsle, formula: \"square(log1p(maximum(y_true, 1e-7)) - log1p(maximum(y_pred, 1e-7)))\", finish: "
      "sqrt}"},
-    {kWhole,
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: mean_squared_error\nmetrics: [log_cosh]",
-     "write - formula: {name: log_cosh, formula: \"abs(y_true - y_pred) + softplus(-2 * abs(y_true - y_pred)) - "
-     "log(2)\"}",
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: mean_squared_error\nmetrics:\n  - "
-     "formula: {name: log_cosh, formula: \"abs(y_true - y_pred) + softplus(-2 * abs(y_true - y_pred)) - log(2)\"}"},
-    {kWhole,
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: mean_squared_error\nmetrics: "
-     "[cosine_similarity]",
-     "write - formula: {name: cosine_similarity, formula: \"sum(y_true * y_pred, axis=-1) * rsqrt(sum(square(y_true), "
-     "axis=-1) * sum(square(y_pred), axis=-1) + 1e-12)\"}",
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: mean_squared_error\nmetrics:\n  - "
-     "formula: {name: cosine_similarity, formula: \"sum(y_true * y_pred, axis=-1) * rsqrt(sum(square(y_true), axis=-1) "
-     "* sum(square(y_pred), axis=-1) + 1e-12)\"}"},
-    {kWhole,
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: mean_squared_error\nmetrics: [poisson]",
-     "write - formula: {name: poisson, formula: \"y_pred - y_true * log(y_pred + 1e-7)\"}",
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: mean_squared_error\nmetrics:\n  - "
-     "formula: {name: poisson, formula: \"y_pred - y_true * log(y_pred + 1e-7)\"}"},
-    {kWhole,
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: mean_squared_error\nmetrics: [hinge]",
-     "write - formula: {name: hinge, formula: \"relu(1 - y_true * y_pred)\"}",
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: mean_squared_error\nmetrics:\n  - "
-     "formula: {name: hinge, formula: \"relu(1 - y_true * y_pred)\"}"},
-    {kWhole,
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: mean_squared_error\nmetrics: "
-     "[squared_hinge]",
-     "write - formula: {name: squared_hinge, formula: \"square(relu(1 - y_true * y_pred))\"}",
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: mean_squared_error\nmetrics:\n  - "
-     "formula: {name: squared_hinge, formula: \"square(relu(1 - y_true * y_pred))\"}"},
-    {kWhole,
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: mean_squared_error\nmetrics: "
-     "[binary_crossentropy]",
-     "write - formula: {name: binary_crossentropy, formula: \"-y_true * log(clip(y_pred, 1e-7, 1)) - (1 - y_true) * "
-     "log(clip(1 - y_pred, 1e-7, 1))\"}",
-     "label_shape: [4]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n  "
-     "  - dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: mean_squared_error\nmetrics:\n  - "
-     "formula: {name: binary_crossentropy, formula: \"-y_true * log(clip(y_pred, 1e-7, 1)) - (1 - y_true) * log(clip(1 "
-     "- y_pred, 1e-7, 1))\"}"},
     {kHidden, "- expression: {formula: \"pow(x, 2)\"}", "a power is written a ** b",
      "- expression: {formula: \"x ** 2\"}"},
     {kHidden, "- expression: {formula: \"power(x, 2)\"}", "a power is written a ** b",

@@ -45,7 +45,91 @@ struct Case {
   double expected;
 };
 
-// What tools/reference/keras_metrics.py prints.
+struct CaseOfLoss {
+  const char *activation, *labels, *loss, *metric;
+  double expected;
+};
+
+// What tools/reference/keras_metrics.py prints, as its second table.
+constexpr CaseOfLoss kOfLosses[] = {
+    {"sigmoid", "truths", "binary_crossentropy", "binary_crossentropy", 0.821361423},
+    {"sigmoid", "truths", "binary_crossentropy", "binary_crossentropy: {label_smoothing: 0.2}", 0.80368948},
+    {"sigmoid", "truths", "binary_crossentropy", "binary_accuracy", 0.380952388},
+    {"sigmoid", "truths", "binary_crossentropy", "binary_accuracy: {threshold: 0.3}", 0.476190478},
+    {"sigmoid", "truths", "binary_crossentropy", "true_positives", 12},
+    {"sigmoid", "truths", "binary_crossentropy", "true_negatives: {thresholds: 0.4}", 5},
+    {"sigmoid", "truths", "binary_crossentropy", "false_positives: {thresholds: [0.3]}", 31},
+    {"sigmoid", "truths", "binary_crossentropy", "false_negatives", 20},
+    {"sigmoid", "truths", "binary_crossentropy", "precision: {class_id: 1}", 0.5},
+    {"sigmoid", "truths", "binary_crossentropy", "precision: {top_k: 1}", 0.428571433},
+    {"sigmoid", "truths", "binary_crossentropy", "precision: {top_k: 2, thresholds: 0.5}", 0.366666675},
+    {"sigmoid", "truths", "binary_crossentropy", "recall: {class_id: 2, thresholds: 0.4}", 0.555555582},
+    {"sigmoid", "truths", "binary_crossentropy", "recall: {top_k: 2}", 0.53125},
+    {"sigmoid", "truths", "binary_crossentropy", "recall: {top_k: 2, class_id: 0}", 0.333333343},
+    {"sigmoid", "truths", "binary_crossentropy", "precision_at_recall: {recall: 0.6}", 0.507936537},
+    {"sigmoid", "truths", "binary_crossentropy", "precision_at_recall: {recall: 0.5, num_thresholds: 7, class_id: 1}",
+     0.523809552},
+    {"sigmoid", "truths", "binary_crossentropy", "recall_at_precision: {precision: 0.45}", 1},
+    {"sigmoid", "truths", "binary_crossentropy", "recall_at_precision: {precision: 0.99}", 0},
+    {"sigmoid", "truths", "binary_crossentropy", "sensitivity_at_specificity: {specificity: 0.3}", 0.40625},
+    {"sigmoid", "truths", "binary_crossentropy", "sensitivity_at_specificity: {specificity: 0.3, num_thresholds: 1}",
+     0.375},
+    {"sigmoid", "truths", "binary_crossentropy", "specificity_at_sensitivity: {sensitivity: 0.7}", 0.129032254},
+    {"sigmoid", "truths", "binary_crossentropy", "auc: {summation_method: minoring}", 0.318548381},
+    {"sigmoid", "truths", "binary_crossentropy", "auc: {summation_method: majoring, num_thresholds: 9}", 0.478830665},
+    {"sigmoid", "truths", "binary_crossentropy", "auc: {curve: PR, summation_method: minoring}", 0.389864862},
+    {"sigmoid", "truths", "binary_crossentropy", "auc: {curve: PR, summation_method: majoring}", 0.431848586},
+    {"sigmoid", "truths", "binary_crossentropy", "auc: {curve: PRGAIN}", -0.297013253},
+    {"sigmoid", "truths", "binary_crossentropy", "auc: {curve: PRGAIN, summation_method: majoring}", -0.255317003},
+    {"sigmoid", "truths", "binary_crossentropy", "auc: {thresholds: [0.7, 0.2, 0.45]}", 0.3125},
+    {"sigmoid", "truths", "binary_crossentropy", "auc: {multi_label: true, num_labels: 3}", 0.320033669},
+    {"sigmoid", "truths", "binary_crossentropy", "auc: {multi_label: true, label_weights: [1, 2, 0.5]}", 0.336988956},
+    {"sigmoid", "truths", "binary_crossentropy", "auc: {multi_label: true, curve: PR, label_weights: [1, 2, 0.5]}",
+     0.483448297},
+    {"sigmoid", "truths", "binary_crossentropy", "auc: {label_weights: [1, 2, 0.5]}", 0.333024144},
+    {"sigmoid", "truths", "binary_crossentropy", "fbeta_score: {beta: 2.0, threshold: 0.4}", 0.490968794},
+    {"sigmoid", "truths", "binary_crossentropy", "fbeta_score: {beta: 0.5, average: micro}", 0.38793093},
+    {"sigmoid", "truths", "binary_crossentropy", "fbeta_score: {beta: 0.5, average: weighted}", 0.266586781},
+    {"sigmoid", "truths", "binary_crossentropy", "binary_iou", 0.235294119},
+    {"sigmoid", "truths", "binary_crossentropy", "binary_iou: {target_class_ids: [1], threshold: 0.4}", 0.293103427},
+    {"sigmoid", "truths", "binary_crossentropy", "hinge", 1.03445506},
+    {"sigmoid", "truths", "binary_crossentropy", "squared_hinge", 1.33743155},
+    {"softmax", "one_hot", "categorical_crossentropy", "categorical_crossentropy", 1.49003005},
+    {"softmax", "one_hot", "categorical_crossentropy", "categorical_crossentropy: {label_smoothing: 0.1}", 1.46559966},
+    {"softmax", "one_hot", "categorical_crossentropy", "categorical_hinge", 1.22900808},
+    {"softmax", "one_hot", "categorical_crossentropy", "kl_divergence", 1.49002707},
+    {"softmax", "one_hot", "categorical_crossentropy", "categorical_accuracy", 0.238095239},
+    {"softmax", "one_hot", "categorical_crossentropy", "top_k_categorical_accuracy: {k: 2}", 0.476190478},
+    {"softmax", "one_hot", "categorical_crossentropy", "one_hot_iou: {num_classes: 3, target_class_ids: [0, 2]}",
+     0.0833333358},
+    {"softmax", "one_hot", "categorical_crossentropy", "one_hot_mean_iou: {num_classes: 3}", 0.111111112},
+    {"softmax", "one_hot", "categorical_crossentropy", "one_hot_mean_iou: {num_classes: 3, ignore_class: 1}",
+     0.095238097},
+    {"softmax", "one_hot", "categorical_crossentropy",
+     "iou: {num_classes: 3, target_class_ids: [1], sparse_y_true: false, sparse_y_pred: false}", 0.166666657},
+    {"softmax", "classes", "sparse_categorical_crossentropy", "sparse_categorical_crossentropy", 1.49003005},
+    {"softmax", "classes", "sparse_categorical_crossentropy", "sparse_categorical_crossentropy: {ignore_class: 1}",
+     0.977095544},
+    {"softmax", "classes", "sparse_categorical_crossentropy", "sparse_categorical_accuracy", 0.238095239},
+    {"softmax", "classes", "sparse_categorical_crossentropy", "sparse_top_k_categorical_accuracy: {k: 2}", 0.476190478},
+    {"softmax", "classes", "sparse_categorical_crossentropy", "iou: {num_classes: 3, target_class_ids: [0, 1]}",
+     0.0833333358},
+    {"softmax", "classes", "sparse_categorical_crossentropy", "mean_iou: {num_classes: 3, ignore_class: 2}",
+     0.0714285746},
+    {"linear", "numbers", "mean_squared_error", "root_mean_squared_error", 3.46579814},
+    {"linear", "numbers", "mean_squared_error", "log_cosh_error", 2.20588613},
+    {"linear", "numbers", "mean_squared_error", "mean_absolute_percentage_error", 134.74791},
+    {"linear", "numbers", "mean_squared_error", "mean_squared_logarithmic_error", 0.765233874},
+    {"linear", "numbers", "mean_squared_error", "cosine_similarity", -0.349649072},
+    {"linear", "numbers", "mean_squared_error", "pearson_correlation", -0.358759165},
+    {"linear", "numbers", "mean_squared_error", "concordance_correlation", -0.117092177},
+    {"linear", "numbers", "mean_squared_error", "r2_score: {class_aggregation: variance_weighted_average}",
+     -0.162717953},
+    {"linear", "numbers", "mean_squared_error", "r2_score: {num_regressors: 5}", -0.280719519},
+    {"exponential", "counts", "poisson", "poisson", 1.78542113},
+};
+
+// What it prints before.
 constexpr Case kCases[] = {
     {"sigmoid", "truths", "precision", 0.387096763},
     {"sigmoid", "truths", "precision: {threshold: 0.3}", 0.491803288},
@@ -97,6 +181,30 @@ TEST_CASE("metrics that are no means are Keras's over the whole set, on any numb
     if (!is_softmax) continue;
     CHECK(value_of(network("softmax", "classes", "sparse_categorical_crossentropy", test.metric, 2)) ==
           doctest::Approx(test.expected).epsilon(2e-6));
+  }
+}
+
+TEST_CASE("each metric of Keras's for its kind of labels is Keras's over the whole set, on any number of replicas") {
+  for (const CaseOfLoss& test : kOfLosses) {
+    CAPTURE(test.activation);
+    CAPTURE(test.metric);
+    for (const int replicas : {1, 2, 3}) {
+      CHECK(value_of(network(test.activation, test.labels, test.loss, test.metric, replicas)) ==
+            doctest::Approx(test.expected).epsilon(4e-6));
+    }
+  }
+}
+
+TEST_CASE("metrics of probabilities read those that logits stand for") {
+  const std::string binary = "{type: binary_crossentropy, from_logits: true}",
+                    sparse = "{type: sparse_categorical_crossentropy, from_logits: true}";
+  for (const CaseOfLoss& test : kOfLosses) {
+    const std::string metric = test.metric, loss = test.loss;
+    const bool of_sigmoid = loss == "binary_crossentropy" && metric.find("hinge") == metric.npos;
+    if (!of_sigmoid && loss != "sparse_categorical_crossentropy") continue;
+    CAPTURE(metric);
+    CHECK(value_of(network("linear", test.labels, of_sigmoid ? binary : sparse, metric, 2)) ==
+          doctest::Approx(test.expected).epsilon(4e-6));
   }
 }
 

@@ -33,15 +33,16 @@ def data_of(kind):
 
 
 def training(labels, loss_text, loss, hidden="tanh", output="linear", optimizer_text=None, optimizer=None,
-             gradients="{}"):
+             gradients="{}", rate=0.1, weighted=False):
     features, targets = data_of(labels)
-    optimizer_text = optimizer_text or "{type: sgd, learning_rate: 0.1}"
+    optimizer_text = optimizer_text or f"{{type: sgd, learning_rate: {rate}}}"
+    weights = (np.arange(ROWS) % 4 / 2).astype(np.float32) if weighted else None
     return Case(
         config=f"""
         data:
           global_batch_size: {BATCH}
           shuffle: false
-          train: {{format: npy, features: ../features.npy, labels: ../{labels}.npy}}
+          train: {{format: npy, features: ../features.npy, labels: ../{labels}.npy{", weights: ../weights.npy" * weighted}}}
         model:
           input_shape: [5]
           initial_weights: ../initial.safetensors
@@ -53,11 +54,11 @@ def training(labels, loss_text, loss, hidden="tanh", output="linear", optimizer_
         gradients: {gradients}
         training: {{epochs: {EPOCHS}}}
         """,
-        features=features, labels=targets, batch=BATCH, epochs=EPOCHS,
-        files={"../features.npy": features, f"../{labels}.npy": targets},
+        features=features, labels=targets, batch=BATCH, epochs=EPOCHS, weights=weights,
+        files={"../features.npy": features, f"../{labels}.npy": targets, **({"../weights.npy": weights} if weighted else {})},
         model=lambda: keras.Sequential([
             keras.Input((5,)), layers.Dense(6, activation=hidden), layers.Dense(3, activation=output)]),
-        loss=loss, optimizer=optimizer or (lambda: keras.optimizers.SGD(0.1)),
+        loss=loss, optimizer=optimizer or (lambda: keras.optimizers.SGD(rate)),
         initial_file="../initial.safetensors",
     )
 
@@ -90,10 +91,45 @@ def losses():
             lambda: of.CategoricalCrossentropy(from_logits=True, label_smoothing=0.1), "tanh", "linear"),
         "sparse_categorical_crossentropy": (
             "classes", "{}", lambda: of.SparseCategoricalCrossentropy(), "tanh", "softmax"),
+        "mean_squared_logarithmic_error": (
+            "counts", "{}", lambda: of.MeanSquaredLogarithmicError(), "tanh", "softplus"),
+        "squared_hinge": ("sides", "{}", lambda: of.SquaredHinge(), "tanh", "linear"),
+        "squared_hinge-truths": ("truths", "{}", lambda: of.SquaredHinge(), "tanh", "linear"),
+        "categorical_hinge": ("one_hot", "{}", lambda: of.CategoricalHinge(), "tanh", "linear"),
+        "categorical_focal_crossentropy": (
+            "one_hot", "{alpha: 0.7, gamma: 1.5}", lambda: of.CategoricalFocalCrossentropy(0.7, 1.5), "tanh", "softmax"),
+        "categorical_focal_crossentropy-logits": (
+            "one_hot", "{from_logits: true, label_smoothing: 0.1}",
+            lambda: of.CategoricalFocalCrossentropy(from_logits=True, label_smoothing=0.1), "tanh", "linear"),
+        "categorical_generalized_cross_entropy": (
+            "classes", "{q: 0.7}", lambda: of.CategoricalGeneralizedCrossEntropy(0.7), "tanh", "softmax"),
+        "dice": ("truths", "{}", lambda: of.Dice(), "tanh", "sigmoid"),
+        "dice-examples": ("truths", "{axis: 1}", lambda: of.Dice(axis=1), "tanh", "sigmoid"),
+        "dice-classes": ("truths", "{axis: [0]}", lambda: of.Dice(axis=0), "tanh", "sigmoid"),
+        "tversky": ("truths", "{alpha: 0.3, beta: 0.8}", lambda: of.Tversky(0.3, 0.8), "tanh", "sigmoid"),
+        "tversky-examples": (
+            "shares", "{alpha: 0.3, beta: 0.8, axis: -1}", lambda: of.Tversky(0.3, 0.8, axis=-1), "tanh", "softmax"),
+        "sparse_categorical_crossentropy-ignored": (
+            "classes", "{from_logits: true, ignore_class: 1}",
+            lambda: of.SparseCategoricalCrossentropy(from_logits=True, ignore_class=1), "tanh", "linear"),
     }
     for name, (labels, options, loss, hidden, output) in rows.items():
         kind = name.split("-")[0]
         yield name, training(labels, f"{{{kind}: {options}}}", loss, hidden, output)
+    yield "mean_absolute_percentage_error", training(
+        "numbers", "mean_absolute_percentage_error", lambda: of.MeanAbsolutePercentageError(), rate=0.0005)
+    for reduction in ("sum", "mean", "mean_with_sample_weight"):
+        yield f"reduction-{reduction}", training(
+            "numbers", f"{{huber: {{reduction: {reduction}}}}}", lambda: of.Huber(reduction=reduction), rate=0.02,
+            weighted=True)
+    yield "reduction-sum-ignored", training(
+        "classes", "{sparse_categorical_crossentropy: {from_logits: true, ignore_class: 1, reduction: sum}}",
+        lambda: of.SparseCategoricalCrossentropy(from_logits=True, ignore_class=1, reduction="sum"), rate=0.02)
+    yield "reduction-mean_with_sample_weight-ignored", training(
+        "classes",
+        "{sparse_categorical_crossentropy: {from_logits: true, ignore_class: 1, reduction: mean_with_sample_weight}}",
+        lambda: of.SparseCategoricalCrossentropy(
+            from_logits=True, ignore_class=1, reduction="mean_with_sample_weight"), weighted=True)
 
 
 def schedules():

@@ -99,7 +99,6 @@ std::vector<ValueSpec> SumTo::infer(std::span<const ValueSpec> inputs) const {
 
 std::vector<ValueId> SumTo::gradient(Graph& graph, const Node& node, std::span<const ValueId> output_gradients,
                                      const std::vector<bool>& wanted) const {
-  if (!per_row) return Op::gradient(graph, node, output_gradients, wanted);
   const ValueId x = node.inputs[0];
   const ValueSpec spec = graph.spec(x);
   if (output_gradients[0] == kNoValue || !wanted[0]) return {kNoValue};

@@ -38,7 +38,6 @@ struct SumTo : Op {
   SumTo(Shape shape, bool each_row) : target(std::move(shape)), per_row(each_row) {}
   std::string_view name() const override { return "sum_to"; }
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
-  /// Where per_row.
   std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
 };
 

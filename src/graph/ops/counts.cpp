@@ -15,7 +15,8 @@ std::vector<ValueSpec> counts(const Op& op, std::span<const ValueSpec> inputs, s
 }  // namespace
 
 std::vector<ValueSpec> BinCounts::infer(std::span<const ValueSpec> inputs) const {
-  return counts(*this, inputs, 2, std::int64_t{thresholds.count} + 1);
+  return counts(*this, inputs, binning.by_class ? 2 * inputs[0].shape.back() : 2,
+                std::int64_t{binning.thresholds.count} + 1);
 }
 
 std::vector<ValueSpec> ClassCounts::infer(std::span<const ValueSpec> inputs) const {

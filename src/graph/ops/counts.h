@@ -12,23 +12,36 @@
 // not count are left out.
 namespace mirrortrain::ops {
 
-/// Ascending numbers: `first`, those that split [0, 1] into equal parts, and `last`; or only `first`.
+/// Ascending numbers: `first`, those that split [0, 1] into equal parts, and `last`; or only `first`; or all as listed.
 struct Thresholds {
+  static constexpr std::int32_t kMostListed = 256;
   float first, last;
   std::int32_t count;
+  bool are_listed = false;
+  float listed[kMostListed] = {};
 
   MIRRORTRAIN_HOST_DEVICE float operator[](std::int32_t i) const {
+    if (are_listed) return listed[i];
     if (i == 0) return first;
     return i == count - 1 ? last : static_cast<float>(i) / static_cast<float>(count - 1);
   }
 };
 
+/// Which elements are counted where.
+struct Binning {
+  Thresholds thresholds;
+  std::int32_t only_class = -1;  ///< if not negative, the elements of other classes do not count
+  std::int32_t top_k = 0;        ///< if not 0, all but so many largest elements of a position are above no threshold
+  bool by_class = false;
+};
+
 /// A histogram of y over the thresholds. Output: float64 [2, thresholds + 1]: first the elements whose target is not
-/// above 0, then the others; bin i counts the elements that are above exactly i thresholds.
+/// above 0, then the others; bin i counts the elements that are above exactly i thresholds. Where it is `by_class`, [2
+/// k, thresholds + 1]: the same for each class in turn.
 struct BinCounts : Op {
   static constexpr std::int64_t kMostThresholds = 1 << 14;
-  Thresholds thresholds;
-  explicit BinCounts(Thresholds of) : thresholds(of) {}
+  Binning binning;
+  explicit BinCounts(const Thresholds& thresholds) : binning{thresholds} {}
   std::string_view name() const override { return "bin_counts"; }
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
 };

@@ -18,7 +18,7 @@ std::vector<std::int64_t> trimmed(std::vector<std::int64_t> dims) {
 }  // namespace
 
 std::vector<ValueSpec> Loss::infer(std::span<const ValueSpec> inputs) const {
-  expect_targets(name(), kind == LossKind::kSparseCategoricalCrossentropy, inputs);
+  expect_targets(name(), reads_class_numbers(kind), inputs);
   if (inputs.size() > 2 && present(inputs[2])) {
     expect(inputs[2].batched && inputs[2].dtype == DType::kFloat32 && inputs[2].shape.elements() == 1, name(),
            "a weight as float32 [] per row", inputs[2]);

@@ -17,6 +17,7 @@ enum class LossKind : std::uint8_t {
   kHinge,                          ///< mean of max(1 - t y, 0); a target of 0 counts as -1
   kCosineSimilarity,               ///< minus the cosine of the angle between y and t
   kBinaryFocalCrossentropy,        ///< kBinaryCrossentropy times (1 - the target's probability)^gamma
+  kGeneralizedCrossentropy,        ///< (1 - p^q) / q of the probability p of the label; labels are class numbers
   kOutput,                         ///< mean of y, which is a loss already; targets are like y, and not read
 };
 
@@ -25,8 +26,13 @@ constexpr bool is_binary(LossKind kind) {
   return kind == LossKind::kBinaryCrossentropy || kind == LossKind::kBinaryFocalCrossentropy;
 }
 
+/// Whether labels are class numbers.
+constexpr bool reads_class_numbers(LossKind kind) {
+  return kind == LossKind::kSparseCategoricalCrossentropy || kind == LossKind::kGeneralizedCrossentropy;
+}
+
 /// Per-example losses as in Keras: reduced over the last axis, then averaged over all axes between the row and the
-/// last. Inputs: y batched [..., k] float32; targets batched, float32 like y (int32 for the sparse loss); optional
+/// last. Inputs: y batched [..., k] float32; targets batched, float32 like y (int32 for class numbers); optional
 /// weights batched [] float32, by which each row's loss is multiplied; an optional mask (mask.h) of the positions, or
 /// of the first axes of them, and with it optionally how many tokens of the global batch count, float64 []. Outputs:
 /// the sum over rows, float64 []; and the gradient of (sum / global examples of the step) with respect to y, batched
@@ -43,6 +49,7 @@ struct Loss : Op {
   float label_smoothing = 0;
   float delta = 1;                ///< of kHuber
   float alpha = 0.25, gamma = 2;  ///< of kBinaryFocalCrossentropy
+  float q = 0.5f;                 ///< of kGeneralizedCrossentropy, between 0 and 1
   bool balances_classes = false;  ///< whether it weights true ones by alpha and the others by 1 - alpha
   explicit Loss(LossKind k, bool logits = false, float smoothing = 0)
       : kind(k), from_logits(logits), label_smoothing(smoothing) {}

@@ -34,6 +34,11 @@ std::vector<ValueId> padded_numbers(const Graph& graph, ValueId mask) {
   return numbers;
 }
 
+std::vector<ValueSpec> LabelMask::infer(std::span<const ValueSpec> inputs) const {
+  expect(inputs[0].batched && inputs[0].dtype == DType::kInt32, name(), "class numbers as batched int32", inputs[0]);
+  return {{DType::kFloat32, inputs[0].shape, true}};
+}
+
 std::vector<ValueSpec> PaddingMask::infer(std::span<const ValueSpec> inputs) const {
   expect(inputs[0].batched && inputs[0].dtype == DType::kFloat32, name(), "numbers as batched float32", inputs[0]);
   return {inputs[0]};

@@ -12,6 +12,14 @@ struct PaddingMask : Op {
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
 };
 
+/// Input: class numbers batched [...] int32. Output: their mask, of the same shape: `ignored` does not count.
+struct LabelMask : Op {
+  std::int32_t ignored;
+  explicit LabelMask(std::int32_t label) : ignored(label) {}
+  std::string_view name() const override { return "label_mask"; }
+  std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
+};
+
 /// Input: anything batched. Output: a mask of `shape` where every token counts.
 struct FullMask : Op {
   Shape shape;

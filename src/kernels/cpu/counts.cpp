@@ -11,19 +11,19 @@ namespace {
 
 std::unique_ptr<Kernel> make_bin_counts(const ops::BinCounts& op, const KernelSpecs& specs) {
   const scalar::PositionShape shape(specs.inputs[0].shape);
-  return loop_kernel([=, thresholds = op.thresholds](const KernelArgs& args) {
+  return loop_kernel([=, binning = op.binning, number = specs.outputs[0].elements()](const KernelArgs& args) {
     double* counts = output<double>(args, 0);
     if (counts == nullptr) return;
     const float* y = input<float>(args, 0);
     const scalar::CountedTargets targets(args.inputs[1], shape.classes);
-    const std::int32_t number = thresholds.count;
-    std::fill(counts, counts + 2 * (number + 1), 0.0);
+    std::fill(counts, counts + number, 0.0);
     const scalar::PositionMask mask(args.inputs, 2, shape);
     for (std::int64_t i = 0; i < shape.count; ++i) {
       if (!mask.counts(i)) continue;
       for (std::int64_t k = 0; k < shape.classes; ++k) {
-        const std::int32_t bin = scalar::bin_of(y[i * shape.classes + k], thresholds);
-        counts[targets(i, k) > 0 ? number + 1 + bin : bin] += 1;
+        const std::int64_t place =
+            scalar::place_of(binning, y + i * shape.classes, shape.classes, k, targets(i, k) > 0);
+        if (place >= 0) counts[place] += 1;
       }
     }
   });

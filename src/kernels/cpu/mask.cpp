@@ -16,6 +16,13 @@ std::unique_ptr<Kernel> make_padding_mask(const ops::PaddingMask&, const KernelS
   });
 }
 
+std::unique_ptr<Kernel> make_label_mask(const ops::LabelMask& op, const KernelSpecs& specs) {
+  return loop_kernel([count = specs.outputs[0].elements(), ignored = op.ignored](const KernelArgs& args) {
+    std::transform(input<std::int32_t>(args, 0), input<std::int32_t>(args, 0) + count, output<float>(args, 0),
+                   [ignored](std::int32_t label) { return label != ignored ? 1.0f : 0.0f; });
+  });
+}
+
 std::unique_ptr<Kernel> make_full_mask(const ops::FullMask&, const KernelSpecs& specs) {
   return loop_kernel([count = specs.outputs[0].elements()](const KernelArgs& args) {
     std::fill_n(output<float>(args, 0), count, 1.0f);
@@ -116,6 +123,7 @@ std::unique_ptr<Kernel> make_select(const ops::Select& op, const KernelSpecs& sp
 
 void add_mask_kernels(KernelRegistry& registry) {
   registry.add<ops::PaddingMask>(make_padding_mask);
+  registry.add<ops::LabelMask>(make_label_mask);
   registry.add<ops::FullMask>(make_full_mask);
   registry.add<ops::MaskCount>(make_mask_count);
   registry.add<ops::MaskedMean>(make_masked_mean);

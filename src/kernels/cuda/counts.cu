@@ -18,12 +18,14 @@ static_assert(sizeof(Count) == sizeof(double));
 /// Integers may be added in any order, so the counts are bitwise reproducible.
 __global__ void __launch_bounds__(kBlock)
     count_bins(std::int64_t elements, const float* y, scalar::CountedTargets targets, scalar::PositionMask mask,
-               ops::Thresholds thresholds, Count* counts) {
+               ops::Binning binning, Count* counts) {
   for (std::int64_t i = grid_thread(); i < elements; i += grid_threads()) {
     const Division place = divide(i, targets.count);
     if (!mask.counts(place.quotient)) continue;
-    const std::int32_t bin = scalar::bin_of(y[i], thresholds);
-    atomicAdd(counts + (targets(place.quotient, place.rest) > 0 ? thresholds.count + 1 + bin : bin), 1);
+    const bool is_positive = targets(place.quotient, place.rest) > 0;
+    const std::int64_t bin =
+        scalar::place_of(binning, y + place.quotient * targets.count, targets.count, place.rest, is_positive);
+    if (bin >= 0) atomicAdd(counts + bin, 1);
   }
 }
 
@@ -62,17 +64,18 @@ __global__ void __launch_bounds__(kBlock)
 
 std::unique_ptr<Kernel> make_bin_counts(const ops::BinCounts& op, const KernelSpecs& specs) {
   const scalar::PositionShape shape(specs.inputs[0].shape);
-  return stream_kernel([=, thresholds = op.thresholds](Stream& stream, const KernelArgs& args) {
-    double* counts = output<double>(args, 0);
-    if (counts == nullptr) return;
-    stream.zero(args.outputs[0].data, args.outputs[0].bytes());
-    if (shape.count == 0) return;
-    const std::int64_t elements = shape.count * shape.classes, number = 2 * (thresholds.count + 1);
-    launch(stream, blocks_for(elements), kBlock, 0, count_bins, elements, input<float>(args, 0),
-           scalar::CountedTargets(args.inputs[1], shape.classes), scalar::PositionMask(args.inputs, 2, shape),
-           thresholds, reinterpret_cast<Count*>(counts));
-    launch(stream, blocks_for(number), kBlock, 0, convert_counts, number, counts);
-  });
+  return stream_kernel(
+      [=, binning = op.binning, number = specs.outputs[0].elements()](Stream& stream, const KernelArgs& args) {
+        double* counts = output<double>(args, 0);
+        if (counts == nullptr) return;
+        stream.zero(args.outputs[0].data, args.outputs[0].bytes());
+        if (shape.count == 0) return;
+        const std::int64_t elements = shape.count * shape.classes;
+        launch(stream, blocks_for(elements), kBlock, 0, count_bins, elements, input<float>(args, 0),
+               scalar::CountedTargets(args.inputs[1], shape.classes), scalar::PositionMask(args.inputs, 2, shape),
+               binning, reinterpret_cast<Count*>(counts));
+        launch(stream, blocks_for(number), kBlock, 0, convert_counts, number, counts);
+      });
 }
 
 template <class OpType>

@@ -15,6 +15,11 @@ __global__ void __launch_bounds__(kBlock) padding_mask(std::int64_t count, const
   }
 }
 
+__global__ void __launch_bounds__(kBlock)
+    label_mask(std::int64_t count, const std::int32_t* labels, std::int32_t ignored, float* mask) {
+  for (std::int64_t i = grid_thread(); i < count; i += grid_threads()) mask[i] = labels[i] != ignored ? 1.0f : 0.0f;
+}
+
 /// One block.
 __global__ void __launch_bounds__(kBlock) mask_count(std::int64_t count, const float* mask, double* total) {
   double own = 0;
@@ -78,6 +83,14 @@ std::unique_ptr<Kernel> make_padding_mask(const ops::PaddingMask&, const KernelS
   });
 }
 
+std::unique_ptr<Kernel> make_label_mask(const ops::LabelMask& op, const KernelSpecs& specs) {
+  return stream_kernel(
+      [count = specs.outputs[0].elements(), ignored = op.ignored](Stream& stream, const KernelArgs& args) {
+        launch(stream, blocks_for(count), kBlock, 0, label_mask, count, input<std::int32_t>(args, 0), ignored,
+               output<float>(args, 0));
+      });
+}
+
 std::unique_ptr<Kernel> make_full_mask(const ops::FullMask&, const KernelSpecs& specs) {
   return stream_kernel([count = specs.outputs[0].elements()](Stream& stream, const KernelArgs& args) {
     launch(stream, blocks_for(count), kBlock, 0, padding_mask, count, static_cast<const float*>(nullptr),
@@ -125,6 +138,7 @@ std::unique_ptr<Kernel> make_select(const ops::Select& op, const KernelSpecs& sp
 
 void add_mask_kernels(KernelRegistry& registry) {
   registry.add<ops::PaddingMask>(make_padding_mask);
+  registry.add<ops::LabelMask>(make_label_mask);
   registry.add<ops::FullMask>(make_full_mask);
   registry.add<ops::MaskCount>(make_mask_count);
   registry.add<ops::MaskedMean>(make_masked_mean);

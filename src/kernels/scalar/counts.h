@@ -51,6 +51,25 @@ MIRRORTRAIN_HOST_DEVICE inline std::int32_t bin_of(float y, const ops::Threshold
   return begin;
 }
 
+/// Whether an element is among the `k` largest of its position's `count`, of equals the first.
+MIRRORTRAIN_HOST_DEVICE inline bool is_in_top(const float* numbers, std::int64_t count, std::int64_t element,
+                                              std::int32_t k) {
+  std::int32_t before = 0;
+  for (std::int64_t i = 0; i < count && before < k; ++i) {
+    before += numbers[i] > numbers[element] || (numbers[i] == numbers[element] && i < element) ? 1 : 0;
+  }
+  return before < k;
+}
+
+/// The place of an element of a position in the output of BinCounts; -1 if it does not count.
+MIRRORTRAIN_HOST_DEVICE inline std::int64_t place_of(const ops::Binning& op, const float* position,
+                                                     std::int64_t classes, std::int64_t element, bool is_positive) {
+  if (op.only_class >= 0 && element != op.only_class) return -1;
+  const bool in_top = op.top_k == 0 || is_in_top(position, classes, element, op.top_k);
+  const std::int64_t bin = in_top ? bin_of(position[element], op.thresholds) : 0, row = is_positive ? 1 : 0;
+  return ((op.by_class ? 2 * element : 0) + row) * (op.thresholds.count + 1) + bin;
+}
+
 /// A position's contribution to the sums of a class.
 template <int kCount>
 struct ClassSums {

@@ -22,6 +22,7 @@ auto with_loss(const ops::Loss& op, const Function& function) {
     case ops::LossKind::kSparseCategoricalCrossentropy:
       if (op.from_logits) return function(SparseOfLogits{});
       return function(Sparse{});
+    case ops::LossKind::kGeneralizedCrossentropy: return function(GeneralizedCrossentropy{op.q});
     case ops::LossKind::kMeanAbsoluteError: return function(MeanOfTerms<AbsoluteError>{});
     case ops::LossKind::kHuber: return function(MeanOfTerms<HuberError>({op.delta}));
     case ops::LossKind::kLogCosh: return function(MeanOfTerms<LogCosh>{});

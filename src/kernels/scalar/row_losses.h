@@ -151,6 +151,28 @@ struct Sparse {
   }
 };
 
+/// (1 - p^q) / q of the label's probability p.
+struct GeneralizedCrossentropy {
+  using Target = std::int32_t;
+  static constexpr bool kTargetPerClass = false;
+  float q;
+
+  template <class Row, class T>
+  MIRRORTRAIN_DEVICE double operator()(Row row, const T* y, const std::int32_t* label, T* dy, std::int64_t classes,
+                                       float scale) const {
+    using Real = typename Row::Real;
+    constexpr float kLeast = 1e-7f;  // a smaller probability has the gradient of this one, which is finite
+    const bool known = *label >= 0 && *label < classes;
+    const float p = known ? static_cast<float>(y[*label]) : 0.0f, raised = p < kLeast ? kLeast : p;
+    if (dy != nullptr) {
+      const float slope = known ? -scale * scalar::exp((q - 1.0f) * scalar::log(raised)) : 0.0f;
+      row.each(classes, [&](auto i) { row.store(dy, i, row.index(i) == *label ? all<Real>(slope) : Real{}); });
+    }
+    const double power = p > 0 ? std::exp(static_cast<double>(q) * std::log(static_cast<double>(p))) : 0;
+    return known ? (1 - power) / static_cast<double>(q) : NAN;
+  }
+};
+
 /// A target of one class among `classes`, drawn towards 1 / classes.
 template <class Real>
 MIRRORTRAIN_HOST_DEVICE inline Real smoothed_class(Real target, float smoothing, std::int64_t classes) {

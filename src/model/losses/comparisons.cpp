@@ -23,6 +23,7 @@ config::Section<CosineSimilarity> CosineSimilarity::section() {
   return config::Section<CosineSimilarity>(
              "Cosine similarity with a minus sign: -1 where output and label have the same direction, 1 where "
              "opposite.")
+      .include<LastAxis>()
       .include<LossCommon>();
 }
 

@@ -38,7 +38,7 @@ struct Hinge : LossCommon {
   static config::Section<Hinge> section();
 };
 
-struct CosineSimilarity : LossCommon {
+struct CosineSimilarity : LossCommon, LastAxis {
   static constexpr std::string_view kName = "cosine_similarity";
   static constexpr Targets kTargets = Targets::kNumbers;
 

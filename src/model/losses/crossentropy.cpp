@@ -64,6 +64,7 @@ config::Section<BinaryCrossentropy> BinaryCrossentropy::section() {
            "Label smoothing: 0 leaves the labels as they are, 1 makes all classes equally likely.",
            config::between(0, 1))
       .include(&BinaryCrossentropy::class_weight)
+      .include<LastAxis>()
       .include<LossCommon>();
 }
 
@@ -81,6 +82,7 @@ config::Section<BinaryFocalCrossentropy> BinaryFocalCrossentropy::section() {
            "Label smoothing: 0 leaves the labels as they are, 1 makes both classes equally likely.",
            config::between(0, 1))
       .include(&Self::class_weight)
+      .include<LastAxis>()
       .check("alpha",
              [](const Self& focal) -> std::string {
                return focal.alpha == Self{}.alpha || focal.apply_class_balancing
@@ -101,6 +103,7 @@ config::Section<CategoricalCrossentropy> CategoricalCrossentropy::section() {
            "Label smoothing: 0 leaves the labels as they are, 1 makes all classes equally likely.",
            config::between(0, 1))
       .include(&CategoricalCrossentropy::class_weight)
+      .include<LastAxis>()
       .include<LossCommon>();
 }
 
@@ -109,7 +112,22 @@ config::Section<SparseCategoricalCrossentropy> SparseCategoricalCrossentropy::se
              "Crossentropy between classes and labels that are class numbers.")
       .key("from_logits", &SparseCategoricalCrossentropy::from_logits,
            "Whether the model's output is logits rather than probabilities.")
+      .key("ignore_class", &SparseCategoricalCrossentropy::ignore_class,
+           "A label whose positions are left out, as padding is: `-1`, `255` or the number of a class.",
+           config::aliases("ignore_index, ignore_label"))
       .include(&SparseCategoricalCrossentropy::class_weight)
+      .include<LastAxis>()
+      .include<LossCommon>();
+}
+
+config::Section<CategoricalGeneralizedCrossEntropy> CategoricalGeneralizedCrossEntropy::section() {
+  using Self = CategoricalGeneralizedCrossEntropy;
+  return config::Section<Self>(
+             "(1 - p^q) / q for the probability p of the label's class, which wrong labels disturb less than a "
+             "crossentropy (Zhang and Sabuncu, 2018).")
+      .key("q", &Self::q, "Near 0 it is the crossentropy, near 1 the mean absolute error.", config::greater_than(0),
+           config::less_than(1))
+      .include(&Self::class_weight)
       .include<LossCommon>();
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -37,7 +38,7 @@ struct ClassWeight {
   static config::Section<ClassWeight> section();
 };
 
-struct BinaryCrossentropy : LossCommon {
+struct BinaryCrossentropy : LossCommon, LastAxis {
   static constexpr std::string_view kName = "binary_crossentropy";
   static constexpr std::string_view kAliases =
       "bce, bce_loss, bce_with_logits_loss, log_loss, binary_crossentropy_loss";
@@ -53,7 +54,7 @@ struct BinaryCrossentropy : LossCommon {
   static config::Section<BinaryCrossentropy> section();
 };
 
-struct BinaryFocalCrossentropy : LossCommon {
+struct BinaryFocalCrossentropy : LossCommon, LastAxis {
   static constexpr std::string_view kName = "binary_focal_crossentropy";
   static constexpr std::string_view kAliases = "focal, focal_loss";
   static constexpr Targets kTargets = Targets::kProbabilities;
@@ -74,7 +75,7 @@ struct BinaryFocalCrossentropy : LossCommon {
   static config::Section<BinaryFocalCrossentropy> section();
 };
 
-struct CategoricalCrossentropy : LossCommon {
+struct CategoricalCrossentropy : LossCommon, LastAxis {
   static constexpr std::string_view kName = "categorical_crossentropy";
   static constexpr Targets kTargets = Targets::kProbabilities;
   bool from_logits = false;
@@ -88,17 +89,35 @@ struct CategoricalCrossentropy : LossCommon {
   static config::Section<CategoricalCrossentropy> section();
 };
 
-struct SparseCategoricalCrossentropy : LossCommon {
+struct SparseCategoricalCrossentropy : LossCommon, LastAxis {
   static constexpr std::string_view kName = "sparse_categorical_crossentropy";
   static constexpr std::string_view kAliases =
       "crossentropy, cross_entropy_loss, ce, nll, nll_loss, softmax_cross_entropy";
   static constexpr Targets kTargets = Targets::kClassNumbers;
   bool from_logits = false;
+  std::optional<std::int64_t> ignore_class;  ///< positions with this label count no more than padding
   ClassWeight class_weight{};
 
   ops::Loss op() const { return ops::Loss(ops::LossKind::kSparseCategoricalCrossentropy, from_logits); }
 
   static config::Section<SparseCategoricalCrossentropy> section();
+};
+
+struct CategoricalGeneralizedCrossEntropy : LossCommon {
+  static constexpr std::string_view kName = "categorical_generalized_cross_entropy";
+  static constexpr std::string_view kAliases =
+      "categorical_generalized_crossentropy, generalized_cross_entropy, generalized_crossentropy, gce, gce_loss";
+  static constexpr Targets kTargets = Targets::kClassNumbers;
+  double q = 0.5;
+  ClassWeight class_weight{};
+
+  ops::Loss op() const {
+    ops::Loss loss(ops::LossKind::kGeneralizedCrossentropy);
+    loss.q = static_cast<float>(q);
+    return loss;
+  }
+
+  static config::Section<CategoricalGeneralizedCrossEntropy> section();
 };
 
 }  // namespace mirrortrain::losses

@@ -1,6 +1,9 @@
 #include "model/losses/loss_common.h"
 
+#include <fmt/format.h>
+
 #include <limits>
+#include <string>
 
 namespace mirrortrain::losses {
 namespace {
@@ -16,7 +19,22 @@ config::Section<LossCommon> LossCommon::section() {
       .key("weight", &LossCommon::weight,
            "Factor of this loss in the sum of all outputs' losses, which is minimized and reported as `loss`; the "
            "output's own, `OUTPUT_loss`, is reported without it.",
-           config::between(0, kLargestWeight));
+           config::between(0, kLargestWeight))
+      .key("reduction", &LossCommon::reduction,
+           "What the losses of a batch's examples become. `sum_over_batch_size` and `mean`: their sum divided by their "
+           "number, `sum`: their sum, `mean_with_sample_weight`: their sum divided by the sum of the examples' "
+           "weights. A batch is the global one.");
+}
+
+config::Section<LastAxis> LastAxis::section() {
+  return config::Section<LastAxis>("The axis of a loss.")
+      .key("axis", &LastAxis::axis, "The axis over which a position's loss is computed: -1, the last one.")
+      .check("axis", [](const LastAxis& options) -> std::string {
+        if (options.axis == -1) return "";
+        return fmt::format(
+            "expected -1, the last axis, found {}; bring it to the end before the loss, with the layer permute",
+            options.axis);
+      });
 }
 
 }  // namespace mirrortrain::losses

@@ -14,7 +14,9 @@ struct MeanSquaredError : LossCommon {
   static constexpr std::string_view kName = "mean_squared_error";
   static constexpr std::string_view kAliases = "mse, mse_loss, l2_loss, l2";
   static constexpr auto kAdvice = std::to_array<config::Advice>(
-      {{"rmse, root_mean_squared_error", "take mean_squared_error, whose root has its minimum at the same place"}});
+      {{"rmse, root_mean_squared_error",
+        "it is a metric; take mean_squared_error as the loss, whose root has its minimum at the same place, and write "
+        "metrics: [root_mean_squared_error]"}});
   static constexpr Targets kTargets = Targets::kNumbers;
 
   ops::Loss op() const { return ops::Loss(ops::LossKind::kMeanSquaredError); }
@@ -48,7 +50,7 @@ struct Huber : LossCommon {
 };
 
 struct LogCosh : LossCommon {
-  static constexpr std::string_view kName = "log_cosh";
+  static constexpr std::string_view kName = "log_cosh", kMetric = "log_cosh_error";
   static constexpr Targets kTargets = Targets::kNumbers;
 
   ops::Loss op() const { return ops::Loss(ops::LossKind::kLogCosh); }

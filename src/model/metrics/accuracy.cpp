@@ -3,41 +3,73 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "model/metrics/labels.h"
 
 namespace mirrortrain::metrics {
 
 namespace {
 
-ops::Metric accuracy_for(const ops::Loss& loss, const Shape& output) {
-  switch (loss.kind) {
-    case ops::LossKind::kBinaryCrossentropy:
-    case ops::LossKind::kBinaryFocalCrossentropy:
-      return ops::Metric(ops::MetricKind::kBinaryAccuracy, loss.from_logits ? 0.0f : 0.5f);
-    case ops::LossKind::kCategoricalCrossentropy: return ops::Metric(ops::MetricKind::kCategoricalAccuracy);
-    case ops::LossKind::kSparseCategoricalCrossentropy: return ops::Metric(ops::MetricKind::kSparseCategoricalAccuracy);
-    case ops::LossKind::kHinge: return ops::Metric(ops::MetricKind::kSignAccuracy);
+ops::Metric accuracy_for(const Loss& loss, const Shape& output) {
+  if (ops::is_binary(loss_op(loss).kind)) {
+    return ops::Metric(ops::MetricKind::kBinaryAccuracy, takes_logits(loss) ? 0.0f : 0.5f);
+  }
+  switch (targets_of(loss)) {
+    case Targets::kClassNumbers: return ops::Metric(ops::MetricKind::kSparseCategoricalAccuracy);
+    case Targets::kSigns: return ops::Metric(ops::MetricKind::kSignAccuracy);
     default: break;
   }
-  return ops::Metric(output.back() == 1 ? ops::MetricKind::kBinaryAccuracy : ops::MetricKind::kCategoricalAccuracy);
+  const bool of_classes = loss_op(loss).kind == ops::LossKind::kCategoricalCrossentropy || output.back() != 1;
+  return ops::Metric(of_classes ? ops::MetricKind::kCategoricalAccuracy : ops::MetricKind::kBinaryAccuracy);
 }
 
-}  // namespace
-
-MetricNode Accuracy::node(const Loss& loss, const Shape& output) const {
-  return mean_node(accuracy_for(loss_op(loss), output));
-}
-
-MetricNode TopKAccuracy::node(const Loss& loss, const Shape& output) const {
+MetricNode top_k(ops::MetricKind kind, std::int64_t k, const Shape& output) {
   if (output.back() <= k) {
     throw Error(
         fmt::format("expected an output of more than {} classes, found {}: every label would count; use a "
                     "smaller `k`, or accuracy",
                     k, output.back()));
   }
-  ops::Metric metric(targets_of(loss) == Targets::kClassNumbers ? ops::MetricKind::kSparseTopKCategoricalAccuracy
-                                                                : ops::MetricKind::kTopKCategoricalAccuracy);
+  ops::Metric metric(kind);
   metric.k = k;
   return mean_node(metric);
+}
+
+}  // namespace
+
+MetricNode Accuracy::node(const Loss& loss, const Shape& output) const { return mean_node(accuracy_for(loss, output)); }
+
+MetricNode TopKAccuracy::node(const Loss& loss, const Shape& output) const {
+  return top_k(targets_of(loss) == Targets::kClassNumbers ? ops::MetricKind::kSparseTopKCategoricalAccuracy
+                                                          : ops::MetricKind::kTopKCategoricalAccuracy,
+               k, output);
+}
+
+MetricNode BinaryAccuracy::node(const Loss& loss, const Shape&) const {
+  require_numbers(kName, loss, "use sparse_categorical_accuracy");
+  if (predicts_signs(loss)) return mean_node(ops::Metric(ops::MetricKind::kSignAccuracy));
+  MetricNode node = mean_node(ops::Metric(ops::MetricKind::kBinaryAccuracy, static_cast<float>(threshold)));
+  node.reads_probabilities = true;
+  return node;
+}
+
+MetricNode CategoricalAccuracy::node(const Loss& loss, const Shape&) const {
+  require_numbers(kName, loss, "use sparse_categorical_accuracy");
+  return mean_node(ops::Metric(ops::MetricKind::kCategoricalAccuracy));
+}
+
+MetricNode SparseCategoricalAccuracy::node(const Loss& loss, const Shape&) const {
+  require_class_numbers(kName, loss, "use categorical_accuracy");
+  return mean_node(ops::Metric(ops::MetricKind::kSparseCategoricalAccuracy));
+}
+
+MetricNode TopKCategoricalAccuracy::node(const Loss& loss, const Shape& output) const {
+  require_numbers(kName, loss, "use sparse_top_k_categorical_accuracy");
+  return top_k(ops::MetricKind::kTopKCategoricalAccuracy, k, output);
+}
+
+MetricNode SparseTopKCategoricalAccuracy::node(const Loss& loss, const Shape& output) const {
+  require_class_numbers(kName, loss, "use top_k_categorical_accuracy");
+  return top_k(ops::MetricKind::kSparseTopKCategoricalAccuracy, k, output);
 }
 
 config::Section<Accuracy> Accuracy::section() {
@@ -48,6 +80,31 @@ config::Section<Accuracy> Accuracy::section() {
 config::Section<TopKAccuracy> TopKAccuracy::section() {
   return config::Section<TopKAccuracy>("How often the label is among the `k` classes with the largest outputs.")
       .key("k", &TopKAccuracy::k, "How many classes count.", config::at_least(1));
+}
+
+config::Section<BinaryAccuracy> BinaryAccuracy::section() {
+  return config::Section<BinaryAccuracy>("How often each output is on its label's side of a threshold.")
+      .key("threshold", &BinaryAccuracy::threshold, "A probability above it predicts the label 1.",
+           config::between(0, 1));
+}
+
+config::Section<CategoricalAccuracy> CategoricalAccuracy::section() {
+  return config::Section<CategoricalAccuracy>("How often the largest output is that of the class of a one-hot label.");
+}
+
+config::Section<SparseCategoricalAccuracy> SparseCategoricalAccuracy::section() {
+  return config::Section<SparseCategoricalAccuracy>(
+      "How often the largest output is that of the label, a class number.");
+}
+
+config::Section<TopKCategoricalAccuracy> TopKCategoricalAccuracy::section() {
+  return config::Section<TopKCategoricalAccuracy>("top_k_accuracy for one-hot labels.")
+      .key("k", &TopKCategoricalAccuracy::k, "How many classes count.", config::at_least(1));
+}
+
+config::Section<SparseTopKCategoricalAccuracy> SparseTopKCategoricalAccuracy::section() {
+  return config::Section<SparseTopKCategoricalAccuracy>("top_k_accuracy for labels that are class numbers.")
+      .key("k", &SparseTopKCategoricalAccuracy::k, "How many classes count.", config::at_least(1));
 }
 
 }  // namespace mirrortrain::metrics

@@ -14,8 +14,7 @@ namespace mirrortrain::metrics {
 /// decides, as in Keras: a single output is true or false.
 struct Accuracy {
   static constexpr std::string_view kName = "accuracy";
-  static constexpr std::string_view kAliases =
-      "acc, binary_accuracy, categorical_accuracy, sparse_categorical_accuracy, val_accuracy";
+  static constexpr std::string_view kAliases = "acc, val_accuracy";
 
   MetricNode node(const Loss& loss, const Shape& output) const;
 
@@ -25,14 +24,64 @@ struct Accuracy {
 /// How often the label is among the k classes with the largest outputs.
 struct TopKAccuracy {
   static constexpr std::string_view kName = "top_k_accuracy";
-  static constexpr std::string_view kAliases =
-      "top5, top_k, top5_accuracy, top_k_categorical_accuracy, sparse_top_k_categorical_accuracy";
+  static constexpr std::string_view kAliases = "top5, top_k, top5_accuracy";
   std::int64_t k = 5;
 
   /// Throws Error unless the output has more than k classes.
   MetricNode node(const Loss& loss, const Shape& output) const;
 
   static config::Section<TopKAccuracy> section();
+};
+
+// Keras's names of accuracies that fit one kind of labels.
+
+/// How often an output above the threshold has a label of 1, or one below it a label of 0.
+struct BinaryAccuracy {
+  static constexpr std::string_view kName = "binary_accuracy";
+  double threshold = 0.5;
+
+  /// Throws Error where the labels are class numbers.
+  MetricNode node(const Loss& loss, const Shape& output) const;
+
+  static config::Section<BinaryAccuracy> section();
+};
+
+struct CategoricalAccuracy {
+  static constexpr std::string_view kName = "categorical_accuracy";
+
+  /// Throws Error where the labels are class numbers.
+  MetricNode node(const Loss& loss, const Shape& output) const;
+
+  static config::Section<CategoricalAccuracy> section();
+};
+
+struct SparseCategoricalAccuracy {
+  static constexpr std::string_view kName = "sparse_categorical_accuracy";
+
+  /// Throws Error unless the labels are class numbers.
+  MetricNode node(const Loss& loss, const Shape& output) const;
+
+  static config::Section<SparseCategoricalAccuracy> section();
+};
+
+struct TopKCategoricalAccuracy {
+  static constexpr std::string_view kName = "top_k_categorical_accuracy";
+  std::int64_t k = 5;
+
+  /// Throws Error where the labels are class numbers, and unless the output has more than k classes.
+  MetricNode node(const Loss& loss, const Shape& output) const;
+
+  static config::Section<TopKCategoricalAccuracy> section();
+};
+
+struct SparseTopKCategoricalAccuracy {
+  static constexpr std::string_view kName = "sparse_top_k_categorical_accuracy";
+  std::int64_t k = 5;
+
+  /// Throws Error unless the labels are class numbers and the output has more than k classes.
+  MetricNode node(const Loss& loss, const Shape& output) const;
+
+  static config::Section<SparseTopKCategoricalAccuracy> section();
 };
 
 }  // namespace mirrortrain::metrics

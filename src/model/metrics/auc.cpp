@@ -1,55 +1,78 @@
 #include "model/metrics/auc.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
-#include <vector>
+#include <memory>
+#include <numeric>
+#include <string>
 
 #include "base/error.h"
 #include "graph/ops/counts.h"
+#include "graph/ops/elementwise.h"
+#include "model/metrics/labels.h"
+#include "model/metrics/thresholds.h"
 
 namespace mirrortrain::metrics {
 namespace {
 
+using Curves = std::vector<Above>;
+
 /// The first and the last are below and above every probability.
-ops::Thresholds thresholds_between(std::int64_t count) {
+ops::Thresholds thresholds_of(const Auc& metric) {
   constexpr float kBeyond = 1e-7f;
-  return {-kBeyond, 1 + kBeyond, static_cast<std::int32_t>(count)};
+  if (metric.thresholds.empty()) {
+    return {-kBeyond, 1 + kBeyond, static_cast<std::int32_t>(metric.num_thresholds)};
+  }
+  std::vector<double> sorted = metric.thresholds;
+  std::ranges::sort(sorted);
+  ops::Thresholds listed{-kBeyond, 1 + kBeyond, static_cast<std::int32_t>(sorted.size() + 2), true};
+  listed.listed[0] = listed.first;
+  std::ranges::transform(sorted, listed.listed + 1, [](double one) { return static_cast<float>(one); });
+  listed.listed[listed.count - 1] = listed.last;
+  return listed;
 }
 
-/// The negatives and positives that are predicted true at a threshold.
-struct Above {
-  double negatives = 0, positives = 0;
-  double all() const { return negatives + positives; }
+struct Point {
+  double x = 0, y = 0;
 };
 
-/// In descending order from the highest threshold, above which there is nothing. Outputs below all thresholds, which
-/// probabilities never are, count at the lowest, as in Keras.
-std::vector<Above> above_thresholds(std::span<const double> sums) {
-  const std::size_t bins = sums.size() / 2;
-  std::vector<Above> above(1);
-  for (std::size_t i = bins; i-- > 1;) {
-    const Above& last = above.back();
-    above.push_back({last.negatives + sums[i] + (i == 1 ? sums[0] : 0),
-                     last.positives + sums[bins + i] + (i == 1 ? sums[bins] : 0)});
-  }
-  return above;
+/// Precision and recall gain (Flach and Kull, 2015), with Keras's values where they are not defined.
+Point gains(const Above& above, const Above& all) {
+  if (above.positives == 0) return {0, 1};
+  const double scale = ratio(all.positives, all.negatives), missed = all.positives - above.positives;
+  return {std::max(0.0, 1 - scale * missed / above.positives), 1 - scale * above.negatives / above.positives};
 }
 
-double roc_area(std::span<const double> sums, std::int64_t) {
-  const std::vector<Above> above = above_thresholds(sums);
-  const Above all = above.back();
+Point point_of(Curve curve, const Above& above, const Above& all) {
+  const double recall = ratio(above.positives, all.positives);
+  if (curve == Curve::kPrGain) return gains(above, all);
+  return curve == Curve::kRoc ? Point{ratio(above.negatives, all.negatives), recall}
+                              : Point{recall, ratio(above.positives, above.all())};
+}
+
+double height(Summation how, double one, double other) {
+  switch (how) {
+    case Summation::kMinoring: return std::min(one, other);
+    case Summation::kMajoring: return std::max(one, other);
+    case Summation::kInterpolation: break;
+  }
+  return (one + other) / 2;
+}
+
+double area(Curve curve, Summation how, const Curves& above) {
   double total = 0;
   for (std::size_t i = 1; i < above.size(); ++i) {
-    const double x = ratio(above[i].negatives, all.negatives), last_x = ratio(above[i - 1].negatives, all.negatives);
-    const double y = ratio(above[i].positives, all.positives), last_y = ratio(above[i - 1].positives, all.positives);
-    total += (x - last_x) * (y + last_y) / 2;
+    const Point low = point_of(curve, above[i], above.back()), high = point_of(curve, above[i - 1], above.back());
+    total += (low.x - high.x) * height(how, low.y, high.y);
   }
   return total;
 }
 
 /// Between two thresholds true positives are linear in the predicted positives p, a p + b, so precision is a + b / p,
 /// and its integral over recall contains a logarithm.
-double pr_area(std::span<const double> sums, std::int64_t) {
-  const std::vector<Above> above = above_thresholds(sums);
+double interpolated_pr_area(const Curves& above) {
   double total = 0;
   for (std::size_t i = 1; i < above.size(); ++i) {
     const Above &low = above[i], &high = above[i - 1];
@@ -62,23 +85,96 @@ double pr_area(std::span<const double> sums, std::int64_t) {
   return total;
 }
 
+double area_of(Curve curve, Summation how, const Curves& above) {
+  const bool is_special = curve == Curve::kPr && how == Summation::kInterpolation;
+  return is_special ? interpolated_pr_area(above) : area(curve, how, above);
+}
+
+/// Each label's area, or that of all labels, with the labels' weights.
+MetricValue value_of(const Auc& metric, std::size_t labels) {
+  std::vector<double> weights = metric.label_weights;
+  if (weights.empty()) weights.assign(labels, 1.0);
+  const auto area_under = [curve = metric.curve, how = metric.summation_method](const Curves& above) {
+    return area_of(curve, how, above);
+  };
+  if (metric.multi_label) {
+    return [=](std::span<const double> sums, std::int64_t) {
+      const std::size_t own = sums.size() / labels;
+      double total = 0;
+      for (std::size_t k = 0; k < labels; ++k)
+        total += weights[k] * area_under(above_thresholds(sums.subspan(k * own, own)));
+      return ratio(total, std::accumulate(weights.begin(), weights.end(), 0.0));
+    };
+  }
+  return [=](std::span<const double> sums, std::int64_t) {
+    const std::size_t own = sums.size() / labels;
+    std::vector<double> all(own);
+    for (std::size_t i = 0; i < sums.size(); ++i) all[i % own] += weights[i / own] * sums[i];
+    return area_under(above_thresholds(all));
+  };
+}
+
+void check_labels(const Auc& metric, const Shape& output) {
+  if (metric.multi_label && output.elements() != output.back()) {
+    throw Error(fmt::format("multi_label expects an output of one axis, found {}", output.text()));
+  }
+  if (metric.num_labels && *metric.num_labels != output.back()) {
+    throw Error(
+        fmt::format("expected `num_labels` as the output has, {}, found {}", output.back(), *metric.num_labels));
+  }
+  if (!metric.label_weights.empty() && std::ssize(metric.label_weights) != output.back()) {
+    throw Error(fmt::format("expected a weight for each of the output's {} labels in `label_weights`, found {}",
+                            output.back(), metric.label_weights.size()));
+  }
+}
+
 }  // namespace
 
-MetricNode Auc::node(const Loss& loss, const Shape&) const {
-  if (loss_op(loss).kind == ops::LossKind::kHinge) {
-    throw Error("auc needs probabilities, and hinge's outputs are none; use a crossentropy, or accuracy");
+MetricNode Auc::node(const Loss& loss, const Shape& output) const {
+  require_probabilities(kName, loss);
+  if (from_logits && takes_logits(loss)) {
+    throw Error("the loss says that the output is logits, so that the metric reads probabilities; remove from_logits");
   }
-  return {std::make_shared<ops::BinCounts>(thresholds_between(num_thresholds)), true,
-          curve == Curve::kPr ? pr_area : roc_area};
+  check_labels(*this, output);
+  ops::BinCounts counts(thresholds_of(*this));
+  counts.binning.by_class = multi_label || !label_weights.empty();
+  const auto labels = static_cast<std::size_t>(counts.binning.by_class ? output.back() : 1);
+  return {std::make_shared<ops::BinCounts>(counts), true, value_of(*this, labels)};
+}
+
+std::vector<ValueId> Auc::inputs(Graph& graph, ValueId output, ValueId labels) const {
+  if (!from_logits) return {output, labels};
+  return {graph.apply_one(ops::Activation(ops::ActivationKind::kSigmoid), {output}), labels};
 }
 
 config::Section<Auc> Auc::section() {
   return config::Section<Auc>("Area under a curve, over all outputs together.")
       .key("curve", &Auc::curve,
-           "The curve: `ROC`, true over false positives, or `PR`, precision over recall, which says more where few "
-           "labels are true.")
+           "The curve: `ROC`, true over false positives, `PR`, precision over recall, which says more where few "
+           "labels are true, or `PRGAIN`, the same scaled by how many are true.")
       .key("num_thresholds", &Auc::num_thresholds, "Thresholds between which the curve is straight.",
-           config::between(2, static_cast<double>(ops::BinCounts::kMostThresholds)));
+           config::between(2, static_cast<double>(ops::BinCounts::kMostThresholds)))
+      .key("summation_method", &Auc::summation_method,
+           "The height between two thresholds: `interpolation`, the lower one (`minoring`) or the higher one "
+           "(`majoring`).")
+      .key("thresholds", &Auc::thresholds, "Thresholds in place of evenly spaced ones.", config::between(0, 1))
+      .key("multi_label", &Auc::multi_label, "Whether each output has an area of its own, whose mean is reported.")
+      .key("num_labels", &Auc::num_labels, "The number of outputs, with `multi_label`; null: as many as there are.",
+           config::at_least(1))
+      .key("label_weights", &Auc::label_weights,
+           "A weight for each output, in the mean with `multi_label` and else in the counts.", config::at_least(0))
+      .key("from_logits", &Auc::from_logits,
+           "Whether a sigmoid is applied to the output. Where the loss says that it is logits, it is already.")
+      .check("thresholds",
+             [](const Auc& metric) -> std::string {
+               constexpr std::size_t kMost = ops::Thresholds::kMostListed - 2;
+               if (metric.thresholds.size() <= kMost) return "";
+               return fmt::format("expected at most {} numbers, found {}; use num_thresholds", kMost,
+                                  metric.thresholds.size());
+             })
+      .check("num_labels", [](const Auc& metric) -> std::string {
+        return metric.num_labels && !metric.multi_label ? "has no effect without `multi_label: true`" : "";
+      });
 }
 
 }  // namespace mirrortrain::metrics

@@ -1,74 +1,88 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <variant>
+#include <vector>
 
 #include "config/section.h"
 #include "model/losses.h"
 #include "model/metrics/metric_node.h"
 
-// Metrics of predicted against true labels, as in Keras. Labels count as true above 0; class numbers count as one
-// output for each class.
+// Metrics of predicted against true labels at a threshold, as in Keras: over all outputs together. Labels count as true
+// above 0; class numbers count as one output for each class.
 namespace mirrortrain::metrics {
 
-/// The share of positive predictions that are correct, over all outputs.
-struct Precision {
+/// Above which probability an output is a positive prediction; null: 0.5. Keras takes a list too, of which a metric has
+/// a value each; a metric here has one value.
+using ThresholdOption = std::optional<std::variant<double, std::vector<double>>>;
+
+/// How many of a kind there are.
+struct Count {
+  ThresholdOption thresholds;
+
+  static config::Section<Count> section();
+};
+
+struct TruePositives : Count {
+  static constexpr std::string_view kName = "true_positives";
+  MetricNode node(const Loss& loss, const Shape& output) const;
+  static config::Section<TruePositives> section();
+};
+
+struct TrueNegatives : Count {
+  static constexpr std::string_view kName = "true_negatives";
+  MetricNode node(const Loss& loss, const Shape& output) const;
+  static config::Section<TrueNegatives> section();
+};
+
+struct FalsePositives : Count {
+  static constexpr std::string_view kName = "false_positives";
+  MetricNode node(const Loss& loss, const Shape& output) const;
+  static config::Section<FalsePositives> section();
+};
+
+struct FalseNegatives : Count {
+  static constexpr std::string_view kName = "false_negatives";
+  MetricNode node(const Loss& loss, const Shape& output) const;
+  static config::Section<FalseNegatives> section();
+};
+
+/// A share of the positive predictions or labels.
+struct Share {
+  std::optional<double> threshold;  ///< the same as `thresholds`, of which a file has one
+  ThresholdOption thresholds;
+  std::optional<std::int64_t> top_k, class_id;
+
+  static config::Section<Share> section();
+};
+
+/// The share of positive predictions that are correct.
+struct Precision : Share {
   static constexpr std::string_view kName = "precision";
-  double threshold = 0.5;
 
   MetricNode node(const Loss& loss, const Shape& output) const;
   static config::Section<Precision> section();
 };
 
-/// The share of the true labels that are predicted, over all outputs.
-struct Recall {
+/// The share of the true labels that are predicted.
+struct Recall : Share {
   static constexpr std::string_view kName = "recall";
-  double threshold = 0.5;
+  static constexpr std::string_view kAliases = "sensitivity, true_positive_rate";
 
   MetricNode node(const Loss& loss, const Shape& output) const;
   static config::Section<Recall> section();
 };
 
-/// How per-class scores are averaged.
-enum class Average : std::uint8_t {
-  kMacro,     ///< the mean over classes
-  kMicro,     ///< computed from all classes' counts together
-  kWeighted,  ///< the mean over classes, weighted by their true labels
-};
+/// The threshold for a loss's outputs: of hinge losses, whose outputs are no probabilities, their sign decides.
+float threshold_for(const Loss& loss, double threshold);
 
-/// The harmonic mean of precision and recall. A class is predicted above the threshold; without a threshold, if its
-/// output is the largest, or a single output above 0.5.
-struct F1Score {
-  static constexpr std::string_view kName = "f1_score";
-  static constexpr std::string_view kAliases = "f1";
-  Average average = Average::kMacro;
-  std::optional<double> threshold;
+/// The number of a class as the op has it, -1 for none. Throws Error if the output has no such class.
+std::int32_t class_for(const std::optional<std::int64_t>& class_id, const Shape& output);
 
-  MetricNode node(const Loss& loss, const Shape& output) const;
-  static config::Section<F1Score> section();
-};
-
-/// The mean over classes of intersection over union: positions that are of a class and predicted as it, among those
-/// that are either. A class with neither does not count. The class with the largest output is predicted.
-struct MeanIou {
-  static constexpr std::string_view kName = "mean_iou";
-  static constexpr std::string_view kAliases = "iou";
-  std::optional<std::int64_t> num_classes;
-
-  /// Throws Error if the output has another number of classes, or only one.
-  MetricNode node(const Loss& loss, const Shape& output) const;
-  static config::Section<MeanIou> section();
-};
+/// "thresholds" of more than one item; empty if it is valid.
+std::string more_than_one(const ThresholdOption& thresholds, std::string_view metric);
 
 }  // namespace mirrortrain::metrics
-
-template <>
-struct mirrortrain::config::EnumNames<mirrortrain::metrics::Average> {
-  static constexpr auto names = std::to_array<std::pair<std::string_view, mirrortrain::metrics::Average>>({
-      {"macro", mirrortrain::metrics::Average::kMacro},
-      {"micro", mirrortrain::metrics::Average::kMicro},
-      {"weighted", mirrortrain::metrics::Average::kWeighted},
-  });
-};

@@ -30,6 +30,7 @@ ClassReport::ClassReport(const OutputMeaning& meaning)
       bins_(kBins) {}
 
 void ClassReport::add(std::int64_t label, std::span<const float> prediction) {
+  if (label == meaning_.ignored_label) return;
   if (label < 0 || label >= classes_) throw Error(fmt::format("label {} is none of the {} classes", label, classes_));
   const std::int64_t predicted = meaning_.class_of(prediction);
   ++counts_[static_cast<std::size_t>(label * classes_ + predicted)];

@@ -25,6 +25,7 @@ OutputMeaning meaning_of(const Objective& objective, const Shape& shape) {
   OutputMeaning meaning;
   meaning.shape = shape;
   meaning.is_logits = takes_logits(loss);
+  meaning.ignored_label = ignored_label(loss);
   const Targets targets = targets_of(loss);
   const bool is_binary = std::holds_alternative<losses::BinaryCrossentropy>(loss) ||
                          std::holds_alternative<losses::BinaryFocalCrossentropy>(loss);

@@ -30,6 +30,7 @@ struct OutputMeaning {
   double threshold = 0.5;            ///< for kYesOrNo: a probability above it is class 1
   std::string name{};                ///< of one of several outputs; empty for the only one
   std::string layer{};               ///< whose output it is
+  std::optional<std::int64_t> ignored_label{};  ///< positions with it are not counted
 
   std::int64_t elements() const { return shape.elements(); }
   bool tells_classes() const { return kind != Kind::kNumbers; }

@@ -16,7 +16,7 @@ constexpr std::int64_t kMostPixels = 128;
 
 void WorstMistakes::add(std::int64_t row, std::int64_t truth, std::span<const float> output) {
   const std::int64_t predicted = meaning_.class_of(output);
-  if (predicted == truth) return;
+  if (predicted == truth || truth == meaning_.ignored_label) return;
   const double probability = meaning_.probability_of_class(output);
   const Wrong wrong{std::isnan(probability) ? 0 : probability, row, truth, predicted};
   worst_.insert(std::ranges::upper_bound(worst_, wrong.probability, std::ranges::greater(), &Wrong::probability),

@@ -37,6 +37,7 @@ data::ExampleSpec example_spec(const Model& model, const ModelOptions& options,
     label.may_be_missing = trained.present != kNoValue;
     if (labels.dtype == DType::kInt32) {
       label.classes = largest.value_or(-1) + 1;
+      label.ignored = ignored_label(objectives[i].loss.value);
     } else {
       label.signs = targets_of(objectives[i].loss.value) == Targets::kSigns;
       label.probabilities = !label.signs && largest.has_value();

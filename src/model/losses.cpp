@@ -1,0 +1,30 @@
+#include "model/losses.h"
+
+#include "model/formula/formula_graph.h"
+
+namespace mirrortrain {
+
+std::vector<ValueId> loss_inputs(const Loss& loss, Graph& graph, ValueId output, ValueId labels, ValueId present) {
+  return std::visit(
+      [&](const auto& options) -> std::vector<ValueId> {
+        if constexpr (requires { options.terms(); }) {
+          const ValueId terms =
+              formula::add_formula(graph, options.terms(), {{"y_pred", output}, {"y_true", labels}}, DType::kFloat32);
+          return {terms, terms};
+        } else if constexpr (requires { options.inputs(graph, output, labels, present); }) {
+          return options.inputs(graph, output, labels, present);
+        } else if constexpr (requires { options.inputs(graph, output, labels); }) {
+          return options.inputs(graph, output, labels);
+        } else {
+          return {output, labels};
+        }
+      },
+      loss);
+}
+
+std::optional<std::int64_t> ignored_label(const Loss& loss) {
+  const auto* const sparse = std::get_if<losses::SparseCategoricalCrossentropy>(&loss);
+  return sparse != nullptr ? sparse->ignore_class : std::nullopt;
+}
+
+}  // namespace mirrortrain
