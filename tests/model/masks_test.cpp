@@ -27,12 +27,34 @@ const Node* node_of(const Graph& graph, std::string_view op) {
 }  // namespace
 
 TEST_CASE("the mask of padding is carried to the loss by every layer that carries masks in Keras") {
-  for (const char* layer :
-       {"dense: {units: 3}", "dropout: {rate: 0.1}", "activation: {activation: tanh}", "prelu", "layer_normalization",
-        "group_normalization: {groups: 2}", "batch_normalization", "batch_normalization: {synchronized: true}",
-        "batch_normalization: {trainable: false}", "position_embedding: {sequence_length: 6}",
-        "multi_head_attention: {num_heads: 2, key_dim: 3}", "lstm: {units: 3, return_sequences: true}",
-        "gru: {units: 3, return_sequences: true}"}) {
+  for (const char* layer : {"dense: {units: 3}",
+                            "dropout: {rate: 0.1}",
+                            "activation: {activation: tanh}",
+                            "prelu",
+                            "layer_normalization",
+                            "group_normalization: {groups: 2}",
+                            "batch_normalization",
+                            "batch_normalization: {synchronized: true}",
+                            "batch_normalization: {trainable: false}",
+                            "position_embedding: {sequence_length: 6}",
+                            "multi_head_attention: {num_heads: 2, key_dim: 3}",
+                            "lstm: {units: 3, return_sequences: true}",
+                            "gru: {units: 3, return_sequences: true}",
+                            "simple_rnn: {units: 3, return_sequences: true}",
+                            "bidirectional: {layer: {lstm: {units: 3, return_sequences: true}}}",
+                            "time_distributed: {layer: {dense: {units: 2}}}",
+                            "time_distributed: {layer: {expression: {formula: \"x * 2\"}}}",
+                            "group_query_attention: {head_dim: 2, num_query_heads: 2, num_key_value_heads: 1}",
+                            "relu",
+                            "leaky_relu",
+                            "elu",
+                            "identity",
+                            "activity_regularization: {l1: 0.1}",
+                            "unit_normalization",
+                            "gaussian_noise: {stddev: 0.1}",
+                            "gaussian_dropout: {rate: 0.1}",
+                            "alpha_dropout: {rate: 0.1}",
+                            "spatial_dropout1d: {rate: 0.1}"}) {
     CAPTURE(layer);
     const Built built = on_words(line(layer));
     CHECK(built.errors == "");
