@@ -29,12 +29,6 @@ ValueId with_noise(LayerBuilder& builder, ValueId source, const std::string& for
   return is_narrow ? builder.apply(ops::Cast(dtype), {noisy}) : noisy;
 }
 
-/// 0 with probability `rate`, else 1 / (1 - rate).
-ValueId keep_or_drop(LayerBuilder& builder, Shape shape, float rate) {
-  const ValueId ones = builder.apply(ops::FullMask(std::move(shape)), {builder.rows()});
-  return builder.apply(ops::Dropout(rate, builder.random_stream()), {ones});
-}
-
 ValueId normal_numbers(LayerBuilder& builder, ValueId like) {
   return builder.apply(ops::RandomNormal(builder.shape(like), builder.random_stream()), {builder.rows()});
 }
@@ -62,8 +56,13 @@ Shape drawn_shape(const LayerBuilder& builder, ValueId source, const NoiseShape&
 
 }  // namespace
 
+ValueId drawn_mask(LayerBuilder& builder, Shape shape, float rate) {
+  const ValueId ones = builder.apply(ops::FullMask(std::move(shape)), {builder.rows()});
+  return builder.apply(ops::Dropout(rate, builder.random_stream()), {ones});
+}
+
 ValueId dropped_alike(LayerBuilder& builder, ValueId source, Shape drawn, float rate) {
-  return with_noise(builder, source, "x * noise", keep_or_drop(builder, std::move(drawn), rate));
+  return with_noise(builder, source, "x * noise", drawn_mask(builder, std::move(drawn), rate));
 }
 
 config::Section<Dropout> Dropout::section() {
@@ -147,7 +146,7 @@ ValueId AlphaDropout::build(LayerBuilder& builder, std::span<const ValueId> sour
   constexpr double kLimit = -1.6732632423543772848170429916717 * 1.0507009873554804934193349852946;
   const double scale = 1 / std::sqrt((1 - rate) * (1 + rate * kLimit * kLimit)), offset = -scale * kLimit * rate;
   return with_noise(builder, sources[0], fmt::format("{} * where(noise > 0, x, {}) + {}", scale, kLimit, offset),
-                    keep_or_drop(builder, shape, rate));
+                    drawn_mask(builder, shape, rate));
 }
 
 template struct SpatialDropout<1>;

@@ -10,6 +10,9 @@
 
 namespace mirrortrain::layers {
 
+/// In training, numbers that are 0 with probability `rate`, else 1 / (1 - rate): batched `shape` float32.
+ValueId drawn_mask(LayerBuilder& builder, Shape shape, float rate);
+
 /// `source` in training with dropout of which `drawn` is drawn, which has 1 along axes whose elements are dropped
 /// together.
 ValueId dropped_alike(LayerBuilder& builder, ValueId source, Shape drawn, float rate);

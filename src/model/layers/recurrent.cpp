@@ -5,9 +5,11 @@
 #include <algorithm>
 
 #include "graph/ops/arrange.h"
+#include "graph/ops/combine.h"
 #include "graph/ops/dense.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/mask.h"
+#include "model/formula/formula_graph.h"
 #include "model/key_aliases.h"
 #include "model/layers/dropout.h"
 
@@ -51,6 +53,11 @@ config::Section<RecurrentOptions> RecurrentOptions::section() {
       .key("dropout", &Self::dropout,
            "Fraction of the input's features to drop during training, the same at all steps of an example.",
            config::at_least(0), config::less_than(1))
+      .key("recurrent_dropout", &Self::recurrent_dropout,
+           "Fraction of the state's features to drop where a step reads them during training, the same at all steps of "
+           "an "
+           "example.",
+           config::at_least(0), config::less_than(1))
       .key("use_bias", &Self::use_bias, "Whether the layer uses a bias vector.", kUseBiasAliases)
       .key("kernel_initializer", &Self::kernel_initializer, "Initializer of the kernel.", kKernelInitializerAliases)
       .key("recurrent_initializer", &Self::recurrent_initializer, "Initializer of the recurrent kernel.")
@@ -85,6 +92,118 @@ std::pair<ValueId, ValueId> RecurrentOptions::kernels(LayerBuilder& builder, Val
                                  recurrent_regularizer, recurrent_constraint)};
 }
 
+namespace {
+
+/// Each step is nodes of the graph.
+constexpr std::int64_t kMostDroppedSteps = 1024;
+
+/// Columns [first, first + count) of a vector, or of each vector.
+ValueId columns_of(LayerBuilder& builder, ValueId value, std::int64_t first, std::int64_t count) {
+  const Shape& shape = builder.shape(value);
+  std::vector<std::int64_t> before(shape.rank(), 0), behind(before);
+  before.back() = first;
+  behind.back() = shape.back() - first - count;
+  return builder.apply(ops::Crop(before, behind), {value});
+}
+
+ValueId product_of(LayerBuilder& builder, ValueId a, ValueId b) {
+  return builder.apply(ops::Combine(ops::CombineKind::kMultiply), {a, b});
+}
+
+ValueId activated(LayerBuilder& builder, ops::ActivationKind kind, ValueId x) {
+  return kind == ops::ActivationKind::kLinear ? x : builder.apply(ops::Activation(kind), {x});
+}
+
+/// A cell in single nodes, for one step at a time. `inner`: the state's product with the recurrent kernel, and the
+/// recurrent bias; `read`: the state with dropout.
+struct CellOfNodes {
+  LayerBuilder& builder;
+  const ops::RecurrentAttributes& cell;
+  std::int64_t units;
+  ValueId kernel, bias;
+  ValueId memory = kNoValue;  ///< an LSTM's cell
+
+  ValueId multiplied(ValueId state, ValueId matrix, ValueId offset) const {
+    return builder.apply(ops::Dense(), {state, matrix, offset});
+  }
+  ValueId sum(ValueId a, ValueId b) const { return builder.apply(ops::AddN{}, {a, b}); }
+  ValueId gate(ValueId gates, std::int64_t number, ops::ActivationKind kind) const {
+    return activated(builder, kind, columns_of(builder, gates, number * units, units));
+  }
+
+  /// The state after a step that reads `x`, the input's product.
+  ValueId operator()(ValueId x, ValueId read) {
+    if (cell.cell == ops::Cell::kGru || cell.cell == ops::Cell::kGruResetBefore) return gru(x, read);
+    const ValueId gates = sum(x, multiplied(read, kernel, bias));
+    if (cell.cell == ops::Cell::kSimple) return activated(builder, cell.activation, gates);
+    const ValueId added =
+        product_of(builder, gate(gates, 0, cell.recurrent_activation), gate(gates, 2, cell.activation));
+    const ValueId kept =
+        memory == kNoValue ? kNoValue : product_of(builder, gate(gates, 1, cell.recurrent_activation), memory);
+    memory = kept == kNoValue ? added : sum(kept, added);
+    return product_of(builder, gate(gates, 3, cell.recurrent_activation), activated(builder, cell.activation, memory));
+  }
+
+  ValueId gru(ValueId x, ValueId read) const {
+    const bool is_after = cell.cell == ops::Cell::kGru;
+    const ValueId both = columns_of(builder, kernel, 0, 2 * units),
+                  last = columns_of(builder, kernel, 2 * units, units);
+    const ValueId of_both = bias == kNoValue ? kNoValue : columns_of(builder, bias, 0, 2 * units);
+    const ValueId of_last = bias == kNoValue ? kNoValue : columns_of(builder, bias, 2 * units, units);
+    const ValueId gates = sum(columns_of(builder, x, 0, 2 * units), multiplied(read, both, of_both));
+    const ValueId update = gate(gates, 0, cell.recurrent_activation), reset = gate(gates, 1, cell.recurrent_activation);
+    const ValueId inner = is_after ? product_of(builder, reset, multiplied(read, last, of_last))
+                                   : multiplied(product_of(builder, reset, read), last, of_last);
+    const ValueId candidate = activated(builder, cell.activation, sum(columns_of(builder, x, 2 * units, units), inner));
+    return formula::add_formula(builder.graph(), "update * before + (1 - update) * candidate",
+                                {{"update", update}, {"before", read}, {"candidate", candidate}},
+                                builder.graph().spec(x).dtype);
+  }
+};
+
+}  // namespace
+
+ValueId RecurrentOptions::dropped_states(LayerBuilder& builder, const ops::RecurrentAttributes& attributes,
+                                         ValueId projected, ValueId recurrent_kernel, ValueId recurrent_bias) const {
+  const Shape shape = builder.shape(projected);
+  const DType dtype = builder.graph().spec(projected).dtype;
+  if (shape[0] > kMostDroppedSteps) {
+    throw Error(fmt::format("recurrent_dropout takes at most {} steps, found {}", kMostDroppedSteps, shape[0]));
+  }
+  const LayerBuilder::Part part(builder, "recurrent_dropout");
+  const auto zeros = [&] {
+    const ValueId ones = builder.apply(ops::FullMask({units}), {builder.rows()});
+    const ValueId none = builder.apply(ops::Scale(0), {ones});
+    return dtype == DType::kFloat32 ? none : builder.apply(ops::Cast(dtype), {none});
+  };
+  const ValueId drawn = drawn_mask(builder, {units}, recurrent_dropout);
+  const ValueId drops = dtype == DType::kFloat32 ? drawn : builder.apply(ops::Cast(dtype), {drawn});
+  CellOfNodes cell{builder, attributes, units, recurrent_kernel, recurrent_bias};
+  ValueId state = zeros();
+  std::vector<ValueId> states;
+  for (std::int64_t i = 0; i < shape[0]; ++i) {
+    const std::int64_t step = attributes.backwards ? shape[0] - 1 - i : i;
+    const ValueId line = builder.apply(ops::Crop({step, 0}, {shape[0] - step - 1, 0}), {projected});
+    const ValueId memory_before = cell.memory;
+    ValueId next = cell(builder.apply(ops::Reshape({shape[1]}), {line}), product_of(builder, state, drops));
+    if (builder.has_masks()) {
+      ValueId counts = builder.apply(ops::Crop({step}, {shape[0] - step - 1}), {builder.mask(0)});
+      if (dtype != DType::kFloat32) counts = builder.apply(ops::Cast(dtype), {counts});
+      const auto kept = [&](ValueId now, ValueId before) {
+        formula::Values values{{"counts", counts}, {"now", now}};
+        if (before != kNoValue) values.emplace("before", before);
+        const char* const text = before == kNoValue ? "where(counts, now, 0)" : "where(counts, now, before)";
+        return formula::add_formula(builder.graph(), text, values, dtype);
+      };
+      next = kept(next, state);
+      if (cell.memory != kNoValue) cell.memory = kept(cell.memory, memory_before);
+    }
+    state = next;
+    states.push_back(builder.apply(ops::Reshape({1, units}), {state}));
+  }
+  return builder.apply(ops::Concatenate(0), std::move(states));
+}
+
 ValueId RecurrentOptions::run(LayerBuilder& builder, const ops::RecurrentAttributes& attributes, ValueId x,
                               ValueId kernel, ValueId recurrent_kernel, ValueId bias, ValueId recurrent_bias) const {
   const std::int64_t steps = builder.sequence(x)[0];
@@ -92,8 +211,10 @@ ValueId RecurrentOptions::run(LayerBuilder& builder, const ops::RecurrentAttribu
     x = dropped_alike(builder, x, {1, builder.shape(x)[1]}, dropout);
   }
   const ValueId projected = builder.apply(ops::Dense(), {x, kernel, bias});
-  const ValueId states =
-      builder.apply(ops::Recurrent(attributes), {projected, recurrent_kernel, recurrent_bias, builder.mask(0)});
+  const bool drops_states = recurrent_dropout > 0 && builder.mode() == Mode::kTraining;
+  const ValueId states = drops_states ? dropped_states(builder, attributes, projected, recurrent_kernel, recurrent_bias)
+                                      : builder.apply(ops::Recurrent(attributes),
+                                                      {projected, recurrent_kernel, recurrent_bias, builder.mask(0)});
   if (return_sequences) {
     // The mask is in the order of the states.
     const bool is_flipped = go_backwards && builder.has_masks();

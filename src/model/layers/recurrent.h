@@ -26,12 +26,16 @@ struct RecurrentOptions : LayerCommon {
   Initializer bias_initializer = initializers::Zeros{};
   std::optional<Regularizer> kernel_regularizer, recurrent_regularizer, bias_regularizer;
   std::optional<Constraint> kernel_constraint, recurrent_constraint, bias_constraint;
-  float dropout = 0;
+  float dropout = 0, recurrent_dropout = 0;
   bool return_sequences = false, go_backwards = false, zero_output_for_mask = false;
 
   static config::Section<RecurrentOptions> section();
 
  protected:
+  /// The states of all steps with dropout of the state that a step reads, the same at all steps, which no kernel has:
+  /// in the order in which they are computed, as nodes of each step.
+  ValueId dropped_states(LayerBuilder& builder, const ops::RecurrentAttributes& attributes, ValueId projected,
+                         ValueId recurrent_kernel, ValueId recurrent_bias) const;
   /// The layer's output from its kernels and, unless kNoValue, biases of the two products.
   ValueId run(LayerBuilder& builder, const ops::RecurrentAttributes& attributes, ValueId x, ValueId kernel,
               ValueId recurrent_kernel, ValueId bias, ValueId recurrent_bias) const;

@@ -30,6 +30,7 @@ std::vector<ValueId> LanePrograms::outputs_of(StepKind kind) const {
     if (computes_output(i) && first_of_output(i) == i) outputs.push_back(output(i));
     if (own.mask != kNoValue) outputs.push_back(own.mask);
   }
+  if (graph.penalty != kNoValue) outputs.push_back(graph.penalty);
   std::vector<ValueId> gradients = graph.gradients;
   for (std::size_t i = 0; train && i < products_.size(); ++i) {
     gradients[products_[i].variable] = kNoValue;
