@@ -12,6 +12,7 @@
 #include "model/layers/dense.h"
 #include "model/layers/dot.h"
 #include "model/layers/dropout.h"
+#include "model/layers/einsum_dense.h"
 #include "model/layers/embedding.h"
 #include "model/layers/expression.h"
 #include "model/layers/merge.h"
@@ -28,7 +29,7 @@ namespace mirrortrain {
 
 /// The list of layers but for those that wrap another. To add one: a file in model/layers and a line here.
 using PlainLayer = std::variant<
-    layers::Dense, layers::Conv<1>, layers::Conv<2>, layers::Conv<3>, layers::ConvTranspose<1>,
+    layers::Dense, layers::EinsumDense, layers::Conv<1>, layers::Conv<2>, layers::Conv<3>, layers::ConvTranspose<1>,
     layers::ConvTranspose<2>, layers::ConvTranspose<3>, layers::DepthwiseConv<1>, layers::DepthwiseConv<2>,
     layers::SeparableConv<1>, layers::SeparableConv<2>, layers::Embedding, layers::PositionEmbedding,
     layers::ClassToken, layers::MultiHeadAttention, layers::GroupQueryAttention, layers::Attention,

@@ -108,7 +108,7 @@ TEST_CASE("well-known models have as many parameters as in Keras") {
 
 TEST_CASE("transformers that people know have as many parameters as published") {
   const std::pair<const char*, std::int64_t> published[] = {
-      {"gpt2", 124439808}, {"vit-b16", 86567656}, {"smollm2", 134515008}};
+      {"gpt2", 124439808}, {"vit-b16", 86567656}, {"smollm2", 134515008}, {"bert-base", 109482240 + 2 * 769}};
   for (const auto& [name, expected] : published) {
     CAPTURE(name);
     std::int64_t parameters = 0;

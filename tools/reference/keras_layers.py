@@ -576,9 +576,35 @@ def penalties():
             - dense: {units: 3, activity_regularizer: {l1: 0.04}, trainable: false, name: frozen}""", model)
 
 
+def equations():
+    """Dense layers by equations."""
+    def model(x):
+        x = layers.EinsumDense("abc,cd->abd", output_shape=(4, 4), bias_axes="d", activation="tanh", name="plain")(x)
+        x = layers.EinsumDense("...x,xyz->...yz", output_shape=(2, 3), bias_axes="yz", name="heads")(x)
+        x = layers.EinsumDense("abcd,cde->abe", output_shape=(4, 4), activation="relu", bias_axes="be",
+                               kernel_regularizer=L1L2(0.01, 0.02), name="joined")(x)
+        x = layers.EinsumDense("abc,bcd->abd", output_shape=(4, 3), name="each")(x)
+        x = layers.EinsumDense("ab...,cb->ac...", output_shape=3, bias_axes="c", name="first_axis")(x)
+        return layers.Flatten()(x)
+
+    return training(images(4, 3), 2, """
+            - einsum_dense: {equation: "abc,cd->abd", output_shape: [null, 4], bias_axes: d, activation: tanh, name: plain}
+            - einsum_dense: {equation: "...x,xyz->...yz", output_shape: [2, 3], bias_axes: yz, name: heads}
+            - einsum_dense:
+                equation: abcd,cde->abe
+                output_shape: [4, 4]
+                activation: relu
+                bias_axes: be
+                kernel_regularizer: {l1: 0.01, l2: 0.02}
+                name: joined
+            - einsum_dense: {equation: "abc,bcd->abd", output_shape: [4, 3], name: each}
+            - einsum_dense: {equation: "ab...,cb->ac...", output_shape: 3, bias_axes: c, name: first_axis}
+            - flatten""", model, rate=0.1)
+
+
 if __name__ == "__main__":
     for function in (enlarged, by_channel, sizes, merges, sequences, frozen, windows, volumes, activations,
-                     normalizations, directions, attentions, step_by_step, penalties):
+                     normalizations, directions, attentions, step_by_step, penalties, equations):
         name = function.__name__.replace("_", "-")
         if len(sys.argv) == 1 or name in sys.argv[1:]:
             make(f"layers/{name}", function(), "keras_layers.py")
