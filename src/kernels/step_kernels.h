@@ -6,8 +6,8 @@
 #include "base/dtype.h"
 #include "device/device.h"
 #include "kernels/scalar/compress.h"
-#include "kernels/scalar/max_norm.h"
 #include "kernels/scalar/update_group.h"
+#include "kernels/scalar/weight_bounds.h"
 
 namespace mirrortrain {
 
@@ -63,8 +63,8 @@ class StepKernels {
                                   const StepParams* params, std::int64_t begin, std::int64_t end) const = 0;
 
   /// Scales the weights of the norms [begin, end) to their bound. `rounded`: their copy as bfloat16, or null.
-  virtual void bound_norms(Stream& stream, const scalar::MaxNorms& norms, float* weights, bfloat16* rounded,
-                           std::int64_t begin, std::int64_t end) const = 0;
+  virtual void bound_weights(Stream& stream, const scalar::WeightBounds& norms, float* weights, bfloat16* rounded,
+                             std::int64_t begin, std::int64_t end) const = 0;
 
   /// to = the sources, added in their order. `to` may be one of the sources.
   virtual void sum_sources(Stream& stream, std::span<const scalar::GradientSource> sources, float* to,

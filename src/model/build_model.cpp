@@ -144,6 +144,7 @@ class GraphMaker {
                                                              : objective.labels.weighted_in_evaluation;
     const Shape shape = made_.graph.spec(output.value).shape;
     made_.graph.set_layer(in_.of_output(number, "loss"));
+    const std::size_t collectives = ops::collectives_of(made_.graph).size();
     output.value = cast(output.value, DType::kFloat32);
     output.loss = attempt(loss, in_.errors, [&] {
       output.labels = made_.graph.input(in_.of_output(number, "labels"), targets_spec(targets_of(loss.value), shape));
@@ -181,6 +182,7 @@ class GraphMaker {
       }
       return made_.graph.apply(loss_op(loss.value), inputs).front();
     });
+    model_.joins_examples = model_.joins_examples || ops::collectives_of(made_.graph).size() > collectives;
   }
 
   /// Of all layers whose outputs are regularized.

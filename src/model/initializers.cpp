@@ -6,14 +6,19 @@
 #include <cmath>
 #include <numbers>
 #include <numeric>
+#include <type_traits>
 #include <vector>
 
+#include "base/error.h"
 #include "base/philox.h"
 
 namespace mirrortrain {
 namespace {
 
-using initializers::VarianceScaling;
+using initializers::Distribution;
+using initializers::Fan;
+using initializers::FanAxes;
+using initializers::Scaling;
 
 /// The random words of one variable.
 class Stream {
@@ -75,9 +80,20 @@ void fill_truncated_normal(const Stream& stream, double mean, double stddev, std
   }
 }
 
-double fan_of(VarianceScaling::Fan fan, const Shape& shape) {
+double extent_of(const Shape& shape, const std::vector<std::int64_t>& axes) {
+  double product = 1;
+  for (const std::int64_t axis : axes) {
+    product *= static_cast<double>(shape[static_cast<std::size_t>(axis < 0 ? axis + std::ssize(shape.dims()) : axis)]);
+  }
+  return product;
+}
+
+double fan_of(Fan fan, const FanAxes& axes, const Shape& shape) {
   double in = 1, out = 1;
-  if (shape.rank() == 1) {
+  if (axes.input_axes && axes.output_axes) {
+    in = extent_of(shape, *axes.input_axes);
+    out = extent_of(shape, *axes.output_axes);
+  } else if (shape.rank() == 1) {
     in = out = static_cast<double>(shape[0]);
   } else if (shape.rank() >= 2) {
     double receptive_field = 1;
@@ -85,18 +101,55 @@ double fan_of(VarianceScaling::Fan fan, const Shape& shape) {
     in = receptive_field * static_cast<double>(shape[shape.rank() - 2]);
     out = receptive_field * static_cast<double>(shape.back());
   }
-  return std::max(1.0, fan == VarianceScaling::Fan::kIn ? in : (in + out) / 2);
+  return std::max(1.0, fan == Fan::kIn ? in : fan == Fan::kOut ? out : (in + out) / 2);
 }
 
-void fill_scaled(const Stream& stream, const VarianceScaling& scaling, const Shape& shape, std::span<float> elements) {
+void fill_scaled(const Stream& stream, const Scaling& scaling, const FanAxes& axes, const Shape& shape,
+                 std::span<float> elements) {
   // The standard deviation of a unit normal cut off at two.
   constexpr double kTruncatedStddev = 0.87962566103423978;
-  const double variance = scaling.scale / fan_of(scaling.fan, shape);
-  if (scaling.distribution == VarianceScaling::Distribution::kUniform) {
-    const double limit = std::sqrt(3 * variance);
-    fill_uniform(stream, -limit, limit, elements);
-  } else {
-    fill_truncated_normal(stream, 0, std::sqrt(variance) / kTruncatedStddev, elements);
+  const double variance = scaling.scale / fan_of(scaling.fan, axes, shape), limit = std::sqrt(3 * variance);
+  switch (scaling.distribution) {
+    case Distribution::kUniform: return fill_uniform(stream, -limit, limit, elements);
+    case Distribution::kUntruncatedNormal: return fill_normal(stream, 0, std::sqrt(variance), elements);
+    case Distribution::kTruncatedNormal: break;
+  }
+  fill_truncated_normal(stream, 0, std::sqrt(variance) / kTruncatedStddev, elements);
+}
+
+/// SciPy's windows: symmetric, or one period of a longer one.
+double window_at(initializers::Window window, double at) {
+  constexpr double kTurn = 2 * std::numbers::pi;
+  switch (window) {
+    case initializers::Window::kHann: return 0.5 - 0.5 * std::cos(kTurn * at);
+    case initializers::Window::kHamming: return 0.54 - 0.46 * std::cos(kTurn * at);
+    case initializers::Window::kBlackman: return 0.42 - 0.5 * std::cos(kTurn * at) + 0.08 * std::cos(2 * kTurn * at);
+    case initializers::Window::kBartlett: return 1 - std::abs(2 * at - 1);
+    case initializers::Window::kBoxcar: break;
+  }
+  return 1;
+}
+
+void fill_fourier(const initializers::Stft& options, const Shape& shape, std::span<float> elements) {
+  const auto steps = static_cast<std::size_t>(shape[0]), frequencies = static_cast<std::size_t>(shape.back());
+  const double length = 2.0 * (static_cast<double>(frequencies) - 1);
+  const double span = static_cast<double>(steps) - (options.periodic ? 0 : 1);
+  std::vector<double> window(steps, 1.0);
+  double sum = 0, squares = 0;
+  for (std::size_t i = 0; i < steps; ++i) {
+    if (options.window && steps > 1) window[i] = window_at(*options.window, static_cast<double>(i) / span);
+    sum += std::abs(window[i]);
+    squares += window[i] * window[i];
+  }
+  // As in Keras, only a window is scaled.
+  const bool scales = options.window && options.scaling;
+  const double by = !scales ? 1 : *options.scaling == initializers::WindowScaling::kDensity ? std::sqrt(squares) : sum;
+  for (std::size_t i = 0; i < steps; ++i) {
+    for (std::size_t k = 0; k < frequencies; ++k) {
+      const double angle = -2 * std::numbers::pi * static_cast<double>(i) * static_cast<double>(k) / length;
+      const double wave = options.side == initializers::Side::kReal ? std::cos(angle) : std::sin(angle);
+      elements[i * frequencies + k] = static_cast<float>(wave * window[i] / by);
+    }
   }
 }
 
@@ -145,8 +198,8 @@ struct Filler {
   std::span<float> elements;
 
   template <class Scaled>
-  requires requires { Scaled::kScaling; }
-  void operator()(const Scaled&) const { fill_scaled(stream, Scaled::kScaling, shape, elements); }
+  requires std::is_base_of_v<FanAxes, Scaled>
+  void operator()(const Scaled& scaled) const { fill_scaled(stream, scaled.scaling(), scaled, shape, elements); }
   void operator()(const initializers::Zeros&) const { std::ranges::fill(elements, 0.0f); }
   void operator()(const initializers::Ones&) const { std::ranges::fill(elements, 1.0f); }
   void operator()(const initializers::Constant& constant) const {
@@ -164,35 +217,85 @@ struct Filler {
   void operator()(const initializers::Orthogonal& orthogonal) const {
     fill_orthogonal(stream, orthogonal.gain, shape.back(), elements);
   }
+  void operator()(const initializers::Identity& identity) const {
+    std::ranges::fill(elements, 0.0f);
+    const auto columns = static_cast<std::size_t>(shape.back());
+    for (std::size_t i = 0; i < columns && i * columns + i < elements.size(); ++i) {
+      elements[i * columns + i] = static_cast<float>(identity.gain);
+    }
+  }
+  void operator()(const initializers::Stft& options) const { fill_fourier(options, shape, elements); }
 };
+
+void check_axes(const FanAxes& axes, std::string_view name, const Shape& shape) {
+  const auto rank = static_cast<std::int64_t>(shape.rank());
+  for (const auto* listed : {&axes.input_axes, &axes.output_axes}) {
+    if (!*listed) continue;
+    for (const std::int64_t axis : **listed) {
+      if (axis >= -rank && axis < rank) continue;
+      throw Error(fmt::format("the initializer of the {} expected axes from {} to {} of its shape {}, found {}", name,
+                              -rank, rank - 1, shape.text(), axis));
+    }
+  }
+}
 
 }  // namespace
 
 namespace initializers {
 
+config::Section<FanAxes> FanAxes::section() {
+  return config::Section<FanAxes>("The fans of a scaled initializer.")
+      .key("input_axes", &FanAxes::input_axes,
+           "Axes whose extents multiply to fan_in, given with `output_axes`; null: those of a dense or convolution "
+           "kernel.")
+      .key("output_axes", &FanAxes::output_axes, "Axes whose extents multiply to fan_out, given with `input_axes`.")
+      .check("input_axes",
+             [](const FanAxes& axes) {
+               return axes.input_axes && !axes.output_axes ? "has no effect without `output_axes`" : "";
+             })
+      .check("output_axes", [](const FanAxes& axes) {
+        return axes.output_axes && !axes.input_axes ? "has no effect without `input_axes`" : "";
+      });
+}
+
+config::Section<VarianceScaling> VarianceScaling::section() {
+  return config::Section<VarianceScaling>("A distribution with variance scale / fan.")
+      .key("scale", &VarianceScaling::scale, "Factor of the variance.", config::greater_than(0))
+      .key("mode", &VarianceScaling::mode,
+           "What the variance is divided by: `fan_in`, the inputs, `fan_out`, the outputs, or their mean, `fan_avg`.")
+      .key("distribution", &VarianceScaling::distribution,
+           "`truncated_normal`, cut off at two standard deviations, `untruncated_normal` or `uniform`.")
+      .include<FanAxes>();
+}
+
 config::Section<GlorotUniform> GlorotUniform::section() {
-  return config::Section<GlorotUniform>("Glorot uniform: a uniform distribution with variance 2 / (fan_in + fan_out).");
+  return config::Section<GlorotUniform>("Glorot uniform: a uniform distribution with variance 2 / (fan_in + fan_out).")
+      .include<FanAxes>();
 }
 
 config::Section<GlorotNormal> GlorotNormal::section() {
   return config::Section<GlorotNormal>(
-      "Glorot normal: a truncated normal distribution with variance 2 / (fan_in + fan_out).");
+             "Glorot normal: a truncated normal distribution with variance 2 / (fan_in + fan_out).")
+      .include<FanAxes>();
 }
 
 config::Section<HeUniform> HeUniform::section() {
-  return config::Section<HeUniform>("He uniform: a uniform distribution with variance 2 / fan_in.");
+  return config::Section<HeUniform>("He uniform: a uniform distribution with variance 2 / fan_in.").include<FanAxes>();
 }
 
 config::Section<HeNormal> HeNormal::section() {
-  return config::Section<HeNormal>("He normal: a truncated normal distribution with variance 2 / fan_in.");
+  return config::Section<HeNormal>("He normal: a truncated normal distribution with variance 2 / fan_in.")
+      .include<FanAxes>();
 }
 
 config::Section<LecunUniform> LecunUniform::section() {
-  return config::Section<LecunUniform>("LeCun uniform: a uniform distribution with variance 1 / fan_in.");
+  return config::Section<LecunUniform>("LeCun uniform: a uniform distribution with variance 1 / fan_in.")
+      .include<FanAxes>();
 }
 
 config::Section<LecunNormal> LecunNormal::section() {
-  return config::Section<LecunNormal>("LeCun normal: a truncated normal distribution with variance 1 / fan_in.");
+  return config::Section<LecunNormal>("LeCun normal: a truncated normal distribution with variance 1 / fan_in.")
+      .include<FanAxes>();
 }
 
 config::Section<Zeros> Zeros::section() { return config::Section<Zeros>("All values 0."); }
@@ -231,7 +334,46 @@ config::Section<Orthogonal> Orthogonal::section() {
       .key("gain", &Orthogonal::gain, "Factor of all values.");
 }
 
+config::Section<Identity> Identity::section() {
+  return config::Section<Identity>("The identity matrix.").key("gain", &Identity::gain, "Factor of all values.");
+}
+
+config::Section<Stft> Stft::section() {
+  return config::Section<Stft>("The waves of a short-time Fourier transform, times a window.")
+      .key("side", &Stft::side, "`real`, cosines, or `imag`, sines.")
+      .key("window", &Stft::window, "The window; null: none.")
+      .key("scaling", &Stft::scaling,
+           "What the window is divided by: the root of its squares' sum, `density`, or its sum, `spectrum`; null: "
+           "nothing.")
+      .key("periodic", &Stft::periodic, "Whether the window is a period rather than symmetric.");
+}
+
 }  // namespace initializers
+
+void check_initializer(const Initializer& initializer, std::string_view name, const Shape& shape) {
+  if (std::holds_alternative<initializers::Orthogonal>(initializer) && shape.rank() < 2) {
+    throw Error(
+        fmt::format("the initializer orthogonal makes matrices; expected another one for the {}, whose shape is {}",
+                    name, shape.text()));
+  }
+  if (std::holds_alternative<initializers::Identity>(initializer) && shape.rank() != 2) {
+    throw Error(
+        fmt::format("the initializer identity makes a matrix; expected another one for the {}, whose shape is {}", name,
+                    shape.text()));
+  }
+  const bool is_kernel = shape.rank() == 3 && shape[1] == 1 && shape[2] > 1;
+  if (std::holds_alternative<initializers::Stft>(initializer) && !is_kernel) {
+    throw Error(
+        fmt::format("the initializer stft makes kernels [steps, 1, frequencies] of 2 or more frequencies; expected "
+                    "another one for the {}, whose shape is {}",
+                    name, shape.text()));
+  }
+  std::visit(
+      [&](const auto& options) {
+        if constexpr (std::is_base_of_v<FanAxes, std::decay_t<decltype(options)>>) check_axes(options, name, shape);
+      },
+      initializer);
+}
 
 void initialize(const Initializer& initializer, const Shape& shape, std::string_view variable_name, std::uint64_t seed,
                 std::span<float> elements) {

@@ -164,8 +164,9 @@ const Shape& LayerBuilder::features(ValueId input) const {
 
 namespace {
 
-WeightConstraint constraint_of(const constraints::MaxNorm& options, std::string_view name, const Shape& shape) {
-  WeightConstraint constraint{static_cast<float>(options.max_value), std::vector<bool>(shape.rank())};
+template <class Options>
+WeightConstraint constraint_of(const Options& options, std::string_view name, const Shape& shape) {
+  WeightConstraint constraint{options.bound(), std::vector<bool>(shape.rank())};
   const auto rank = static_cast<std::int64_t>(shape.rank());
   for (const std::int64_t axis : options.axes()) {
     const std::int64_t from_front = axis < 0 ? axis + rank : axis;
@@ -190,12 +191,7 @@ ValueId LayerBuilder::weight(std::string_view name, Shape shape, const Initializ
   const std::string full_name = fmt::format("{}/{}{}{}", weights_of_, part_, part_.empty() ? "" : "/", name);
   check_elements(shape, name);
   if (weights_of_ != layer_ || inner_call_ > 0) return reused(full_name, shape);
-  if (std::holds_alternative<initializers::Orthogonal>(initializer) && shape.rank() < 2) {
-    throw Error(
-        fmt::format("the initializer orthogonal makes matrices; expected another one for the {}, whose shape "
-                    "is {}",
-                    name, shape.text()));
-  }
+  check_initializer(initializer, name, shape);
   ModelVariable variable{{full_name, shape, trainable_}, [=](std::span<float> elements, std::uint64_t seed) {
                            initialize(initializer, shape, full_name, seed, elements);
                            if (adjust) adjust(elements);
@@ -206,7 +202,8 @@ ValueId LayerBuilder::weight(std::string_view name, Shape shape, const Initializ
     variable.l2 = static_cast<float>(regularizer->l2);
   }
   if (constraint) {
-    const WeightConstraint of_weight = constraint_of(std::get<constraints::MaxNorm>(*constraint), name, shape);
+    const WeightConstraint of_weight =
+        std::visit([&](const auto& options) { return constraint_of(options, name, shape); }, *constraint);
     if (trainable_) variable.constraint = of_weight;
   }
   return add(std::move(variable));

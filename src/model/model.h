@@ -10,14 +10,15 @@
 #include "graph/graph.h"
 #include "graph/sharding.h"
 #include "kernels/scalar/update_traits.h"
+#include "kernels/scalar/weight_bounds.h"
 #include "model/metrics/metric_node.h"
 
 namespace mirrortrain {
 
-/// A constraint on a weight after each update: its norms along some axes are at most `max_norm`.
+/// A constraint on a weight after each update: a bound of its norms along some axes, or of its elements.
 struct WeightConstraint {
-  float max_norm = 0;
-  std::vector<bool> axes;  ///< by axis: whether norms are taken along it
+  scalar::WeightBound bound;
+  std::vector<bool> axes;  ///< by axis: whether norms are taken along it; of a bound of elements none is
 };
 
 /// A variable of the model and its options.
@@ -142,6 +143,7 @@ struct Model {
   std::vector<OutputTraits> outputs;
   std::vector<LayerSummary> layers;
   ModelGraph training, evaluation;
+  bool joins_examples = false;           ///< a loss, or its divisor, is made of sums over the global batch
   bool has_formulas = false;             ///< of layers or losses, whose logarithms and roots may be NaN
   std::vector<ShorterGraphs> shorter{};  ///< ascending; empty if all sequences are computed at full length
   /// If several places compute the layers together, the graphs of those after the first: the same values and nodes in

@@ -157,7 +157,8 @@ class SummingKernels : public StepKernels {
                std::int64_t) const override {}
   void update_accumulated(Stream&, const scalar::UpdateRule&, const Group&, const StepParams*, std::int64_t,
                           std::int64_t) const override {}
-  void bound_norms(Stream&, const scalar::MaxNorms&, float*, bfloat16*, std::int64_t, std::int64_t) const override {}
+  void bound_weights(Stream&, const scalar::WeightBounds&, float*, bfloat16*, std::int64_t,
+                     std::int64_t) const override {}
   void compress(Stream&, const float*, float*, bfloat16*, std::int64_t) const override {}
   void add_compressed(Stream&, const scalar::CompressedSum&) const override {}
   void add_shards(Stream&, const scalar::ShardSum&) const override {}

@@ -38,13 +38,17 @@ std::int64_t first_of_largest(const Values& values, std::int64_t first, std::int
 Reference bins(const ops::BinCounts& op, bool are_classes) {
   return [=](const std::vector<Values>& inputs) {
     const Values &y = inputs[0], t = numbers_of(inputs[1], are_classes, y);
-    const auto bins = std::int64_t{op.thresholds.count} + 1;
-    Values counts = filled({2, bins});
+    const ops::Binning& how = op.binning;
+    const std::int64_t bins = std::int64_t{how.thresholds.count} + 1, classes = y.shape.back();
+    Values counts = filled({how.by_class ? 2 * classes : 2, bins});
     for (std::int64_t i = 0; i < y.elements(); ++i) {
-      if (is_left_out(inputs, i)) continue;
-      std::int64_t bin = 0;
-      for (std::int32_t k = 0; k < op.thresholds.count; ++k) bin += y[i] > static_cast<double>(op.thresholds[k]);
-      counts[(t[i] > 0 ? bins : 0) + bin] += 1;
+      const std::int64_t row = i / classes * classes, element = i % classes;
+      if (is_left_out(inputs, i) || (how.only_class >= 0 && element != how.only_class)) continue;
+      std::int64_t bin = 0, larger = 0;
+      for (std::int64_t k = 0; k < classes; ++k) larger += y[row + k] > y[i] || (y[row + k] == y[i] && k < element);
+      for (std::int32_t k = 0; k < how.thresholds.count; ++k) bin += y[i] > static_cast<double>(how.thresholds[k]);
+      if (how.top_k > 0 && larger >= how.top_k) bin = 0;
+      counts[(how.by_class ? 2 * element * bins : 0) + (t[i] > 0 ? bins : 0) + bin] += 1;
     }
     return std::vector<Values>{counts};
   };
@@ -128,6 +132,21 @@ TEST_CASE("counts and sums of what metrics come of match a reference in double")
       }
     }
     check_counts("square_sums", std::make_shared<ops::SquareSums>(), shape, false, squares);
+  }
+}
+
+TEST_CASE("histograms are of one class, of the largest outputs, of each class, and over listed thresholds") {
+  ops::BinCounts one_class({0.5f, 0.5f, 1}), top({-1e10f, 0, 1}), each({-0.5f, 2.0f, 4}),
+      listed({-1, 1, 3, true, {-0.75f, 0.1f, 0.5f}});
+  one_class.binning.only_class = 1;
+  top.binning.top_k = 2;
+  each.binning.by_class = true;
+  for (const Shape& shape : {Shape{10}, Shape{2, 5, 3}, Shape{2, 33}}) {
+    for (const bool are_classes : {false, true}) {
+      for (const auto& op : {one_class, top, each, listed}) {
+        check_counts("bin_counts", std::make_shared<ops::BinCounts>(op), shape, are_classes, bins(op, are_classes));
+      }
+    }
   }
 }
 

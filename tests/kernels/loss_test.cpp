@@ -86,6 +86,10 @@ double loss_of(const ops::Loss& loss, std::vector<double> y, std::vector<double>
       }
       return -std::log(softmax(y)[static_cast<std::size_t>(t[0])]);
     }
+    case LossKind::kGeneralizedCrossentropy: {
+      const double q = static_cast<double>(loss.q);
+      return (1 - std::pow(y[static_cast<std::size_t>(t[0])], q)) / q;
+    }
     case LossKind::kCosineSimilarity: {
       double yy = 0, tt = 0, yt = 0;
       for (std::size_t i = 0; i < y.size(); ++i) {
@@ -151,7 +155,8 @@ Reference reference_of(const ops::Loss& loss) {
 bool reads_probabilities(LossKind kind) {
   return kind == LossKind::kBinaryCrossentropy || kind == LossKind::kCategoricalCrossentropy ||
          kind == LossKind::kSparseCategoricalCrossentropy || kind == LossKind::kKlDivergence ||
-         kind == LossKind::kPoisson || kind == LossKind::kBinaryFocalCrossentropy;
+         kind == LossKind::kPoisson || kind == LossKind::kBinaryFocalCrossentropy ||
+         kind == LossKind::kGeneralizedCrossentropy;
 }
 
 ops::Loss huber(float delta) {
@@ -167,9 +172,15 @@ ops::Loss focal(bool logits, float smoothing, float gamma, bool balanced) {
   return loss;
 }
 
+ops::Loss generalized(float q) {
+  ops::Loss loss(LossKind::kGeneralizedCrossentropy);
+  loss.q = q;
+  return loss;
+}
+
 Case loss_case(const ops::Loss& loss, const Shape& shape) {
   const std::int64_t classes = shape.back();
-  const bool sparse = loss.kind == LossKind::kSparseCategoricalCrossentropy;
+  const bool sparse = ops::reads_class_numbers(loss.kind);
   const bool probabilities = !loss.from_logits && reads_probabilities(loss.kind);
   const Fill prediction = [=](std::int64_t, double u) { return probabilities ? 0.5 + 0.45 * u : 3 * u; };
   const Fill label = [=](std::int64_t i, double) { return static_cast<double>((i * 7 + 3) % classes); };
@@ -193,6 +204,8 @@ Case loss_case(const ops::Loss& loss, const Shape& shape) {
 }
 
 const ops::Loss kLosses[] = {
+    generalized(0.5f),
+    generalized(0.9f),
     ops::Loss(LossKind::kMeanSquaredError),
     ops::Loss(LossKind::kBinaryCrossentropy, false),
     ops::Loss(LossKind::kBinaryCrossentropy, true),

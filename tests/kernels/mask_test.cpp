@@ -57,6 +57,16 @@ TEST_CASE("a mask holds what is not zero, or everything, and its numbers are cou
                          return inputs;
                        },
                    .rows = rows});
+    check_forward({.name = "label_mask " + shape.text(),
+                   .op = std::make_shared<ops::LabelMask>(-1),
+                   .inputs = {batched(DType::kInt32, shape,
+                                      [](std::int64_t i, double) { return static_cast<double>(i % 4 - 1); })},
+                   .reference =
+                       [](std::vector<Values> inputs) {
+                         for (double& number : inputs[0].data) number = number != -1;
+                         return inputs;
+                       },
+                   .rows = rows});
     check_forward({.name = "full_mask " + shape.text(),
                    .op = std::make_shared<ops::FullMask>(shape),
                    .inputs = {batched(DType::kBfloat16, {2})},

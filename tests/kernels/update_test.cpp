@@ -290,15 +290,35 @@ TEST_CASE("lamb scales each variable's step by the norms of its weights and its 
   group.check();
 }
 
+TEST_CASE("norms come by the rate closer to their bounds, and negative weights are raised to 0") {
+  constexpr std::int64_t kRows = 4, kColumns = 3;
+  const std::vector<float> before{0.1f, 1, -3, 0.2f, -0.5f, 4, 0, 0.5f, 0, 0.1f, -0.25f, 1};
+  const scalar::StridedAxes kept{1, kColumns, 0, 1}, reduced{1, kRows, 0, kColumns};
+  for (const scalar::WeightBound& bound : {scalar::WeightBound{0.5f, 2, 1}, {0.5f, 2, 0.25f}, {1, 1}}) {
+    std::vector<float> weights = before;
+    cpu::bound_weights({bound, kept, reduced}, weights.data(), 0, kColumns);
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      double squares = 0;
+      for (std::size_t r = i % kColumns; r < before.size(); r += kColumns) squares += std::pow(double{before[r]}, 2);
+      const double norm = std::sqrt(squares), rate = double{bound.rate};
+      const double desired = rate * std::clamp(norm, double{bound.least}, double{bound.most}) + (1 - rate) * norm;
+      CHECK(weights[i] == doctest::Approx(double{before[i]} * desired / (1e-7 + norm)).epsilon(1e-6));
+    }
+  }
+  std::vector<float> weights = before;
+  cpu::bound_weights({{0, 0, 1, true}, {1, kRows * kColumns, 0, 1}, {}}, weights.data(), 0, kRows * kColumns);
+  for (std::size_t i = 0; i < before.size(); ++i) CHECK(weights[i] == std::max(before[i], 0.0f));
+}
+
 TEST_CASE("norms above the bound are scaled down to it, the others hardly change, as Keras's formula has it") {
   constexpr std::int64_t kRows = 5, kColumns = 70;
   std::vector<float> weights(kRows * kColumns), before;
   for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = 0.01f * static_cast<float>(i % 70) - 0.1f;
   before = weights;
-  const scalar::MaxNorms of_columns{0.5f, {1, kColumns, 0, 1}, {1, kRows, 0, kColumns}};
-  cpu::bound_norms(of_columns, weights.data(), 0, 30);
+  const scalar::WeightBounds of_columns{{0, 0.5f}, {1, kColumns, 0, 1}, {1, kRows, 0, kColumns}};
+  cpu::bound_weights(of_columns, weights.data(), 0, 30);
   CHECK(std::equal(weights.begin() + 30, weights.begin() + kColumns, before.begin() + 30));
-  cpu::bound_norms(of_columns, weights.data(), 30, kColumns);
+  cpu::bound_weights(of_columns, weights.data(), 30, kColumns);
   for (std::int64_t c = 0; c < kColumns; ++c) {
     double squares = 0;
     for (std::int64_t r = 0; r < kRows; ++r) {

@@ -367,9 +367,10 @@ TEST_CASE("shards of a sum over the ranks are added as by the CPU, in the ranks'
 
 TEST_CASE("weights are scaled to their largest norms as by the CPU, with their rounded copy") {
   // Of a matrix [70, 33]: its columns, its rows, and every element's neighbours two columns apart.
-  for (const MaxNorms& norms :
-       {MaxNorms{4.5f, {1, 33, 0, 1}, {1, 70, 0, 33}}, MaxNorms{3, {1, 70, 0, 33}, {1, 33, 0, 1}},
-        MaxNorms{1, {10, 3, 231, 1}, {7, 11, 33, 3}}}) {
+  for (const WeightBounds& norms :
+       {WeightBounds{{0, 4.5f}, {1, 33, 0, 1}, {1, 70, 0, 33}},
+        WeightBounds{{1, 3, 0.5f}, {1, 70, 0, 33}, {1, 33, 0, 1}},
+        WeightBounds{{0, 1}, {10, 3, 231, 1}, {7, 11, 33, 3}}, WeightBounds{{0, 0, 1, true}, {1, 70 * 33, 0, 1}, {}}}) {
     Stream& stream = stream_under_test();
     in_each_geometry([&](std::int64_t) {
       const std::int64_t count = 70 * 33, last = norms.kept.count();
@@ -379,9 +380,9 @@ TEST_CASE("weights are scaled to their largest norms as by the CPU, with their r
       for (std::int64_t i = 0; i < count; ++i) host[i] = device[i] = uniform(random);
       Vector<bfloat16> rounded(static_cast<std::size_t>(count));
       for (std::int64_t i = 0; i < count; ++i) rounded[static_cast<std::size_t>(i)] = bfloat16(device[i]);
-      cpu::bound_norms(norms, host.data(), 0, last);
-      cuda::bound_norms(stream, norms, device.data(), rounded.data(), 0, last / 2);
-      cuda::bound_norms(stream, norms, device.data(), rounded.data(), last / 2, last);
+      cpu::bound_weights(norms, host.data(), 0, last);
+      cuda::bound_weights(stream, norms, device.data(), rounded.data(), 0, last / 2);
+      cuda::bound_weights(stream, norms, device.data(), rounded.data(), last / 2, last);
       stream.synchronize();
       CHECK(device.is_near(host, 1e-6f));
       for (std::int64_t i = 0; i < count; ++i) {

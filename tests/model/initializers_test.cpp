@@ -124,6 +124,49 @@ TEST_CASE("orthogonal matrices are drawn uniformly: no element is favoured, and 
   CHECK(square == doctest::Approx(0.25).epsilon(0.06));
 }
 
+TEST_CASE("variance_scaling has Keras's variance for each mode, distribution and choice of axes") {
+  using namespace initializers;
+  struct Case {
+    Fan mode;
+    Distribution distribution;
+    double variance;  // with fan_in 400 and fan_out 100
+    double kurtosis;
+  };
+  for (const Case& c : {Case{Fan::kIn, Distribution::kTruncatedNormal, 3 / 400.0, kTruncatedKurtosis},
+                        Case{Fan::kOut, Distribution::kUntruncatedNormal, 3 / 100.0, kNormalKurtosis},
+                        Case{Fan::kAverage, Distribution::kUniform, 3 / 250.0, kUniformKurtosis}}) {
+    VarianceScaling scaling;
+    scaling.scale = 3;
+    scaling.mode = c.mode;
+    scaling.distribution = c.distribution;
+    const Moments moments = moments_of(draw(scaling, {400, 100}));
+    CHECK(moments.variance == doctest::Approx(c.variance).epsilon(0.02));
+    CHECK(moments.kurtosis == doctest::Approx(c.kurtosis).epsilon(0.03));
+    // The axes the other way round, of [inputs, heads, units].
+    scaling.input_axes = {{1, -1}};
+    scaling.output_axes = {{0}};
+    CHECK(moments_of(draw(scaling, {100, 20, 20})).variance == doctest::Approx(c.variance).epsilon(0.02));
+  }
+}
+
+TEST_CASE("the identity has ones on its diagonal, also where it is no square") {
+  CHECK(draw(initializers::Identity{2}, {2, 3}) == std::vector<float>{2, 0, 0, 0, 2, 0});
+  CHECK(draw(initializers::Identity{}, {3, 2}) == std::vector<float>{1, 0, 0, 1, 0, 0});
+}
+
+TEST_CASE("stft's kernels are Keras's") {
+  // keras.initializers.STFT(side, window, scaling, periodic)((5, 1, 3))
+  using namespace initializers;
+  const auto check = [](const Stft& options, const std::vector<double>& expected) {
+    const std::vector<float> found = draw(options, {5, 1, 3});
+    REQUIRE(found.size() == expected.size());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      CHECK(double{found[i]} == doctest::Approx(expected[i]).scale(1).epsilon(1e-6));
+    }
+  };
+  STFT_ROWS
+}
+
 TEST_CASE("constant initializers fill every element") {
   CHECK(draw(initializers::Zeros{}, {5}) == std::vector<float>(5, 0));
   CHECK(draw(initializers::Ones{}, {5}) == std::vector<float>(5, 1));

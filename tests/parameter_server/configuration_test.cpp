@@ -55,7 +55,7 @@ TEST_CASE("shards of a variable are refused where the optimizer needs the norm o
   CHECK(placed("adam", "{type: fixed_shards, num_shards: 2}") == "no error");
   CHECK(contains(
       placed("adam", "{type: fixed_shards, num_shards: 2}", "model.layers[1].dense.kernel_constraint=max_norm"),
-      "it would split 'dense_1/kernel' into shards, but its constraint max_norm needs the norms"));
+      "it would split 'dense_1/kernel' into shards, but its constraint needs the norms"));
 }
 
 TEST_CASE("a cluster without one of the jobs is refused") {

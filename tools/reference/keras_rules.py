@@ -1,7 +1,7 @@
-"""Makes the golden values of single losses, optimizers and schedules from Keras: keras_rules.py [NAME]...
+"""Makes the golden values of single losses, constraints, optimizers and schedules from Keras: keras_rules.py [NAME]...
 
-Needs what keras_goldens.py needs. Each is a small training in a folder below tests/golden/losses, optimizers or
-schedules; those of a kind share their data and initial weights.
+Needs what keras_goldens.py needs. Each is a small training in a folder below tests/golden/losses, constraints,
+optimizers or schedules; those of a kind share their data and initial weights.
 """
 import sys
 
@@ -132,6 +132,28 @@ def losses():
             from_logits=True, ignore_class=1, reduction="mean_with_sample_weight"), weighted=True)
 
 
+def constraints():
+    """Each on both kernels and one bias."""
+    of = keras.constraints
+    rows = {
+        "min_max_norm": (["{min_max_norm: {min_value: 0.9, max_value: 1.1, rate: 0.6}}", "{min_max_norm: {axis: 1}}"],
+                         lambda: [of.MinMaxNorm(0.9, 1.1, 0.6), of.MinMaxNorm(axis=1)]),
+        "non_neg": (["non_neg", "non_neg"], lambda: [of.NonNeg(), of.NonNeg()]),
+        "unit_norm": (["unit_norm", "{unit_norm: {axis: -1}}"], lambda: [of.UnitNorm(), of.UnitNorm(-1)]),
+    }
+    for name, (texts, made) in rows.items():
+        case = training("numbers", "mean_squared_error", lambda: keras.losses.MeanSquaredError(),
+                        optimizer_text="{type: sgd, learning_rate: 0.05, momentum: 0.5}",
+                        optimizer=lambda: keras.optimizers.SGD(0.05, 0.5))
+        case.config = case.config.replace("activation: tanh}", f"activation: tanh, kernel_constraint: {texts[0]}, "
+                                          f"bias_constraint: {texts[0]}}}")
+        case.config = case.config.replace("activation: linear}", f"activation: linear, kernel_constraint: {texts[1]}}}")
+        case.model = lambda made=made: keras.Sequential([
+            keras.Input((5,)), layers.Dense(6, "tanh", kernel_constraint=made()[0], bias_constraint=made()[0]),
+            layers.Dense(3, kernel_constraint=made()[1])])
+        yield name, case
+
+
 def schedules():
     of = keras.optimizers.schedules
     rows = {
@@ -233,7 +255,7 @@ def optimizers():
 
 
 if __name__ == "__main__":
-    for kind in (losses, schedules, optimizers):
+    for kind in (losses, constraints, schedules, optimizers):
         for name, case in kind():
             if len(sys.argv) == 1 or name in sys.argv[1:]:
                 make(f"{kind.__name__}/{name}", case, "keras_rules.py")

@@ -45,9 +45,9 @@ class CpuStepKernels : public StepKernels {
     cpu::update_accumulated(rule, group, *params, begin, end);
   }
 
-  void bound_norms(Stream&, const scalar::MaxNorms& norms, float* weights, bfloat16*, std::int64_t begin,
-                   std::int64_t end) const override {
-    cpu::bound_norms(norms, weights, begin, end);
+  void bound_weights(Stream&, const scalar::WeightBounds& norms, float* weights, bfloat16*, std::int64_t begin,
+                     std::int64_t end) const override {
+    cpu::bound_weights(norms, weights, begin, end);
   }
 
   void sum_sources(Stream&, std::span<const GradientSource> sources, float* to, std::int64_t begin,

@@ -189,7 +189,14 @@ void update_accumulated(const UpdateRule& rule, const UpdateGroupView& group, co
   });
 }
 
-void bound_norms(const scalar::MaxNorms& norms, float* weights, std::int64_t begin, std::int64_t end) {
+void bound_weights(const scalar::WeightBounds& norms, float* weights, std::int64_t begin, std::int64_t end) {
+  if (norms.bound.non_negative) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      float& weight = weights[norms.kept.offset(i)];
+      weight = scalar::without_sign(weight);
+    }
+    return;
+  }
   constexpr std::int64_t kTogether = 64;  // neighbours, whose weights are mostly adjacent
   std::array<std::int64_t, kTogether> offsets;
   std::array<double, kTogether> squares;
@@ -203,7 +210,7 @@ void bound_norms(const scalar::MaxNorms& norms, float* weights, std::int64_t beg
       const float* const row = weights + norms.reduced.offset(term);
       for (std::size_t i = 0; i < count; ++i) squares[i] += static_cast<double>(row[offsets[i]]) * row[offsets[i]];
     }
-    for (std::size_t i = 0; i < count; ++i) factors[i] = scalar::max_norm_factor(squares[i], norms.max_value);
+    for (std::size_t i = 0; i < count; ++i) factors[i] = scalar::norm_factor(squares[i], norms.bound);
     for (std::int64_t term = 0; term < terms; ++term) {
       float* const row = weights + norms.reduced.offset(term);
       for (std::size_t i = 0; i < count; ++i) row[offsets[i]] *= factors[i];

@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "kernels/scalar/compress.h"
-#include "kernels/scalar/max_norm.h"
 #include "kernels/scalar/update_group.h"
+#include "kernels/scalar/weight_bounds.h"
 
 namespace mirrortrain::cpu {
 
@@ -36,7 +36,7 @@ void update_accumulated(const UpdateRule& rule, const UpdateGroupView& group, co
                         std::int64_t begin, std::int64_t end);
 
 /// Scales the weights of the norms [begin, end), any range of them, to their bound.
-void bound_norms(const scalar::MaxNorms& norms, float* weights, std::int64_t begin, std::int64_t end);
+void bound_weights(const scalar::WeightBounds& norms, float* weights, std::int64_t begin, std::int64_t end);
 
 /// to = the sources, added in their order. `to` may be one of the sources.
 void sum_sources(std::span<const GradientSource> sources, float* to, std::int64_t begin, std::int64_t end);

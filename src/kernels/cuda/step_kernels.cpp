@@ -30,9 +30,9 @@ class CudaStepKernels : public StepKernels {
     cuda::update_accumulated(stream, rule, group, params, begin, end);
   }
 
-  void bound_norms(Stream& stream, const scalar::MaxNorms& norms, float* weights, bfloat16* rounded, std::int64_t begin,
-                   std::int64_t end) const override {
-    cuda::bound_norms(stream, norms, weights, rounded, begin, end);
+  void bound_weights(Stream& stream, const scalar::WeightBounds& norms, float* weights, bfloat16* rounded,
+                     std::int64_t begin, std::int64_t end) const override {
+    cuda::bound_weights(stream, norms, weights, rounded, begin, end);
   }
 
   void sum_sources(Stream& stream, std::span<const scalar::GradientSource> sources, float* to, std::int64_t begin,

@@ -5,8 +5,8 @@
 
 #include "device/device.h"
 #include "kernels/scalar/compress.h"
-#include "kernels/scalar/max_norm.h"
 #include "kernels/scalar/update_group.h"
+#include "kernels/scalar/weight_bounds.h"
 
 namespace mirrortrain::cuda {
 
@@ -38,8 +38,8 @@ void update_accumulated(Stream& stream, const scalar::UpdateRule& rule, const sc
                         const StepParams* params, std::int64_t begin, std::int64_t end);
 
 /// Scales the weights of the norms [begin, end) to their bound. `rounded`: their copy as bfloat16, or null.
-void bound_norms(Stream& stream, const scalar::MaxNorms& norms, float* weights, bfloat16* rounded, std::int64_t begin,
-                 std::int64_t end);
+void bound_weights(Stream& stream, const scalar::WeightBounds& norms, float* weights, bfloat16* rounded,
+                   std::int64_t begin, std::int64_t end);
 
 /// to = the sources, added in their order: a device's contribution if it has several replicas. `to` may be one of the
 /// sources.

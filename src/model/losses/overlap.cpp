@@ -64,7 +64,7 @@ std::vector<ValueId> Overlap::of_sums(Graph& graph, const std::string& formula, 
     if (!summed[0]) return graph.apply_one(ops::SumTo(target, true), {all});
     const ValueId own = graph.apply_one(ops::SumTo(target, false), {all});
     const ValueId sum = graph.apply_one(ops::AllReduce(ops::Axis::kData), {own});
-    const ValueId rows = graph.apply_one(ops::FullMask(target), {output});  // every example has the sum
+    const ValueId rows = graph.apply_one(ops::FullMask(target), {labels});  // every example has the sum
     return graph.apply_one(ops::Combine(ops::CombineKind::kMultiply), {rows, sum});
   };
   const ValueId both = sum_of("y_true * y_pred"), of_true = sum_of("y_true"), of_pred = sum_of("y_pred");

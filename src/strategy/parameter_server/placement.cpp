@@ -27,8 +27,8 @@ Placement::Placement(const Model& model, const std::optional<Partitioner>& parti
     const std::int64_t shards = partitioner ? count_shards(*partitioner, shape, DType::kFloat32, servers) : 1;
     const std::int64_t rows = shape.rank() == 0 ? 1 : shape[0], row = rows == 0 ? 0 : shape.elements() / rows;
     const std::optional<WeightConstraint>& constraint = model.variables[i].constraint;
-    std::optional<scalar::MaxNorms> norms;
-    if (constraint && shards == 1) norms = max_norms_of(*constraint, shape);
+    std::optional<scalar::WeightBounds> norms;
+    if (constraint && shards == 1) norms = weight_bounds_of(*constraint, shape);
     std::int64_t first = 0;
     for (std::int64_t shard = 0; shard < shards; ++shard) {
       const std::int64_t own = rows / shards + (shard < rows % shards ? 1 : 0);  // the remainder to the first

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/scalar/max_norm.h"
+#include "kernels/scalar/weight_bounds.h"
 #include "model/model.h"
 #include "strategy/partitioner.h"
 
@@ -21,8 +21,8 @@ struct VariablePart {
   std::size_t variable = 0;              ///< of the model
   std::int64_t first = 0, elements = 0;  ///< of the variable
   Kind kind = Kind::kTrained;
-  scalar::UpdateTraits update;              ///< of the variable
-  std::optional<scalar::MaxNorms> norms{};  ///< of a whole variable with a constraint
+  scalar::UpdateTraits update;                  ///< of the variable
+  std::optional<scalar::WeightBounds> norms{};  ///< of a whole variable with a constraint
 };
 
 /// The values that a message between a server and others has for each part.

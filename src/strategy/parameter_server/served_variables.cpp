@@ -93,7 +93,7 @@ PushResult ServedVariables::push(const PushedStep& step, std::span<const float> 
       update(own, elements, params);
       if (part->norms) {
         InlineStream stream;
-        host_step_kernels().bound_norms(stream, *part->norms, own.memory(-1), nullptr, 0, part->norms->kept.count());
+        host_step_kernels().bound_weights(stream, *part->norms, own.memory(-1), nullptr, 0, part->norms->kept.count());
       }
     } else {
       std::copy_n(elements, own.elements, own.memory(-1));  // the last writer's value is kept

@@ -116,13 +116,14 @@ std::vector<ResolvedVariable> resolve_variables(const Model& model, const Variab
       const std::string error = policy_error(variable.policy, DType::kFloat32, spec.trainable);
       if (!error.empty() && !errors.concern(rule->path)) add_error(*rule, spec.name + ": " + error, errors);
       const bool has_replicas = strategy != StrategyType::kOneDevice;
-      if (model.is_masked() && has_replicas && spec.trainable && variable.policy.aggregation != Aggregation::kMean &&
+      if (model.joins_examples && has_replicas && spec.trainable && variable.policy.aggregation != Aggregation::kMean &&
           !errors.concern(rule->path)) {
         errors.add(
             rule->place, rule->path,
-            fmt::format("{}: the loss leaves padding out, so that a gradient belongs to the tokens of the global "
-                        "batch, which only aggregation: mean adds up to; found {}",
-                        spec.name, name_of(variable.policy.aggregation)));
+            fmt::format("{}: the loss {}, so that a gradient belongs to {}the global batch, which only aggregation: "
+                        "mean adds up to; found {}",
+                        spec.name, model.is_masked() ? "leaves padding out" : "is made of sums over the batch",
+                        model.is_masked() ? "the tokens of " : "", name_of(variable.policy.aggregation)));
       }
     }
     const bool one_plain_copy = has_one_plain_copy(strategy);

@@ -31,7 +31,8 @@ scalar::StridedAxes merged(const std::vector<Axis>& axes) {
 
 }  // namespace
 
-scalar::MaxNorms max_norms_of(const WeightConstraint& constraint, const Shape& shape, const VariableLayout* layout) {
+scalar::WeightBounds weight_bounds_of(const WeightConstraint& constraint, const Shape& shape,
+                                      const VariableLayout* layout) {
   std::vector<std::size_t> order(shape.rank());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   const std::size_t in_front = layout == nullptr ? 0 : layout->axes_in_front(shape);
@@ -42,7 +43,7 @@ scalar::MaxNorms max_norms_of(const WeightConstraint& constraint, const Shape& s
     stride /= std::max<std::int64_t>(1, shape[axis]);
     (constraint.axes[axis] ? reduced : kept).push_back({shape[axis], stride});
   }
-  return {constraint.max_norm, merged(kept), merged(reduced)};
+  return {constraint.bound, merged(kept), merged(reduced)};
 }
 
 WeightConstraints::WeightConstraints(const Model& model, const VariableStore& variables, const StepKernels& kernels,
@@ -53,9 +54,9 @@ WeightConstraints::WeightConstraints(const Model& model, const VariableStore& va
     if (!variable.constraint) continue;
     const auto layout = layouts.find(i);
     const VariableStore::Place& place = variables.place(i);
-    weights_.push_back(
-        {&variables.groups()[static_cast<std::size_t>(place.group)], place.first,
-         max_norms_of(*variable.constraint, variable.spec.shape, layout == layouts.end() ? nullptr : &layout->second)});
+    weights_.push_back({&variables.groups()[static_cast<std::size_t>(place.group)], place.first,
+                        weight_bounds_of(*variable.constraint, variable.spec.shape,
+                                         layout == layouts.end() ? nullptr : &layout->second)});
   }
 }
 
@@ -63,7 +64,8 @@ void WeightConstraints::apply(const DomainLane& lane) const {
   const auto bound = [&](const Weight& weight, int replica, std::int64_t begin, std::int64_t end) {
     bfloat16* const copy = weight.group->rounded_copy(replica);
     bfloat16* const rounded = copy == nullptr ? nullptr : copy + weight.first;
-    kernels_.bound_norms(*lane.stream, weight.norms, weight.group->master(replica) + weight.first, rounded, begin, end);
+    kernels_.bound_weights(*lane.stream, weight.norms, weight.group->master(replica) + weight.first, rounded, begin,
+                           end);
   };
   constexpr std::int64_t kNorms = 16;  // of adjacent weights, on one cache line
   for (const Weight& weight : weights_) {

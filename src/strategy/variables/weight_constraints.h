@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "kernels/scalar/max_norm.h"
+#include "kernels/scalar/weight_bounds.h"
 #include "kernels/step_kernels.h"
 #include "kernels/variable_layout.h"
 #include "model/model.h"
@@ -14,8 +14,8 @@
 namespace mirrortrain {
 
 /// A weight's norms, of a weight in its canonical layout where `layout` is null.
-scalar::MaxNorms max_norms_of(const WeightConstraint& constraint, const Shape& shape,
-                              const VariableLayout* layout = nullptr);
+scalar::WeightBounds weight_bounds_of(const WeightConstraint& constraint, const Shape& shape,
+                                      const VariableLayout* layout = nullptr);
 
 /// Projects one memory's weights onto their constraints after an update.
 class WeightConstraints {
@@ -32,7 +32,7 @@ class WeightConstraints {
   struct Weight {
     const VariableGroup* group;
     std::int64_t first;  ///< element of the group
-    scalar::MaxNorms norms;
+    scalar::WeightBounds norms;
   };
   const StepKernels& kernels_;
   std::vector<Weight> weights_;

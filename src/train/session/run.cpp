@@ -352,7 +352,7 @@ Placement placement_of(const CheckedConfiguration& checked, int servers) {
     const auto name =
         std::visit([](const auto& one) { return std::remove_cvref_t<decltype(one)>::kName; }, *values.optimizer);
     const std::string what = scalar::scales_by_norms(rule(*values.optimizer)) ? fmt::format("optimizer {}", name)
-                             : variable.constraint                            ? "its constraint max_norm"
+                             : variable.constraint                            ? "its constraint"
                                                                               : "";
     if (what.empty()) continue;
     throw UsageError(
