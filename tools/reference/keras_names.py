@@ -54,9 +54,9 @@ def snake(name):
     name = re.sub(r"(\d)D", r"\1d", name)
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
     name = name.lower()
-    for ours, keras_name in {"relu": "re_lu", "leaky_relu": "leaky_re_lu", "prelu": "pre_lu", "iou": "io_u",
+    for ours, keras_name in {"relu": "re_lu", "leaky_relu": "leaky_re_lu", "prelu": "p_relu", "iou": "io_u",
                              "upsampling": "up_sampling", "rms": "rm_s", "adamw": "adam_w", "zero_padding": "zero_padding",
-                             "conv_lstm": "conv_lstm", "mean_iou": "mean_io_u"}.items():
+                             "conv_lstm": "conv_lstm", "fbeta": "f_beta", "mean_iou": "mean_io_u"}.items():
         name = name.replace(keras_name, ours)
     return name
 
