@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <type_traits>
+#include <utility>
 
 #include "base/error.h"
 #include "graph/ops/arrange.h"
@@ -236,17 +237,24 @@ ValueId EinsumDense::build(LayerBuilder& builder, std::span<const ValueId> sourc
   const std::string rows = without(e.input, e.kernel), columns = without(e.kernel, e.input);
   const std::int64_t products = e.elements_of(shared), inner = e.elements_of(summed);
   const ValueId x = ordered(builder, sources[0], e.input, shared + rows + summed);
-  const ValueId weights = ordered(builder, kernel, e.kernel, shared + summed + columns);
+  // A variable is not rearranged: the kernel has its axes in one of two orders.
+  const std::string in_order = shared + summed + columns, in_reverse = shared + columns + summed;
+  const bool is_reverse = e.kernel != in_order;
+  if (is_reverse && e.kernel != in_reverse) {
+    throw Error(fmt::format("expected the kernel's axes in the order '{}' or '{}', found '{}'", in_order, in_reverse,
+                            e.kernel));
+  }
   std::vector<std::int64_t> left{e.elements_of(rows), inner}, right{inner, e.elements_of(columns)};
+  if (is_reverse) std::swap(right[0], right[1]);
   if (!shared.empty()) {
     left.insert(left.begin(), products);
     right.insert(right.begin(), products);
   }
   const std::vector<ValueId> operands{builder.apply(ops::Reshape(Shape(left)), {x}),
-                                      builder.apply(ops::Reshape(Shape(right)), {weights})};
-  // The kernel as it is stored is a dense layer's.
-  const bool is_dense = shared.empty() && weights == kernel;
-  ValueId y = is_dense ? builder.apply(ops::Dense(), operands) : builder.apply(ops::MatMul(), operands);
+                                      builder.apply(ops::Reshape(Shape(right)), {kernel})};
+  const bool is_dense = shared.empty() && !is_reverse;
+  ValueId y =
+      is_dense ? builder.apply(ops::Dense(), operands) : builder.apply(ops::MatMul(false, is_reverse), operands);
   const std::string made = shared + rows + columns;
   y = ordered(builder, builder.apply(ops::Reshape(e.shape_of(made)), {y}), made, e.output);
   if (bias_axes) {
