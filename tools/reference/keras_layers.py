@@ -577,13 +577,16 @@ def penalties():
 
 
 def equations():
-    """Dense layers by equations."""
+    """Dense layers by equations.
+
+    The last layer's input is not square: the framework adds a bias [3, 1] to rows of three along the last axis.
+    """
     def model(x):
         x = layers.EinsumDense("abc,cd->abd", output_shape=(4, 4), bias_axes="d", activation="tanh", name="plain")(x)
         x = layers.EinsumDense("...x,xyz->...yz", output_shape=(2, 3), bias_axes="yz", name="heads")(x)
         x = layers.EinsumDense("abcd,cde->abe", output_shape=(4, 4), activation="relu", bias_axes="be",
                                kernel_regularizer=L1L2(0.01, 0.02), name="joined")(x)
-        x = layers.EinsumDense("abc,bcd->abd", output_shape=(4, 3), name="each")(x)
+        x = layers.EinsumDense("abc,bcd->abd", output_shape=(4, 2), name="each")(x)
         x = layers.EinsumDense("ab...,cb->ac...", output_shape=3, bias_axes="c", name="first_axis")(x)
         return layers.Flatten()(x)
 
@@ -597,7 +600,7 @@ def equations():
                 bias_axes: be
                 kernel_regularizer: {l1: 0.01, l2: 0.02}
                 name: joined
-            - einsum_dense: {equation: "abc,bcd->abd", output_shape: [4, 3], name: each}
+            - einsum_dense: {equation: "abc,bcd->abd", output_shape: [4, 2], name: each}
             - einsum_dense: {equation: "ab...,cb->ac...", output_shape: 3, bias_axes: c, name: first_axis}
             - flatten""", model, rate=0.1)
 
