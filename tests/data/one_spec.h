@@ -19,7 +19,14 @@ struct OneSpec {
     ExampleSpec spec;
     spec.inputs.push_back(
         {"input", features, "model.input_shape", numbers_below, pads_with_zero, averages_steps, trained});
-    spec.labels.push_back({"output", labels, labels_dtype, classes, probabilities, signs, weighted, false, trained});
+    spec.labels.push_back({.name = "output",
+                           .shape = labels,
+                           .dtype = labels_dtype,
+                           .classes = classes,
+                           .probabilities = probabilities,
+                           .signs = signs,
+                           .weighted = weighted,
+                           .trained = trained});
     return spec;
   }
 };
