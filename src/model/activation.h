@@ -96,5 +96,5 @@ struct mirrortrain::config::EnumNames<mirrortrain::ActivationName> {
        {"glu",
         "it halves the channels, which an activation cannot; write - expression: {formula: \"x[..., :N] * "
         "sigmoid(x[..., N:])\"} with half of the channels as N"},
-       {"threshold", "write the layer - relu: {threshold: NUMBER}"}});
+       {"threshold", "it is a layer; take relu: {threshold: NUMBER}"}});
 };

@@ -393,7 +393,7 @@ TEST_CASE("outputs, losses and metrics in another form are one error each, with 
       {"user: {shape: []}, context: {shape: [4]}}\n  layers",
        "user: {shape: [], name: me}, context: {shape: [4]}}\n  layers",
        "model.inputs.user.name: unknown key; known: shape\n"},
-      {"accuracy, auc]}", "accuracy, auc: {name: a}]}", "auc.name: unknown key; known: curve, num_thresholds\n"},
+      {"accuracy, auc]}", "accuracy, auc: {name: a}]}", "auc.name: unknown key; known: curve, num_thresholds, "},
       {"users, tower], name: all}",
        "users, tower], name: all0}\n    - expression: {formula: \"x0 + x2\", inputs: [all0, all0], name: all}",
        "column 6: there is no 'x2', as the layer has 2 inputs, counted from x0; list more in `inputs`\n"},

@@ -43,6 +43,6 @@ struct mirrortrain::config::EnumNames<mirrortrain::losses::Reduction> {
        {"mean", Reduction::kMean},
        {"mean_with_sample_weight", Reduction::kMeanWithSampleWeight}});
   static constexpr auto advice =
-      std::to_array<Advice>({{"none, null", "what is minimized is one number; write reduction: sum or leave it out"},
+      std::to_array<Advice>({{"none, null", "what is minimized is one number; write reduction: sum, or leave it out"},
                              {"batchmean", "leave it out: a loss is divided by the number of examples"}});
 };

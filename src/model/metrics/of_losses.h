@@ -22,8 +22,13 @@ struct MeanOf {
     return Of::kName;
   }
   static constexpr std::string_view aliases() {
-    if constexpr (requires { Of::kAliases; }) return Of::kAliases;
-    return {};
+    if constexpr (requires { Of::kAliases; }) {
+      return Of::kAliases;
+    } else if constexpr (requires { Of::kMetric; }) {
+      return Of::kName;
+    } else {
+      return {};
+    }
   }
   static constexpr std::string_view kName = name(), kAliases = aliases();
   static constexpr Compares kCompares = Of::kTargets == Targets::kNumbers ? Compares::kNumbers : Compares::kAsItsLoss;

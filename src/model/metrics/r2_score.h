@@ -41,5 +41,5 @@ struct mirrortrain::config::EnumNames<mirrortrain::metrics::Aggregation> {
       {"variance_weighted_average", mirrortrain::metrics::Aggregation::kVarianceWeightedAverage},
   });
   static constexpr auto advice = std::to_array<Advice>(
-      {{"null, none, raw_values", "a metric has one value; take class_aggregation: uniform_average"}});
+      {{"null, none", "a metric has one value; take class_aggregation: uniform_average"}});
 };
