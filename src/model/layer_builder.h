@@ -51,8 +51,9 @@ class LayerBuilder {
   /// draws other random numbers.
   class Part {
    public:
-    Part(LayerBuilder& builder, std::string name) : builder_(builder), before_(builder.part_) {
-      builder.part_ += (before_.empty() ? "" : "/") + std::move(name);
+    Part(LayerBuilder& builder, std::string_view name) : builder_(builder), before_(builder.part_) {
+      if (!before_.empty()) builder.part_ += '/';
+      builder.part_ += name;
     }
     ~Part() { builder_.part_ = std::move(before_); }
     Part(const Part&) = delete;

@@ -135,11 +135,11 @@ config::Section<Conv<kAxes>> Conv<kAxes>::section() {
 
 template <std::size_t kAxes>
 ValueId Conv<kAxes>::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
-  const std::int64_t channels = builder.spatial(sources[0], kAxes).back(), filters = this->filters;
-  check_groups(channels, filters, groups);
-  const ValueId kernel = builder.weight("kernel", this->kernel_shape(channels / groups, filters),
+  const std::int64_t channels = builder.spatial(sources[0], kAxes).back();
+  check_groups(channels, this->filters, groups);
+  const ValueId kernel = builder.weight("kernel", this->kernel_shape(channels / groups, this->filters),
                                         this->kernel_initializer, this->kernel_regularizer, this->kernel_constraint);
-  const ValueId output = this->convolve(builder, sources[0], kernel, this->bias(builder, filters), groups);
+  const ValueId output = this->convolve(builder, sources[0], kernel, this->bias(builder, this->filters), groups);
   return apply_activation(builder.graph(), this->activation, output);
 }
 

@@ -111,8 +111,8 @@ ValueId ConvLstm<kAxes>::build(LayerBuilder& builder, std::span<const ValueId> s
   of_state.kernel_size = this->kernel_size;
   of_state.padding = WindowOptions<kAxes>::Padding::kSame;
   const DType dtype = builder.graph().spec(x).dtype;
-  const auto activated = [&](ActivationName name, ValueId value) {
-    return apply_activation(builder.graph(), name, value);
+  const auto activated = [&](ActivationName by, ValueId value) {
+    return apply_activation(builder.graph(), by, value);
   };
   const auto kept = [&](ValueId counts, ValueId next, ValueId before) {
     const bool is_first = before == kNoValue;
@@ -130,8 +130,8 @@ ValueId ConvLstm<kAxes>::build(LayerBuilder& builder, std::span<const ValueId> s
     if (state != kNoValue) {
       gates = builder.apply(ops::AddN{}, {gates, of_state.convolve(builder, state, recurrent_kernel, kNoValue, 1)});
     }
-    const auto gate = [&](std::int64_t number, ActivationName name) {
-      return activated(name, channels_of(builder, gates, number * filters, filters));
+    const auto gate = [&](std::int64_t number, ActivationName by) {
+      return activated(by, channels_of(builder, gates, number * filters, filters));
     };
     ValueId next_cell = product(builder, gate(0, recurrent_activation), gate(2, this->activation));
     if (cell != kNoValue) {
