@@ -10,7 +10,7 @@ import keras
 from keras import layers
 import numpy as np
 
-from keras_goldens import Case, PositionEmbedding, binary_accuracy, make, sparse_accuracy
+from keras_goldens import Case, PositionEmbedding, binary_accuracy, categorical_accuracy, make, sparse_accuracy
 
 WORDS, STEPS = 12, 7
 
@@ -51,7 +51,7 @@ def sentences(seed, count, empty=False):
 
 
 def text_of(layers_text, loss, batch, optimizer="{type: sgd, learning_rate: 0.3, momentum: 0.9}", gradients="{}",
-            training="{epochs: 3}"):
+            training="{epochs: 3}", metrics="[accuracy]"):
     return f"""
         data:
           global_batch_size: {batch}
@@ -64,7 +64,7 @@ def text_of(layers_text, loss, batch, optimizer="{type: sgd, learning_rate: 0.3,
           layers:
 {layers_text}
         loss: {loss}
-        metrics: [accuracy]
+        metrics: {metrics}
         optimizer: {optimizer}
         gradients: {gradients}
         training: {training}
@@ -300,7 +300,46 @@ def merges():
         {"accuracy": sparse_accuracy}, lambda: keras.optimizers.SGD(0.1, momentum=0.9))
 
 
-CASES = [lstm, lstm_mixed_bfloat16, bidirectional, bidirectional_flat, tokens, tokens_accumulated, attention, tokens_attention, merges]
+def classes_of_words(words, output="softmax"):
+    """A class for every word, of the word before it."""
+    layer = "dense: {units: 4, activation: softmax}" if output == "softmax" else "dense: {units: 4}"
+    text = f"""\
+            - embedding: {{input_dim: 12, output_dim: 6, mask_zero: true}}
+            - gru: {{units: 7, return_sequences: true}}
+            - {layer}"""
+    return text, (words + np.roll(words, 1, axis=1)) % 4, lambda: keras.Sequential([
+        keras.Input((STEPS,)), layers.Embedding(WORDS, 6, mask_zero=True), layers.GRU(7, return_sequences=True),
+        layers.Dense(4, activation=None if output == "linear" else output)])
+
+
+def focal_tokens():
+    """A loss and metrics that are formulas or losses, of words with padding."""
+    words = sentences(31, 27, empty=True)
+    text, classes, model = classes_of_words(words)
+    of = keras.metrics
+    return case(
+        text_of(text, "{type: categorical_focal_crossentropy, gamma: 1.5}", 8,
+                metrics="[accuracy, categorical_crossentropy, categorical_hinge]"),
+        words, np.eye(4, dtype=np.float32)[classes], 8, model, lambda: keras.losses.CategoricalFocalCrossentropy(gamma=1.5),
+        {"accuracy": categorical_accuracy,
+         "categorical_crossentropy": lambda t, y: np.asarray(of.categorical_crossentropy(t.astype(y.dtype), y)),
+         "categorical_hinge": lambda t, y: np.asarray(of.categorical_hinge(t.astype(y.dtype), y))})
+
+
+def ignored_tokens():
+    """Positions that are left out as padding, or by their label; the sum of the others."""
+    words = sentences(32, 27)
+    text, classes, model = classes_of_words(words, "linear")
+    options = "from_logits: true, ignore_class: 2, reduction: sum"
+    return case(
+        text_of(text, f"{{type: sparse_categorical_crossentropy, {options}}}", 8,
+                "{type: sgd, learning_rate: 0.005, momentum: 0.9}"),
+        words, classes.astype(np.int64), 8, model,
+        lambda: keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=2, reduction="sum"),
+        {"accuracy": sparse_accuracy}, lambda: keras.optimizers.SGD(0.005, momentum=0.9))
+
+
+CASES = [focal_tokens, ignored_tokens, lstm, lstm_mixed_bfloat16, bidirectional, bidirectional_flat, tokens, tokens_accumulated, attention, tokens_attention, merges]
 
 if __name__ == "__main__":
     for function in CASES:
