@@ -35,16 +35,16 @@ struct InputSpec {
 
 /// What an output of the model and its loss require of labels.
 struct LabelSpec {
-  std::string name;               ///< of the output
-  Shape shape;                    ///< of one example: [] or [1] for a class number, else like the output
-  DType dtype = DType::kFloat32;  ///< kInt32 for class numbers
-  std::int64_t classes = 0;       ///< labels are integers from 0 to classes - 1; 0: they are not
+  std::string name;                       ///< of the output
+  Shape shape;                            ///< of one example: [] or [1] for a class number, else like the output
+  DType dtype = DType::kFloat32;          ///< kInt32 for class numbers
+  std::int64_t classes = 0;               ///< labels are integers from 0 to classes - 1; 0: they are not
   std::optional<std::int64_t> ignored{};  ///< a label that is no class, or left out although it is one
-  bool probabilities = false;     ///< labels are numbers from 0 to 1
-  bool signs = false;             ///< labels are -1, 0 or 1
-  bool weighted = false;          ///< each example's loss has a weight
-  bool may_be_missing = false;    ///< examples may have no label
-  bool trained = false;           ///< the model is trained, so that the data have to be changed
+  bool probabilities = false;             ///< labels are numbers from 0 to 1
+  bool signs = false;                     ///< labels are -1, 0 or 1
+  bool weighted = false;                  ///< each example's loss has a weight
+  bool may_be_missing = false;            ///< examples may have no label
+  bool trained = false;                   ///< the model is trained, so that the data have to be changed
 
   /// Whether labels are any numbers, which the loss compares.
   bool are_numbers() const { return classes == 0 && !probabilities && !signs; }

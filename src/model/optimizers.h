@@ -15,8 +15,7 @@ namespace mirrortrain {
 /// The list of optimizers. To add one: its rule, its keys in a file in model/optimizers, and a line here.
 using Optimizer = std::variant<optimizers::Sgd, optimizers::Adam, optimizers::AdamW, optimizers::Rmsprop,
                                optimizers::Adagrad, optimizers::Adadelta, optimizers::Adamax, optimizers::Nadam,
-                               optimizers::Ftrl, optimizers::Lion, optimizers::Lamb,
-                               optimizers::ScheduleFreeAdamW>;
+                               optimizers::Ftrl, optimizers::Lion, optimizers::Lamb, optimizers::ScheduleFreeAdamW>;
 
 scalar::UpdateRule rule(const Optimizer& optimizer);
 

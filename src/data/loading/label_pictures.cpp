@@ -16,9 +16,7 @@ bool is_resizing(const PreprocessingStep& step) {
   return resizing != nullptr && !resizing->crop_to_aspect_ratio && !resizing->pad_to_aspect_ratio;
 }
 
-bool moves(const PreprocessingStep& step) {
-  return is_of_pictures(step) && !is_of_colors(step);
-}
+bool moves(const PreprocessingStep& step) { return is_of_pictures(step) && !is_of_colors(step); }
 
 bool same_size(const Shape& a, const Shape& b) { return a[0] == b[0] && a[1] == b[1]; }
 

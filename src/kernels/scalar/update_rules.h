@@ -49,8 +49,8 @@ struct Sgd {
 };
 
 /// The list of rules, from which every backend's kernels are made.
-using UpdateRule = std::variant<Sgd, Adam, Rmsprop, Adagrad, Adadelta, Adamax, Nadam, Ftrl, Lion, Lamb,
-                                ScheduleFreeAdam>;
+using UpdateRule =
+    std::variant<Sgd, Adam, Rmsprop, Adagrad, Adadelta, Adamax, Nadam, Ftrl, Lion, Lamb, ScheduleFreeAdam>;
 
 /// Calls function(functor) with the rule's functor, on the host.
 template <class Functor, class Function>

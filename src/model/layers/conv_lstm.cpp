@@ -111,9 +111,7 @@ ValueId ConvLstm<kAxes>::build(LayerBuilder& builder, std::span<const ValueId> s
   of_state.kernel_size = this->kernel_size;
   of_state.padding = WindowOptions<kAxes>::Padding::kSame;
   const DType dtype = builder.graph().spec(x).dtype;
-  const auto activated = [&](ActivationName by, ValueId value) {
-    return apply_activation(builder.graph(), by, value);
-  };
+  const auto activated = [&](ActivationName by, ValueId value) { return apply_activation(builder.graph(), by, value); };
   const auto kept = [&](ValueId counts, ValueId next, ValueId before) {
     const bool is_first = before == kNoValue;
     formula::Values values{{"counts", counts}, {"next", next}};

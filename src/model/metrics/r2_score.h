@@ -40,6 +40,6 @@ struct mirrortrain::config::EnumNames<mirrortrain::metrics::Aggregation> {
       {"uniform_average", mirrortrain::metrics::Aggregation::kUniformAverage},
       {"variance_weighted_average", mirrortrain::metrics::Aggregation::kVarianceWeightedAverage},
   });
-  static constexpr auto advice = std::to_array<Advice>(
-      {{"null, none", "a metric has one value; take class_aggregation: uniform_average"}});
+  static constexpr auto advice =
+      std::to_array<Advice>({{"null, none", "a metric has one value; take class_aggregation: uniform_average"}});
 };

@@ -25,11 +25,11 @@ struct OutputMeaning {
   };
   Kind kind = Kind::kNumbers;
   bool is_logits = false;
-  Shape shape;                       ///< of one example's output
-  std::vector<std::string> classes;  ///< their names; empty if they have none
-  double threshold = 0.5;            ///< for kYesOrNo: a probability above it is class 1
-  std::string name{};                ///< of one of several outputs; empty for the only one
-  std::string layer{};               ///< whose output it is
+  Shape shape;                                  ///< of one example's output
+  std::vector<std::string> classes;             ///< their names; empty if they have none
+  double threshold = 0.5;                       ///< for kYesOrNo: a probability above it is class 1
+  std::string name{};                           ///< of one of several outputs; empty for the only one
+  std::string layer{};                          ///< whose output it is
   std::optional<std::int64_t> ignored_label{};  ///< positions with it are not counted
 
   std::int64_t elements() const { return shape.elements(); }
