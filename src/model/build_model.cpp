@@ -412,9 +412,10 @@ double weight_of(const Loss& loss) {
   return std::visit([](const auto& options) { return options.weight; }, loss);
 }
 
-/// `units`: of layers, ModelOptions::recomputed_units.
+/// `units`: of layers, ModelOptions::recomputed_units. The losses are multiplied by `loss_scale`, and the gradients
+/// divided by it.
 void add_all_gradients(const Model& model, ModelGraph& made, AggregationMethod aggregation,
-                       const std::map<std::string, int>& units) {
+                       const std::map<std::string, int>& units, double loss_scale) {
   const auto forward = static_cast<NodeId>(made.graph.nodes().size());
   std::vector<ValueId> trained;
   for (std::size_t i = 0; i < model.variables.size(); ++i) {
@@ -422,10 +423,13 @@ void add_all_gradients(const Model& model, ModelGraph& made, AggregationMethod a
   }
   std::vector<WeightedLoss> losses;
   for (std::size_t i = 0; i < made.outputs.size(); ++i) {
-    losses.push_back({made.outputs[i].loss, static_cast<float>(model.outputs[i].loss_weight)});
+    losses.push_back({made.outputs[i].loss, static_cast<float>(model.outputs[i].loss_weight * loss_scale)});
   }
-  if (made.penalty != kNoValue) losses.push_back({made.penalty, 1});
-  const std::vector<ValueId> gradients = add_gradients(made.graph, losses, trained, aggregation);
+  if (made.penalty != kNoValue) losses.push_back({made.penalty, static_cast<float>(loss_scale)});
+  std::vector<ValueId> gradients = add_gradients(made.graph, losses, trained, aggregation);
+  for (ValueId& gradient : gradients) {
+    if (loss_scale != 1) gradient = made.graph.apply_one(ops::Scale(static_cast<float>(1 / loss_scale)), {gradient});
+  }
   auto next = gradients.begin();
   for (const ModelVariable& variable : model.variables) {
     made.gradients.push_back(variable.spec.trainable ? ops::not_of_collective(made.graph, *next++) : kNoValue);
@@ -451,7 +455,7 @@ bool can_run_together(const ModelGraph& a, const ModelGraph& b) {
 
 Model build_model(const ModelOptions& options, const Wiring& wiring, const std::vector<Objective>& objectives,
                   Precision precision, config::Errors& errors, AggregationMethod aggregation,
-                  const PlacesOfModel& places) {
+                  const PlacesOfModel& places, double loss_scale) {
   Model model;
   const Description description{options, wiring, objectives, precision, errors};
   model.inputs = wiring.inputs;
@@ -488,9 +492,9 @@ Model build_model(const ModelOptions& options, const Wiring& wiring, const std::
   evaluation.fuse_ops();
   if (places.count > 1) divide_graphs(model, places);
   const std::map<std::string, int> units = options.recomputed_units(wiring.names);
-  add_all_gradients(model, model.training, aggregation, units);
+  add_all_gradients(model, model.training, aggregation, units, loss_scale);
   for (PlaceGraphs& other : model.other_places) {
-    add_all_gradients(model, other.training, aggregation, units);
+    add_all_gradients(model, other.training, aggregation, units, loss_scale);
     if (can_run_together(model.training, other.training)) continue;
     throw Error("the places of a replica would compute different operations; use another strategy.mesh.model");
   }

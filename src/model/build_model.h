@@ -23,7 +23,7 @@ namespace mirrortrain {
 /// layers. Metrics are not weighted. Throws Error for a sharding that does not fit its variable.
 Model build_model(const ModelOptions& options, const Wiring& wiring, const std::vector<Objective>& objectives,
                   Precision precision, config::Errors& errors, AggregationMethod aggregation = AggregationMethod::kAddN,
-                  const PlacesOfModel& places = {});
+                  const PlacesOfModel& places = {}, double loss_scale = 1);
 
 /// Adds the graphs of sequences of these lengths (Model::shorter), ascending and below input_shape[0], with the same
 /// result as full-length ones: everything beyond each length is padding, which a mask excludes. `build` builds the

@@ -33,6 +33,15 @@ std::vector<std::string> Model::score_names() const {
   return names;
 }
 
+std::vector<std::vector<std::string>> Model::slot_names() const {
+  std::vector<std::vector<std::string>> names;
+  for (const ModelVariable& variable : variables) {
+    names.push_back(variable.spec.trainable ? mirrortrain::slot_names(variable.update, variable.spec.shape)
+                                            : std::vector<std::string>());
+  }
+  return names;
+}
+
 std::vector<std::string> Model::metric_sum_names() const {
   std::vector<std::string> names;
   for (const OutputTraits& output : outputs) {

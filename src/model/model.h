@@ -9,9 +9,9 @@
 
 #include "graph/graph.h"
 #include "graph/sharding.h"
-#include "kernels/scalar/update_traits.h"
 #include "kernels/scalar/weight_bounds.h"
 #include "model/metrics/metric_node.h"
+#include "model/variable_update.h"
 
 namespace mirrortrain {
 
@@ -28,7 +28,7 @@ struct ModelVariable {
   std::function<void(std::span<float> elements, std::uint64_t seed)> initialize;
   /// Regularization: l1 sum|w| + l2 sum(w^2) is added to the loss.
   float l1 = 0, l2 = 0;
-  scalar::UpdateTraits update;  ///< for a trainable one: the optimizer's options for it
+  VariableUpdate update;  ///< of a trainable one
   std::optional<WeightConstraint> constraint{};
   Sharding sharding{};  ///< over the places of the axis `model`
 };
@@ -172,6 +172,8 @@ struct Model {
   std::size_t metric_sums() const;
   /// What events report beside the loss, in their order: for each of several outputs OUTPUT_loss, and its metrics.
   std::vector<std::string> score_names() const;
+  /// slot_names() of each variable; none of a frozen one.
+  std::vector<std::vector<std::string>> slot_names() const;
   /// A name for each: "accuracy", "recall[0]".
   std::vector<std::string> metric_sum_names() const;
 };

@@ -10,6 +10,8 @@
 namespace mirrortrain {
 namespace {
 
+using optimizers::OptimizerCommon;
+
 bool matches(const std::string& glob, const ModelVariable& variable) {
   return variable.spec.trainable && matches_glob(glob, variable.spec.name);
 }
@@ -45,6 +47,23 @@ void for_each_match(const std::string& glob, const config::Located<T>& located, 
   errors.add(located.place, located.path, fmt::format("'{}' matches no trainable variable; {}", glob, remedy));
 }
 
+scalar::UpdateTraits traits_of(const OptimizerCommon& options) {
+  return {1, static_cast<float>(options.weight_decay.value_or(0)), options.use_ema,
+          options.use_ema ? static_cast<float>(options.ema_momentum) : 0, options.ema_overwrite_frequency.value_or(0)};
+}
+
+/// Adam's learning rate is a factor of Muon's, its weight decay counts with Muon's.
+void choose_rule(const optimizers::Muon& muon, ModelVariable& variable) {
+  VariableUpdate& update = variable.update;
+  if (muon.is_for(variable.spec.name, variable.spec.shape.rank())) {
+    update.rule = muon.of_matrices();
+    return;
+  }
+  update.rule = muon.of_others();
+  update.traits.rate_factor = static_cast<float>(muon.adam_lr_ratio);
+  update.traits.weight_decay = static_cast<float>(muon.adam_weight_decay / muon.adam_lr_ratio);
+}
+
 }  // namespace
 
 scalar::UpdateRule rule(const Optimizer& optimizer) {
@@ -59,34 +78,26 @@ const optimizers::OptimizerCommon& options_of(const Optimizer& optimizer) {
   return std::visit([](const auto& options) -> const optimizers::OptimizerCommon& { return options; }, optimizer);
 }
 
-std::vector<std::string> slot_names(const Optimizer& optimizer) {
-  const auto of_rule = scalar::slot_names(rule(optimizer));
-  std::vector<std::string> names(of_rule.begin(), of_rule.end());
-  if (options_of(optimizer).use_ema) names.emplace_back("average");
-  return names;
+bool reads_wholes(const Optimizer& optimizer) {
+  return VariableUpdate{rule(optimizer), {}, options_of(optimizer).clipnorm}.reads_whole();
 }
 
-std::vector<float> first_slots(const Optimizer& optimizer) {
-  std::vector<float> values = scalar::first_slots(rule(optimizer));
-  if (options_of(optimizer).use_ema) values.push_back(0);  // the first update sets it
-  return values;
-}
-
-void set_update_traits(const Optimizer& optimizer, Model& model, config::Errors& errors) {
-  const optimizers::OptimizerCommon& options = options_of(optimizer);
+void set_updates(const Optimizer& optimizer, Model& model, config::Errors& errors) {
+  const OptimizerCommon& options = options_of(optimizer);
   for (ModelVariable& variable : model.variables) {
     if (!variable.spec.trainable) continue;
-    variable.update = {1, static_cast<float>(options.weight_decay.value_or(0)), options.use_ema,
-                       options.use_ema ? static_cast<float>(options.ema_momentum) : 0,
-                       options.ema_overwrite_frequency.value_or(0)};
+    variable.update = {rule(optimizer), traits_of(options), options.clipnorm};
+    if (const auto* const muon = std::get_if<optimizers::Muon>(&optimizer)) choose_rule(*muon, variable);
+    variable.update.traits.is_scaled = variable.update.has_direction();
   }
   for (const auto& glob : options.exclude_from_weight_decay) {
-    for_each_match(glob.value, glob, model, errors, [](ModelVariable& variable) { variable.update.weight_decay = 0; });
+    for_each_match(glob.value, glob, model, errors,
+                   [](ModelVariable& variable) { variable.update.traits.weight_decay = 0; });
   }
   const auto& factors = options.learning_rate_factors;
   for (auto item = factors.rbegin(); item != factors.rend(); ++item) {  // the first match wins, so it is applied last
     for_each_match(item->value.match, *item, model, errors, [&](ModelVariable& variable) {
-      variable.update.rate_factor = static_cast<float>(item->value.factor);
+      variable.update.traits.rate_factor *= static_cast<float>(item->value.factor);
     });
   }
 }

@@ -100,9 +100,8 @@ bool FitRun::open_folder() {
     folder_.path = cluster_->control().get("run folder");
   }
 
-  CheckpointNames names{values().optimizer ? slot_names(*values().optimizer) : std::vector<std::string>(),
-                        checked_.model->metric_sum_names(), scores_text(values()), Callbacks(values()).names(),
-                        checked_.model->outputs.size()};
+  CheckpointNames names{checked_.model->slot_names(), checked_.model->metric_sum_names(), scores_text(values()),
+                        Callbacks(values()).names(), checked_.model->outputs.size()};
   checkpoints_ = std::make_unique<Checkpoints>(folder_.checkpoints(), *run_.strategy, std::move(names),
                                                RunIdentity{values().seed, fingerprints_of(run_)});
   return true;

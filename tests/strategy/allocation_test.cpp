@@ -96,10 +96,11 @@ struct Variant {
   Precision precision = Precision::kFloat32;
   StrategyOptions options;
   GradientOptions gradients;
+  VariableUpdate update{scalar::Adam{}, {}};
 };
 
 std::vector<Variant> variants() {
-  std::vector<Variant> all(4);
+  std::vector<Variant> all(5);
   all[1].precision = Precision::kMixedBfloat16;
   all[2].options.cross_device_ops = CrossDeviceOps::kReductionToOneDevice;
   all[2].options.communication.bytes_per_pack = config::Size{4096};
@@ -107,6 +108,7 @@ std::vector<Variant> variants() {
   all[3].options.cross_device_ops = CrossDeviceOps::kRing;
   all[3].gradients.clip_norm = 1;
   all[3].gradients.accumulate_steps = 2;
+  all[4].update = {scalar::Adafactor{}, {.is_scaled = true}, 0.5};
   return all;
 }
 
@@ -115,9 +117,10 @@ TEST_CASE("steps allocate nothing") {
     config::Errors errors;
     config::Document document = config::load_text(kText, "test", {}, errors);
     const auto described = config::read<Described>(document, errors);
-    const Model model = build_described(described.model, described.loss, described.metrics, test.precision, errors,
-                                        test.gradients.aggregation_method);
+    Model model = build_described(described.model, described.loss, described.metrics, test.precision, errors,
+                                  test.gradients.aggregation_method);
     errors.throw_if_any();
+    for (ModelVariable& variable : model.variables) variable.update = test.update;
     const data::Splits splits = data::load(described.data, 0, nullptr);
     const data::Feeder feeder(splits.train, {}, data::OneSpec{Shape{9, 9, 3}, Shape{}, DType::kInt32, 4});
 
@@ -128,8 +131,6 @@ TEST_CASE("steps allocate nothing") {
     MirroredParts parts;
     parts.options = test.options;
     parts.gradients = test.gradients;
-    parts.rule = scalar::Adam{};
-    parts.slots = 2;
     config::Errors none;
     for (const ResolvedVariable& variable : resolve_variables(model, {}, StrategyType::kMirrored, none)) {
       parts.policies.push_back(variable.policy);

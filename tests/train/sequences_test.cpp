@@ -101,8 +101,7 @@ TEST_CASE("a run that is resumed within an epoch of grouped sequences goes on ex
   const Overrides overrides = sequences(kAtTheEnd, kGrouped, "[cpu:0, cpu:1]");
   Training whole(kMlp, overrides), first(kMlp, overrides), second(kMlp, overrides);
   const auto checkpoints_of = [](const Training& training, const std::filesystem::path& folder) {
-    const CheckpointNames names{slot_names(*training.checked.values().optimizer),
-                                training.checked.model->metric_sum_names()};
+    const CheckpointNames names{training.checked.model->slot_names(), training.checked.model->metric_sum_names()};
     return Checkpoints(folder, *training.strategy, names, {});
   };
   const auto losses = whole.steps(20);

@@ -244,6 +244,26 @@ def optimizers():
                               lambda: of.Nadam(0.05, **exact, global_clipnorm=0.5, gradient_accumulation_steps=2)),
         "lamb-accumulated": (f"learning_rate: 0.1, {betas}",
                              lambda: of.Lamb(0.1, **exact, global_clipnorm=0.5, gradient_accumulation_steps=2)),
+        "sgd-clipnorm": ("learning_rate: 0.3, momentum: 0.5, clipnorm: 0.7",
+                         lambda: of.SGD(0.3, 0.5, clipnorm=0.7)),
+        "lamb-clipnorm": (f"learning_rate: 0.1, {betas}, clipnorm: 0.3, weight_decay: 0.3",
+                          lambda: of.Lamb(0.1, **exact, clipnorm=0.3, weight_decay=0.3)),
+        "adafactor": ("learning_rate: 0.5", lambda: of.Adafactor(0.5)),
+        "adafactor-options": (
+            "learning_rate: 0.3, beta_2_decay: -0.7, epsilon_1: 0.000001, epsilon_2: 0.4, clip_threshold: 0.5, "
+            "weight_decay: 0.2, clipnorm: 0.4, use_ema: true, ema_momentum: 0.75",
+            lambda: of.Adafactor(0.3, -0.7, 1e-6, 0.4, 0.5, weight_decay=0.2, clipnorm=0.4, use_ema=True,
+                                 ema_momentum=0.75)),
+        "muon": ("learning_rate: 0.1", lambda: of.Muon(0.1)),
+        "muon-options": (
+            "learning_rate: 0.1, adam_beta_1: 0.875, adam_beta_2: 0.9921875, adam_weight_decay: 0.2, weight_decay: 0.1, "
+            'exclude_layers: ["[ab]$", "e_1/k"], muon_a: 3, muon_b: -4.5, muon_c: 2, adam_lr_ratio: 0.5, momentum: 0.75, '
+            "ns_steps: 3, nesterov: false, rms_rate: null",
+            lambda: of.Muon(0.1, 0.875, 0.9921875, 0.2, weight_decay=0.1, exclude_layers=["[ab]$", "e_1/k"], muon_a=3,
+                            muon_b=-4.5, muon_c=2, adam_lr_ratio=0.5, momentum=0.75, ns_steps=3, nesterov=False,
+                            rms_rate=None)),
+        "muon-accumulated": ("learning_rate: 0.2, momentum: 0.5",
+                             lambda: of.Muon(0.2, momentum=0.5, global_clipnorm=0.5, gradient_accumulation_steps=2)),
         "adagrad-clipped": ("learning_rate: 0.2", lambda: of.Adagrad(0.2, clipvalue=0.2)),
     }
     for name, (options, optimizer) in rows.items():

@@ -10,11 +10,12 @@
 /// Applying an update rule to a gradient.
 namespace mirrortrain::cpu {
 
-inline void scale_and_clip(const StepParams& params, std::int64_t count, float* __restrict gradient) {
-  if (params.scale != 1) {
-    for (std::int64_t i = 0; i < count; ++i) gradient[i] *= params.scale;
+template <class Rule>
+void scale_and_clip(const scalar::RuleAtStep<Rule>& at, std::int64_t count, float* __restrict gradient) {
+  if (at.scale != 1) {
+    for (std::int64_t i = 0; i < count; ++i) gradient[i] *= at.scale;
   }
-  const float limit = params.clip_value;
+  const float limit = at.clip_value;
   if (limit < std::numeric_limits<float>::infinity()) {
     for (std::int64_t i = 0; i < count; ++i) gradient[i] = std::min(std::max(gradient[i], -limit), limit);
   }

@@ -123,7 +123,7 @@ const Backend& backend() {
 
 namespace mirrortrain {
 
-const StepKernels& host_step_kernels() { return cpu::backend().step_kernels(); }
+const Backend& host_backend() { return cpu::backend(); }
 
 void sum_regularization_on_host(const scalar::UpdateGroupView& group, std::int64_t elements) {
   cpu::regularization_sums(group, 0, elements);

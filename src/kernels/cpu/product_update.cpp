@@ -119,8 +119,7 @@ void make_gradient(const UpdateGroupView& group, const ProductWeight& weight, st
 
 template <class Operands, class Rule>
 void update_rows(const scalar::RuleAtStep<Rule>& rule, const UpdateGroupView& group, const ProductWeight& weight,
-                 std::span<const ProductSource> sources, const StepParams& params, std::int64_t begin,
-                 std::int64_t end) {
+                 std::span<const ProductSource> sources, std::int64_t begin, std::int64_t end) {
   alignas(64) float gradient[kMaxBlockRows * kMaxPanel];
   const std::int64_t blocks = (end - begin + Operands::kBlockRows - 1) / Operands::kBlockRows;
   const auto edge = [&](std::int64_t i) { return begin + (end - begin) * i / blocks; };  // avoids a small last one
@@ -129,7 +128,7 @@ void update_rows(const scalar::RuleAtStep<Rule>& rule, const UpdateGroupView& gr
     for (std::int64_t i = 0; i < blocks; ++i) {
       const Block block{edge(i), edge(i + 1) - edge(i), column, columns};
       make_gradient<Operands>(group, weight, sources, block, gradient);
-      scale_and_clip(params, block.rows * columns, gradient);
+      scale_and_clip(rule, block.rows * columns, gradient);
       for (std::int64_t r = 0; r < block.rows; ++r) {
         const std::int64_t first = weight.first + (block.row + r) * weight.out + column;
         apply_rule(rule, group, first, columns, gradient + r * columns);
@@ -150,13 +149,13 @@ void update_with_product(const UpdateRule& rule, const UpdateGroupView& group, c
                          std::int64_t begin, std::int64_t end) {
   static_assert(kMaxPanel >= 4 * kLanes);
   with_functor(rule, [&]<class Rule>(const Rule& functor) {
-    if constexpr (scalar::kScalesByNorms<Rule>) {
-      throw Error("a rule that scales by norms updates with gradients that were stored");
+    if constexpr (scalar::kReadsWholes<Rule>) {
+      throw Error("a rule that reads whole variables updates with gradients that were stored");
     } else {
       const scalar::RuleAtStep<Rule> at_this_step(functor, group.traits, params);
       parallel_for(threads, end - begin, kMaxBlockRows, [&](std::int64_t from, std::int64_t to) {
         const auto update = [&]<class Operands>() {
-          update_rows<Operands>(at_this_step, group, weight, sources, params, begin + from, begin + to);
+          update_rows<Operands>(at_this_step, group, weight, sources, begin + from, begin + to);
         };
         if (weight.operands == DType::kBfloat16) {
           update.template operator()<PairOperands>();

@@ -98,7 +98,7 @@ void update_chunks(const UpdateRule& rule, const UpdateGroupView& group, const S
       alignas(64) float gradient[kUpdateChunk];
       for_each_chunk(begin, end, [&](std::int64_t from, std::int64_t to) {
         fill(from, to, gradient);
-        scale_and_clip(params, to - from, gradient);
+        scale_and_clip(at_this_step, to - from, gradient);
         apply_rule(at_this_step, group, from, to - from, gradient);
       });
     }
@@ -158,7 +158,7 @@ void measure(const UpdateRule& rule, const UpdateGroupView& group, const StepPar
       const scalar::RuleAtStep<Rule> at(functor, group.traits, params);
       for_each_chunk(begin, end, [&](std::int64_t from, std::int64_t to) {
         float* const directions = group.accumulated + from;
-        scale_and_clip(params, to - from, directions);
+        scale_and_clip(at, to - from, directions);
         decay(at.kept, to - from, group.master + from);
         for (std::int64_t i = 0; i < to - from; ++i) {
           float slots[scalar::kSlotsOf<Rule>];

@@ -16,10 +16,11 @@ using scalar::RuleAtStep;
 using scalar::UpdateGroupView;
 
 /// Comparisons that propagate NaN.
-__device__ float scaled_and_clipped(float gradient, const StepParams& params) {
-  float g = gradient * params.scale;
-  g = g < -params.clip_value ? -params.clip_value : g;
-  return g > params.clip_value ? params.clip_value : g;
+template <class Rule>
+__device__ float scaled_and_clipped(float gradient, const RuleAtStep<Rule>& now) {
+  float g = gradient * now.scale;
+  g = g < -now.clip_value ? -now.clip_value : g;
+  return g > now.clip_value ? now.clip_value : g;
 }
 
 /// Updates the weights' moving average, which may overwrite them.
@@ -37,8 +38,8 @@ __device__ void average(const RuleAtStep<Rule>& now, const Group& group, const P
 }
 
 template <class Rule, bool kWhole>
-__device__ void apply(const RuleAtStep<Rule>& now, const StepParams& params, const Group& group,
-                      const Place<kWhole>& place, float (&weight)[kPack], float (&gradient)[kPack]) {
+__device__ void apply(const RuleAtStep<Rule>& now, const Group& group, const Place<kWhole>& place,
+                      float (&weight)[kPack], float (&gradient)[kPack]) {
   constexpr int kSlots = scalar::kSlotsOf<Rule>, kRoom = kSlots > 0 ? kSlots : 1;
   float slots[kRoom][kPack];
   for (int s = 0; s < kSlots; ++s) load(slots[s], group.slots[s] + place.at, place.count, place.whole);
@@ -46,7 +47,7 @@ __device__ void apply(const RuleAtStep<Rule>& now, const StepParams& params, con
     float of_weight[kRoom];
     for (int s = 0; s < kSlots; ++s) of_weight[s] = slots[s][i];
     weight[i] *= now.kept;
-    now.rule(weight[i], scaled_and_clipped(gradient[i], params), of_weight);
+    now.rule(weight[i], scaled_and_clipped(gradient[i], now), of_weight);
     for (int s = 0; s < kSlots; ++s) slots[s][i] = of_weight[s];
   }
   average(now, group, place, weight);
@@ -67,22 +68,19 @@ __device__ RuleAtStep<Rule> rule_at(const Rule& rule, const Group& group, const 
 template <class Rule>
 __global__ void __launch_bounds__(kBlock)
     update_with_sources(Rule rule, Group group, Sources sources, const StepParams* step, Elements elements) {
-  const StepParams params = *step;
-  const RuleAtStep<Rule> now = rule_at(rule, group, params);
+  const RuleAtStep<Rule> now = rule_at(rule, group, *step);
   each_chunk(elements, [&]<class Whole>(Whole, std::int64_t chunk, std::int64_t end) {
     float gradient[kPacks][kPack], weight[kPacks][kPack];
     chunk_gradient<Whole::value>(group, sources, chunk, end, gradient, weight);
 #pragma unroll
-    for (int p = 0; p < kPacks; ++p)
-      apply(now, params, group, Place<Whole::value>(chunk, p, end), weight[p], gradient[p]);
+    for (int p = 0; p < kPacks; ++p) apply(now, group, Place<Whole::value>(chunk, p, end), weight[p], gradient[p]);
   });
 }
 
 template <class Rule>
 __global__ void __launch_bounds__(kBlock)
     update_with_accumulated(Rule rule, Group group, const StepParams* step, Elements elements) {
-  const StepParams params = *step;
-  const RuleAtStep<Rule> now = rule_at(rule, group, params);
+  const RuleAtStep<Rule> now = rule_at(rule, group, *step);
   each_chunk(elements, [&]<class Whole>(Whole, std::int64_t chunk, std::int64_t end) {
 #pragma unroll
     for (int p = 0; p < kPacks; ++p) {
@@ -90,7 +88,7 @@ __global__ void __launch_bounds__(kBlock)
       float gradient[kPack], weight[kPack];
       load(weight, group.master + place.at, place.count, place.whole);
       load(gradient, group.accumulated + place.at, place.count, place.whole);
-      apply(now, params, group, place, weight, gradient);
+      apply(now, group, place, weight, gradient);
     }
   });
 }
@@ -100,8 +98,7 @@ template <class Rule>
 __global__ void __launch_bounds__(kBlock)
     measure_directions(Rule rule, Group group, const StepParams* step, Elements elements) {
   constexpr int kSlots = scalar::kSlotsOf<Rule>;
-  const StepParams params = *step;
-  const RuleAtStep<Rule> now = rule_at(rule, group, params);
+  const RuleAtStep<Rule> now = rule_at(rule, group, *step);
   each_chunk(elements, [&]<class Whole>(Whole, std::int64_t chunk, std::int64_t end) {
     float weight[kPacks][kPack], direction[kPacks][kPack];
 #pragma unroll
@@ -115,7 +112,7 @@ __global__ void __launch_bounds__(kBlock)
         float of_weight[kSlots];
         for (int s = 0; s < kSlots; ++s) of_weight[s] = slots[s][i];
         weight[p][i] *= now.kept;
-        direction[p][i] = now.rule.direction(scaled_and_clipped(direction[p][i], params), of_weight);
+        direction[p][i] = now.rule.direction(scaled_and_clipped(direction[p][i], now), of_weight);
         for (int s = 0; s < kSlots; ++s) slots[s][i] = of_weight[s];
       }
       store(group.master + place.at, weight[p], place.count, place.whole);
@@ -296,8 +293,8 @@ void update(Stream& stream, const scalar::UpdateRule& rule, const UpdateGroupVie
             const scalar::GradientSum& gradient, const StepParams* params, std::int64_t begin, std::int64_t end) {
   const Elements elements{begin, end};
   scalar::with_functor(rule, [&]<class Rule>(const Rule& functor) {
-    if constexpr (scalar::kScalesByNorms<Rule>) {
-      throw Error("a rule that scales by norms updates with accumulated gradients alone");
+    if constexpr (scalar::kReadsWholes<Rule>) {
+      throw Error("a rule that reads whole variables updates with accumulated gradients alone");
     } else {
       launch(stream, blocks_of(elements), kBlock, sizeof(RuleAtStep<Rule>), update_with_sources<Rule>, functor,
              parameter(group), parameter(gradient), params, elements);

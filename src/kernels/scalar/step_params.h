@@ -20,6 +20,7 @@ struct StepParams {
   float scale = 1;
   float clip_value = std::numeric_limits<float>::infinity();
   std::int64_t updates = 1;  ///< counts this one, from 1
+  float update = 1;          ///< the same number, for the graphs of directions
 };
 
 }  // namespace mirrortrain

@@ -72,14 +72,17 @@ struct RuleAtStep {
   Rule rule;
   float kept = 1;  ///< the factor by which weight decay scales a weight
   float average_momentum = 0;
-  bool overwrites = false;  ///< weights with their average
+  bool overwrites = false;          ///< weights with their average
+  float scale = 1, clip_value = 0;  ///< of gradients, see StepParams
 
   /// `at`: that of the rule. The average of the first update is the weights.
   MIRRORTRAIN_HOST_DEVICE RuleAtStep(const Rule& of, const UpdateTraits& traits, const StepParams& params)
       : rule(of.at(params.learning_rate * traits.rate_factor, static_cast<long>(params.updates))),
         kept(1.0f - traits.weight_decay * params.learning_rate * traits.rate_factor),
         average_momentum(params.updates > 1 ? traits.average_momentum : 0.0f),
-        overwrites(traits.overwrite_every > 0 && params.updates % traits.overwrite_every == 0) {}
+        overwrites(traits.overwrite_every > 0 && params.updates % traits.overwrite_every == 0),
+        scale(traits.is_scaled ? 1.0f : params.scale),
+        clip_value(traits.is_scaled ? StepParams().clip_value : params.clip_value) {}
 
   MIRRORTRAIN_HOST_DEVICE float averaged(float average, float w) const {
     return average_momentum * average + (1.0f - average_momentum) * w;

@@ -10,6 +10,7 @@
 #include "base/host_device.h"
 #include "kernels/scalar/adam_rules.h"
 #include "kernels/scalar/adaptive_rules.h"
+#include "kernels/scalar/whole_rules.h"
 
 // The optimizers' update rules, as Keras 3 has them: hyperparameters with their defaults, arithmetic and slots, which
 // are stored for each weight and start at zero, or at `first_slots`. One call of a functor changes one weight w and its
@@ -49,8 +50,8 @@ struct Sgd {
 };
 
 /// The list of rules, from which every backend's kernels are made.
-using UpdateRule =
-    std::variant<Sgd, Adam, Rmsprop, Adagrad, Adadelta, Adamax, Nadam, Ftrl, Lion, Lamb, ScheduleFreeAdam>;
+using UpdateRule = std::variant<Sgd, Adam, Rmsprop, Adagrad, Adadelta, Adamax, Nadam, Ftrl, Lion, Lamb,
+                                ScheduleFreeAdam, Adafactor, Muon>;
 
 /// Calls function(functor) with the rule's functor, on the host.
 template <class Functor, class Function>
@@ -97,6 +98,20 @@ inline constexpr bool kScalesByNorms = requires(const Functor& functor, float* s
 inline bool scales_by_norms(const UpdateRule& rule) {
   return with_functor(rule, []<class Functor>(const Functor&) { return kScalesByNorms<Functor>; });
 }
+
+/// Whether a rule takes steps along directions that are made of whole variables (model/optimizers/direction.h).
+template <class Functor>
+inline constexpr bool kTakesDirections = requires {
+  Functor::kTakesDirections;
+};
+
+inline bool takes_directions(const UpdateRule& rule) {
+  return with_functor(rule, []<class Functor>(const Functor&) { return kTakesDirections<Functor>; });
+}
+
+/// A rule that does either gets gradients that were stored, of whole variables.
+template <class Functor>
+inline constexpr bool kReadsWholes = kScalesByNorms<Functor> || kTakesDirections<Functor>;
 
 /// The names of the rule's slots, which are Keras's, in their order.
 inline std::span<const std::string_view> slot_names(const UpdateRule& rule) {

@@ -11,6 +11,7 @@ struct UpdateTraits {
   bool averages = false;   ///< whether a moving average of the weights is kept, in the last slot
   float average_momentum = 0;
   std::int64_t overwrite_every = 0;  ///< so many updates the weights become the average; 0: never
+  bool is_scaled = false;  ///< the rule gets directions of whole variables, which StepParams must not scale or clip
 
   friend bool operator==(const UpdateTraits&, const UpdateTraits&) = default;
 };

@@ -44,6 +44,26 @@ config::Section<Ftrl> Ftrl::section() {
       .include<OptimizerCommon>();
 }
 
+config::Section<Adafactor> Adafactor::section() {
+  using Self = Adafactor;
+  return config::Section<Self>(
+             "Adafactor: Adam that keeps of a matrix's squared gradients the means over rows and columns alone "
+             "(Shazeer "
+             "and Stern, 2018).")
+      .key("beta_2_decay", &Self::beta_2_decay,
+           "Power of the number of updates by which the weight of the newest squared gradients decreases.",
+           config::at_most(0))
+      .key("epsilon_1", &Self::epsilon_1, "A small constant that is added to the squared gradients.",
+           config::at_least(0))
+      .key("epsilon_2", &Self::epsilon_2, "The least root mean square of a variable by which its step is scaled.",
+           config::at_least(0))
+      .key("clip_threshold", &Self::clip_threshold, "The root mean square of a step, before the rate, is at most this.",
+           config::greater_than(0))
+      .key("relative_step", &Self::relative_step,
+           "Whether the learning rate is at most the inverse square root of the number of updates.")
+      .include<OptimizerCommon>();
+}
+
 config::Section<Lion> Lion::section() {
   return config::Section<Lion>("Lion: steps of one size, by the sign of momentum and gradient (Chen et al., 2023).")
       .key("beta_1", &Lion::beta_1, "What the momentum weighs in the direction; the gradient weighs 1 - beta_1.",

@@ -36,6 +36,13 @@ struct Ftrl : scalar::Ftrl, OptimizerCommon {
   static config::Section<Ftrl> section();
 };
 
+struct Adafactor : scalar::Adafactor, OptimizerCommon {
+  using Rule = scalar::Adafactor;
+  static constexpr std::string_view kName = "adafactor";
+
+  static config::Section<Adafactor> section();
+};
+
 struct Lion : scalar::Lion, OptimizerCommon {
   using Rule = scalar::Lion;
   static constexpr std::string_view kName = "lion";

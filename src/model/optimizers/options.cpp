@@ -35,6 +35,15 @@ config::Section<OptimizerCommon> OptimizerCommon::section() {
       .key("ema_momentum", &Self::ema_momentum, "What of the average each update keeps.", config::between(0, 1))
       .key("ema_overwrite_frequency", &Self::ema_overwrite_frequency,
            "Number of updates after which the weights become the average; null: only at the end.", config::at_least(1))
+      .key(
+          "clipnorm", &Self::clipnorm,
+          "Clips the gradient of each variable to this norm of its own; null: no clipping. `gradients.clip_norm` clips "
+          "all gradients together, by their global norm.",
+          config::greater_than(0))
+      .key("loss_scale_factor", &Self::loss_scale_factor,
+           "Multiplies the loss before gradients are computed, which are divided by it again, so that small ones keep "
+           "their digits; null: 1. Float32 and bfloat16 have no need of it.",
+           config::greater_than(0), config::aliases("loss_scale"))
       .check("exclude_from_weight_decay",
              [](const Self& options) -> std::string {
                return options.weight_decay || options.exclude_from_weight_decay.empty()

@@ -29,6 +29,8 @@ struct OptimizerCommon {
   bool use_ema = false;
   double ema_momentum = 0.99;
   std::optional<std::int64_t> ema_overwrite_frequency;
+  std::optional<double> clipnorm;
+  std::optional<double> loss_scale_factor;
 
   OptimizerCommon() : OptimizerCommon(0.001) {}
   explicit OptimizerCommon(double rate, std::optional<double> decay = std::nullopt)

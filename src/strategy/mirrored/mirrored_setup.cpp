@@ -62,8 +62,13 @@ VariableBytes variable_bytes(const Model& model, const StoreOptions& store, cons
     bytes.weights += of_copy * copies;
     if (!variable.spec.trainable) continue;
     if (std::ranges::count(store.without_gradient, i) == 0) bytes.gradients += of_copy * places;
-    const auto beside = static_cast<std::size_t>(store.slots + (store.keeps_gradients ? 1 : 0));
+    const auto beside =
+        static_cast<std::size_t>((store.keeps_slots ? variable.update.slots() : 0) + (store.keeps_gradients ? 1 : 0));
     bytes.state += of_copy * copies * beside / static_cast<std::size_t>(shared ? store.shard.ranks : 1);
+    if (!store.keeps_slots) continue;
+    for (const UpdateState& state : states_of(variable.update, variable.spec.shape)) {
+      bytes.state += static_cast<std::size_t>(state.shape.elements()) * sizeof(float) * copies;
+    }
   }
   return bytes;
 }
@@ -87,9 +92,11 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
   const ReductionChoice choice = choose_reduction(parts_.options, topology_, parts_.gradients.aggregation_method,
                                                   reduced_gradient_bytes(model, parts_.policies), parts_.why_no_nccl);
   // A gradient that is stored for later, or reduced before the update, needs memory.
-  const bool measures = scalar::scales_by_norms(parts_.rule);
+  const bool reads_wholes = parts_.updates && std::ranges::any_of(model.variables, [](const ModelVariable& variable) {
+                              return variable.spec.trainable && variable.update.reads_whole();
+                            });
   const bool keeps_gradients =
-      parts_.keeps_gradients || parts_.gradients.are_kept() || measures || parts_.steps.skips_non_finite;
+      parts_.keeps_gradients || parts_.gradients.are_kept() || reads_wholes || parts_.steps.skips_non_finite;
   if (!topology_.on_gpus() && !choice.adds_before_update() && !keeps_gradients) {
     products_ = find_product_gradients(model, parts_.policies, parts_.backend->step_kernels());
   }
@@ -100,9 +107,8 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
                          : RunCommunicators());
   StoreOptions store;
   store.policies = parts_.policies;
-  store.slots = parts_.slots;
+  store.keeps_slots = parts_.updates;
   store.keeps_gradients = keeps_gradients;
-  store.measures = measures;
   store.compresses = choice.compresses;
   store.bytes_per_bucket = bucket_bytes(parts_.options.communication);
   if (choice.shards) store.shard.ranks = topology_.ranks();
@@ -111,8 +117,8 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
   for (const ProductGradient& product : products_) store.without_gradient.push_back(product.variable);
   require_memory_for_variables(store);
   variables_.emplace(model, std::move(store),
-                     UpdateOptions{parts_.rule, parts_.gradients, choice.adds_before_update(), keeps_gradients},
-                     topology_, lanes_.devices, *parts_.backend, reduction_->workers());
+                     UpdateOptions{parts_.gradients, choice.adds_before_update(), keeps_gradients}, topology_,
+                     lanes_.devices, *parts_.backend, reduction_->workers());
   reduction_->add_domains(*variables_, choice, parts_.backend->step_kernels(), model, lanes_.devices);
   note_ = choice.note;
   if (!note_.empty() && !reduction_->transport().empty()) note_ += ", over " + reduction_->transport();
@@ -168,6 +174,9 @@ void MirroredStrategy::prepare(const BatchSizes& sizes) {
     lane_steps_.push_back(std::make_unique<LaneSteps>(lane, lanes_[lane], variables_->of_lane(lane),
                                                       reduction_of_lane(lane), topology_, lanes_.replicas, *team_,
                                                       parts_.steps));
+  }
+  if (variables_->domains()[0]->update.takes_directions()) {
+    run_lanes([this](int lane) { steps_of_lane(lane).prepare_directions(*parts_.backend); });
   }
   if (together && lanes_[0].examples()->all_on_device() && lanes_[0].kernels() <= MultiStepGraph::kMostKernels)
     multi_step_ = std::make_unique<MultiStepGraph>(lanes_[0]);

@@ -23,8 +23,7 @@ namespace mirrortrain {
 struct MirroredParts {
   StrategyOptions options;
   GradientOptions gradients;
-  scalar::UpdateRule rule;
-  int slots = 0;                         ///< per weight: the rule's, then the weights' average if the model has one
+  bool updates = true;                   ///< false: somebody else applies the gradients, and has the slots
   std::vector<VariablePolicy> policies;  ///< of the model's variables, resolved
   State state;
   std::uint64_t seed = 0;

@@ -28,9 +28,7 @@ void DispatchService::lose(const std::string&, const std::string&, double) { ref
 void DispatchService::end(const std::string&) { refuse(); }
 
 class ParameterServer::Body {};
-ParameterServer::ParameterServer(Placement, int, const scalar::UpdateRule&, const GradientOptions&, rpc::Security) {
-  refuse();
-}
+ParameterServer::ParameterServer(Placement, int, const GradientOptions&, rpc::Security) { refuse(); }
 ParameterServer::~ParameterServer() = default;
 grpc::Service& ParameterServer::service() const { refuse(); }
 void ParameterServer::serve(const std::function<std::string()>&) const { refuse(); }

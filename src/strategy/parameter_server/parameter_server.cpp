@@ -52,12 +52,11 @@ grpc::Status status_of(const Use& use) {
 
 class ParameterServer::Body final : public Parameters::Service {
  public:
-  Body(Placement placement, int index, const scalar::UpdateRule& rule, const GradientOptions& gradients,
-       rpc::Security security)
+  Body(Placement placement, int index, const GradientOptions& gradients, rpc::Security security)
       : placement_(std::move(placement)),
         index_(index),
         security_(std::move(security)),
-        variables_(placement_, index, rule, gradients) {}
+        variables_(placement_, index, gradients) {}
 
   grpc::Status Pull(grpc::ServerContext* context, const PullRequest* request,
                     grpc::ServerWriter<Pulled>* writer) override {
@@ -163,9 +162,9 @@ class ParameterServer::Body final : public Parameters::Service {
   std::string failure_;
 };
 
-ParameterServer::ParameterServer(Placement placement, int index, const scalar::UpdateRule& rule,
-                                 const GradientOptions& gradients, rpc::Security security)
-    : body_(std::make_unique<Body>(std::move(placement), index, rule, gradients, std::move(security))) {}
+ParameterServer::ParameterServer(Placement placement, int index, const GradientOptions& gradients,
+                                 rpc::Security security)
+    : body_(std::make_unique<Body>(std::move(placement), index, gradients, std::move(security))) {}
 ParameterServer::~ParameterServer() = default;
 grpc::Service& ParameterServer::service() const { return *body_; }
 void ParameterServer::serve(const std::function<std::string()>& failure) const { body_->serve(failure); }

@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 
-#include "kernels/scalar/update_rules.h"
 #include "rpc/security.h"
 #include "strategy/gradient_options.h"
 #include "strategy/parameter_server/placement.h"
@@ -20,8 +19,7 @@ namespace mirrortrain {
 class ParameterServer {
  public:
   /// `index`: among the servers of the placement.
-  ParameterServer(Placement placement, int index, const scalar::UpdateRule& rule, const GradientOptions& gradients,
-                  rpc::Security security);
+  ParameterServer(Placement placement, int index, const GradientOptions& gradients, rpc::Security security);
   ParameterServer(const ParameterServer&) = delete;
   ParameterServer& operator=(const ParameterServer&) = delete;
   ~ParameterServer();

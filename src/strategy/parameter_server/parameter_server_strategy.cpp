@@ -77,7 +77,6 @@ class ParameterServerStrategy : public Strategy {
 StoreOptions store_options(const ParameterServerParts& parts) {
   StoreOptions options;
   options.policies = parts.policies;
-  options.slots = parts.placement.slots();
   return options;
 }
 

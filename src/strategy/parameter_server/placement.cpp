@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "report/format.h"
 #include "strategy/variables/weight_constraints.h"
@@ -17,10 +18,17 @@ VariablePart::Kind kind_of(const Model& model, std::size_t variable) {
   return assigned ? VariablePart::Kind::kAssigned : VariablePart::Kind::kConstant;
 }
 
+/// Those of each element, then the states of the whole variable's direction.
+std::vector<std::int64_t> slots_of(const VariablePart& part, const Shape& shape) {
+  std::vector<std::int64_t> slots(static_cast<std::size_t>(part.update.slots()), part.elements);
+  for (const UpdateState& state : states_of(part.update, shape)) slots.push_back(state.shape.elements());
+  return slots;
+}
+
 }  // namespace
 
-Placement::Placement(const Model& model, const std::optional<Partitioner>& partitioner, int servers, int slots)
-    : slots_(slots), parts_(static_cast<std::size_t>(servers)) {
+Placement::Placement(const Model& model, const std::optional<Partitioner>& partitioner, int servers)
+    : parts_(static_cast<std::size_t>(servers)) {
   std::size_t next = 0;
   for (std::size_t i = 0; i < model.variables.size(); ++i) {
     const Shape& shape = model.variables[i].spec.shape;
@@ -32,8 +40,9 @@ Placement::Placement(const Model& model, const std::optional<Partitioner>& parti
     std::int64_t first = 0;
     for (std::int64_t shard = 0; shard < shards; ++shard) {
       const std::int64_t own = rows / shards + (shard < rows % shards ? 1 : 0);  // the remainder to the first
-      parts_[next++ % parts_.size()].push_back(
-          {i, first * row, own * row, kind_of(model, i), model.variables[i].update, norms});
+      VariablePart part{i, first * row, own * row, shape, kind_of(model, i), model.variables[i].update, {}, norms};
+      if (part.kind == VariablePart::Kind::kTrained) part.slots = slots_of(part, shape);
+      parts_[next++ % parts_.size()].push_back(std::move(part));
       first += own;
     }
   }
@@ -57,15 +66,16 @@ std::vector<Placement::Piece> Placement::pieces(int server, Content content) con
   std::vector<Piece> pieces;
   std::int64_t offset = 0;
   const auto add = [&](const VariablePart& part, int slot) {
-    pieces.push_back({&part, slot, offset});
-    offset += part.elements;
+    const std::int64_t elements = slot < 0 ? part.elements : part.slots[static_cast<std::size_t>(slot)];
+    pieces.push_back({&part, slot, offset, elements, slot >= part.update.slots()});
+    offset += elements;
   };
   for (const VariablePart& part : parts(server)) {
     if (content != Content::kChanging || part.kind != VariablePart::Kind::kConstant) add(part, -1);
   }
-  for (int slot = 0; content == Content::kState && slot < slots_; ++slot) {
-    for (const VariablePart& part : parts(server)) {
-      if (part.kind == VariablePart::Kind::kTrained) add(part, slot);
+  for (const VariablePart& part : parts(server)) {
+    for (int slot = 0; content == Content::kState && slot < static_cast<int>(part.slots.size()); ++slot) {
+      add(part, slot);
     }
   }
   return pieces;
@@ -73,7 +83,7 @@ std::vector<Placement::Piece> Placement::pieces(int server, Content content) con
 
 std::int64_t Placement::elements(int server, Content content) const {
   const std::vector<Piece> all = pieces(server, content);
-  return all.empty() ? 0 : all.back().offset + all.back().part->elements;
+  return all.empty() ? 0 : all.back().offset + all.back().elements;
 }
 
 std::int64_t Placement::elements(Content content) const {

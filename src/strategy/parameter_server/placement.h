@@ -20,8 +20,10 @@ struct VariablePart {
   };
   std::size_t variable = 0;              ///< of the model
   std::int64_t first = 0, elements = 0;  ///< of the variable
+  Shape shape;                           ///< the whole variable's
   Kind kind = Kind::kTrained;
-  scalar::UpdateTraits update;                  ///< of the variable
+  VariableUpdate update;                        ///< of the variable
+  std::vector<std::int64_t> slots{};            ///< of a trained part: the elements of each of its slots
   std::optional<scalar::WeightBounds> norms{};  ///< of a whole variable with a constraint
 };
 
@@ -29,7 +31,7 @@ struct VariablePart {
 enum class Content : std::uint8_t {
   kChanging,  ///< values that training changes. A push has their gradients, and the values that layers assign
   kValues,    ///< every value
-  kState,     ///< every value, then the optimizer slots, one after the other
+  kState,     ///< every value, then the optimizer slots
 };
 
 /// Placement of the variables: whole variables or their shards are assigned to the servers round-robin, in the model's
@@ -37,11 +39,9 @@ enum class Content : std::uint8_t {
 /// after the other.
 class Placement {
  public:
-  /// `slots`: per weight: the update rule's, then the weights' average if any.
-  Placement(const Model& model, const std::optional<Partitioner>& partitioner, int servers, int slots);
+  Placement(const Model& model, const std::optional<Partitioner>& partitioner, int servers);
 
   int servers() const { return static_cast<int>(parts_.size()); }
-  int slots() const { return slots_; }
   /// In the order of messages: trained, assigned, then constant parts.
   const std::vector<VariablePart>& parts(int server) const { return parts_[static_cast<std::size_t>(server)]; }
 
@@ -57,6 +57,8 @@ class Placement {
     const VariablePart* part = nullptr;
     int slot = -1;            ///< -1: the value
     std::int64_t offset = 0;  ///< in the message of this server
+    std::int64_t elements = 0;
+    bool is_state = false;  ///< of the variable's direction: a slot that has a shape of its own
   };
   std::vector<Piece> pieces(int server, Content content) const;
 
@@ -64,7 +66,6 @@ class Placement {
   std::string text() const;
 
  private:
-  int slots_;
   std::vector<std::vector<VariablePart>> parts_;  ///< by server
 };
 

@@ -6,14 +6,15 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <span>
 #include <vector>
 
 #include "device/device.h"
-#include "kernels/scalar/update_rules.h"
 #include "strategy/gradient_options.h"
 #include "strategy/parameter_server/placement.h"
+#include "strategy/variables/directions.h"
 #include "strategy/variables/variable_group.h"
 
 namespace mirrortrain {
@@ -77,8 +78,7 @@ class AppliedSteps {
 class ServedVariables {
  public:
   /// All values are 0 until the first write. The placement must outlive it.
-  ServedVariables(const Placement& placement, int server, const scalar::UpdateRule& rule,
-                  const GradientOptions& gradients);
+  ServedVariables(const Placement& placement, int server, const GradientOptions& gradients);
 
   /// The number of the chief's last write, as given by the chief; 0 before the first.
   std::int64_t generation() const { return generation_; }
@@ -92,24 +92,33 @@ class ServedVariables {
 
  private:
   struct Part {
-    Part(std::int64_t elements_, const scalar::UpdateTraits& traits)
-        : elements(elements_), values(Aggregation::kMean, traits) {}
+    Part(std::int64_t elements_, const VariableUpdate& update)
+        : elements(elements_), values(Aggregation::kMean, update) {}
     std::int64_t elements;
     mutable std::mutex mutex;
     VariableGroup values;
     float* memory(int slot) const {
       const scalar::UpdateGroupView& view = values.view(0);
+      const int of_elements = values.update().slots();
+      if (slot >= of_elements) return states[static_cast<std::size_t>(slot - of_elements)].as<float>();
       return slot < 0 ? view.master : view.slots[static_cast<std::size_t>(slot)];
     }
+
+    // Of a variable with a direction.
+    std::vector<Buffer> states;
+    Buffer work;
+    StepParams params;
+    std::optional<DirectionProgram> direction;
+    std::optional<DirectionProgram::Bound> bound;
   };
   template <class Copy>
   void for_each_piece(Content content, const Copy& copy) const;
   void require(std::int64_t generation) const;
+  void add_direction(Part& own, const VariablePart& part);
   void update(Part& part, const float* gradient, const StepParams& params) const;
 
   const Placement& placement_;
   const int server_;
-  const scalar::UpdateRule rule_;
   const GradientOptions gradients_;
   std::unique_ptr<Device> device_;
   std::vector<std::unique_ptr<Part>> parts_;  ///< in the order of the placement

@@ -13,9 +13,9 @@ VariableExchange::VariableExchange(const Placement& placement) {
     auto& of_variables = runs_.emplace_back(variables);
     std::int64_t first = 0;
     for (int server = 0; server < placement.servers(); ++server) {
-      for (const auto& [part, slot, offset] : placement.pieces(server, content)) {
+      for (const auto& [part, slot, offset, elements, is_state] : placement.pieces(server, content)) {
         of_variables[part->variable].push_back(
-            {slot, part->first, first + offset, part->elements, part->kind == VariablePart::Kind::kTrained});
+            {slot, is_state ? 0 : part->first, first + offset, elements, part->kind == VariablePart::Kind::kTrained});
       }
       first += placement.elements(server, content);
     }

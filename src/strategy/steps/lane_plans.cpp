@@ -101,7 +101,8 @@ void LaneSteps::add_shared_programs(StepPlan& plan) {
 /// Lanes of one memory share the update's work if all gradients are complete since the last barrier.
 bool LaneSteps::shares_update() const {
   const WeightUpdate& update = domain_.update;
-  return own_.lanes > 1 && (!update.keeps_gradients() || update.needs_norm() || update.measures());
+  const bool meets = update.needs_norm() || update.takes_directions() || update.measures();
+  return own_.lanes > 1 && (!update.keeps_gradients() || meets);
 }
 
 void LaneSteps::add_shared_update(StepPlan& plan) {
@@ -141,6 +142,13 @@ void LaneSteps::add_update(StepPlan& plan) {
       add_unless_skipped(plan, "scale to norms", [this, &update](const Step&) { update.scale_to_norms(own_); });
       add_meeting(plan);  // every lane's params are set
     }
+  }
+  if (update.takes_directions()) {
+    if (!update.needs_norm()) add_meeting(plan);  // each lane reads whole gradients
+    add_unless_skipped(plan, "make directions", [this](const Step& step) {
+      if (step.key.applies) directions_->enqueue(stream());
+    });
+    add_meeting(plan);  // each lane reads a part of every direction
   }
   if (update.measures()) {
     add_unless_skipped(plan, "measure directions", [this, &update](const Step&) { update.measure(own_); });

@@ -47,6 +47,10 @@ LaneSteps::LaneSteps(int index, Lane& lane, MemoryDomain& domain, const DomainRe
   evaluation_ = evaluation_plan();
 }
 
+void LaneSteps::prepare_directions(const Backend& backend) {
+  directions_.emplace(model(), domain_.variables, backend, lane_.device(), own_);
+}
+
 void LaneSteps::train(const Step& step) {
   const double before = own_.waited_seconds;
   training_.run(step);

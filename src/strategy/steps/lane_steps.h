@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "strategy/steps/lane.h"
 #include "strategy/steps/lane_team.h"
 #include "strategy/steps/step_plan.h"
+#include "strategy/variables/directions.h"
 
 namespace mirrortrain {
 
@@ -32,6 +34,9 @@ class LaneSteps {
             std::span<const LaneReplica> replicas, LaneTeam& team, StepOptions options);
   LaneSteps(const LaneSteps&) = delete;
   LaneSteps& operator=(const LaneSteps&) = delete;
+
+  /// Call it before the first step, on the lane's thread, if the update takes directions.
+  void prepare_directions(const Backend& backend);
 
   /// Runs the list for training.
   void train(const Step& step);
@@ -137,6 +142,7 @@ class LaneSteps {
   bool is_first_ = false;                     ///< whether it has the first replica of this process
   std::vector<float> scales_;                 ///< by replica of the domain, of the bucket being reduced
   StepPlan training_, evaluation_;
+  std::optional<Directions> directions_;
   bool skips_ = false;  ///< the last step checked changes no variable
   bool on_own_cores_ = true;
   double waited_in_training_ = 0;  ///< seconds, for the domain's other lanes

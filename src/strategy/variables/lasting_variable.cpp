@@ -9,7 +9,7 @@ std::vector<LastingVariable> lasting_variables(const VariableStore& store, Lasti
   for (std::size_t i = 0; i < store.variables().size(); ++i) {
     LastingVariable& one = all.emplace_back(LastingVariable{i, store.trainable(i), store.variables()[i], {}, {}, {}});
     if (!one.trainable) continue;
-    for (int slot = 0; includes(what, Lasting::kSlots) && slot < store.slots(); ++slot) {
+    for (int slot = 0; includes(what, Lasting::kSlots) && slot < store.slots(i); ++slot) {
       one.slots.push_back(store.slot(i, slot));
     }
     if (includes(what, Lasting::kAccumulated) && store.keeps_gradients()) one.accumulated = store.accumulated(i);
@@ -33,15 +33,17 @@ LastingVariable VariableWindow::open(const VariableStore& store, std::size_t var
                                      Lasting what) {
   memory_.clear();
   const DistributedVariable& own = store.variables()[variable];
-  const auto make = [&](bool wanted) {
+  const auto make = [&](bool wanted, const Shape& of) {
     const int storages = !wanted ? 0 : own.policy().copies_can_differ() ? replicas_ : 1;
     if (storages == 0) memory_.emplace_back();
-    return zeros(own, shape, own.policy(), storages, replicas_);
+    return zeros(own, of, own.policy(), storages, replicas_);
   };
-  LastingVariable one{variable, store.trainable(variable), make(includes(what, Lasting::kValues)), {}, {}, {}};
+  LastingVariable one{variable, store.trainable(variable), make(includes(what, Lasting::kValues), shape), {}, {}, {}};
   if (!one.trainable) return one;
-  for (int slot = 0; includes(what, Lasting::kSlots) && slot < store.slots(); ++slot) one.slots.push_back(make(true));
-  if (includes(what, Lasting::kAccumulated) && store.keeps_gradients()) one.accumulated = make(true);
+  for (int slot = 0; includes(what, Lasting::kSlots) && slot < store.slots(variable); ++slot) {
+    one.slots.push_back(make(true, store.slot_shape(variable, slot, shape)));
+  }
+  if (includes(what, Lasting::kAccumulated) && store.keeps_gradients()) one.accumulated = make(true, shape);
   if (includes(what, Lasting::kResiduals)) {
     if (const auto residual = store.residual(variable)) {
       one.residual = zeros(*residual, shape, residual->policy(), memories_, memories_);

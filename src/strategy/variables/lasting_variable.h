@@ -27,7 +27,7 @@ struct LastingVariable {
   std::size_t index = 0;  ///< in Model::variables
   bool trainable = false;
   DistributedVariable value;
-  std::vector<DistributedVariable> slots;          ///< the optimizer's; none of a frozen variable
+  std::vector<DistributedVariable> slots;  ///< the optimizer's, in the order of slot_names(); none of a frozen variable
   std::optional<DistributedVariable> accumulated;  ///< gradients since the last update, if they are stored
   std::optional<DistributedVariable> residual;     ///< rounding errors of compressed gradients, by memory
 };

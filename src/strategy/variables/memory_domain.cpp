@@ -106,7 +106,12 @@ void MemoryDomain::for_each_copy(const LastingVariable& whole, const Body& body)
       }
       body(copied);
     };
-    for (std::size_t slot = 0; slot < whole.slots.size(); ++slot) {
+    const auto of_elements = static_cast<std::size_t>(variables.element_slots(i));
+    for (std::size_t slot = of_elements; slot < whole.slots.size(); ++slot) {
+      auto* const state = reinterpret_cast<std::byte*>(variables.state(i, slot - of_elements, r));
+      body(Copied{{{state, 0, whole.slots[slot].bytes()}}, whole.slots[slot].data(there), !can_differ, part});
+    }
+    for (std::size_t slot = 0; slot < std::min(of_elements, whole.slots.size()); ++slot) {
       beside(
           whole.slots[slot], [](const scalar::UpdateGroupView& view, std::size_t k) { return view.slots[k]; }, slot);
     }

@@ -58,7 +58,10 @@ RunVariables::RunVariables(const Model& model, StoreOptions store, const UpdateO
       workers_(workers) {
   const GraphVariables graphs[] = {{model.training.graph, model.training.variables},
                                    {model.evaluation.graph, model.evaluation.variables}};
-  const VariableLayouts layouts = backend.layouts(graphs);
+  VariableLayouts layouts = backend.layouts(graphs);
+  std::erase_if(layouts, [&](const auto& one) {  // directions read rows and columns of the canonical order
+    return scalar::takes_directions(model.variables[one.first].update.rule);
+  });
   store.all_replicas = mesh_.places();
   for (const DomainPlace& place : topology.domains()) {
     for (const int lane : place.lanes) {

@@ -96,8 +96,9 @@ void VariableGroup::allocate(const GroupMemory& memory, Device& device) {
   copy_of_ = shared() && !divided_ ? std::vector<std::size_t>(parts_.size(), 0) : numbered(shared() ? parts_ : own);
   while (gradients_.size() < parts_.size()) gradients_.push_back(device.allocate(gradient_bytes));
   if (shared() && memory.compresses) residual_ = device.allocate(bytes);
-  if (memory.measures) normed_ = on_device(variables_, device);
-  const std::size_t normed = memory.measures ? variables_.size() : 0;
+  const bool measures = scalar::scales_by_norms(update_.rule);
+  if (measures) normed_ = on_device(variables_, device);
+  const std::size_t normed = measures ? variables_.size() : 0;
   const auto sums = static_cast<std::size_t>(normed > 0 ? end_of_sums(variables_.back()) : 0);
   std::int64_t own_elements = 0, chunks = 0;
   for (const GroupPiece& piece : own_pieces()) {
@@ -109,7 +110,7 @@ void VariableGroup::allocate(const GroupMemory& memory, Device& device) {
   copies_.resize(std::ranges::max(copy_of_) + 1);
   for (Copy& copy : copies_) {
     copy.values = device.allocate(bytes);
-    for (int slot = 0; slot < memory.slots; ++slot) copy.slots.push_back(device.allocate(own_bytes));
+    for (int slot = 0; slot < update_.slots(); ++slot) copy.slots.push_back(device.allocate(own_bytes));
     copy.regularization = device.allocate(is_regularized() ? chunk_bytes : 0);
     copy.accumulated = device.allocate(memory.keeps_gradients ? own_bytes : 0);
     copy.squares = device.allocate(memory.keeps_gradients ? chunk_bytes : 0);
@@ -141,10 +142,10 @@ void VariableGroup::point_to_memory(Copy& copy, std::size_t part, std::size_t no
     const Buffer& own = copy.segments.emplace_back(on_device(segments, *device_));
     scalar::UpdateGroupView& view = piece.view;
     view.regularized = {own.as<scalar::RegularizedSegment>(), segments.size()};
-    view.traits = traits_;
+    view.traits = update_.traits;
     view.master = copy.values.as<float>() + piece.first;
     for (std::size_t slot = 0; slot < copy.slots.size(); ++slot) view.slots[slot] = floats(copy.slots[slot]);
-    if (traits_.averages && !copy.slots.empty()) view.average = floats(copy.slots.back());
+    if (update_.traits.averages && !copy.slots.empty()) view.average = floats(copy.slots.back());
     view.normed = {normed_.as<scalar::NormedSegment>(), normed};
     view.norms = copy.norms.as<scalar::NormSums>();
     view.ratios = copy.ratios.as<float>();

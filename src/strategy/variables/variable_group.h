@@ -7,6 +7,7 @@
 #include "collective/communicator.h"
 #include "device/device.h"
 #include "kernels/scalar/update_group.h"
+#include "model/variable_update.h"
 #include "strategy/variables/variable_policy.h"
 
 namespace mirrortrain {
@@ -22,11 +23,9 @@ struct StateShard {
 
 /// Sizes of a group's memory.
 struct GroupMemory {
-  std::vector<int> parts{0};     ///< by replica that uses it: which part it has of divided variables
-  int slots = 0;                 ///< per weight: the update rule's, then the weights' average if the traits have one
-  bool keeps_gradients = false;  ///< in addition to a step's, and the sums of their squares
-  bool measures = false;         ///< sums for a rule that scales by norms
-  bool compresses = false;       ///< keeps the rounding errors of compressed gradients
+  std::vector<int> parts{0};               ///< by replica that uses it: which part it has of divided variables
+  bool keeps_gradients = false;            ///< in addition to a step's, and the sums of their squares
+  bool compresses = false;                 ///< keeps the rounding errors of compressed gradients
   Communicator* adds_gradients = nullptr;  ///< the first replica's become the sum; null if none does
   StateShard shard;                        ///< of a shared group's slots, accumulated gradients and sums
 };
@@ -46,7 +45,7 @@ struct GroupPiece {
   std::int64_t chunks() const { return (elements + scalar::kUpdateChunk - 1) / scalar::kUpdateChunk; }
 };
 
-/// Trainable variables with the same aggregation and traits, flattened: values, gradients and optimizer slots are one
+/// Trainable variables with the same aggregation and update, flattened: values, gradients and optimizer slots are one
 /// buffer each, and every variable has the same offset in all of them, so that one pass updates all. With an
 /// aggregation, the replicas share values and slots, or those with the same part do if the variables are divided among
 /// places; without one, each replica has its own. Padding between variables is always zero, and so is what smaller
@@ -54,8 +53,8 @@ struct GroupPiece {
 /// alone.
 class VariableGroup {
  public:
-  explicit VariableGroup(Aggregation aggregation, const scalar::UpdateTraits& traits = {}, bool divided = false)
-      : aggregation_(aggregation), traits_(traits), divided_(divided) {}
+  explicit VariableGroup(Aggregation aggregation, const VariableUpdate& update = {}, bool divided = false)
+      : aggregation_(aggregation), update_(update), divided_(divided) {}
 
   /// Adds one more variable; returns its first element. `elements`: of each part, the first ones the largest; of an
   /// undivided one, the only number. Those whose gradients are never stored must come last.
@@ -66,7 +65,7 @@ class VariableGroup {
   void allocate(const GroupMemory& memory, Device& device);
 
   Aggregation aggregation() const { return aggregation_; }
-  const scalar::UpdateTraits& traits() const { return traits_; }
+  const VariableUpdate& update() const { return update_; }
   bool shared() const { return aggregation_ != Aggregation::kNone; }
   /// Whether replicas have parts of the variables.
   bool divided() const { return divided_; }
@@ -74,6 +73,8 @@ class VariableGroup {
   /// Number of elements, from the first, whose gradients are stored.
   std::int64_t gradient_elements() const { return gradient_elements_; }
   int copies() const { return static_cast<int>(copies_.size()); }
+  /// The copy that a replica uses.
+  std::size_t copy_number(int replica) const { return copy_of_[static_cast<std::size_t>(replica)]; }
   /// The first replica that uses a copy.
   int first_replica(int copy) const;
   /// The replicas whose gradients a copy's is the sum of. Places of one replica have equal gradients of a whole
@@ -116,10 +117,10 @@ class VariableGroup {
   };
   std::vector<GroupPiece> own_pieces() const;
   void point_to_memory(Copy& copy, std::size_t part, std::size_t normed);
-  const Copy& copy(int replica) const { return copies_[copy_of_[static_cast<std::size_t>(replica)]]; }
+  const Copy& copy(int replica) const { return copies_[copy_number(replica)]; }
 
   Aggregation aggregation_;
-  scalar::UpdateTraits traits_;
+  VariableUpdate update_;
   bool divided_;
   std::int64_t elements_ = 0, gradient_elements_ = 0;
   std::vector<std::int64_t> bucket_begins_;

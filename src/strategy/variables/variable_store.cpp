@@ -12,20 +12,19 @@ namespace {
 
 std::byte* bytes_of(float* elements) { return reinterpret_cast<std::byte*>(elements); }
 
-/// The group for variables with this aggregation and these traits, added if there is none yet.
-int group_for(Aggregation aggregation, const scalar::UpdateTraits& traits, bool divided,
-              std::vector<VariableGroup>& groups) {
+/// The group for variables with this aggregation and update, added if there is none yet.
+int group_for(Aggregation aggregation, const VariableUpdate& update, bool divided, std::vector<VariableGroup>& groups) {
   const auto found = std::find_if(groups.begin(), groups.end(), [&](const VariableGroup& group) {
-    return group.aggregation() == aggregation && group.traits() == traits && group.divided() == divided;
+    return group.aggregation() == aggregation && group.update() == update && group.divided() == divided;
   });
-  if (found == groups.end()) groups.emplace_back(aggregation, traits, divided);
+  if (found == groups.end()) groups.emplace_back(aggregation, update, divided);
   return static_cast<int>(found - groups.begin());
 }
 
 }  // namespace
 
 VariableStore::VariableStore(const Model& model, const StoreOptions& options, Device& device)
-    : parts_(options.parts), slots_(options.slots), keeps_gradients_(options.keeps_gradients) {
+    : parts_(options.parts), keeps_slots_(options.keeps_slots), keeps_gradients_(options.keeps_gradients) {
   for (const ModelVariable& variable : model.variables) {
     divided_.push_back(variable.sharding.is_divided());
   }
@@ -34,9 +33,7 @@ VariableStore::VariableStore(const Model& model, const StoreOptions& options, De
   };
   add_groups(model, options);
   for (VariableGroup& group : groups_) {
-    group.allocate(
-        {parts_, slots_, keeps_gradients_, options.measures, options.compresses, options.adds_gradients, options.shard},
-        device);
+    group.allocate({parts_, keeps_gradients_, options.compresses, options.adds_gradients, options.shard}, device);
   }
 
   for (std::size_t i = 0; i < model.variables.size(); ++i) {
@@ -52,6 +49,14 @@ VariableStore::VariableStore(const Model& model, const StoreOptions& options, De
     for (int r = 0; r < replicas(); ++r) parts = std::max(parts, part_number(i, r) + 1);
     if (!spec.trainable) {
       own_copies_.push_back(device.allocate(stride_bytes * (differ ? static_cast<std::size_t>(replicas()) : parts)));
+    }
+    auto& states = states_.emplace_back();
+    for (UpdateState& state : states_kept(model.variables[i])) {
+      std::vector<Buffer> of_copies;
+      for (int copy = 0; copy < groups_[static_cast<std::size_t>(places_[i].group)].copies(); ++copy) {
+        of_copies.push_back(device.allocate(static_cast<std::size_t>(state.shape.elements()) * sizeof(float)));
+      }
+      states.emplace_back(std::move(state), std::move(of_copies));
     }
     std::vector<std::byte*> copies;
     for (int r = 0; r < replicas(); ++r) {
@@ -81,7 +86,8 @@ void VariableStore::add_groups(const Model& model, const StoreOptions& options) 
       const bool stores = std::ranges::count(options.without_gradient, i) == 0;
       if (!variable.spec.trainable || stores != stored) continue;
       order.push_back(i);
-      places_[i].group = group_for(options.policies[i].aggregation, variable.update, divided_[i], groups_);
+      places_[i].group = group_for(options.policies[i].aggregation, keeps_slots_ ? variable.update : VariableUpdate{},
+                                   divided_[i], groups_);
       places_[i].stores_gradient = stores;
     }
   }
@@ -166,7 +172,39 @@ std::vector<VariableStore::UpdatedRun> VariableStore::updated_runs(std::size_t v
   return runs;
 }
 
+std::vector<UpdateState> VariableStore::states_kept(const ModelVariable& variable) const {
+  if (!variable.spec.trainable || !keeps_slots_) return {};
+  return states_of(variable.update, variable.spec.shape);
+}
+
+int VariableStore::element_slots(std::size_t variable) const {
+  const int group = places_[variable].group;
+  return group >= 0 ? groups_[static_cast<std::size_t>(group)].update().slots() : 0;
+}
+
+const Shape& VariableStore::slot_shape(std::size_t variable, int slot, const Shape& whole) const {
+  const int number = slot - element_slots(variable);
+  return number < 0 ? whole : states_[variable][static_cast<std::size_t>(number)].first.shape;
+}
+
+int VariableStore::slots(std::size_t variable) const {
+  return element_slots(variable) + static_cast<int>(states_[variable].size());
+}
+
+float* VariableStore::state(std::size_t variable, std::size_t number, int replica) const {
+  const VariableGroup& group = groups_[static_cast<std::size_t>(places_[variable].group)];
+  return states_[variable][number].second[group.copy_number(replica)].as<float>();
+}
+
 DistributedVariable VariableStore::slot(std::size_t variable, int slot) const {
+  if (const int of_elements = element_slots(variable); slot >= of_elements) {
+    const auto number = static_cast<std::size_t>(slot - of_elements);
+    std::vector<std::byte*> copies;
+    for (int r = 0; r < replicas(); ++r) copies.push_back(bytes_of(state(variable, number, r)));
+    const DistributedVariable& weight = variables_[variable];
+    return {weight.name(), DType::kFloat32, slot_shape(variable, slot, weight.shape()), weight.policy(),
+            std::move(copies)};
+  }
   return beside(
       variable, [](const scalar::UpdateGroupView& view, int i) { return view.slots[static_cast<std::size_t>(i)]; },
       slot);
@@ -204,6 +242,11 @@ float* VariableStore::evaluation_copy(std::size_t variable, int replica) const {
 std::size_t VariableStore::bytes() const {
   std::size_t total = 0;
   for (const VariableGroup& group : groups_) total += group.bytes();
+  for (const auto& of_variable : states_) {
+    for (const auto& [state, copies] : of_variable) {
+      for (const Buffer& copy : copies) total += copy.bytes();
+    }
+  }
   for (const auto* buffers : {&own_copies_, &evaluation_copies_}) {
     for (const Buffer& buffer : *buffers) total += buffer.bytes();
   }

@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "collective/communicator.h"
@@ -25,9 +26,8 @@ struct StoreOptions {
   std::vector<VariablePolicy> policies;       ///< one per variable of the model
   std::vector<int> parts{0};                  ///< by replica that computes on this memory: its model index
   int all_replicas = 1;                       ///< of the run
-  int slots = 0;                              ///< per weight: the update rule's, then the weights' average if any
+  bool keeps_slots = true;                    ///< those of the variables' updates; false: nothing is updated here
   bool keeps_gradients = false;               ///< in addition to a step's: see GradientOptions
-  bool measures = false;                      ///< stores norms, for the update rule
   bool compresses = false;                    ///< keeps the rounding errors of compressed gradients
   std::vector<std::size_t> without_gradient;  ///< trainable variables whose gradients are never stored
   Communicator* adds_gradients = nullptr;     ///< in host memory; null if none does
@@ -35,8 +35,8 @@ struct StoreOptions {
   StateShard shard;  ///< of the slots, accumulated gradients and sums of what replicas share
 };
 
-/// The variables of the replicas on one memory: trainable ones grouped by their aggregation, the others separately.
-/// Copies that are equal by definition are stored once. Replicas are numbered from 0 on each memory.
+/// The variables of the replicas on one memory: trainable ones grouped by aggregation and update, the others
+/// separately. Copies that are equal by definition are stored once. Replicas are numbered from 0 on each memory.
 class VariableStore {
  public:
   /// Values are zero until assigned. Throws Error for a policy that a variable cannot have.
@@ -56,8 +56,9 @@ class VariableStore {
   /// stored.
   float* gradient(std::size_t variable, int replica) const;
 
-  /// A trainable variable's optimizer slot, or its gradients accumulated since the last update, as variables with the
-  /// variable's copies. Not of a group that is sharded.
+  /// A trainable variable's optimizer slot: of each weight, or from number element_slots() on a state of its direction;
+  /// or its gradients accumulated since the last update, as variables with the variable's copies. Not of a group that
+  /// is sharded.
   DistributedVariable slot(std::size_t variable, int slot) const;
   DistributedVariable accumulated(std::size_t variable) const;
   /// The rounding errors of its compressed gradients, as this memory's copy of a variable whose value is the sum over
@@ -74,7 +75,13 @@ class VariableStore {
   bool sharded(std::size_t variable) const {
     return trainable(variable) && groups_[static_cast<std::size_t>(places_[variable].group)].is_sharded();
   }
-  int slots() const { return slots_; }
+  /// How many slots a variable has, and how many of these, the first, have its shape and lie in the group.
+  int slots(std::size_t variable) const;
+  int element_slots(std::size_t variable) const;
+  /// A slot's shape; `whole`: the variable's.
+  const Shape& slot_shape(std::size_t variable, int slot, const Shape& whole) const;
+  /// A state of the variable's direction, in a replica's copy.
+  float* state(std::size_t variable, std::size_t number, int replica) const;
   bool keeps_gradients() const { return keeps_gradients_; }
 
   /// The bfloat16 counterpart of a trainable variable's copy at `master` (see VariableGroup::rounded); null for other
@@ -99,6 +106,7 @@ class VariableStore {
 
  private:
   void add_groups(const Model& model, const StoreOptions& options);
+  std::vector<UpdateState> states_kept(const ModelVariable& variable) const;
   template <class ElementsOf>
   std::set<std::size_t> bucket_begins(std::span<const std::size_t> order, const ElementsOf& elements_of,
                                       const BucketBytes& bytes_per_bucket) const;
@@ -109,13 +117,14 @@ class VariableStore {
   std::size_t part_number(std::size_t variable, int replica) const;
 
   std::vector<int> parts_;
-  int slots_;
-  bool keeps_gradients_;
+  bool keeps_slots_, keeps_gradients_;
   std::vector<bool> divided_;
   std::vector<DistributedVariable> variables_;
   std::vector<Place> places_;
   std::vector<VariableGroup> groups_;
-  std::vector<Buffer> own_copies_;         ///< of the variables outside the groups
+  std::vector<Buffer> own_copies_;  ///< of the variables outside the groups
+  /// By variable: its states, with memory for each copy of the group.
+  std::vector<std::vector<std::pair<UpdateState, std::vector<Buffer>>>> states_;
   std::vector<Buffer> evaluation_copies_;  ///< by variable; empty if the variable itself is used
 };
 

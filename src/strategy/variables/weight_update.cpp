@@ -45,7 +45,6 @@ WeightUpdate::WeightUpdate(const VariableStore& variables, const StepKernels& ke
     : kernels_(kernels),
       replicas_(std::move(replicas)),
       mesh_(mesh),
-      rule_(options.rule),
       options_(options.gradients),
       reduced_(options.reduced),
       keeps_gradients_(options.keeps_gradients) {
@@ -99,6 +98,7 @@ void WeightUpdate::begin(const StepSpec& step, StepParams& params) {
   }
   params.learning_rate = static_cast<float>(step.learning_rate);
   params.updates = step.updates;
+  params.update = static_cast<float>(step.updates);
   if (options_.clip_value) params.clip_value = *options_.clip_value;
   if (keeps_gradients()) params.scale = 1 / static_cast<float>(step.gradients);
 }
@@ -145,6 +145,15 @@ bool WeightUpdate::gradients_are_finite(Stream& stream) const {
     }
   }
   return true;
+}
+
+bool WeightUpdate::measures() const {
+  return std::ranges::any_of(parts_,
+                             [](const Part& part) { return scalar::scales_by_norms(part.group->update().rule); });
+}
+
+bool WeightUpdate::takes_directions() const {
+  return std::ranges::any_of(parts_, [](const Part& part) { return part.group->update().has_direction(); });
 }
 
 bool WeightUpdate::is_sharded() const {
@@ -200,7 +209,9 @@ void WeightUpdate::measure(const DomainLane& lane) const {
   if (!step_.applies) return;
   for_each_range(lane, [&](const Part& part, int replica, std::size_t which, const scalar::GradientSum&,
                            std::int64_t begin, std::int64_t end) {
-    kernels_.measure(*lane.stream, rule_, part.of(replica).view, lane.params + which, begin, end);
+    const scalar::UpdateRule& rule = part.group->update().rule;
+    if (!scalar::scales_by_norms(rule)) return;
+    kernels_.measure(*lane.stream, rule, part.of(replica).view, lane.params + which, begin, end);
   });
 }
 
@@ -210,13 +221,14 @@ void WeightUpdate::apply(const DomainLane& lane) const {
                            std::int64_t begin, std::int64_t end) {
     const scalar::UpdateGroupView& view = part.of(replica).view;
     const StepParams* const params = lane.params + which;
-    if (keeps_gradients()) return kernels_.update_accumulated(*lane.stream, rule_, view, params, begin, end);
-    kernels_.update(*lane.stream, rule_, view, gradient, params, begin, end);
+    const scalar::UpdateRule& rule = part.group->update().rule;
+    if (keeps_gradients()) return kernels_.update_accumulated(*lane.stream, rule, view, params, begin, end);
+    kernels_.update(*lane.stream, rule, view, gradient, params, begin, end);
   });
   for (const Product& product : products_) {
     const auto [begin, end] = lane.part_of(product.weight.in, kProductRows);
-    kernels_.update_with_product(rule_, product.group->view(product.replicas.front()), product.weight, product.sources,
-                                 *lane.params, lane.threads, begin, end);
+    kernels_.update_with_product(product.group->update().rule, product.group->view(product.replicas.front()),
+                                 product.weight, product.sources, *lane.params, lane.threads, begin, end);
   }
 }
 

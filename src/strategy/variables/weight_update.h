@@ -15,7 +15,6 @@ namespace mirrortrain {
 
 /// How gradients update weights.
 struct UpdateOptions {
-  scalar::UpdateRule rule;
   GradientOptions gradients;
   bool reduced = false;          ///< the domain's first replica already has the sum of the replicas' gradients
   bool keeps_gradients = false;  ///< gradients are first stored, in a store that has the memory for it
@@ -44,7 +43,10 @@ class WeightUpdate {
   /// Otherwise they only call `apply`.
   bool keeps_gradients() const { return keeps_gradients_; }
   bool needs_norm() const { return options_.clip_norm.has_value(); }
-  bool measures() const { return scalar::scales_by_norms(rule_); }
+  bool measures() const;
+  /// Whether some rules get directions of whole variables: then all lanes make their share of them (directions.h) and
+  /// meet, before they call `measure` or `apply`.
+  bool takes_directions() const;
   void accumulate(const DomainLane& lane) const;
   /// Whether all gradients from `accumulate` are finite; waits for the stream. Call it once every lane has finished
   /// `accumulate`.
@@ -94,7 +96,6 @@ class WeightUpdate {
   const StepKernels& kernels_;
   std::vector<int> replicas_;
   Mesh mesh_;
-  scalar::UpdateRule rule_;
   GradientOptions options_;
   bool reduced_, keeps_gradients_;
   std::vector<Part> parts_;

@@ -247,7 +247,7 @@ void Checkpoints::restore_variables(const Restored& restored, bool accumulated) 
     variable.value.set(from.model.find(name)->second.data.data());
     restore_copies(copies, name, policy, variable.value);  // if false, the weights file has the only copy
     for (std::size_t slot = 0; slot < variable.slots.size(); ++slot) {
-      const std::string of_slot = slot_name(names_.slots[slot], variable.value);
+      const std::string of_slot = slot_name(names_.slots[variable.index][slot], variable.value);
       require(restore_copies(copies, of_slot, policy, variable.slots[slot]), of_slot);
     }
     if (variable.accumulated) {

@@ -40,7 +40,7 @@ void for_each_saved(Strategy& strategy, const CheckpointNames& names, const Trai
     const std::string& name = variable.value.name();
     visit(SavedVariable{SavedKind::kModel, name, name, variable.value});
     for (std::size_t number = 0; number < variable.slots.size(); ++number) {
-      const std::string& slot = names.slots[number];
+      const std::string& slot = names.slots[variable.index][number];
       visit(SavedVariable{SavedKind::kSlot, slot_name(slot, variable.value),
                           fmt::format("the optimizer's {} of {}", slot, name), variable.slots[number]});
     }

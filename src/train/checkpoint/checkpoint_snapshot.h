@@ -14,11 +14,11 @@ namespace mirrortrain {
 
 /// Names of a checkpoint's figures, in order.
 struct CheckpointNames {
-  std::vector<std::string> slots;      ///< of the update rule, one per slot of the store
-  std::vector<std::string> metrics;    ///< Model::metric_sum_names
-  std::string scores;                  ///< the losses and metrics as they are configured
-  std::vector<std::string> callbacks;  ///< Callbacks::names
-  std::size_t outputs = 1;             ///< how many the model has
+  std::vector<std::vector<std::string>> slots;  ///< slot_names(), by variable of the model
+  std::vector<std::string> metrics;             ///< Model::metric_sum_names
+  std::string scores;                           ///< the losses and metrics as they are configured
+  std::vector<std::string> callbacks;           ///< Callbacks::names
+  std::size_t outputs = 1;                      ///< how many the model has
 };
 
 /// The names in training.safetensors of a weight's optimizer slot, of its accumulated gradients and of a `state`

@@ -106,7 +106,10 @@ std::vector<ChangedKey> require_same_run(const RunFolder& folder, const Configur
     if (!may_change(one)) refuse_change(one);
   }
   // The checks above allow only the same optimizer, which may have begun to store slots for each weight.
-  if (now.optimizer && before.optimizer && slot_names(*before.optimizer) != slot_names(*now.optimizer)) {
+  const auto slots_of = [](const Optimizer& optimizer) {
+    return slot_names({rule(optimizer), {.averages = options_of(optimizer).use_ema}}, {});
+  };
+  if (now.optimizer && before.optimizer && slots_of(*before.optimizer) != slots_of(*now.optimizer)) {
     const auto of_optimizer = [](const ChangedKey& one) { return one.key.starts_with("optimizer."); };
     refuse_change(*std::ranges::find_if(changed, of_optimizer));
   }

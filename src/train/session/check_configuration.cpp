@@ -140,15 +140,16 @@ void add_lengths(const Configuration& values, Model& model, const BuildModel& bu
   }
 }
 
-/// A rule that scales by norms needs those of whole weights, which memories with a part of the state do not have.
+/// A rule that reads whole variables has only parts of them where memories have a part of the state.
 void check_optimizer_state(const CheckedConfiguration& checked, config::Errors& errors) {
   const Configuration& values = checked.values();
   if (values.strategy.optimizer_state == OptimizerState::kReplicated || !values.optimizer) return;
-  if (!scalar::scales_by_norms(rule(*values.optimizer))) return;
+  if (!reads_wholes(*values.optimizer)) return;
   const std::string key = "strategy.optimizer_state";
-  errors.add(checked.place_of(key), key,
-             "the optimizer scales each weight's update by the norm of the whole weight, which the memories do not "
-             "exchange yet; use replicated");
+  errors.add(
+      checked.place_of(key), key,
+      "the optimizer reads each variable's whole gradient (its norm, rows or columns), of which the memories have "
+      "parts; use replicated");
 }
 
 /// How many places divide the layers of a replica; 1 where the mesh is wrong, which is reported elsewhere.
@@ -172,10 +173,10 @@ int places_of_model(const CheckedConfiguration& checked, config::Errors& errors)
   if (values.data.sequences.value) {
     refuse("data.sequences", "sequences of several lengths are not computed by several places yet");
   }
-  if (values.optimizer && scalar::scales_by_norms(rule(*values.optimizer))) {
+  if (values.optimizer && reads_wholes(*values.optimizer)) {
     refuse("optimizer",
-           "it scales each weight's update by the norm of the whole weight, which the places of a model "
-           "do not exchange yet");
+           "it reads each variable's whole gradient (its norm, rows or columns), of which the places of a model have "
+           "parts");
   }
   return places;
 }
@@ -202,14 +203,15 @@ void check_model(CheckedConfiguration& checked, bool readable, config::Errors& e
   }
   PlacesOfModel places{places_of_model(checked, errors)};
   places.sharding = shardings_of(values.variables, places.count, errors);
+  const double loss_scale = values.optimizer ? options_of(*values.optimizer).loss_scale_factor.value_or(1) : 1;
   const BuildModel build = [&](const ModelOptions& options, config::Errors& found) {
     return build_model(options, wiring, checked.objectives, values.training.precision, found,
-                       values.gradients.aggregation_method, places);
+                       values.gradients.aggregation_method, places, loss_scale);
   };
   *checked.model = build(*values.model, errors);
   if (errors.count() != errors_before || errors.concern("model")) return;
   if (!errors.concern("optimizer") && !errors.concern("strategy")) check_optimizer_state(checked, errors);
-  if (values.optimizer && !errors.concern("optimizer")) set_update_traits(*values.optimizer, *checked.model, errors);
+  if (values.optimizer && !errors.concern("optimizer")) set_updates(*values.optimizer, *checked.model, errors);
   if (!errors.concern("callbacks") && !errors.concern("checkpoint") && !errors.concern("metrics")) {
     check_callbacks(values, *checked.model, errors);
   }

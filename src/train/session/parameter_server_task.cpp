@@ -30,8 +30,8 @@ ParameterServerTask::ParameterServerTask(const CheckedConfiguration& checked, co
   const Configuration& values = checked.values();
   const auto servers = static_cast<int>(cluster.ps.size());
   if (cluster.task.job == Job::kPs) {
-    server_ = std::make_unique<ParameterServer>(placement_of(checked, servers), cluster.task.index,
-                                                rule(values.optimizer.value()), values.gradients, security);
+    server_ = std::make_unique<ParameterServer>(placement_of(checked, servers), cluster.task.index, values.gradients,
+                                                security);
   } else if (cluster.is_chief()) {
     dispatch_ = std::make_unique<DispatchService>(
         security, Dispatcher::Options{values.strategy.max_staleness, values.strategy.communication.timeout_seconds});

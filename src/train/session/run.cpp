@@ -221,13 +221,8 @@ std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, con
   MirroredParts parts;
   parts.options = options;
   parts.gradients = values.gradients;
-  if (values.optimizer) {
-    parts.rule = rule(*values.optimizer);
-    parts.slots = static_cast<int>(slot_names(*values.optimizer).size());
-  }
   if (served) {  // gradients are stored and sent to the servers
-    parts.rule = {};
-    parts.slots = 0;
+    parts.updates = false;
     parts.gradients = {.aggregation_method = values.gradients.aggregation_method};
     parts.keeps_gradients = true;
   }
@@ -345,18 +340,18 @@ Run build_run(const CheckedConfiguration& checked, const RunParts& parts, const 
 
 Placement placement_of(const CheckedConfiguration& checked, int servers) {
   const Configuration& values = checked.values();
-  const std::size_t slots = slot_names(values.optimizer.value()).size();
-  Placement placement(*checked.model, values.strategy.partitioner, servers, static_cast<int>(slots));
+  Placement placement(*checked.model, values.strategy.partitioner, servers);
   for (const std::size_t split : placement.split()) {
     const ModelVariable& variable = checked.model->variables[split];
     const auto name =
         std::visit([](const auto& one) { return std::remove_cvref_t<decltype(one)>::kName; }, *values.optimizer);
-    const std::string what = scalar::scales_by_norms(rule(*values.optimizer)) ? fmt::format("optimizer {}", name)
-                             : variable.constraint                            ? "its constraint"
-                                                                              : "";
+    const std::string what = variable.update.clip_norm       ? "optimizer.clipnorm"
+                             : variable.update.reads_whole() ? fmt::format("optimizer {}", name)
+                             : variable.constraint           ? "its constraint"
+                                                             : "";
     if (what.empty()) continue;
     throw UsageError(
-        fmt::format("strategy.partitioner: it would split '{}' into shards, but {} needs the norms of the whole "
+        fmt::format("strategy.partitioner: it would split '{}' into shards, but {} needs the whole "
                     "variable; leave the partitioner out, make its shards larger, or do without",
                     variable.spec.name, what));
   }
@@ -368,10 +363,16 @@ void set_first_values(const CheckedConfiguration& checked, Strategy& strategy) {
   InitialValues given;
   const bool reads = checked.has_model() && values.model->initial_weights && strategy.topology().is_chief();
   if (reads) given = read_initial_weights(*values.model->initial_weights, strategy);
-  const std::vector<float> slots = values.optimizer ? first_slots(*values.optimizer) : std::vector<float>();
   std::vector<float> elements;
   // Slots are 0 until they are written, so that most rules need no memory for them here.
-  const bool writes_slots = std::ranges::any_of(slots, [](float first) { return first != 0; });
+  const auto first_slots_of = [&](std::size_t variable) {
+    const ModelVariable& one = checked.model->variables[variable];
+    return one.spec.trainable ? first_slots(one.update, one.spec.shape) : std::vector<float>();
+  };
+  bool writes_slots = false;
+  for (std::size_t i = 0; i < checked.model->variables.size(); ++i) {
+    writes_slots = writes_slots || std::ranges::any_of(first_slots_of(i), [](float first) { return first != 0; });
+  }
   const Lasting what = writes_slots ? Lasting::kValues | Lasting::kSlots : Lasting::kValues;
   strategy.write_variables(what, [&](const LastingVariable& variable) {
     const auto set = [&](const DistributedVariable& to) { to.set(std::as_bytes(std::span(elements)).data()); };
@@ -379,8 +380,9 @@ void set_first_values(const CheckedConfiguration& checked, Strategy& strategy) {
     checked.model->variables[variable.index].initialize(elements, values.seed);
     if (const auto found = given.find(variable.index); found != given.end()) elements = found->second;
     set(variable.value);
+    const std::vector<float> slots = first_slots_of(variable.index);
     for (std::size_t slot = 0; slot < variable.slots.size(); ++slot) {
-      std::ranges::fill(elements, slots.at(slot));
+      elements.assign(static_cast<std::size_t>(variable.slots[slot].shape().elements()), slots.at(slot));
       set(variable.slots[slot]);
     }
   });

@@ -31,7 +31,7 @@ strategy: {type: mirrored, devices: [cpu:0, cpu:1], threads_per_replica: 1}
 
 constexpr const char* kMixed = "training.precision=mixed_bfloat16";
 
-bool multiplies_bfloat16() { return host_step_kernels().supports_product(128, DType::kBfloat16); }
+bool multiplies_bfloat16() { return host_backend().step_kernels().supports_product(128, DType::kBfloat16); }
 
 Overrides on(int devices, Overrides overrides = {}) {
   std::string list = "strategy.devices=[cpu:0";
@@ -41,7 +41,8 @@ Overrides on(int devices, Overrides overrides = {}) {
 }
 
 std::size_t product_gradients(const Training& training) {
-  return find_product_gradients(*training.checked.model, training.checked.policies(), host_step_kernels()).size();
+  return find_product_gradients(*training.checked.model, training.checked.policies(), host_backend().step_kernels())
+      .size();
 }
 
 TEST_CASE("large dense kernels are updated from their products, small and shared ones from stored gradients") {

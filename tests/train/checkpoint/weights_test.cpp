@@ -147,8 +147,7 @@ TEST_CASE("a run with weights resumes exactly") {
   const auto losses = whole.steps(8);
   const auto checkpoints = [&](const Training& training) {
     return Checkpoints(first.folder(), *training.strategy,
-                       {slot_names(*training.checked.values().optimizer), training.checked.model->metric_sum_names()},
-                       {});
+                       {training.checked.model->slot_names(), training.checked.model->metric_sum_names()}, {});
   };
   first.steps(5);
   checkpoints(first).save(first.state, 1);

@@ -11,8 +11,7 @@ namespace {
 using Overrides = std::vector<std::string>;
 
 Checkpoints checkpoints_of(const Training& training, const std::filesystem::path& folder) {
-  const CheckpointNames names{slot_names(*training.checked.values().optimizer),
-                              training.checked.model->metric_sum_names()};
+  const CheckpointNames names{training.checked.model->slot_names(), training.checked.model->metric_sum_names()};
   return {folder, *training.strategy, names, {}};
 }
 
