@@ -64,8 +64,9 @@ class SchemaWriter {
   }
 
   Json write(const Schema& schema) {
-    if (!schema.by_name) return write_one(schema);
+    if (!schema.by_name && !schema.or_list) return write_one(schema);
     const Json one = write_one(schema);
+    if (schema.or_list) return {{"anyOf", Json::array({one, Json{{"type", "array"}, {"items", one}}})}};
     return {{"anyOf", Json::array({one, Json{{"type", "object"}, {"additionalProperties", one}}})}};
   }
 

@@ -66,7 +66,8 @@ class ReferenceWriter {
 
   // The type in words; sections and choices get a heading of their own later.
   std::string type_of(const Schema& schema, const std::string& path) {
-    return type_of_one(schema, path) + (schema.by_name ? ", or a mapping from names to such values" : "");
+    return type_of_one(schema, path) + (schema.by_name ? ", or a mapping from names to such values" : "") +
+           (schema.or_list ? ", or a list of such values" : "");
   }
 
   std::string type_of_one(const Schema& schema, const std::string& path) {

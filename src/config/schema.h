@@ -48,6 +48,7 @@ struct Schema {
   std::vector<Key> keys;               ///< of a section
   std::vector<std::string> relations;  ///< of a section: JSON Schemas that hold beside its keys'
   bool by_name = false;                ///< whether a mapping from names to such values is accepted as well
+  bool or_list = false;                ///< whether a list of such values is accepted as well
 };
 
 struct Schema::Key {

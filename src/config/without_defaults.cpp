@@ -64,6 +64,11 @@ Value without_defaults(const Value& value, const Schema& schema) {
     }
     return Value::mapping(std::move(entries), value.place());
   }
+  if (value.is_sequence() && schema.or_list) {
+    std::vector<Value> items;
+    for (const Value& item : value.items()) items.push_back(without_defaults(item, schema));
+    return Value::sequence(std::move(items), value.place());
+  }
   switch (schema.kind) {
     case Schema::Kind::kSection: return value.is_mapping() ? section_without(value, schema) : value;
     case Schema::Kind::kEither: return without_defaults(value, schema.parts[0]);

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
+#include "config/one_or_more.h"
 #include "model/model.h"
 #include "model/optimizers/adam.h"
 #include "model/optimizers/adaptive.h"
@@ -22,14 +24,24 @@ using Optimizer =
 scalar::UpdateRule rule(const Optimizer& optimizer);
 
 const optimizers::OptimizerCommon& options_of(const Optimizer& optimizer);
+std::string_view name_of(const Optimizer& optimizer);
 
 inline const LearningRate& learning_rate_of(const Optimizer& optimizer) { return options_of(optimizer).learning_rate; }
 
-/// Whether it updates variables as wholes: see VariableUpdate::reads_whole.
-bool reads_wholes(const Optimizer& optimizer);
+/// One optimizer, or several: each for the variables that its `match` matches, of those that none before it has.
+using Optimizers = config::OneOrMore<Optimizer>;
 
-/// Sets how the trainable variables are updated. A glob that matches none of them is added to `errors`.
-void set_updates(const Optimizer& optimizer, Model& model, config::Errors& errors);
+std::vector<LearningRate> learning_rates_of(const Optimizers& optimizers);
+/// Whether any of them averages weights.
+bool average_weights(const Optimizers& optimizers);
+/// Whether any of them updates variables as wholes: see VariableUpdate::reads_whole.
+bool read_wholes(const Optimizers& optimizers);
+/// Of the whole loss: the same for all.
+double loss_scale_of(const Optimizers& optimizers);
+
+/// Sets how the trainable variables are updated. Globs that match none of them, and variables that no optimizer has,
+/// are added to `errors`. `place`: of the key `optimizer`.
+void set_updates(const Optimizers& optimizers, const config::Place& place, Model& model, config::Errors& errors);
 
 }  // namespace mirrortrain
 
@@ -37,4 +49,8 @@ template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::Optimizer> {
   static constexpr std::string_view noun = "an optimizer";
   static constexpr std::string_view tag = "type";
+  static constexpr auto advice = std::to_array<config::Advice>(
+      {{"multi_optimizer",
+        "write a list, the first one that matches counts: optimizer: [{type: muon, match: \"*/kernel\"}, "
+        "{type: adam}]"}});
 };

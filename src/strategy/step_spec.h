@@ -1,12 +1,14 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "data/feeding/feeder.h"
+#include "kernels/scalar/step_params.h"
 
 namespace mirrortrain {
 
@@ -19,6 +21,9 @@ struct StepKey {
   friend auto operator<=>(const StepKey&, const StepKey&) = default;
 };
 
+/// The learning rate of each of a run's optimizers in a step; 0 beyond them.
+using LearningRates = std::array<double, kMostOptimizers>;
+
 /// The host's description of a step: one global batch, and the use of its gradients. Kernels read StepParams.
 struct StepSpec {
   const data::Feeder* data_set = nullptr;  ///< may be null if there is no model
@@ -29,7 +34,7 @@ struct StepSpec {
   bool applies = false;                    ///< whether the weights are updated in this step
   bool skips = false;                      ///< an earlier step accumulated together with it was skipped
   std::int64_t updates = 0;                ///< number of the update, from 1
-  double learning_rate = 0;
+  LearningRates learning_rates{};
 
   std::int64_t global_examples() const { return static_cast<std::int64_t>(rows.size()); }
   StepKey key() const {

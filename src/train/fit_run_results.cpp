@@ -19,16 +19,16 @@ namespace mirrortrain {
 
 /// Whether the weights' averages exist: from the first update on.
 bool FitRun::uses_averages(const TrainingState& state) const {
-  return values().optimizer && options_of(*values().optimizer).use_ema && state.updates > 0;
+  return values().optimizer && average_weights(*values().optimizer) && state.updates > 0;
 }
 
 /// Replaces the weights by their averages, which are the last slot of each weight.
 void FitRun::take_averages() {
   std::vector<std::byte> average;
   run_.strategy->change_variables(Lasting::kValues | Lasting::kSlots, [&](const LastingVariable& weight) {
-    if (!weight.trainable) return;
-    average.resize(weight.value.bytes());
     const VariableUpdate& update = checked_.model->variables[weight.index].update;
+    if (!weight.trainable || !update.traits.averages) return;
+    average.resize(weight.value.bytes());
     weight.slots[static_cast<std::size_t>(update.slots() - 1)].read_or_first(average.data());
     weight.value.set(average.data());
   });

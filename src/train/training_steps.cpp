@@ -11,7 +11,7 @@
 
 namespace mirrortrain {
 
-StepSpec next_step(TrainingState& state, std::int64_t accumulate_steps, const LearningRate& learning_rate) {
+StepSpec next_step(TrainingState& state, std::int64_t accumulate_steps, std::span<const LearningRate> learning_rates) {
   StepSpec step;
   step.step = ++state.step;
   step.gradients = state.gradients + 1;
@@ -21,7 +21,9 @@ StepSpec next_step(TrainingState& state, std::int64_t accumulate_steps, const Le
   step.skips = state.skips_update;
   if (step.applies) ++state.updates;
   step.updates = state.updates;
-  step.learning_rate = state.callbacks.learning_rate_from(learning_rate_at(learning_rate, state.step));
+  for (std::size_t i = 0; i < learning_rates.size(); ++i) {
+    step.learning_rates[i] = state.callbacks.learning_rate_from(learning_rate_at(learning_rates[i], state.step));
+  }
   return step;
 }
 
@@ -31,16 +33,16 @@ bool skip_step(TrainingState& state) {
 }
 
 TrainingSteps::TrainingSteps(Strategy& strategy, const data::Feeder* examples, data::Order& order,
-                             std::int64_t accumulate_steps, LearningRate learning_rate)
+                             std::int64_t accumulate_steps, std::vector<LearningRate> learning_rates)
     : strategy_(strategy),
       examples_(examples),
       order_(order),
       accumulate_steps_(accumulate_steps),
-      learning_rate_(std::move(learning_rate)) {}
+      learning_rates_(std::move(learning_rates)) {}
 
 TrainingSteps::TrainingSteps(Run& run, const Configuration& values)
     : TrainingSteps(*run.strategy, run.train.get(), *run.order, values.gradients.accumulate_steps,
-                    values.optimizer ? learning_rate_of(*values.optimizer) : LearningRate{}) {}
+                    values.optimizer ? learning_rates_of(*values.optimizer) : std::vector<LearningRate>(1)) {}
 
 bool TrainingSteps::seek(const TrainingState& state) {
   // The data may have changed on disk.
@@ -88,19 +90,19 @@ void TrainingSteps::read_ahead(const data::Order::Batch& batch) {
 }
 
 double TrainingSteps::learning_rate(const TrainingState& state) const {
-  return state.callbacks.learning_rate_from(learning_rate_at(learning_rate_, state.step));
+  return state.callbacks.learning_rate_from(learning_rate_at(learning_rates_.front(), state.step));
 }
 
 TrainingSteps::Step TrainingSteps::train(TrainingState& state) {
   const data::Order::Batch batch = order_.next();
   read_ahead(batch);
-  StepSpec step = next_step(state, accumulate_steps_, learning_rate_);
+  StepSpec step = next_step(state, accumulate_steps_, learning_rates_);
   step.data_set = examples_;
   step.rows = batch.rows;
   step.epoch = batch.position.epoch;
   strategy_.train(step);
   state.position = order_.position();
-  return {step.global_examples(), batch.ends_epoch, step.learning_rate};
+  return {step.global_examples(), batch.ends_epoch, step.learning_rates.front()};
 }
 
 std::string TrainingSteps::largest_input_text(std::int64_t step) const {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,7 @@ namespace mirrortrain {
 
 /// The step after `state`, without examples; advances `state` except for its position and sums. Every
 /// `accumulate_steps`-th step updates the weights.
-StepSpec next_step(TrainingState& state, std::int64_t accumulate_steps, const LearningRate& learning_rate);
+StepSpec next_step(TrainingState& state, std::int64_t accumulate_steps, std::span<const LearningRate> learning_rates);
 
 /// Records in `state` that the last step changed no variable: the steps accumulated with it do not, either. Returns
 /// whether an earlier one of these was skipped already.
@@ -26,8 +27,8 @@ class TrainingSteps {
  public:
   /// `examples`: null if there is no model. All must outlive it.
   TrainingSteps(Strategy& strategy, const data::Feeder* examples, data::Order& order, std::int64_t accumulate_steps,
-                LearningRate learning_rate);
-  /// For a run that trains, with the configuration's accumulate_steps and learning rate.
+                std::vector<LearningRate> learning_rates);
+  /// For a run that trains, with the configuration's accumulate_steps and learning rates.
   TrainingSteps(Run& run, const Configuration& values);
 
   /// Resumes from a state. Returns whether an epoch ends there.
@@ -37,12 +38,12 @@ class TrainingSteps {
   struct Step {
     std::int64_t examples = 0;
     bool ends_epoch = false;
-    double learning_rate = 0;
+    double learning_rate = 0;  ///< the first optimizer's
   };
   /// Trains on the next batch and advances `state`, except its sums.
   Step train(TrainingState& state);
 
-  /// Of the last step of `state`.
+  /// Of the last step of `state`, the first optimizer's.
   double learning_rate(const TrainingState& state) const;
 
   /// The share of `seconds` that the lanes, on average, waited for examples since the last call; nothing if all
@@ -60,8 +61,8 @@ class TrainingSteps {
   const data::Feeder* examples_;
   data::Order& order_;
   std::int64_t accumulate_steps_;
-  LearningRate learning_rate_;
-  std::vector<std::int64_t> expected_;  ///< rows
+  std::vector<LearningRate> learning_rates_;  ///< by optimizer
+  std::vector<std::int64_t> expected_;        ///< rows
 };
 
 }  // namespace mirrortrain

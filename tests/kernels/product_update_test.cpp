@@ -112,7 +112,7 @@ TEST_CASE("a weight is updated with the product of its replicas' inputs and outp
     CAPTURE(name);
     const std::vector<float> before = test.master;
     const std::vector<double> gradient = test.gradient();
-    StepParams params{.learning_rate = 0.1f};
+    StepParams params{.learning_rates = {0.1f}};
     params.clip_value = 4;
     update_with_product(scalar::Sgd{}, test.view(), test.weight, test.sources(), params, 1, 0, test.weight.in);
     for (std::size_t i = 0; i < before.size(); ++i) {
@@ -128,7 +128,7 @@ TEST_CASE("the bits do not depend on who updates which rows, and on how many thr
     if (!takes_product(test.weight.out, test.weight.operands)) continue;
     Case whole = test, parts = test, threads = test;
     const scalar::Adam adam{0.9f, 0.99f, 1e-3f};
-    const StepParams params{.learning_rate = 0.01f, .updates = 3};
+    const StepParams params{.learning_rates = {0.01f}, .updates = 3};
     const std::int64_t in = test.weight.in;
     update_with_product(adam, whole.view(), test.weight, whole.sources(), params, 1, 0, in);
     for (std::int64_t row = 0; row < in; row += 5) {

@@ -96,7 +96,7 @@ void check_rule(const UpdateRule& rule, Step step, const UpdateTraits& traits = 
       for (std::size_t slot = 0; slot < 4; ++slot) group.slots[slot][i] = slots[slot];
     }
     // In two shards, as two lanes do it.
-    const StepParams params{.learning_rate = static_cast<float>(rate), .updates = t};
+    const StepParams params{.learning_rates = {static_cast<float>(rate)}, .updates = t};
     update(rule, group.view(), {group.sources()}, params, 0, kUpdateChunk);
     update(rule, group.view(), {group.sources()}, params, kUpdateChunk, kElements);
     double regularization = 0;
@@ -275,7 +275,7 @@ TEST_CASE("lamb scales each variable's step by the norms of its weights and its 
       }
     }
     const UpdateRule rule = scalar::Lamb{0.9f, 0.99f, 1e-3f};
-    const StepParams params{.learning_rate = static_cast<float>(rate), .scale = 0.5f, .updates = t};
+    const StepParams params{.learning_rates = {static_cast<float>(rate)}, .scale = 0.5f, .updates = t};
     accumulate(view, {group.sources()}, true, 0, kElements);
     // In two shards, as two lanes do it.
     measure(rule, view, params, 0, kUpdateChunk);
@@ -337,7 +337,7 @@ TEST_CASE("a replica without examples is not read") {
   Group group;
   group.gradient_1.assign(kElements, std::nanf(""));
   const std::vector<GradientSource> sources{{group.gradient_0.data(), 1}, {group.gradient_1.data(), 0}};
-  update(scalar::Sgd{}, group.view(), {sources}, {.learning_rate = 0.1f}, 0, kElements);
+  update(scalar::Sgd{}, group.view(), {sources}, {.learning_rates = {0.1f}}, 0, kElements);
   for (const float weight : group.master) CHECK(std::isfinite(weight));
 }
 
@@ -353,7 +353,7 @@ TEST_CASE("what is accumulated over steps, scaled and clipped, updates as one gr
   accumulate(view, {group.sources(), 0}, false, 0, kElements);
 
   double expected_squares = 0, total = 0;
-  StepParams params{.learning_rate = 1.0f};
+  StepParams params{.learning_rates = {1.0f}};
   params.scale = 0.5f;
   params.clip_value = 0.3f;
   update_accumulated(scalar::Sgd{}, view, params, 0, kElements);

@@ -184,7 +184,7 @@ TEST_CASE("every rule updates as the CPU does, for any number of elements, sourc
           group.traits = kTraits[replicas == 2 ? 1 : 0];
           const auto sources = group.sources();
           for (int t = 1; t <= 2; ++t) {
-            const Vector<StepParams> params{{.learning_rate = 0.1f / static_cast<float>(t),
+            const Vector<StepParams> params{{.learning_rates = {0.1f / static_cast<float>(t)},
                                              .scale = t == 1 ? 1.0f : 0.5f,
                                              .clip_value = t == 1 ? StepParams().clip_value : 0.3f,
                                              .updates = t}};
@@ -223,7 +223,7 @@ TEST_CASE("gradients accumulated over steps, with their squares, update as the C
       stream.synchronize();
       CHECK(total[0] == doctest::Approx(0.5 * squares[0]).epsilon(1e-6));
       cuda::sum_numbers(stream, group.memory[1].squares.data(), chunks, 0.25, false, total.data());
-      Vector<StepParams> params{{.learning_rate = 0.1f, .updates = 1}};
+      Vector<StepParams> params{{.learning_rates = {0.1f}, .updates = 1}};
       cuda::scale_to_norm(stream, squares.data(), 0.5, 3, params.data());
       stream.synchronize();
       CHECK(total[0] == doctest::Approx(0.75 * squares[0]).epsilon(1e-6));
@@ -246,7 +246,7 @@ TEST_CASE("a rule that scales by norms measures and updates as the CPU does") {
         group.clear_padding();
         group.traits = traits;
         for (int t = 1; t <= 2; ++t) {
-          const Vector<StepParams> params{{.learning_rate = 0.1f, .scale = 0.5f, .clip_value = 0.7f, .updates = t}};
+          const Vector<StepParams> params{{.learning_rates = {0.1f}, .scale = 0.5f, .clip_value = 0.7f, .updates = t}};
           cpu::accumulate(group.host(), {group.sources(), 1}, true, 0, count);
           cpu::measure(lamb, group.host(), params[0], 0, count);
           cpu::update_accumulated(lamb, group.host(), params[0], 0, count);
@@ -280,7 +280,7 @@ TEST_CASE("a group without regularization and an empty shard are updated as well
   Stream& stream = stream_under_test();
   Group group(100, 1, {});
   const auto sources = group.sources();
-  const Vector<StepParams> params{{.learning_rate = 0.1f}};
+  const Vector<StepParams> params{{.learning_rates = {0.1f}}};
   cpu::update(Sgd{}, group.host(), {sources}, params[0], 0, 100);
   cuda::update(stream, Sgd{}, group.device(), {sources}, params.data(), 0, 100);
   cuda::update(stream, Sgd{}, group.device(), {sources}, params.data(), 0, 0);

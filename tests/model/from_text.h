@@ -17,7 +17,7 @@ struct Description {
   ModelOptions model;
   LossOptions loss{{{losses::MeanSquaredError{}, {}, "loss"}}, {}};
   MetricOptions metrics;
-  Optimizer optimizer;
+  Optimizers optimizer;
   Precision precision = Precision::kFloat32;
 
   static config::Section<Description> section() {

@@ -108,11 +108,11 @@ TEST_CASE("a learning rate is a number or a schedule") {
   const auto optimizer = [](const std::string& rate) {
     return build_from("optimizer: {type: sgd, learning_rate: " + rate + "}\n");
   };
-  const LearningRate constant = learning_rate_of(optimizer("0.5").description.optimizer);
+  const LearningRate constant = learning_rate_of(optimizer("0.5").description.optimizer.all.at(0));
   CHECK(learning_rate_at(constant, 3) == 0.5);
   const LearningRate cosine =
       learning_rate_of(optimizer("{schedule: cosine_decay, initial_learning_rate: 0.1, decay_steps: 10, alpha: 0.2}")
-                           .description.optimizer);
+                           .description.optimizer.all.at(0));
   CHECK(learning_rate_at(cosine, 2) == doctest::Approx(0.09804226458072662));
 
   CAPTURE(optimizer("[0.1]").errors);
@@ -124,8 +124,9 @@ TEST_CASE("a learning rate is a number or a schedule") {
       optimizer("{schedule: cosine_decay, initial_learning_rate: 0.1, decay_steps: 5, warmup_steps: 2}").errors,
       "warmup_target"));
 
-  const LearningRate pieces = learning_rate_of(
-      optimizer("{schedule: piecewise_constant, boundaries: [2, 5], values: [1, 0.5, 0.25]}").description.optimizer);
+  const LearningRate pieces =
+      learning_rate_of(optimizer("{schedule: piecewise_constant, boundaries: [2, 5], values: [1, 0.5, 0.25]}")
+                           .description.optimizer.all.at(0));
   CHECK(learning_rate_at(pieces, 4) == 0.5);
   const auto error_of = [&](const std::string& rate) { return optimizer(rate).errors; };
   CHECK(contains(error_of("{schedule: piecewise_constant, boundaries: [2, 2], values: [1, 2, 3]}"),

@@ -14,7 +14,7 @@ using namespace mirrortrain;
 namespace {
 
 struct Described {
-  Optimizer optimizer;
+  Optimizers optimizer;
   static config::Section<Described> section() {
     return config::Section<Described>("An optimizer.").key("optimizer", &Described::optimizer, "The optimizer.");
   }
@@ -56,6 +56,8 @@ const std::vector<Case> kCases = {
     {"lion", 0.001, scalar::Lion{0.9f, 0.99f}, {"momentum"}},
     {"lamb", 0.001, scalar::Lamb{0.9f, 0.999f, 1e-7f}, {"momentum", "velocity"}},
     {"schedule_free_adamw", 0.0025, scalar::ScheduleFreeAdam{0.9f, 0.999f, 1e-8f}, {"momentum", "velocity"}},
+    {"adafactor", 0.001, scalar::Adafactor{-0.8f, 1e-30f, 1e-3f, 1, true}, {"row", "column"}},
+    {"muon", 0.001, scalar::Muon{0.95f, true, 3.4445f, -4.775f, 2.0315f, 5, 0.2f}, {"momentum"}},
     {"{type: sgd, use_ema: true}", 0.01, scalar::Sgd{0, false}, {"average"}},
 };
 
@@ -66,19 +68,21 @@ TEST_CASE("an optimizer's keys become its rule, with Keras's defaults and slots"
     CAPTURE(test.yaml);
     config::Errors errors;
     config::Document document = config::load_text(std::string("optimizer: ") + test.yaml, "test", {}, errors);
-    const Optimizer optimizer = config::read<Described>(document, errors).optimizer;
+    const Optimizer optimizer = config::read<Described>(document, errors).optimizer.all.at(0);
     errors.throw_if_any();
     CHECK(learning_rate_at(learning_rate_of(optimizer), 1) == test.learning_rate);
     CHECK(rule(optimizer) == test.rule);
-    CHECK(slot_names(optimizer) == test.slots);
-    CHECK(first_slots(optimizer).size() == test.slots.size());
+    const VariableUpdate update{rule(optimizer), {.averages = options_of(optimizer).use_ema}};
+    CHECK(slot_names(update, {2, 3}) == test.slots);
+    CHECK(first_slots(update, {2, 3}).size() == test.slots.size());
   }
 }
 
 TEST_CASE("slots start at what Keras starts them at") {
-  CHECK(first_slots(Optimizer(optimizers::Adagrad{})) == std::vector<float>{0.1f});
-  CHECK(first_slots(Optimizer(optimizers::Ftrl{})) == std::vector<float>{0.1f, 0});
-  CHECK(first_slots(Optimizer(optimizers::Adam{})) == std::vector<float>{0, 0});
+  CHECK(first_slots({scalar::Adagrad{}, {}}, {2}) == std::vector<float>{0.1f});
+  CHECK(first_slots({scalar::Ftrl{}, {}}, {2}) == std::vector<float>{0.1f, 0});
+  CHECK(first_slots({scalar::Adam{}, {}}, {2}) == std::vector<float>{0, 0});
+  CHECK(first_slots({scalar::Adagrad{}, {.averages = true}, 1.0}, {2}) == std::vector<float>{0.1f, 0});
 }
 
 namespace {
@@ -92,7 +96,7 @@ Built with_optimizer(const std::string& optimizer) {
       optimizer + "\n");
   if (!built.errors.empty()) return built;
   config::Errors errors;
-  set_update_traits(built.description.optimizer, built.model, errors);
+  set_updates(built.description.optimizer, {}, built.model, errors);
   if (!errors.empty()) built.errors = errors.text();
   return built;
 }
@@ -106,12 +110,12 @@ TEST_CASE("weight decay leaves out what is excluded, and the first factor that m
       "{match: \"stem/*\", factor: 0.5}]}");
   REQUIRE(built.errors == "");
   const auto& variables = built.model.variables;  // kernel and bias of each
-  CHECK(variables[0].update == scalar::UpdateTraits{0.5f, 0.004f});
-  CHECK(variables[1].update == scalar::UpdateTraits{3, 0});
-  CHECK(variables[2].update == scalar::UpdateTraits{1, 0.004f});
-  CHECK(variables[4].update == scalar::UpdateTraits{});
+  CHECK(variables[0].update.traits == scalar::UpdateTraits{0.5f, 0.004f});
+  CHECK(variables[1].update.traits == scalar::UpdateTraits{3, 0});
+  CHECK(variables[2].update.traits == scalar::UpdateTraits{1, 0.004f});
+  CHECK(variables[4].update.traits == scalar::UpdateTraits{});
   const Built averaged = with_optimizer("{type: sgd, use_ema: true, ema_momentum: 0.5, ema_overwrite_frequency: 7}");
-  CHECK(averaged.model.variables[0].update == scalar::UpdateTraits{1, 0, true, 0.5f, 7});
+  CHECK(averaged.model.variables[0].update.traits == scalar::UpdateTraits{1, 0, true, 0.5f, 7});
 }
 
 TEST_CASE("options of an optimizer that have no effect are errors") {
@@ -132,4 +136,41 @@ TEST_CASE("options of an optimizer that have no effect are errors") {
   CHECK(contains(error_of("{type: lion, beta_1: 0}"), "beta_1"));
   CHECK(contains(error_of("{type: ftrl, learning_rate_power: 0.5}"), "learning_rate_power"));
   CHECK(contains(error_of("{type: rmsprop, rh: 0.5}"), "did you mean 'rho'?"));
+}
+
+TEST_CASE("muon has the matrices that are not excluded, and Adam the rest at its own rate and decay") {
+  const Built built = with_optimizer("{type: muon, exclude_layers: [\"^h\"], adam_lr_ratio: 0.5, clipnorm: 2}");
+  REQUIRE(built.errors == "");
+  const auto& variables = built.model.variables;
+  CHECK(variables[0].update == VariableUpdate{scalar::Muon{}, {.weight_decay = 0.004f, .is_scaled = true}, 2.0});
+  const VariableUpdate adam{scalar::Adam{}, {.rate_factor = 0.5f, .weight_decay = 0.008f, .is_scaled = true}, 2.0};
+  CHECK(variables[1].update == adam);
+  CHECK(variables[2].update == adam);
+  CHECK(contains(with_optimizer("{type: muon, exclude_layers: [\"(\"]}").errors, "'(' is not a regular expression"));
+}
+
+TEST_CASE("of several optimizers the first that matches has a variable") {
+  const Built built = with_optimizer(
+      "[{type: adam, match: \"head/*\", learning_rate: 0.5}, {type: adafactor, match: \"*/kernel\"}, sgd]");
+  REQUIRE(built.errors == "");
+  const auto& variables = built.model.variables;
+  CHECK(variables[0].update == VariableUpdate{scalar::Adafactor{}, {.is_scaled = true, .optimizer = 1}});
+  CHECK(variables[1].update == VariableUpdate{scalar::Sgd{}, {.optimizer = 2}});
+  CHECK(variables[2].update == VariableUpdate{scalar::Adam{}, {}});
+  CHECK(variables[3].update == VariableUpdate{scalar::Adam{}, {}});
+}
+
+TEST_CASE("a list of optimizers that leaves variables out, or has one for none, is an error") {
+  const auto error_of = [](const std::string& optimizer) { return with_optimizer(optimizer).errors; };
+  CHECK(contains(error_of("[{type: adam, match: \"*/kernel\"}]"),
+                 "none of the list is for 'stem/bias', 'head/bias'; add an optimizer without `match`"));
+  CHECK(contains(error_of("[adam, {type: sgd, match: \"*/bias\"}]"),
+                 "optimizer[1]: the optimizers before it have all variables"));
+  CHECK(contains(error_of("[{type: adam, match: \"head/*\"}, {type: sgd, match: \"head/bias\"}, sgd]"),
+                 "the optimizers before it have all variables that 'head/bias' matches"));
+  CHECK(contains(error_of("[{type: adam, match: haed}, sgd]"), "'haed' matches no trainable variable"));
+  CHECK(contains(error_of("{type: adam, match: \"head/*\"}"), "one optimizer has all variables"));
+  CHECK(contains(error_of("[{type: adam, match: \"head/*\", loss_scale_factor: 8}, sgd]"), "of the whole loss"));
+  CHECK(contains(error_of("[]"), "optimizer"));
+  CHECK(contains(error_of("[sgd, sgd, sgd, sgd, sgd, sgd, sgd, sgd, sgd]"), "at most 8 optimizers, found 9"));
 }

@@ -48,7 +48,7 @@ TEST_CASE("a worker that seemed lost and pushes all the same changes nothing twi
                 .step = step.step,
                 .oldest_open_step = step.oldest_open_step,
                 .updates = step.updates,
-                .learning_rate = 0.25f},
+                .learning_rates = {0.25f}},
                versions, std::vector<float>{-1, -1});
   steps.get();
   testing::check_count(tasks, 20);
@@ -137,7 +137,7 @@ TEST_CASE("elements in memory that is shared with a server are those of messages
   const auto versions = pull();
   CHECK(SharedMemory::open(memory->name(), memory->bytes().size()) == nullptr);  // its name is gone
   const std::vector<float> before = elements;
-  PushedStep step{.generation = 1, .step = 100, .oldest_open_step = 100, .updates = 100, .learning_rate = 0.5f};
+  PushedStep step{.generation = 1, .step = 100, .oldest_open_step = 100, .updates = 100, .learning_rates = {0.5f}};
   std::ranges::fill(place, -1.0f);
   CHECK(by_memory.push(step, versions, place).has_value());
   pull();

@@ -44,12 +44,14 @@ TEST_CASE("partitioners split as TensorFlow's do") {
   CHECK(count_shards(MinSizePartitioner{{4}, {}}, {100, 100}, DType::kFloat32, 3) == 3);
 }
 
-Model model_of(const std::vector<std::pair<Shape, bool>>& variables, std::vector<std::size_t> assigned = {}) {
+Model model_of(const std::vector<std::pair<Shape, bool>>& variables, std::vector<std::size_t> assigned = {},
+               const VariableUpdate& update = {}) {
   Model model;
   for (const auto& [shape, trainable] : variables) {
     ModelVariable variable;
     variable.spec.shape = shape;
     variable.spec.trainable = trainable;
+    variable.update = update;
     model.variables.push_back(std::move(variable));
   }
   for (const std::size_t one : assigned) model.training.assignments.push_back({one, kNoValue});
@@ -58,7 +60,7 @@ Model model_of(const std::vector<std::pair<Shape, bool>>& variables, std::vector
 
 TEST_CASE("variables go to the servers in turn") {
   const Model model = model_of({{{4, 2}, true}, {{2}, true}, {{3, 3}, true}, {{5}, true}, {{1}, true}});
-  const Placement placement(model, std::nullopt, 2, 0);
+  const Placement placement(model, std::nullopt, 2);
   const auto variables = [&](int server) {
     std::vector<std::size_t> all;
     for (const VariablePart& part : placement.parts(server)) all.push_back(part.variable);
@@ -72,7 +74,7 @@ TEST_CASE("variables go to the servers in turn") {
 
 TEST_CASE("the remainder of the rows goes to the first shards, and shards go to the servers in turn") {
   const Model model = model_of({{{7, 2}, true}, {{2, 2}, true}});
-  const Placement placement(model, FixedShardsPartitioner{3}, 2, 0);
+  const Placement placement(model, FixedShardsPartitioner{3}, 2);
   struct Expected {
     int server;
     std::size_t variable;
@@ -98,8 +100,8 @@ TEST_CASE("the remainder of the rows goes to the first shards, and shards go to 
 
 TEST_CASE("messages have what training changes first, and slots of the trained alone") {
   // trained, assigned, constant, trained
-  const Model model = model_of({{{3}, true}, {{4}, false}, {{5}, false}, {{6}, true}}, {1});
-  const Placement placement(model, std::nullopt, 1, 2);
+  const Model model = model_of({{{3}, true}, {{4}, false}, {{5}, false}, {{6}, true}}, {1}, {scalar::Adam{}, {}});
+  const Placement placement(model, std::nullopt, 1);
   CHECK(placement.elements(Content::kChanging) == 3 + 6 + 4);
   CHECK(placement.elements(Content::kValues) == 3 + 6 + 4 + 5);
   CHECK(placement.elements(Content::kState) == 3 + 6 + 4 + 5 + 2 * (3 + 6));
@@ -109,11 +111,20 @@ TEST_CASE("messages have what training changes first, and slots of the trained a
   CHECK(pieces[4].slot == 0);
   CHECK(pieces[4].offset == 18);
   CHECK(pieces[7].slot == 1);
-  CHECK(pieces[7].offset == 18 + 9 + 3);
+  CHECK(pieces[7].offset == 18 + 2 * 3 + 6);
+}
+
+TEST_CASE("a state of a direction has its own elements in messages") {
+  const Placement placement(model_of({{{3, 5}, true}, {{4}, true}}, {}, {scalar::Adafactor{}, {}}), std::nullopt, 1);
+  CHECK(placement.elements(Content::kState) == 15 + 4 + 3 + 5 + 4);
+  const auto pieces = placement.pieces(0, Content::kState);
+  REQUIRE(pieces.size() == 5);
+  CHECK(pieces[3].elements == 5);
+  CHECK(pieces[3].is_state);
 }
 
 TEST_CASE("a server may have no variables at all") {
-  const Placement placement(model_of({{{3}, true}}), std::nullopt, 3, 1);
+  const Placement placement(model_of({{{3}, true}}, {}, {scalar::Lion{}, {}}), std::nullopt, 3);
   CHECK(placement.elements(2, Content::kState) == 0);
   CHECK(placement.elements(Content::kState) == 6);
 }

@@ -11,12 +11,13 @@ namespace mirrortrain {
 namespace {
 
 /// One trained variable and one that layers assign, of so many elements each.
-Model model_of(std::int64_t elements) {
+Model model_of(std::int64_t elements, const VariableUpdate& update) {
   Model model;
   for (const bool trainable : {true, false}) {
     ModelVariable variable;
     variable.spec.shape = {elements};
     variable.spec.trainable = trainable;
+    variable.update = update;
     model.variables.push_back(std::move(variable));
   }
   model.training.assignments.push_back({1, kNoValue});
@@ -26,8 +27,7 @@ Model model_of(std::int64_t elements) {
 struct Served {
   explicit Served(std::int64_t elements, const scalar::UpdateRule& rule = scalar::Sgd{},
                   const GradientOptions& gradients = {})
-      : placement(model_of(elements), std::nullopt, 1, static_cast<int>(scalar::slot_names(rule).size())),
-        variables(placement, 0, rule, gradients) {}
+      : placement(model_of(elements, {rule, {}}), std::nullopt, 1), variables(placement, 0, gradients) {}
 
   std::vector<float> values() const {
     std::vector<float> all(static_cast<std::size_t>(placement.elements(Content::kChanging)));
@@ -49,7 +49,7 @@ PushedStep pushed(std::int64_t step, float learning_rate = 1) {
           .step = step,
           .oldest_open_step = 1,
           .updates = step,
-          .learning_rate = learning_rate};
+          .learning_rates = {learning_rate}};
 }
 
 TEST_CASE("a push applies gradients with the optimizer and assigns the rest, and says how old they were") {

@@ -218,7 +218,7 @@ strategy: {threads_per_replica: 1}
     const auto versions = other.pull(1, Content::kChanging, before);
     std::vector<float> gradients(before.size());
     std::iota(gradients.begin(), gradients.end(), 0.0f);
-    CHECK(other.push({.generation = 1, .step = 100, .oldest_open_step = 100, .updates = 100, .learning_rate = 1},
+    CHECK(other.push({.generation = 1, .step = 100, .oldest_open_step = 100, .updates = 100, .learning_rates = {1}},
                      versions, gradients));
     other.pull(1, Content::kChanging, after);
     bool all_right = true;

@@ -83,7 +83,7 @@ IsolatedWorker::IsolatedWorker(const CheckedConfiguration& checked, const Hardwa
 void IsolatedWorker::train() {
   std::uniform_int_distribution<std::int64_t> any(0, examples_.rows() - 1);
   std::ranges::generate(rows_, [&] { return any(random_); });
-  StepSpec spec = next_step(state_, values_.gradients.accumulate_steps, learning_rate_of(*values_.optimizer));
+  StepSpec spec = next_step(state_, values_.gradients.accumulate_steps, learning_rates_of(*values_.optimizer));
   spec.data_set = &examples_;
   spec.rows = rows_;
   spec.epoch = 1;

@@ -5,6 +5,9 @@
 
 namespace mirrortrain {
 
+/// A run has no more optimizers, each for some of the variables.
+inline constexpr int kMostOptimizers = 8;
+
 /// A step's parameters that kernels read, in device memory so that a captured step can be replayed: a lane has one
 /// shared by its replicas, then one for each replica.
 struct StepParams {
@@ -16,7 +19,7 @@ struct StepParams {
 
   // For the update: a gradient is multiplied by `scale`, each element is limited to [-clip_value, clip_value], and the
   // rule is applied.
-  float learning_rate = 0;
+  float learning_rates[kMostOptimizers] = {};  ///< by optimizer
   float scale = 1;
   float clip_value = std::numeric_limits<float>::infinity();
   std::int64_t updates = 1;  ///< counts this one, from 1

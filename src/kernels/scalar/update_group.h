@@ -77,8 +77,8 @@ struct RuleAtStep {
 
   /// `at`: that of the rule. The average of the first update is the weights.
   MIRRORTRAIN_HOST_DEVICE RuleAtStep(const Rule& of, const UpdateTraits& traits, const StepParams& params)
-      : rule(of.at(params.learning_rate * traits.rate_factor, static_cast<long>(params.updates))),
-        kept(1.0f - traits.weight_decay * params.learning_rate * traits.rate_factor),
+      : rule(of.at(params.learning_rates[traits.optimizer] * traits.rate_factor, static_cast<long>(params.updates))),
+        kept(1.0f - traits.weight_decay * params.learning_rates[traits.optimizer] * traits.rate_factor),
         average_momentum(params.updates > 1 ? traits.average_momentum : 0.0f),
         overwrites(traits.overwrite_every > 0 && params.updates % traits.overwrite_every == 0),
         scale(traits.is_scaled ? 1.0f : params.scale),

@@ -12,6 +12,7 @@ struct UpdateTraits {
   float average_momentum = 0;
   std::int64_t overwrite_every = 0;  ///< so many updates the weights become the average; 0: never
   bool is_scaled = false;  ///< the rule gets directions of whole variables, which StepParams must not scale or clip
+  int optimizer = 0;       ///< whose learning rate counts
 
   friend bool operator==(const UpdateTraits&, const UpdateTraits&) = default;
 };

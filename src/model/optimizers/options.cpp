@@ -20,6 +20,12 @@ config::Section<OptimizerCommon> OptimizerCommon::section() {
   return config::Section<Self>("The options of every optimizer.")
       .advice("lr_scheduler, lr_schedule, learning_rate_scheduler, scheduler, schedule, decay, warmup, warmup_steps",
               kScheduleAdvice)
+      .key("match", &Self::match,
+           "In a list of optimizers: a glob over the model's variable names, such as \"embedding/*\"; `*` matches `/` "
+           "too. The optimizer updates the variables that match, of those that none before it in the list has; null: "
+           "all "
+           "that are left.",
+           config::non_empty, kMatchAliases)
       .key("learning_rate", &Self::learning_rate, "The learning rate, or a learning rate schedule.",
            config::at_least(0), config::aliases("lr, eta, step_size, initial_learning_rate"))
       .key("weight_decay", &Self::weight_decay,

@@ -22,6 +22,7 @@ struct LearningRateFactor {
 /// The options that every optimizer has. An optimizer derives from its rule, for its own hyperparameters, and from
 /// this, and ends its section with `.include<OptimizerCommon>()`.
 struct OptimizerCommon {
+  config::Located<std::optional<std::string>> match;
   LearningRate learning_rate;
   std::optional<double> weight_decay;
   std::vector<config::Located<std::string>> exclude_from_weight_decay;

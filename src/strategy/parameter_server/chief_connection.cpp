@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "rpc/status_text.h"
+#include "strategy/parameter_server/messages.h"
 #include "strategy/parameter_server/parameter_server.grpc.pb.h"
 
 namespace mirrortrain {
@@ -23,7 +24,7 @@ DispatchedStep step_of(const Order::Step& message) {
   step.step = message.step();
   step.epoch = message.epoch();
   step.updates = message.updates();
-  step.learning_rate = message.learning_rate();
+  step.learning_rates = learning_rates_of(message.learning_rates());
   step.generation = message.generation();
   step.oldest_open_step = message.oldest_open_step();
   step.snapshot = message.snapshot();

@@ -24,7 +24,7 @@ parameter_server::Order order_of(const DispatchedStep& step) {
   message.set_step(step.step);
   message.set_epoch(step.epoch);
   message.set_updates(step.updates);
-  message.set_learning_rate(step.learning_rate);
+  message.mutable_learning_rates()->Assign(step.learning_rates.begin(), step.learning_rates.end());
   message.set_generation(step.generation);
   message.set_oldest_open_step(step.oldest_open_step);
   message.set_snapshot(step.snapshot);

@@ -22,7 +22,7 @@ struct DispatchedStep {
   int data_set = 0;  ///< in the order of BatchSizes::examples
   std::vector<std::int64_t> rows;
   std::int64_t epoch = 0, step = 0, updates = 0;
-  double learning_rate = 0;
+  LearningRates learning_rates{};
   std::int64_t generation = 0;        ///< of the variables; see ServedVariables
   std::int64_t oldest_open_step = 0;  ///< every training step before it is done; set by the dispatcher
   std::int64_t snapshot = 0;          ///< of an evaluation: steps with equal numbers read equal values

@@ -7,12 +7,21 @@
 #include <string>
 
 #include "rpc/security.h"
+#include "strategy/step_spec.h"
 
-// Rows of elements as gRPC messages: each holds as many as fit, so that the next is made while one is sent.
+// Parts of gRPC messages: rows of elements, of which each holds as many as fit, so that the next is made while one is
+// sent.
 namespace mirrortrain::parameter_server {
 
 inline constexpr std::size_t kMessageElements = (4 << 20) / sizeof(float) - 1024;
 static_assert(kMessageElements * sizeof(float) < static_cast<std::size_t>(rpc::kLargestMessage));
+
+/// Of a message's numbers, as many as a run may have.
+inline LearningRates learning_rates_of(std::span<const double> numbers) {
+  LearningRates rates{};
+  std::ranges::copy(numbers.first(std::min(numbers.size(), rates.size())), rates.begin());
+  return rates;
+}
 
 /// Calls write(message) for all elements, with at least one message, the first of which may have a header already.
 /// Returns false if the peer is gone.

@@ -156,7 +156,7 @@ std::optional<std::int64_t> ParameterClient::push(const PushedStep& step, std::s
     header.set_step(step.step);
     header.set_oldest_open_step(step.oldest_open_step);
     header.set_updates(step.updates);
-    header.set_learning_rate(step.learning_rate);
+    header.mutable_learning_rates()->Assign(step.learning_rates.begin(), step.learning_rates.end());
     header.set_scale(step.scale);
     const std::span<const float> own = elements.subspan(first, count);
     const bool in_place = is_shared(own) && server.shares == Server::Shares::kYes;

@@ -95,7 +95,7 @@ class ParameterServer::Body final : public Parameters::Service {
       if (!place && !receive(*reader, message, elements.span())) return wrong_size(count);
       const PushResult result =
           variables_.push({header.generation(), header.version(), header.step(), header.oldest_open_step(),
-                           header.updates(), header.learning_rate(), header.scale()},
+                           header.updates(), learning_rates_of(header.learning_rates()), header.scale()},
                           place ? place->elements : elements.span());
       reply->set_applied(result.applied);
       reply->set_staleness(result.staleness);

@@ -112,7 +112,7 @@ DispatchedStep ParameterServerStrategy::dispatched(const StepSpec& step) const {
   order.step = step.step;
   order.epoch = step.epoch;
   order.updates = step.updates;
-  order.learning_rate = step.learning_rate;
+  order.learning_rates = step.learning_rates;
   order.generation = generation_;
   return order;
 }

@@ -103,10 +103,8 @@ PushResult ServedVariables::push(const PushedStep& step, std::span<const float> 
   if (!applied_.begin(step.step, step.oldest_open_step)) return {};
   device_->enter_thread();  // the update runs as on a lane
   const PushResult result{true, version_.fetch_add(1) - step.version};
-  StepParams params{.learning_rate = step.learning_rate,
-                    .scale = step.scale,
-                    .updates = step.updates,
-                    .update = static_cast<float>(step.updates)};
+  StepParams params{.scale = step.scale, .updates = step.updates, .update = static_cast<float>(step.updates)};
+  std::ranges::copy(step.learning_rates, params.learning_rates);
   if (gradients_.clip_value) params.clip_value = *gradients_.clip_value;
   std::size_t next = 0;
   for (const auto& [part, slot, offset, count, is_state] : placement_.pieces(server_, Content::kChanging)) {

@@ -23,7 +23,8 @@ namespace mirrortrain {
 struct PushedStep {
   std::int64_t generation = 0, version = 0;
   std::int64_t step = 0, oldest_open_step = 0, updates = 0;
-  float learning_rate = 0, scale = 1;
+  LearningRates learning_rates{};
+  float scale = 1;
 };
 
 /// The result of a push.

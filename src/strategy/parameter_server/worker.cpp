@@ -196,7 +196,7 @@ class Worker {
     pushed.step = step.step.step;
     pushed.oldest_open_step = step.step.oldest_open_step;
     pushed.updates = step.step.updates;
-    pushed.learning_rate = static_cast<float>(step.step.learning_rate);
+    pushed.learning_rates = step.step.learning_rates;
     const std::span<const float> elements = message(step, Content::kChanging);
     if (parts_.clip_norm) {
       const double norm = std::sqrt(exchange_.squares_of_push(elements));

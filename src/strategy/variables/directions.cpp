@@ -39,7 +39,8 @@ std::vector<std::size_t> share_of(const DomainLane& lane, const Model& model, co
 
 DirectionProgram::DirectionProgram(const VariableUpdate& update, const Shape& shape, const Backend& backend,
                                    const KernelRegistry& registry, int threads)
-    : made_(direction_of(update, shape)),
+    : optimizer_(update.traits.optimizer),
+      made_(direction_of(update, shape)),
       program_(backend.merged(made_.graph, outputs_of(made_)), 1, outputs_of(made_), registry, threads) {}
 
 /// Each output with its offset after the arena.
@@ -70,7 +71,7 @@ DirectionProgram::Bound::Bound(const DirectionProgram& of, const Memory& memory)
         bind(made.weight, memory.weight);
         bind(made.scale, &memory.params->scale);
         bind(made.clip_value, &memory.params->clip_value);
-        bind(made.learning_rate, &memory.params->learning_rate);
+        bind(made.learning_rate, &memory.params->learning_rates[of.optimizer_]);
         bind(made.update, &memory.params->update);
         for (std::size_t i = 0; i < memory.states.size(); ++i) bind(made.states[i], memory.states[i]);
         for (const auto& [output, offset] : of.results()) bind(output, memory.work + offset);

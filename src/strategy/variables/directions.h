@@ -54,6 +54,7 @@ class DirectionProgram {
  private:
   std::vector<std::pair<ValueId, std::size_t>> results() const;
 
+  int optimizer_;
   DirectionGraph made_;
   Program program_;
 };

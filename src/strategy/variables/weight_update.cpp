@@ -96,7 +96,7 @@ void WeightUpdate::begin(const StepSpec& step, StepParams& params) {
       part.sources[i].scale = gradient_scale(aggregation, replica, step.global_examples(), mesh_);
     }
   }
-  params.learning_rate = static_cast<float>(step.learning_rate);
+  std::ranges::copy(step.learning_rates, params.learning_rates);
   params.updates = step.updates;
   params.update = static_cast<float>(step.updates);
   if (options_.clip_value) params.clip_value = *options_.clip_value;

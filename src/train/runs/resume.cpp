@@ -70,7 +70,9 @@ bool is_path(const std::string& value) { return value.starts_with('/'); }
 
 bool may_change(const ChangedKey& changed) {
   const std::string& key = changed.key;
-  if (key == "seed" || key == "optimizer.type") return false;
+  if (key == "seed") return false;
+  if (key == "optimizer" || (key.starts_with("optimizer[") && key.find('.') == key.npos)) return false;  // how many
+  if (key.starts_with("optimizer") && (key.ends_with(".type") || key.ends_with(".match"))) return false;
   // The location of examples, and when they are read by which thread, do not affect results.
   if (key == "data.cache" || key == "data.threads" || key == "data.memory") return true;
   if (is_path(changed.before) && is_path(changed.now)) return true;
@@ -106,11 +108,15 @@ std::vector<ChangedKey> require_same_run(const RunFolder& folder, const Configur
     if (!may_change(one)) refuse_change(one);
   }
   // The checks above allow only the same optimizer, which may have begun to store slots for each weight.
-  const auto slots_of = [](const Optimizer& optimizer) {
-    return slot_names({rule(optimizer), {.averages = options_of(optimizer).use_ema}}, {});
+  const auto slots_of = [](const Optimizers& optimizers) {
+    std::vector<std::vector<std::string>> slots;
+    for (const Optimizer& one : optimizers.all) {
+      slots.push_back(slot_names({rule(one), {.averages = options_of(one).use_ema}}, {}));
+    }
+    return slots;
   };
   if (now.optimizer && before.optimizer && slots_of(*before.optimizer) != slots_of(*now.optimizer)) {
-    const auto of_optimizer = [](const ChangedKey& one) { return one.key.starts_with("optimizer."); };
+    const auto of_optimizer = [](const ChangedKey& one) { return one.key.starts_with("optimizer"); };
     refuse_change(*std::ranges::find_if(changed, of_optimizer));
   }
   if (now.optimizer.has_value() != before.optimizer.has_value()) {

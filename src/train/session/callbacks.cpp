@@ -119,7 +119,7 @@ Callbacks::Callbacks(const Configuration& values) {
     std::visit([&](const auto& options) { watchers_.emplace_back(options); }, callback.value);
   }
   if (values.checkpoint.save_best) watchers_.emplace_back(*values.checkpoint.save_best);
-  if (values.optimizer) learning_rate_ = learning_rate_at(learning_rate_of(*values.optimizer), 1);
+  if (values.optimizer) learning_rate_ = learning_rate_at(learning_rates_of(*values.optimizer).front(), 1);
 }
 
 std::vector<std::string> Callbacks::names() const {
@@ -149,7 +149,8 @@ std::vector<report::CallbackEvent> Callbacks::end_epoch(const report::EpochEvent
     const WatchedMetric& watched = watched_by(watchers_[i]);
     WatchState& watch = state.watches[i];
     const EpochEnd end{epoch.epoch, value_of(watched, epoch), learning_rate_};
-    const bool reports = std::visit([&](const auto& options) { return look(options, end, watch, state); }, watchers_[i]);
+    const bool reports =
+        std::visit([&](const auto& options) { return look(options, end, watch, state); }, watchers_[i]);
     if (reports) {
       report::CallbackEvent& event = events.emplace_back(event_of(name_of(watchers_[i]), watched, watch));
       event.step = epoch.step;

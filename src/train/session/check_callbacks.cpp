@@ -83,8 +83,12 @@ void check_watched(const WatchedMetric& watched, const Configuration& values, co
 void check_callbacks(const Configuration& values, const Model& model, config::Errors& errors) {
   for (const auto& callback : values.callbacks) {
     std::visit([&](const auto& options) { check_watched(options.watched, values, model, errors); }, callback.value);
-    const bool has_schedule = values.optimizer && !std::holds_alternative<double>(learning_rate_of(*values.optimizer));
-    if (std::holds_alternative<ReduceOnPlateau>(callback.value) && has_schedule) {
+    if (!std::holds_alternative<ReduceOnPlateau>(callback.value) || !values.optimizer) continue;
+    if (values.optimizer->all.size() > 1) {
+      errors.add(callback.place, callback.path,
+                 "there are several optimizers, each with a learning rate of its own; reduce_on_plateau changes one "
+                 "alone: use one optimizer, or a schedule");
+    } else if (!std::holds_alternative<double>(learning_rates_of(*values.optimizer).front())) {
       errors.add(callback.place, callback.path,
                  "the learning rate follows a schedule, which reduce_on_plateau cannot change; give "
                  "optimizer.learning_rate a number, or remove one of the two");

@@ -144,7 +144,7 @@ void add_lengths(const Configuration& values, Model& model, const BuildModel& bu
 void check_optimizer_state(const CheckedConfiguration& checked, config::Errors& errors) {
   const Configuration& values = checked.values();
   if (values.strategy.optimizer_state == OptimizerState::kReplicated || !values.optimizer) return;
-  if (!reads_wholes(*values.optimizer)) return;
+  if (!read_wholes(*values.optimizer)) return;
   const std::string key = "strategy.optimizer_state";
   errors.add(
       checked.place_of(key), key,
@@ -173,7 +173,7 @@ int places_of_model(const CheckedConfiguration& checked, config::Errors& errors)
   if (values.data.sequences.value) {
     refuse("data.sequences", "sequences of several lengths are not computed by several places yet");
   }
-  if (values.optimizer && reads_wholes(*values.optimizer)) {
+  if (values.optimizer && read_wholes(*values.optimizer)) {
     refuse("optimizer",
            "it reads each variable's whole gradient (its norm, rows or columns), of which the places of a model have "
            "parts");
@@ -203,7 +203,7 @@ void check_model(CheckedConfiguration& checked, bool readable, config::Errors& e
   }
   PlacesOfModel places{places_of_model(checked, errors)};
   places.sharding = shardings_of(values.variables, places.count, errors);
-  const double loss_scale = values.optimizer ? options_of(*values.optimizer).loss_scale_factor.value_or(1) : 1;
+  const double loss_scale = values.optimizer ? loss_scale_of(*values.optimizer) : 1;
   const BuildModel build = [&](const ModelOptions& options, config::Errors& found) {
     return build_model(options, wiring, checked.objectives, values.training.precision, found,
                        values.gradients.aggregation_method, places, loss_scale);
@@ -211,7 +211,9 @@ void check_model(CheckedConfiguration& checked, bool readable, config::Errors& e
   *checked.model = build(*values.model, errors);
   if (errors.count() != errors_before || errors.concern("model")) return;
   if (!errors.concern("optimizer") && !errors.concern("strategy")) check_optimizer_state(checked, errors);
-  if (values.optimizer && !errors.concern("optimizer")) set_updates(*values.optimizer, *checked.model, errors);
+  if (values.optimizer && !errors.concern("optimizer")) {
+    set_updates(*values.optimizer, checked.place_of("optimizer"), *checked.model, errors);
+  }
   if (!errors.concern("callbacks") && !errors.concern("checkpoint") && !errors.concern("metrics")) {
     check_callbacks(values, *checked.model, errors);
   }

@@ -113,8 +113,9 @@ config::Section<Configuration> Configuration::section() {
            config::aliases("criterion, loss_function, loss_fn, objective"))
       .key("metrics", &Configuration::metrics, "Metrics to evaluate in training, validation and testing.",
            config::by("output"))
-      .key("optimizer", &Configuration::optimizer, "The optimizer.", kUnlessStateAlone,
-           config::aliases("optim, solver"))
+      .key("optimizer", &Configuration::optimizer,
+           "The optimizer, or a list of several, each for some of the variables: the first whose `match` fits counts.",
+           kUnlessStateAlone, config::non_empty, config::aliases("optim, solver"))
       .key("strategy", &Configuration::strategy, "How training is distributed over devices.",
            config::aliases("distribution"))
       .key("variables", &Configuration::variables,

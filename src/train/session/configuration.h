@@ -83,7 +83,7 @@ struct Configuration {
   std::optional<ModelOptions> model;
   std::optional<LossOptions> loss;
   MetricOptions metrics;
-  std::optional<Optimizer> optimizer;
+  std::optional<Optimizers> optimizer;
   StrategyOptions strategy;
   VariableRules variables;
   State state;

@@ -15,16 +15,17 @@
 namespace mirrortrain {
 namespace {
 
-void warn_of_optimizer(const CheckedConfiguration& checked, config::Errors& errors) {
-  const Optimizer& optimizer = *checked.values().optimizer;
+/// `path_of_it`: the optimizer's.
+void warn_of_optimizer(const CheckedConfiguration& checked, const Optimizer& optimizer, const std::string& path_of_it,
+                       config::Errors& errors) {
   const auto warn = [&](const std::string& path, const std::string& message) {
     if (!errors.concern("optimizer")) errors.warn(checked.place_of(path), path, message);
   };
   if (const auto* const sgd = std::get_if<optimizers::Sgd>(&optimizer); sgd && sgd->nesterov && sgd->momentum == 0) {
-    warn("optimizer.nesterov", "changes nothing while momentum is 0; set a momentum, such as 0.9");
+    warn(path_of_it + ".nesterov", "changes nothing while momentum is 0; set a momentum, such as 0.9");
   }
   if (const auto* const rate = std::get_if<double>(&learning_rate_of(optimizer)); rate && *rate == 0) {
-    warn("optimizer.learning_rate", "is 0, so no weight ever changes; set one, such as 0.001");
+    warn(path_of_it + ".learning_rate", "is 0, so no weight ever changes; set one, such as 0.001");
   }
 }
 
@@ -224,21 +225,11 @@ void warn_of_default_arrays(const CheckedConfiguration& checked, config::Errors&
   check(test.place, test.path, test.value ? std::get_if<data::Npz>(&*test.value) : nullptr);
 }
 
-}  // namespace
-
-void warn_of_options(const CheckedConfiguration& checked, config::Errors& errors) {
-  if (checked.values().optimizer) warn_of_optimizer(checked, errors);
-  warn_of_layers(checked, errors);
-  warn_of_directions(checked, errors);
-  warn_of_same_data(checked, errors);
-  warn_of_default_arrays(checked, errors);
-}
-
-void warn_of_schedule(const CheckedConfiguration& checked, std::int64_t steps, config::Errors& errors) {
-  if (!checked.values().optimizer || steps == 0) return;
-  const LearningRate& rate = learning_rate_of(*checked.values().optimizer);
+/// `section`: the path of the rate, for keys.
+void warn_of_schedule(const CheckedConfiguration& checked, const LearningRate& rate, const std::string& section,
+                      std::int64_t steps, config::Errors& errors) {
   const auto warn = [&](const std::string& key, const std::string& message) {
-    const std::string path = "optimizer.learning_rate." + key;
+    const std::string path = section + key;
     errors.warn(checked.place_of(path), path, message);
   };
   const auto* const cosine = std::get_if<schedules::CosineDecay>(&rate);
@@ -263,6 +254,34 @@ void warn_of_schedule(const CheckedConfiguration& checked, std::int64_t steps, c
                    "changes hardly anything; give it {} steps, or train shorter",
                    last, end, steps,
                    steps - (end - (cosine != nullptr ? cosine->decay_steps : polynomial->decay_steps))));
+}
+
+/// Calls visit(optimizer, its path) for each.
+void for_each_optimizer(const CheckedConfiguration& checked,
+                        const std::function<void(const Optimizer& optimizer, const std::string& path)>& visit) {
+  const auto& optimizers = checked.values().optimizer;
+  for (std::size_t i = 0; optimizers && i < optimizers->all.size(); ++i) {
+    visit(optimizers->all[i], optimizers->is_list ? fmt::format("optimizer[{}]", i) : "optimizer");
+  }
+}
+
+}  // namespace
+
+void warn_of_options(const CheckedConfiguration& checked, config::Errors& errors) {
+  for_each_optimizer(checked, [&](const Optimizer& optimizer, const std::string& path) {
+    warn_of_optimizer(checked, optimizer, path, errors);
+  });
+  warn_of_layers(checked, errors);
+  warn_of_directions(checked, errors);
+  warn_of_same_data(checked, errors);
+  warn_of_default_arrays(checked, errors);
+}
+
+void warn_of_schedule(const CheckedConfiguration& checked, std::int64_t steps, config::Errors& errors) {
+  if (steps == 0) return;
+  for_each_optimizer(checked, [&](const Optimizer& optimizer, const std::string& path) {
+    warn_of_schedule(checked, learning_rate_of(optimizer), path + ".learning_rate.", steps, errors);
+  });
 }
 
 }  // namespace mirrortrain

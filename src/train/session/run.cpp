@@ -343,12 +343,13 @@ Placement placement_of(const CheckedConfiguration& checked, int servers) {
   Placement placement(*checked.model, values.strategy.partitioner, servers);
   for (const std::size_t split : placement.split()) {
     const ModelVariable& variable = checked.model->variables[split];
-    const auto name =
-        std::visit([](const auto& one) { return std::remove_cvref_t<decltype(one)>::kName; }, *values.optimizer);
-    const std::string what = variable.update.clip_norm       ? "optimizer.clipnorm"
-                             : variable.update.reads_whole() ? fmt::format("optimizer {}", name)
-                             : variable.constraint           ? "its constraint"
-                                                             : "";
+    const std::string what =
+        variable.update.clip_norm ? "optimizer.clipnorm"
+        : variable.update.reads_whole()
+            ? fmt::format("optimizer {}",
+                          name_of(values.optimizer->all[static_cast<std::size_t>(variable.update.traits.optimizer)]))
+        : variable.constraint ? "its constraint"
+                              : "";
     if (what.empty()) continue;
     throw UsageError(
         fmt::format("strategy.partitioner: it would split '{}' into shards, but {} needs the whole "

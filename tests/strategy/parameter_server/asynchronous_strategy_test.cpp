@@ -29,7 +29,7 @@ class Asynchronous : public Strategy {
   void prepare(const BatchSizes&) override {}
   void train(const StepSpec& step) override {
     apply();
-    rate_ = static_cast<float>(step.learning_rate);
+    rate_ = static_cast<float>(step.learning_rates[0]);
     read(step);
     // d/dw of the mean of (w - label)^2
     gradient_ = std::async(std::launch::async, [w = weight(), mean = mean_label_] { return 2 * (w - mean); });
