@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/glob.h"
+#include "kernels/scalar/step_params.h"
 
 namespace mirrortrain {
 namespace {

@@ -14,6 +14,7 @@
 #include "device/device.h"
 #include "strategy/gradient_options.h"
 #include "strategy/parameter_server/placement.h"
+#include "strategy/step_spec.h"
 #include "strategy/variables/directions.h"
 #include "strategy/variables/variable_group.h"
 
