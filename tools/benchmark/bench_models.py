@@ -1,6 +1,6 @@
-"""Times a model of picture_models.py or sequence_models.py in Keras or PyTorch, on made-up examples in memory, and prints one JSON line.
+"""Times a model of picture_models.py, sequence_models.py or layer_models.py in Keras or PyTorch, on made-up examples in memory, and prints one JSON line.
 
-    bench_models.py --peer keras|torch|torch-compiled --model resnet20|mobilenet-v1|char-transformer|lstm --batch 128 --examples 1280 --epochs 3
+    bench_models.py --peer keras|torch|torch-compiled --model resnet20|mobilenet-v1|char-transformer|lstm|conv1d|... --batch 128 --examples 1280 --epochs 3
 
 The first epoch warms up, the best of the others counts.
 """
@@ -9,11 +9,13 @@ import json
 import os
 import time
 
+import layer_models
 import picture_models
 import sequence_models
 
 MODELS = {"resnet20": picture_models, "mobilenet-v1": picture_models,
-          "char-transformer": sequence_models, "lstm": sequence_models}
+          "char-transformer": sequence_models, "lstm": sequence_models,
+          **dict.fromkeys(layer_models.LAYERS, layer_models)}
 
 
 def keras_seconds(options):
