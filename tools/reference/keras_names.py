@@ -35,7 +35,7 @@ ELSEWHERE = {
     },
     "optimizers": {
         "LossScaleOptimizer": "for float16; `training.precision` has float32 and bfloat16, which need none",
-        "OptimizerMap": "a helper of MultiOptimizer",
+        "MultiOptimizer": "[a list](models.md#several-optimizers) of optimizers", "OptimizerMap": "a helper of MultiOptimizer",
     },
     "initializers": {},
     "constraints": {},
