@@ -209,9 +209,10 @@ ValueId LayerBuilder::weight(std::string_view name, Shape shape, const Initializ
   return add(std::move(variable));
 }
 
-ValueId LayerBuilder::statistic(std::string_view name, Shape shape, const Initializer& initializer) {
+ValueId LayerBuilder::statistic(std::string_view name, Shape shape, const Initializer& initializer,
+                                const std::function<void(std::span<float>)>& adjust) {
   const bool layer_trainable = std::exchange(trainable_, false);
-  const ValueId variable = weight(name, std::move(shape), initializer);
+  const ValueId variable = weight(name, std::move(shape), initializer, std::nullopt, std::nullopt, adjust);
   trainable_ = layer_trainable;
   return variable;
 }
@@ -261,8 +262,8 @@ void LayerBuilder::regularize(ValueId y, const Regularizer& regularizer) {
   model_graph_.penalties.push_back(apply(ops::Reshape({1}), {penalty}));
 }
 
-ValueId LayerBuilder::own_weight(std::string_view name) const {
-  const std::string wanted = fmt::format("{}/{}", weights_of_, name);
+ValueId LayerBuilder::find_weight(std::string_view layer, std::string_view name) const {
+  const std::string wanted = fmt::format("{}/{}", layer, name);
   for (std::size_t i = 0; i < model_graph_.variables.size(); ++i) {
     if (variables_[i].spec.name == wanted) return model_graph_.variables[i];
   }

@@ -150,11 +150,13 @@ class LayerBuilder {
                  const std::optional<Constraint>& constraint = std::nullopt,
                  const std::function<void(std::span<float>)>& adjust = {});
 
-  /// A variable that is assigned, not trained (moving statistics).
-  ValueId statistic(std::string_view name, Shape shape, const Initializer& initializer);
+  /// A variable that is not trained: assigned (moving statistics), or what it starts as.
+  ValueId statistic(std::string_view name, Shape shape, const Initializer& initializer,
+                    const std::function<void(std::span<float>)>& adjust = {});
 
-  /// The layer's weight of that name; kNoValue if it has made none.
-  ValueId own_weight(std::string_view name) const;
+  /// The weight of that name that the layer has made, or an earlier layer; kNoValue if there is none.
+  ValueId own_weight(std::string_view name) const { return find_weight(weights_of_, name); }
+  ValueId find_weight(std::string_view layer, std::string_view name) const;
   /// The weight of that name of an earlier layer. Throws Error where there is none.
   ValueId weight_of(std::string_view layer, std::string_view name);
 

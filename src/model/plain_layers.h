@@ -15,6 +15,7 @@
 #include "model/layers/einsum_dense.h"
 #include "model/layers/embedding.h"
 #include "model/layers/expression.h"
+#include "model/layers/head_attention.h"
 #include "model/layers/merge.h"
 #include "model/layers/normalization.h"
 #include "model/layers/pooling.h"
@@ -24,6 +25,7 @@
 #include "model/layers/reuse.h"
 #include "model/layers/sequence.h"
 #include "model/layers/spatial_size.h"
+#include "model/layers/spectrogram.h"
 
 namespace mirrortrain {
 
@@ -48,7 +50,7 @@ using PlainLayer = std::variant<
     layers::GaussianNoise, layers::AlphaDropout, layers::BatchNormalization, layers::LayerNormalization,
     layers::GroupNormalization, layers::RmsNormalization, layers::UnitNormalization, layers::Add, layers::Subtract,
     layers::Multiply, layers::Average, layers::Maximum, layers::Minimum, layers::Concatenate, layers::Dot,
-    layers::Reuse, layers::Expression>;
+    layers::StftSpectrogram, layers::MelSpectrogram, layers::Reuse, layers::Expression>;
 
 }  // namespace mirrortrain
 

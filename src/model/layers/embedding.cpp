@@ -27,13 +27,16 @@ config::Section<Embedding> Embedding::section() {
       .key("mask_zero", &Embedding::mask_zero,
            "Whether the number 0 is padding. The output then carries a mask, by which later layers, loss and metrics "
            "leave padding out; docs/data.md says how far it goes.")
+      .include<Lora>()
+      .check("embeddings_constraint",
+             [](const Embedding& layer) { return with_lora(layer, layer.embeddings_constraint); })
       .include<LayerCommon>();
 }
 
 ValueId Embedding::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
   const ValueId numbers = builder.whole_numbers(sources[0], input_dim);
-  const ValueId table = builder.weight("embeddings", {input_dim, output_dim}, embeddings_initializer,
-                                       embeddings_regularizer, embeddings_constraint);
+  const ValueId table = weight(builder, "embeddings", {input_dim, output_dim}, embeddings_initializer,
+                               embeddings_regularizer, embeddings_constraint);
   if (mask_zero) builder.mask_zero(numbers);
   return builder.apply(ops::Embedding(builder.graph().spec(sources[0]).dtype), {numbers, table});
 }

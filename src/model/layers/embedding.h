@@ -7,13 +7,14 @@
 #include "model/initializers.h"
 #include "model/layer_builder.h"
 #include "model/layer_common.h"
+#include "model/layers/lora.h"
 #include "model/regularizer.h"
 
 namespace mirrortrain::layers {
 
 /// [...] whole numbers from 0 to input_dim - 1 -> [..., output_dim]; variable embeddings [input_dim, output_dim]. With
-/// mask_zero the output has the numbers' mask.
-struct Embedding : LayerCommon {
+/// mask_zero the output has the numbers' mask. With lora_rank: lora_embeddings_a and lora_embeddings_b, too.
+struct Embedding : Lora, LayerCommon {
   static constexpr std::string_view kName = "embedding";
   static constexpr Masking kMasking = Masking::kOwn;
   static constexpr bool kTreatsVectors = true;

@@ -30,6 +30,9 @@ std::string wrong_to_normalize(const PlainLayer& layer) {
           return fmt::format("expected a layer with one kernel or table, such as dense, conv2d or embedding, found {}",
                              Inner::kName);
         }
+        if constexpr (requires { options.lora_rank; }) {
+          if (options.lora_rank) return "with lora_rank the kernel is a sum of weights; take one of the two out";
+        }
         return wrong_inside(options);
       },
       layer);
