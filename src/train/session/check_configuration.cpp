@@ -85,7 +85,7 @@ LabelTraits label_traits(const Configuration& values, const std::string& output,
   const bool may_be_missing = may_lack_labels(data.train.value, output) ||
                               (data.validation.value && may_lack_labels(*data.validation.value, output)) ||
                               (data.test.value && may_lack_labels(*data.test.value, output));
-  return {of_train || of_classes, of_train || of_others, may_be_missing};
+  return {of_train || of_classes, of_train || of_others, data.global_batch_size, may_be_missing};
 }
 
 void warn_of_nothing_to_train(const Configuration& values, const Model& model, config::Errors& errors) {
