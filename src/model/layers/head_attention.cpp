@@ -11,9 +11,9 @@
 #include "graph/ops/constant.h"
 #include "graph/ops/dense.h"
 #include "graph/ops/elementwise.h"
-#include "graph/ops/upsample2d.h"
 #include "model/formula/formula_graph.h"
 #include "model/key_aliases.h"
+#include "model/layers/along_axis.h"
 #include "model/layers/attention.h"
 
 namespace mirrortrain::layers {
@@ -94,8 +94,7 @@ ValueId with_repeated_heads(LayerBuilder& builder, ValueId x, std::int64_t size,
   if (times == 1) return x;
   const std::int64_t steps = builder.shape(x)[0], columns = builder.shape(x)[1];
   const ValueId heads = builder.apply(ops::Reshape({steps, columns / size, size}), {x});
-  const ops::Upsample2d repeat({1, times}, ops::Interpolation::kNearest);
-  return builder.apply(ops::Reshape({steps, columns * times}), {builder.apply(repeat, {heads})});
+  return builder.apply(ops::Reshape({steps, columns * times}), {copies(builder.graph(), heads, 1, times)});
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "graph/ops/dense.h"
 #include "graph/ops/elementwise.h"
 #include "model/formula/formula_graph.h"
+#include "model/layers/along_axis.h"
 #include "model/layers/spectrogram.h"
 #include "model/padding.h"
 
@@ -69,10 +70,10 @@ std::vector<float> fourier_matrix(const MelSpectrogram& layer, std::int64_t line
 /// [steps] with its first and last `pad` steps mirrored before and behind.
 ValueId mirrored(LayerBuilder& builder, ValueId x, std::int64_t pad) {
   const std::int64_t steps = builder.shape(x)[0];
-  const auto flipped = [&](std::int64_t before, std::int64_t behind) {
-    return builder.apply(ops::Flip(0), {builder.apply(ops::Crop({before}, {behind}), {x})});
+  const auto flipped = [&](std::int64_t first) {
+    return builder.apply(ops::Flip(0), {part(builder.graph(), x, 0, first, pad)});
   };
-  return builder.apply(ops::Concatenate(0), {flipped(1, steps - 1 - pad), x, flipped(steps - 1 - pad, 1)});
+  return builder.apply(ops::Concatenate(0), {flipped(1), x, flipped(steps - 1 - pad)});
 }
 
 /// The windows that begin every `stride` steps, as lines of `parts` neighbouring blocks of that many steps.
@@ -82,8 +83,8 @@ ValueId framed(LayerBuilder& builder, ValueId x, std::int64_t frames, std::int64
   if (rest < 0) x = builder.apply(ops::Crop({0}, {-rest}), {x});
   x = builder.apply(ops::Reshape({blocks, stride}), {x});
   std::vector<ValueId> shifted;
-  for (std::int64_t part = 0; part < parts; ++part) {
-    shifted.push_back(builder.apply(ops::Crop({part, 0}, {parts - 1 - part, 0}), {x}));
+  for (std::int64_t number = 0; number < parts; ++number) {
+    shifted.push_back(part(builder.graph(), x, 0, number, frames));
   }
   return shifted.size() == 1 ? shifted[0] : builder.apply(ops::Concatenate(1), std::move(shifted));
 }

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "graph/ops/arrange.h"
 #include "graph/ops/elementwise.h"
+#include "model/layers/along_axis.h"
 #include "model/layers/wrapper.h"
 
 namespace mirrortrain::layers {
@@ -65,15 +66,10 @@ ValueId TimeDistributed::build(LayerBuilder& builder, std::span<const ValueId> s
           throw Error(fmt::format("expected at most {} steps, each of which is a call of the layer, found {}",
                                   kMostSteps, builder.described(sources[0])));
         }
-        std::vector<std::int64_t> before(shape.rank(), 0), behind(before);
-        const Shape of_step(std::vector<std::int64_t>(shape.begin() + 1, shape.end()));
         std::vector<ValueId> steps;
         for (std::int64_t step = 0; step < shape[0]; ++step) {
           const LayerBuilder::InnerCall call(builder, static_cast<std::size_t>(step));
-          before[0] = step;
-          behind[0] = shape[0] - step - 1;
-          const ValueId one = builder.apply(ops::Crop(before, behind), {sources[0]});
-          const ValueId source = builder.apply(ops::Reshape(of_step), {one});
+          const ValueId source = layers::step(builder.graph(), sources[0], 0, step);
           steps.push_back(as_step(builder, options.build(builder, {&source, 1})));
         }
         return builder.apply(ops::Concatenate(0), std::move(steps));

@@ -10,6 +10,7 @@
 #include "graph/ops/elementwise.h"
 #include "graph/ops/mask.h"
 #include "model/formula/formula_graph.h"
+#include "model/layers/along_axis.h"
 
 namespace mirrortrain::losses {
 namespace {
@@ -18,12 +19,6 @@ namespace {
 ValueId of_all_rows(Graph& graph, ValueId where, ValueId value) {
   const ValueId own = graph.apply_one(ops::DenseWeightGradient(false), {where, value});
   return graph.apply_one(ops::AllReduce(ops::Axis::kData), {own});
-}
-
-/// Column `number` of a matrix of two, as a vector.
-ValueId column_of_two(Graph& graph, ValueId matrix, std::int64_t number) {
-  const ValueId column = graph.apply_one(ops::Crop({0, number}, {0, 1 - number}), {matrix});
-  return graph.apply_one(ops::Reshape({graph.spec(matrix).shape[0]}), {column});
 }
 
 }  // namespace
@@ -55,8 +50,8 @@ std::vector<ValueId> Circle::inputs(Graph& graph, ValueId output, ValueId labels
   formula::Values values{
       {"where_is", where},
       {"number", number},
-      {"numbers", column_of_two(graph, pairs, 0)},
-      {"exists", column_of_two(graph, pairs, 1)},
+      {"numbers", layers::step(graph, pairs, 1, 0)},
+      {"exists", layers::step(graph, pairs, 1, 1)},
       {"d", formula::add_formula(graph, "maximum(1 - products, 0)", {{"products", products}}, kDtype)}};
   // So far below the others that nothing is added, and without the infinite numbers whose differences are none.
   constexpr double kNone = -1e30;
