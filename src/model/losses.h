@@ -37,7 +37,7 @@ ValueSpec labels_spec(const Loss& loss, const Shape& output);
 /// What the loss's op reads, by default the output and its labels. `present`: 1 for each example that has a label;
 /// kNoValue: all have one. `batch`: the most examples of a global batch. Throws Error where they do not fit.
 std::vector<ValueId> loss_inputs(const Loss& loss, Graph& graph, ValueId output, ValueId labels, ValueId present,
-                                 std::int64_t batch);
+                                 std::int64_t batch = 1);
 
 /// The mask of what counts of `value`, the first of loss_inputs; kNoValue: all of it.
 ValueId counted_by(const Loss& loss, Graph& graph, ValueId value);
