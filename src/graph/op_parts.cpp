@@ -348,10 +348,13 @@ Ways batch_norm_by_sums(const DividedNode& node) {
   return ways;
 }
 
+/// From a place's own sums, vectors of its channels.
 Ways moving_statistics(const DividedNode& node) {
   if (node.held[0].kind != Sharding::Kind::kOwn) return {};
   const Sharding vector = Sharding::along(0, node.held[0].unit);
-  return {{{node.held[0], vector, vector}, {vector, vector}}};
+  std::vector<Sharding> inputs(node.node.inputs.size(), vector);
+  inputs[0] = node.held[0];
+  return {{inputs, std::vector<Sharding>(node.node.outputs.size(), vector)}};
 }
 
 /// Over replicas: each place's values by themselves.
@@ -399,6 +402,7 @@ const std::unordered_map<std::type_index, Rule>& rules() {
       rule<ops::Pad>(padded<ops::Pad>),
       rule<ops::Pointwise>(elementwise),
       rule<ops::RandomNormal>(only_rows),
+      rule<ops::RenormStatistics>(moving_statistics),
       rule<ops::Reshape>(reshape),
       rule<ops::Scale>(elementwise),
       rule<ops::Select>(select),

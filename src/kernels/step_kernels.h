@@ -8,6 +8,7 @@
 #include "kernels/scalar/compress.h"
 #include "kernels/scalar/update_group.h"
 #include "kernels/scalar/weight_bounds.h"
+#include "kernels/scalar/weight_spectrum.h"
 
 namespace mirrortrain {
 
@@ -65,6 +66,12 @@ class StepKernels {
   /// Scales the weights of the norms [begin, end) to their bound. `rounded`: their copy as bfloat16, or null.
   virtual void bound_weights(Stream& stream, const scalar::WeightBounds& norms, float* weights, bfloat16* rounded,
                              std::int64_t begin, std::int64_t end) const = 0;
+
+  /// Divides the weights by their largest singular value, estimated by power iteration from `vector`, one number for
+  /// each column, which becomes the vector that it ends with. Where the estimate is 0, as of weights that are all 0,
+  /// nothing changes. `rounded`: the weights' copy as bfloat16, or null. `scratch`: of WeightMatrix::scratch() numbers.
+  virtual void normalize_spectrum(Stream& stream, const scalar::WeightMatrix& matrix, float* weights, bfloat16* rounded,
+                                  float* vector, double* scratch) const = 0;
 
   /// to = the sources, added in their order. `to` may be one of the sources.
   virtual void sum_sources(Stream& stream, std::span<const scalar::GradientSource> sources, float* to,

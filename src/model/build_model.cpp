@@ -62,6 +62,30 @@ Layer with_defaults(const Layer& layer) {
   return std::visit([](const auto& options) { return Layer(std::decay_t<decltype(options)>{}); }, layer);
 }
 
+bool is_reverse(const Layer& layer) {
+  const auto* const reuse = std::get_if<layers::Reuse>(&layer);
+  return reuse != nullptr && reuse->reverse;
+}
+
+/// A table for the call in reverse would be trained by nothing without one.
+void check_reverse_calls(const ModelOptions& options, const Wiring& wiring, config::Errors& errors) {
+  for (std::size_t i = 0; i < options.layers.size(); ++i) {
+    const auto& layer = options.layers[i];
+    const auto* const embedding = std::get_if<layers::ReversibleEmbedding>(&layer.value);
+    if (embedding == nullptr || embedding->tie_weights || wiring.states[i] != ReadState::kWhole) continue;
+    bool is_called = false;
+    for (std::size_t other = 0; other < options.layers.size(); ++other) {
+      is_called = is_called || (wiring.weights_of[other] == i && is_reverse(options.layers[other].value));
+    }
+    if (is_called) continue;
+    errors.add(
+        layer.place, layer.path,
+        fmt::format("with tie_weights: false it has a table for the call in reverse, but is never called so; add "
+                    "- reuse: {{layer: {}, inputs: [LAYER], reverse: true}}, or leave tie_weights out",
+                    wiring.names[i]));
+  }
+}
+
 losses::Reduction reduction_of(const Loss& loss) {
   return std::visit([](const auto& options) { return options.reduction; }, loss);
 }
@@ -147,7 +171,7 @@ class GraphMaker {
     const std::size_t collectives = ops::collectives_of(made_.graph).size();
     output.value = cast(output.value, DType::kFloat32);
     output.loss = attempt(loss, in_.errors, [&] {
-      output.labels = made_.graph.input(in_.of_output(number, "labels"), targets_spec(targets_of(loss.value), shape));
+      output.labels = made_.graph.input(in_.of_output(number, "labels"), labels_spec(loss.value, shape));
       if (objective.labels.may_be_missing) output.present = number_of_examples(number, "present");
       if (weighted || objective.labels.may_be_missing) output.weights = number_of_examples(number, "weights");
       if (output.mask != kNoValue && !takes_mask(loss.value)) {
@@ -159,7 +183,8 @@ class GraphMaker {
                 : "the loss is no mean over positions, so that it cannot leave padding out, but the output carries a "
                   "mask of it; use a loss of every step, or end the mask, as `- expression: {formula: x}` does");
       }
-      std::vector<ValueId> inputs = loss_inputs(loss.value, made_.graph, output.value, output.labels, output.present);
+      std::vector<ValueId> inputs =
+          loss_inputs(loss.value, made_.graph, output.value, output.labels, output.present, objective.labels.batch);
       if (output.present != kNoValue && inputs[0] != output.value) {
         // What a formula gives for a label that is not there may be no number.
         const ValueId counted =
@@ -167,7 +192,8 @@ class GraphMaker {
                                  {{"present", output.present}, {"value", inputs[0]}}, DType::kFloat32);
         inputs = {counted, counted};
       }
-      const ValueId mask = without_ignored(loss.value, output);
+      const ValueId mask =
+          both_masks(counted_by(loss.value, made_.graph, inputs[0]), without_ignored(loss.value, output));
       const ValueId weights =
           losses::reduced_weights(made_.graph, reduction_of(loss.value), output.weights, inputs[0], mask);
       if (weights != kNoValue) inputs.push_back(weights);
@@ -228,6 +254,10 @@ class GraphMaker {
       const std::size_t place = output.metrics.size();
       made_.graph.set_layer(in_.of_output(number, name_of(metric.value)));
       output.metrics.push_back(attempt(metric, in_.errors, [&] {
+        if (!are_like_output(targets_of(objective.loss.value))) {
+          throw Error(fmt::format("compares the output with labels like it, but those of {} are not; remove it",
+                                  std::visit([](const auto& of) { return of.kName; }, objective.loss.value)));
+        }
         MetricNode node = metric_node(metric.value, objective.loss.value, shape);
         std::vector<ValueId> inputs = metric_inputs(
             metric.value, made_.graph, node.reads_probabilities ? probabilities(number) : output.value, output.labels);
@@ -259,8 +289,19 @@ class GraphMaker {
                     steps.text(), found.text()));
   }
 
-  ValueId build(const Layer& layer, std::span<const ValueId> inputs) {
-    return std::visit([&](const auto& options) { return options.build(builder_, inputs); }, layer);
+  ValueId build(const Layer& layer, std::span<const ValueId> inputs, bool in_reverse) {
+    return std::visit(
+        [&](const auto& options) -> ValueId {
+          if (!in_reverse) return options.build(builder_, inputs);
+          if constexpr (requires { options.build_reverse(builder_, inputs); }) {
+            return options.build_reverse(builder_, inputs);
+          }
+          throw WrongRank(
+              fmt::format("expected a reversible_embedding, which can be called in reverse, found {}; leave "
+                          "`reverse` out",
+                          options.kName));
+        },
+        layer);
   }
 
   /// An output as probabilities, also if it is logits.
@@ -292,7 +333,8 @@ class GraphMaker {
     try {
       const bool trainable = common_options(built.value).trainable && !in_.options.freezes(in_.wiring.names[of]);
       builder_.begin_layer(name, trainable, inputs.guessed, inputs.masks, in_.wiring.names[of]);
-      const ValueId output = build(misread ? with_defaults(built.value) : built.value, inputs.values);
+      const ValueId output =
+          build(misread ? with_defaults(built.value) : built.value, inputs.values, is_reverse(layer.value));
       if (const auto& regularizer = common_options(built.value).activity_regularizer) {
         builder_.regularize(output, *regularizer);
       }
@@ -467,6 +509,7 @@ Model build_model(const ModelOptions& options, const Wiring& wiring, const std::
   model.has_formulas = has_formulas(options, objectives);
   check_freeze(options, wiring.names, wiring.weights_of, errors);
   check_recompute(options, wiring.names, errors);
+  check_reverse_calls(options, wiring, errors);
   if (options.layers.empty() || wiring.inputs.empty() || !wiring.shapes_known) return model;
 
   GraphMaker training(description, Mode::kTraining, model);

@@ -241,6 +241,20 @@ void check_axes(const FanAxes& axes, std::string_view name, const Shape& shape) 
 
 }  // namespace
 
+Initializer with_fan_axes(Initializer initializer, const std::vector<std::int64_t>& input_axes,
+                          const std::vector<std::int64_t>& output_axes) {
+  std::visit(
+      [&](auto& options) {
+        if constexpr (std::is_base_of_v<FanAxes, std::decay_t<decltype(options)>>) {
+          if (options.input_axes) return;
+          options.input_axes = input_axes;
+          options.output_axes = output_axes;
+        }
+      },
+      initializer);
+  return initializer;
+}
+
 void check_initializer(const Initializer& initializer, std::string_view name, const Shape& shape) {
   if (std::holds_alternative<initializers::Orthogonal>(initializer) && shape.rank() < 2) {
     throw Error(

@@ -162,6 +162,11 @@ using Initializer =
                  initializers::TruncatedNormal, initializers::VarianceScaling, initializers::Orthogonal,
                  initializers::Identity, initializers::Stft>;
 
+/// Of a layer that knows which axes of its kernel are those of the input and of the output: the initializer with the
+/// fans of these, unless it names axes itself.
+Initializer with_fan_axes(Initializer initializer, const std::vector<std::int64_t>& input_axes,
+                          const std::vector<std::int64_t>& output_axes);
+
 /// Throws Error for a variable of a shape that the initializer cannot fill. `name`: of the variable, for the message.
 void check_initializer(const Initializer& initializer, std::string_view name, const Shape& shape);
 

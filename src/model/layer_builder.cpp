@@ -209,9 +209,10 @@ ValueId LayerBuilder::weight(std::string_view name, Shape shape, const Initializ
   return add(std::move(variable));
 }
 
-ValueId LayerBuilder::statistic(std::string_view name, Shape shape, const Initializer& initializer) {
+ValueId LayerBuilder::statistic(std::string_view name, Shape shape, const Initializer& initializer,
+                                const std::function<void(std::span<float>)>& adjust) {
   const bool layer_trainable = std::exchange(trainable_, false);
-  const ValueId variable = weight(name, std::move(shape), initializer);
+  const ValueId variable = weight(name, std::move(shape), initializer, std::nullopt, std::nullopt, adjust);
   trainable_ = layer_trainable;
   return variable;
 }
@@ -261,9 +262,26 @@ void LayerBuilder::regularize(ValueId y, const Regularizer& regularizer) {
   model_graph_.penalties.push_back(apply(ops::Reshape({1}), {penalty}));
 }
 
+ValueId LayerBuilder::find_weight(std::string_view layer, std::string_view name) const {
+  const std::string wanted = fmt::format("{}/{}", layer, name);
+  for (std::size_t i = 0; i < model_graph_.variables.size(); ++i) {
+    if (variables_[i].spec.name == wanted) return model_graph_.variables[i];
+  }
+  return kNoValue;
+}
+
+void LayerBuilder::normalize_spectrum(std::string_view weight, ValueId vector, int iterations) {
+  variables_[number_of(own_weight(weight))].spectrum = Spectrum{number_of(vector), iterations};
+}
+
+/// In the model's variables.
+std::size_t LayerBuilder::number_of(ValueId variable) const {
+  const auto& all = model_graph_.variables;
+  return static_cast<std::size_t>(std::ranges::find(all, variable) - all.begin());
+}
+
 void LayerBuilder::assign(ValueId variable, ValueId value) {
-  const auto number =
-      static_cast<std::size_t>(std::ranges::find(model_graph_.variables, variable) - model_graph_.variables.begin());
+  const std::size_t number = number_of(variable);
   auto& all = model_graph_.assignments;
   const auto before = std::ranges::find(all, number, &Assignment::variable);
   if (before != all.end()) {

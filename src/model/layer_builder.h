@@ -150,11 +150,19 @@ class LayerBuilder {
                  const std::optional<Constraint>& constraint = std::nullopt,
                  const std::function<void(std::span<float>)>& adjust = {});
 
-  /// A variable that is assigned, not trained (moving statistics).
-  ValueId statistic(std::string_view name, Shape shape, const Initializer& initializer);
+  /// A variable that is not trained: assigned (moving statistics), or what it starts as.
+  ValueId statistic(std::string_view name, Shape shape, const Initializer& initializer,
+                    const std::function<void(std::span<float>)>& adjust = {});
 
+  /// The weight of that name that the layer has made, or an earlier layer; kNoValue if there is none.
+  ValueId own_weight(std::string_view name) const { return find_weight(weights_of_, name); }
+  ValueId find_weight(std::string_view layer, std::string_view name) const;
   /// The weight of that name of an earlier layer. Throws Error where there is none.
   ValueId weight_of(std::string_view layer, std::string_view name);
+
+  /// Makes each training step divide the layer's weight of that name by its largest singular value before it is read.
+  /// `vector`: a statistic of as many elements as the weight's last axis.
+  void normalize_spectrum(std::string_view weight, ValueId vector, int iterations);
 
   /// Adds l1 sum(|y|) + l2 sum(y^2) of each example to its loss.
   void regularize(ValueId y, const Regularizer& regularizer);
@@ -170,6 +178,7 @@ class LayerBuilder {
 
  private:
   ValueId add(ModelVariable variable);
+  std::size_t number_of(ValueId variable) const;
   /// The variable of the layer that is called once more. Throws Error if it has another shape.
   ValueId reused(const std::string& name, const Shape& shape);
   /// The model's input with this value; null if it is none.

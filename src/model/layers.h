@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "config/scalar.h"
+#include "model/layers/spectral_normalization.h"
 #include "model/layers/time_distributed.h"
 #include "model/plain_layers.h"
 
@@ -21,7 +22,7 @@ struct Extended<std::variant<Listed...>, Others...> {
 };
 
 /// Every layer.
-using Layer = Extended<PlainLayer, layers::TimeDistributed>::Type;
+using Layer = Extended<PlainLayer, layers::TimeDistributed, layers::SpectralNormalization>::Type;
 
 /// Whether a recurrent layer processes its sequence from the last time step to the first.
 inline bool goes_backwards(const Layer& layer) {

@@ -328,6 +328,9 @@ void check_loss_fit(const Graph& made, ValueId value, const ModelOptions& option
   if (const std::string message = applied_to_activation(last); !message.empty()) {
     errors.warn(layer.place, layer.path, message);
   }
+  if (std::holds_alternative<losses::Ctc>(loss.value) && (last.name == "softmax" || last.name == "sigmoid")) {
+    warn(fmt::format("ctc takes logits, but {0} makes probabilities of the output; remove the {0}", last.name));
+  }
   if (const std::string message = no_overlap(loss.value, last.name, output.back() == 1); !message.empty())
     warn(message);
   if (const std::string message = one_sided(loss.value, last.name); !message.empty()) warn(message);

@@ -4,13 +4,16 @@
 
 namespace mirrortrain {
 
-std::vector<ValueId> loss_inputs(const Loss& loss, Graph& graph, ValueId output, ValueId labels, ValueId present) {
+std::vector<ValueId> loss_inputs(const Loss& loss, Graph& graph, ValueId output, ValueId labels, ValueId present,
+                                 std::int64_t batch) {
   return std::visit(
       [&](const auto& options) -> std::vector<ValueId> {
         if constexpr (requires { options.terms(); }) {
           const ValueId terms =
               formula::add_formula(graph, options.terms(), {{"y_pred", output}, {"y_true", labels}}, DType::kFloat32);
           return {terms, terms};
+        } else if constexpr (requires { options.inputs(graph, output, labels, present, batch); }) {
+          return options.inputs(graph, output, labels, present, batch);
         } else if constexpr (requires { options.inputs(graph, output, labels, present); }) {
           return options.inputs(graph, output, labels, present);
         } else if constexpr (requires { options.inputs(graph, output, labels); }) {
@@ -20,6 +23,16 @@ std::vector<ValueId> loss_inputs(const Loss& loss, Graph& graph, ValueId output,
         }
       },
       loss);
+}
+
+ValueSpec labels_spec(const Loss& loss, const Shape& output) {
+  const auto* const ctc = std::get_if<losses::Ctc>(&loss);
+  return targets_spec(targets_of(loss), output, ctc != nullptr ? ctc->label_length : 0);
+}
+
+ValueId counted_by(const Loss& loss, Graph& graph, ValueId value) {
+  const auto* const circle = std::get_if<losses::Circle>(&loss);
+  return circle != nullptr ? circle->counted(graph, value) : kNoValue;
 }
 
 std::optional<std::int64_t> ignored_label(const Loss& loss) {

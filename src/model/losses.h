@@ -7,9 +7,11 @@
 #include <variant>
 #include <vector>
 
+#include "model/losses/circle.h"
 #include "model/losses/comparisons.h"
 #include "model/losses/composites.h"
 #include "model/losses/crossentropy.h"
+#include "model/losses/ctc.h"
 #include "model/losses/formula.h"
 #include "model/losses/mean_errors.h"
 #include "model/losses/overlap.h"
@@ -23,15 +25,22 @@ using Loss =
                  losses::BinaryFocalCrossentropy, losses::CategoricalCrossentropy, losses::CategoricalFocalCrossentropy,
                  losses::SparseCategoricalCrossentropy, losses::CategoricalGeneralizedCrossEntropy,
                  losses::KlDivergence, losses::Poisson, losses::Hinge, losses::SquaredHinge, losses::CategoricalHinge,
-                 losses::CosineSimilarity, losses::Dice, losses::Tversky, losses::Formula>;
+                 losses::CosineSimilarity, losses::Dice, losses::Tversky, losses::Circle, losses::Ctc, losses::Formula>;
 
 inline ops::Loss loss_op(const Loss& loss) {
   return std::visit([](const auto& options) { return options.op(); }, loss);
 }
 
+/// The labels that it takes for an output of this shape per row. Throws Error if the output has no axis.
+ValueSpec labels_spec(const Loss& loss, const Shape& output);
+
 /// What the loss's op reads, by default the output and its labels. `present`: 1 for each example that has a label;
-/// kNoValue: all have one. Throws Error where they do not fit.
-std::vector<ValueId> loss_inputs(const Loss& loss, Graph& graph, ValueId output, ValueId labels, ValueId present);
+/// kNoValue: all have one. `batch`: the most examples of a global batch. Throws Error where they do not fit.
+std::vector<ValueId> loss_inputs(const Loss& loss, Graph& graph, ValueId output, ValueId labels, ValueId present,
+                                 std::int64_t batch = 1);
+
+/// The mask of what counts of `value`, the first of loss_inputs; kNoValue: all of it.
+ValueId counted_by(const Loss& loss, Graph& graph, ValueId value);
 
 /// A position with this label is left out; none if all count.
 std::optional<std::int64_t> ignored_label(const Loss& loss);
@@ -76,11 +85,4 @@ template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::Loss> {
   static constexpr std::string_view noun = "a loss";
   static constexpr std::string_view tag = "type";
-  static constexpr auto advice = std::to_array<Advice>(
-      {{"circle, circle_loss",
-        "a loss of pairs of examples is not available; join both of a pair in an expression, and take a formula or "
-        "cosine_similarity as its loss"},
-       {"ctc, ctc_loss",
-        "labels that are shorter than the output and not aligned with it are not available; take "
-        "sparse_categorical_crossentropy of labels for each step"}});
 };

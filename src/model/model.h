@@ -21,6 +21,12 @@ struct WeightConstraint {
   std::vector<bool> axes;  ///< by axis: whether norms are taken along it; of a bound of elements none is
 };
 
+/// A weight that each training step divides by its largest singular value before the layers read it.
+struct Spectrum {
+  std::size_t vector = 0;  ///< the variable, in Model::variables, with the power iteration's vector
+  int iterations = 1;
+};
+
 /// A variable of the model and its options.
 struct ModelVariable {
   VariableSpec spec;
@@ -30,6 +36,7 @@ struct ModelVariable {
   float l1 = 0, l2 = 0;
   VariableUpdate update;  ///< of a trainable one
   std::optional<WeightConstraint> constraint{};
+  std::optional<Spectrum> spectrum{};
   Sharding sharding{};  ///< over the places of the axis `model`
 };
 

@@ -19,6 +19,7 @@ using MetricOptions = config::ByName<MetricList>;
 struct LabelTraits {
   /// Whether each example's loss has a weight.
   bool weighted_in_training = false, weighted_in_evaluation = false;
+  std::int64_t batch = 1;       ///< the most examples of a global batch
   bool may_be_missing = false;  ///< then examples are weighted too, and metrics leave those without a label out
 };
 

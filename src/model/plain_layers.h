@@ -15,6 +15,7 @@
 #include "model/layers/einsum_dense.h"
 #include "model/layers/embedding.h"
 #include "model/layers/expression.h"
+#include "model/layers/head_attention.h"
 #include "model/layers/merge.h"
 #include "model/layers/normalization.h"
 #include "model/layers/pooling.h"
@@ -24,6 +25,7 @@
 #include "model/layers/reuse.h"
 #include "model/layers/sequence.h"
 #include "model/layers/spatial_size.h"
+#include "model/layers/spectrogram.h"
 
 namespace mirrortrain {
 
@@ -31,24 +33,25 @@ namespace mirrortrain {
 using PlainLayer = std::variant<
     layers::Dense, layers::EinsumDense, layers::Conv<1>, layers::Conv<2>, layers::Conv<3>, layers::ConvTranspose<1>,
     layers::ConvTranspose<2>, layers::ConvTranspose<3>, layers::DepthwiseConv<1>, layers::DepthwiseConv<2>,
-    layers::SeparableConv<1>, layers::SeparableConv<2>, layers::Embedding, layers::PositionEmbedding,
-    layers::ClassToken, layers::MultiHeadAttention, layers::GroupQueryAttention, layers::Attention,
-    layers::AdditiveAttention, layers::SimpleRnn, layers::Lstm, layers::Gru, layers::Bidirectional, layers::ConvLstm<1>,
-    layers::ConvLstm<2>, layers::ConvLstm<3>, layers::MaxPooling<1>, layers::MaxPooling<2>, layers::MaxPooling<3>,
-    layers::AveragePooling<1>, layers::AveragePooling<2>, layers::AveragePooling<3>, layers::AdaptiveMaxPooling<1>,
-    layers::AdaptiveMaxPooling<2>, layers::AdaptiveMaxPooling<3>, layers::AdaptiveAveragePooling<1>,
-    layers::AdaptiveAveragePooling<2>, layers::AdaptiveAveragePooling<3>, layers::GlobalMaxPooling<1>,
-    layers::GlobalMaxPooling<2>, layers::GlobalMaxPooling<3>, layers::GlobalAveragePooling<1>,
-    layers::GlobalAveragePooling<2>, layers::GlobalAveragePooling<3>, layers::ZeroPadding<1>, layers::ZeroPadding<2>,
-    layers::ZeroPadding<3>, layers::Cropping<1>, layers::Cropping<2>, layers::Cropping<3>, layers::Upsampling<1>,
-    layers::Upsampling2d, layers::Upsampling<3>, layers::Flatten, layers::Reshape, layers::RepeatVector,
-    layers::Permute, layers::Flip, layers::MaskByValue, layers::Activation, layers::Softmax, layers::Relu,
-    layers::LeakyRelu, layers::Elu, layers::Prelu, layers::Identity, layers::ActivityRegularization, layers::Dropout,
-    layers::SpatialDropout<1>, layers::SpatialDropout<2>, layers::SpatialDropout<3>, layers::GaussianDropout,
-    layers::GaussianNoise, layers::AlphaDropout, layers::BatchNormalization, layers::LayerNormalization,
-    layers::GroupNormalization, layers::RmsNormalization, layers::UnitNormalization, layers::Add, layers::Subtract,
-    layers::Multiply, layers::Average, layers::Maximum, layers::Minimum, layers::Concatenate, layers::Dot,
-    layers::Reuse, layers::Expression>;
+    layers::SeparableConv<1>, layers::SeparableConv<2>, layers::Embedding, layers::ReversibleEmbedding,
+    layers::PositionEmbedding, layers::ClassToken, layers::MultiHeadAttention, layers::GroupQueryAttention,
+    layers::Attention, layers::AdditiveAttention, layers::SimpleRnn, layers::Lstm, layers::Gru, layers::Bidirectional,
+    layers::ConvLstm<1>, layers::ConvLstm<2>, layers::ConvLstm<3>, layers::MaxPooling<1>, layers::MaxPooling<2>,
+    layers::MaxPooling<3>, layers::AveragePooling<1>, layers::AveragePooling<2>, layers::AveragePooling<3>,
+    layers::AdaptiveMaxPooling<1>, layers::AdaptiveMaxPooling<2>, layers::AdaptiveMaxPooling<3>,
+    layers::AdaptiveAveragePooling<1>, layers::AdaptiveAveragePooling<2>, layers::AdaptiveAveragePooling<3>,
+    layers::GlobalMaxPooling<1>, layers::GlobalMaxPooling<2>, layers::GlobalMaxPooling<3>,
+    layers::GlobalAveragePooling<1>, layers::GlobalAveragePooling<2>, layers::GlobalAveragePooling<3>,
+    layers::ZeroPadding<1>, layers::ZeroPadding<2>, layers::ZeroPadding<3>, layers::Cropping<1>, layers::Cropping<2>,
+    layers::Cropping<3>, layers::Upsampling<1>, layers::Upsampling2d, layers::Upsampling<3>, layers::Flatten,
+    layers::Reshape, layers::RepeatVector, layers::Permute, layers::Flip, layers::MaskByValue, layers::Activation,
+    layers::Softmax, layers::Relu, layers::LeakyRelu, layers::Elu, layers::Prelu, layers::Identity,
+    layers::ActivityRegularization, layers::Dropout, layers::SpatialDropout<1>, layers::SpatialDropout<2>,
+    layers::SpatialDropout<3>, layers::GaussianDropout, layers::GaussianNoise, layers::AlphaDropout,
+    layers::BatchNormalization, layers::LayerNormalization, layers::GroupNormalization, layers::RmsNormalization,
+    layers::UnitNormalization, layers::Add, layers::Subtract, layers::Multiply, layers::Average, layers::Maximum,
+    layers::Minimum, layers::Concatenate, layers::Dot, layers::StftSpectrogram, layers::MelSpectrogram, layers::Reuse,
+    layers::Expression>;
 
 }  // namespace mirrortrain
 

@@ -159,6 +159,7 @@ class SummingKernels : public StepKernels {
                           std::int64_t) const override {}
   void bound_weights(Stream&, const scalar::WeightBounds&, float*, bfloat16*, std::int64_t,
                      std::int64_t) const override {}
+  void normalize_spectrum(Stream&, const scalar::WeightMatrix&, float*, bfloat16*, float*, double*) const override {}
   void compress(Stream&, const float*, float*, bfloat16*, std::int64_t) const override {}
   void add_compressed(Stream&, const scalar::CompressedSum&) const override {}
   void add_shards(Stream&, const scalar::ShardSum&) const override {}

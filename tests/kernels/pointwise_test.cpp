@@ -81,6 +81,7 @@ const CodeCase kCodes[] = {
     {PointwiseCode::kMultiply, "multiply", [](const auto& v) { return v[0] * v[1]; }},
     {PointwiseCode::kDivide, "divide", [](const auto& v) { return v[0] / v[1]; }, true},
     {PointwiseCode::kPower, "power", [](const auto& v) { return std::pow(v[0], v[1]); }, true},
+    {PointwiseCode::kArctan2, "arctan2", [](const auto& v) { return std::atan2(v[0], v[1]); }, true},
     {PointwiseCode::kMaximum, "maximum", [](const auto& v) { return std::max(v[0], v[1]); }},
     {PointwiseCode::kMinimum, "minimum", [](const auto& v) { return std::min(v[0], v[1]); }},
     {PointwiseCode::kLess, "less", [](const auto& v) { return v[0] < v[1] ? 1. : 0.; }},

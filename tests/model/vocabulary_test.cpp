@@ -142,6 +142,6 @@ TEST_CASE("losses refuse options that their output does not allow") {
   error("{type: categorical_generalized_cross_entropy, q: 1}", "q");
   error("{type: categorical_crossentropy, axis: 1}", "expected -1, the last axis, found 1");
   error("{type: huber, reduction: average}", "reduction");
-  error("{type: circle}", "a loss of pairs of examples is not available");
-  error("{type: CTC}", "take sparse_categorical_crossentropy of labels for each step");
+  error("{type: circle, margin: 2}", "margin");
+  error("{type: ctc, label_length: 0}", "label_length");
 }

@@ -10,7 +10,9 @@ struct AttentionAttributes {
   std::int64_t heads = 1;
   float scale = 1;      ///< of the scores
   bool causal = false;  ///< a step does not attend to later source steps
-  float dropout = 0;    ///< rate, only in training graphs
+  /// A step attends to fewer than this many source steps before and behind its own number; 0: to all.
+  std::int64_t window = 0;
+  float dropout = 0;  ///< rate, only in training graphs
   std::uint32_t stream = 0;
   std::int64_t first_head = 0;  ///< number of the first one among all heads, for dropout, where they are a part of them
   /// What a step attends to if everything is masked: all source steps equally, regardless of the masks; or none, so

@@ -71,7 +71,8 @@ std::vector<ValueId> AddN::gradient(Graph&, const Node& node, std::span<const Va
 }
 
 std::vector<ValueSpec> Cast::infer(std::span<const ValueSpec> inputs) const {
-  expect_float(name(), inputs[0]);
+  const bool is_number = inputs[0].dtype == DType::kInt32 && to == DType::kFloat32;
+  if (!is_number) expect_float(name(), inputs[0]);
   if (!is_float(to))
     throw Error(fmt::format("cast: expected float32 or bfloat16 as its target, found {}", name_of(to)));
   return {{to, inputs[0].shape, inputs[0].batched}};

@@ -46,7 +46,7 @@ struct AddN : Op {
   bool may_overwrite(std::size_t) const override { return true; }
 };
 
-/// Converts float32 <-> bfloat16.
+/// Converts float32 <-> bfloat16, or int32 to float32.
 struct Cast : Op {
   DType to;
   explicit Cast(DType dtype) : to(dtype) {}

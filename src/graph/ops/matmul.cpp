@@ -17,13 +17,12 @@ std::vector<ValueSpec> MatMul::infer(std::span<const ValueSpec> inputs) const {
   const auto extent = [axes](const ValueSpec& of, bool transposed, std::size_t axis) {
     return of.shape[transposed ? 2 * axes - 3 - axis : axis];
   };
-  if (!a.batched && !b.batched) throw Error("matmul: expected a matrix with rows, found none");
   expect(extent(a, transpose_a, axes - 1) == extent(b, transpose_b, axes - 2), name(),
          fmt::format("as many rows in b as columns in a, {}", text_of(a)), b);
-  const ValueSpec& with_rows = a.batched ? a : b;
+  const ValueSpec& with_rows = b.batched && !a.batched ? b : a;
   Shape leading_a = a.shape, leading_b = b.shape;
   for (const std::size_t axis : {axes - 2, axes - 1}) leading_a[axis] = leading_b[axis] = 1;
-  ValueSpec y{with_rows.dtype, stretched(name(), leading_a, leading_b), true};
+  ValueSpec y{with_rows.dtype, stretched(name(), leading_a, leading_b), with_rows.batched};
   y.shape[axes - 2] = extent(a, transpose_a, axes - 2);
   y.shape[axes - 1] = extent(b, transpose_b, axes - 1);
   return {y};

@@ -141,6 +141,11 @@ class Derivative {
         const Slope of_a = times(a.slope, op(Code::kDivide, one_, b.value));
         return plus(of_a, negated(times(b.slope, op(Code::kDivide, y, b.value))));
       }
+      case Code::kArctan2: {
+        const Operand squares = op(Code::kAdd, op(Code::kSquare, a.value), op(Code::kSquare, b.value));
+        return plus(times(a.slope, op(Code::kDivide, b.value, squares)),
+                    negated(times(b.slope, op(Code::kDivide, a.value, squares))));
+      }
       case Code::kPower: return plus(slope_of_base(a, b), slope_of_exponent(a, b, y));
       case Code::kMaximum:
       case Code::kMinimum: {

@@ -37,6 +37,7 @@ enum class PointwiseCode : std::uint8_t {
   kMultiply,
   kDivide,
   kPower,
+  kArctan2,  ///< the angle of the point (b, a)
   kMaximum,
   kMinimum,
   kLess,

@@ -67,6 +67,20 @@ std::vector<ValueSpec> MovingStatistics::infer(std::span<const ValueSpec> inputs
   return {moving_mean, moving_mean};
 }
 
+std::vector<ValueSpec> RenormStatistics::infer(std::span<const ValueSpec> inputs) const {
+  const ValueSpec& mean = inputs[1];
+  expect(!mean.batched && mean.shape.rank() == 1, name(), "[channels]", mean);
+  expect_channels(name(), "renorm_mean", mean, mean);
+  for (const ValueSpec& other : inputs.subspan(2)) expect_same(name(), "a statistic", mean, other);
+  expect_same(name(), "the sums", batch_sums(mean), inputs[0]);
+  return std::vector<ValueSpec>(7, mean);
+}
+
+std::vector<ValueId> RenormStatistics::gradient(Graph&, const Node& node, std::span<const ValueId>,
+                                                const std::vector<bool>&) const {
+  return std::vector<ValueId>(node.inputs.size(), kNoValue);
+}
+
 std::vector<ValueSpec> BatchNormGradientSums::infer(std::span<const ValueSpec> inputs) const {
   const ValueSpec& x = inputs[0];
   expect_x(name(), x);

@@ -38,6 +38,27 @@ struct MovingStatistics : Op {
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
 };
 
+/// The options of batch renormalization (Ioffe, 2017).
+struct RenormOptions {
+  float momentum = 0.99f;         ///< of the moving statistics, which evaluation reads
+  float renorm_momentum = 0.99f;  ///< of those that a batch's are corrected to
+  float epsilon = 1e-3f;
+  float least_scale = 0, most_scale = std::numeric_limits<float>::infinity();
+  float most_shift = std::numeric_limits<float>::infinity();  ///< in either direction
+};
+
+/// Inputs: BatchNormSums' output added over the replicas; renorm_mean; renorm_stddev; moving_mean; moving_stddev,
+/// [channels] float32. Outputs, [channels] float32: the scale and the shift that correct normalized values to the
+/// statistics before the batch, through which no gradient flows; the new values of the four inputs; the new
+/// moving_variance.
+struct RenormStatistics : Op {
+  RenormOptions options;
+  explicit RenormStatistics(const RenormOptions& of) : options(of) {}
+  std::string_view name() const override { return "renorm_statistics"; }
+  std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
+  std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
+};
+
 /// Inputs: x; gradient of y; mean; inverse standard deviation; with `relu` also gamma and beta, each or absent. A mask
 /// has no effect here.
 /// Outputs: float64 [2 channels]: each channel's sum of the gradient, then of its product with x - mean; of this

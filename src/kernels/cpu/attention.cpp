@@ -40,9 +40,10 @@ class HeadForward : AttendedHead {
     turn_steps(p.keys, a.sources, a.wide(), a.columns(), p.turned);
     gather_steps(input<T>(args_, 2) + a.at(row_, 0, head_, a.sources, a.value_size), a.sources, a.value_stride(),
                  a.value_size, a.value_wide(), 1, p.values);
-    each_span(a.steps, kQueries, [&](Span steps) {
+    each_span(0, a.steps, kQueries, [&](Span steps) {
       begin(steps);
-      each_span(sight_.reach_of(steps.first, steps.count), kKeys, [&](Span sources) { add(steps, sources); });
+      each_span(sight_.first_of(steps.first, steps.count), sight_.reach_of(steps.first, steps.count), kKeys,
+                [&](Span sources) { add(steps, sources); });
       write(steps);
     });
   }

@@ -40,6 +40,16 @@ struct Sight : scalar::AttentionSight {
     for (std::int64_t i = 0; i < count; ++i) most = std::max(most, reach(first_step + i));
     return most;
   }
+  /// The first source step that a block of steps may see, in whole blocks of source steps.
+  std::int64_t first_of(std::int64_t first_step, std::int64_t count) const {
+    if (a.op.window == 0) return 0;
+    std::int64_t least = a.sources;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t step = first_step + i;
+      least = std::min(least, !is_blind(step) ? a.first_seen(step) : reach(step) > 0 ? 0 : a.sources);
+    }
+    return least / kKeys * kKeys;
+  }
   /// The number of source steps of a block from `source` on that a step may see; masks hidden ones among them in the
   /// step's scores.
   std::int64_t look(std::int64_t step, std::int64_t source, std::int64_t count, float* scores) const {
@@ -48,7 +58,7 @@ struct Sight : scalar::AttentionSight {
     if (is_blind(step)) {
       std::fill_n(scores, sees, 0.0f);
     } else {
-      for (std::int64_t i = 0; i < sees; ++i) scores[i] = hides(source + i) ? kHidden : scores[i];
+      for (std::int64_t i = 0; i < sees; ++i) scores[i] = hides(step, source + i) ? kHidden : scores[i];
     }
     return sees;
   }
@@ -101,10 +111,10 @@ struct Span {
   std::int64_t first, count;
 };
 
-/// Calls body(span) for [0, count), up to `together` at a time.
+/// Calls body(span) for [begin, end), up to `together` at a time.
 template <class Body>
-void each_span(std::int64_t count, std::int64_t together, const Body& body) {
-  for (std::int64_t first = 0; first < count; first += together) body(Span{first, std::min(together, count - first)});
+void each_span(std::int64_t begin, std::int64_t end, std::int64_t together, const Body& body) {
+  for (std::int64_t first = begin; first < end; first += together) body(Span{first, std::min(together, end - first)});
 }
 
 /// Divides a thread's workspace into parts; without one, computes its size.

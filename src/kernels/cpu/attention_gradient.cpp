@@ -48,9 +48,10 @@ class HeadBackward : AttendedHead {
     turn_steps(p.values, a.sources, a.value_wide(), a.columns(), p.turned_values);
     std::fill_n(p.key_sums, a.sources * a.wide(), 0.0f);
     std::fill_n(p.value_sums, a.sources * a.value_wide(), 0.0f);
-    each_span(a.steps, kQueries, [&](Span steps) {
+    each_span(0, a.steps, kQueries, [&](Span steps) {
       begin(steps);
-      each_span(sight_.reach_of(steps.first, steps.count), kKeys, [&](Span sources) { add(steps, sources); });
+      each_span(sight_.first_of(steps.first, steps.count), sight_.reach_of(steps.first, steps.count), kKeys,
+                [&](Span sources) { add(steps, sources); });
       if (T* const to = output<T>(args_, 0); to != nullptr) {
         scatter_steps(p.query_sums, steps.count, a.wide(), a.size, a.op.scale, to + of_queries(steps), a.stride());
       }

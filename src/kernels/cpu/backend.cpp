@@ -50,6 +50,11 @@ class CpuStepKernels : public StepKernels {
     cpu::bound_weights(norms, weights, begin, end);
   }
 
+  void normalize_spectrum(Stream&, const scalar::WeightMatrix& matrix, float* weights, bfloat16*, float* vector,
+                          double* scratch) const override {
+    cpu::normalize_spectrum(matrix, weights, vector, scratch);
+  }
+
   void sum_sources(Stream&, std::span<const GradientSource> sources, float* to, std::int64_t begin,
                    std::int64_t end) const override {
     cpu::sum_sources(sources, to, begin, end);

@@ -80,6 +80,7 @@ std::unique_ptr<Kernel> make_cast_of(const KernelSpecs& specs) {
 }
 
 std::unique_ptr<Kernel> make_cast(const ops::Cast& op, const KernelSpecs& specs) {
+  if (specs.inputs[0].dtype == DType::kInt32) return make_cast_of<std::int32_t, float>(specs);
   return for_float_type(op, specs.inputs[0].dtype, [&]<class From>(From) {
     return for_float_type(op, op.to, [&]<class To>(To) { return make_cast_of<From, To>(specs); });
   });

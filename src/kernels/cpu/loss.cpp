@@ -13,7 +13,7 @@ namespace mirrortrain::cpu {
 namespace {
 
 /// Single-element positions processed as one row of many elements, in whole vectors.
-constexpr std::int64_t kTogether = 256;
+constexpr std::int64_t kLossTerms = 256;
 
 /// The sum of body(row, first position, how many) over all positions. Partial sums go to the workspace first, so that
 /// the sum does not depend on the threads. `alone`: positions cannot be combined.
@@ -22,7 +22,7 @@ double sum_of_positions(const scalar::PositionShape& shape, bool alone, int thre
                         const Body& body) {
   auto* const sums = reinterpret_cast<double*>(workspace);
   const bool together = std::is_base_of_v<scalar::ElementwiseMean, Functor> && shape.classes == 1 && !alone;
-  const std::int64_t part = together ? kTogether : shape.per_row, parts = (shape.count + part - 1) / part;
+  const std::int64_t part = together ? kLossTerms : shape.per_row, parts = (shape.count + part - 1) / part;
   parallel_for(threads, parts, rows_per_thread(part * shape.classes), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t p = begin; p < end; ++p) {
       const std::int64_t first = p * part, last = std::min(shape.count, first + part);
@@ -38,7 +38,7 @@ double sum_of_positions(const scalar::PositionShape& shape, bool alone, int thre
 }
 
 std::size_t workspace_for(const scalar::PositionShape& shape) {
-  const std::int64_t parts = std::max(shape.count / shape.per_row, shape.count / kTogether + 1);
+  const std::int64_t parts = std::max(shape.count / shape.per_row, shape.count / kLossTerms + 1);
   return static_cast<std::size_t>(parts) * sizeof(double);
 }
 

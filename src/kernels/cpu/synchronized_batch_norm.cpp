@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/batch_norm_gradient.h"
 #include "kernels/cpu/registry.h"
+#include "kernels/scalar/batch_renorm.h"
 #include "kernels/scalar/batch_sums.h"
 
 namespace mirrortrain::cpu {
@@ -72,6 +73,22 @@ std::unique_ptr<Kernel> make_moving(const ops::MovingStatistics& op, const Kerne
   });
 }
 
+std::unique_ptr<Kernel> make_renorm(const ops::RenormStatistics& op, const KernelSpecs& specs) {
+  const std::int64_t channels = specs.inputs[1].elements();
+  return loop_kernel([=, options = op.options](const KernelArgs& args) {
+    const auto* sums = input<double>(args, 0);
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const scalar::RenormBefore before{input<float>(args, 1)[c], input<float>(args, 2)[c], input<float>(args, 3)[c],
+                                        input<float>(args, 4)[c]};
+      const scalar::Renormed now = scalar::renormed(options, scalar::batch_statistics(c, channels, sums), before);
+      const double values[] = {
+          now.scale,          now.shift, now.renorm_mean, now.renorm_deviation, now.moving_mean, now.moving_deviation,
+          now.moving_variance};
+      for (std::size_t i = 0; i < std::size(values); ++i) store(output<float>(args, i), c, values[i]);
+    }
+  });
+}
+
 template <bool kRelu, class T>
 void gradient_sums(const Cells& shape, const ChannelSums& sums, float most, const KernelArgs& args) {
   const auto* const inverse = input<float>(args, 3);
@@ -127,6 +144,7 @@ void add_synchronized_batch_norm_kernels(KernelRegistry& registry) {
   registry.add<ops::BatchNormSums>(make_sums);
   registry.add<ops::BatchNormBySums>(make_by_sums);
   registry.add<ops::MovingStatistics>(make_moving);
+  registry.add<ops::RenormStatistics>(make_renorm);
   registry.add<ops::BatchNormGradientSums>(make_gradient_sums);
   registry.add<ops::BatchNormGradientBySums>(make_gradient_by_sums);
 }

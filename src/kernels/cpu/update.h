@@ -5,6 +5,7 @@
 #include "kernels/scalar/compress.h"
 #include "kernels/scalar/update_group.h"
 #include "kernels/scalar/weight_bounds.h"
+#include "kernels/scalar/weight_spectrum.h"
 
 namespace mirrortrain::cpu {
 
@@ -37,6 +38,9 @@ void update_accumulated(const UpdateRule& rule, const UpdateGroupView& group, co
 
 /// Scales the weights of the norms [begin, end), any range of them, to their bound.
 void bound_weights(const scalar::WeightBounds& norms, float* weights, std::int64_t begin, std::int64_t end);
+
+/// As StepKernels' of this name.
+void normalize_spectrum(const scalar::WeightMatrix& matrix, float* weights, float* vector, double* scratch);
 
 /// to = the sources, added in their order. `to` may be one of the sources.
 void sum_sources(std::span<const GradientSource> sources, float* to, std::int64_t begin, std::int64_t end);

@@ -44,7 +44,7 @@ struct Operands {
   __device__ float seen_score(const scalar::AttentionSight& sight, const HeadStep& s, std::int64_t source) const {
     if (!sight.is_masked()) return score(s, source);
     if (sight.is_blind(s.step)) return 0;
-    return sight.hides(source) ? scalar::AttentionSight::kHidden : score(s, source);
+    return sight.hides(s.step, source) ? scalar::AttentionSight::kHidden : score(s, source);
   }
   /// Dropout's factor of the weight.
   __device__ float kept(const HeadStep& s, std::int64_t source) const {

@@ -179,8 +179,18 @@ std::unique_ptr<Kernel> make_cast_of(std::int64_t count) {
   });
 }
 
+__global__ void __launch_bounds__(kBlock) to_floats(std::int64_t count, const std::int32_t* x, float* y) {
+  for (std::int64_t i = grid_thread(); i < count; i += grid_threads()) y[i] = static_cast<float>(x[i]);
+}
+
 std::unique_ptr<Kernel> make_cast(const ops::Cast& op, const KernelSpecs& specs) {
   const std::int64_t count = specs.inputs[0].elements();
+  if (specs.inputs[0].dtype == DType::kInt32) {
+    return stream_kernel([count](Stream& stream, const KernelArgs& args) {
+      launch(stream, blocks_for(count), kBlock, 0, to_floats, count, input<std::int32_t>(args, 0),
+             output<float>(args, 0));
+    });
+  }
   return for_float_type(op, specs.inputs[0].dtype, [&]<class From>(From) {
     return for_float_type(op, op.to, [&]<class To>(To) { return make_cast_of<From, To>(count); });
   });

@@ -35,6 +35,11 @@ class CudaStepKernels : public StepKernels {
     cuda::bound_weights(stream, norms, weights, rounded, begin, end);
   }
 
+  void normalize_spectrum(Stream& stream, const scalar::WeightMatrix& matrix, float* weights, bfloat16* rounded,
+                          float* vector, double* scratch) const override {
+    cuda::normalize_spectrum(stream, matrix, weights, rounded, vector, scratch);
+  }
+
   void sum_sources(Stream& stream, std::span<const scalar::GradientSource> sources, float* to, std::int64_t begin,
                    std::int64_t end) const override {
     cuda::sum_sources(stream, sources, to, begin, end);

@@ -1,6 +1,7 @@
 #include "graph/ops/synchronized_batch_norm.h"
 #include "kernels/cuda/batch_norm_training.h"
 #include "kernels/cuda/custom_kernels.h"
+#include "kernels/scalar/batch_renorm.h"
 #include "kernels/scalar/batch_sums.h"
 
 namespace mirrortrain::cuda {
@@ -49,6 +50,27 @@ __global__ void __launch_bounds__(kBlock)
     const scalar::BatchStatistics batch = scalar::batch_statistics(c, channels, sums);
     put(new_mean, c, scalar::moved(mean[c], batch.mean, momentum));
     put(new_variance, c, scalar::moved(variance[c], batch.variance, momentum));
+  }
+}
+
+struct RenormOutputs {
+  float *scale, *shift, *renorm_mean, *renorm_deviation, *moving_mean, *moving_deviation, *moving_variance;
+};
+
+__global__ void __launch_bounds__(kBlock)
+    renorm_statistics(std::int64_t channels, ops::RenormOptions options, const double* sums, const float* renorm_mean,
+                      const float* renorm_deviation, const float* moving_mean, const float* moving_deviation,
+                      RenormOutputs to) {
+  for (std::int64_t c = grid_thread(); c < channels; c += grid_threads()) {
+    const scalar::RenormBefore before{renorm_mean[c], renorm_deviation[c], moving_mean[c], moving_deviation[c]};
+    const scalar::Renormed now = scalar::renormed(options, scalar::batch_statistics(c, channels, sums), before);
+    put(to.scale, c, now.scale);
+    put(to.shift, c, now.shift);
+    put(to.renorm_mean, c, now.renorm_mean);
+    put(to.renorm_deviation, c, now.renorm_deviation);
+    put(to.moving_mean, c, now.moving_mean);
+    put(to.moving_deviation, c, now.moving_deviation);
+    put(to.moving_variance, c, now.moving_variance);
   }
 }
 
@@ -127,6 +149,17 @@ std::unique_ptr<Kernel> make_moving(const ops::MovingStatistics& op, const Kerne
       });
 }
 
+std::unique_ptr<Kernel> make_renorm(const ops::RenormStatistics& op, const KernelSpecs& specs) {
+  return stream_kernel(
+      [channels = specs.inputs[1].elements(), options = op.options](Stream& stream, const KernelArgs& args) {
+        const RenormOutputs to{output<float>(args, 0), output<float>(args, 1), output<float>(args, 2),
+                               output<float>(args, 3), output<float>(args, 4), output<float>(args, 5),
+                               output<float>(args, 6)};
+        launch(stream, blocks_for(channels), kBlock, 0, renorm_statistics, channels, options, input<double>(args, 0),
+               input<float>(args, 1), input<float>(args, 2), input<float>(args, 3), input<float>(args, 4), to);
+      });
+}
+
 std::unique_ptr<Kernel> make_gradient_sums(const ops::BatchNormGradientSums& op, const KernelSpecs& specs) {
   const Cells shape(specs.inputs[0]);
   return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) {
@@ -174,6 +207,7 @@ void add_synchronized_batch_norm_kernels(KernelRegistry& registry) {
   registry.add<ops::BatchNormSums>(make_sums);
   registry.add<ops::BatchNormBySums>(make_by_sums);
   registry.add<ops::MovingStatistics>(make_moving);
+  registry.add<ops::RenormStatistics>(make_renorm);
   registry.add<ops::BatchNormGradientSums>(make_gradient_sums);
   registry.add<ops::BatchNormGradientBySums>(make_gradient_by_sums);
 }

@@ -7,6 +7,7 @@
 #include "kernels/scalar/compress.h"
 #include "kernels/scalar/update_group.h"
 #include "kernels/scalar/weight_bounds.h"
+#include "kernels/scalar/weight_spectrum.h"
 
 namespace mirrortrain::cuda {
 
@@ -40,6 +41,10 @@ void update_accumulated(Stream& stream, const scalar::UpdateRule& rule, const sc
 /// Scales the weights of the norms [begin, end) to their bound. `rounded`: their copy as bfloat16, or null.
 void bound_weights(Stream& stream, const scalar::WeightBounds& norms, float* weights, bfloat16* rounded,
                    std::int64_t begin, std::int64_t end);
+
+/// As StepKernels' of this name.
+void normalize_spectrum(Stream& stream, const scalar::WeightMatrix& matrix, float* weights, bfloat16* rounded,
+                        float* vector, double* scratch);
 
 /// to = the sources, added in their order: a device's contribution if it has several replicas. `to` may be one of the
 /// sources.

@@ -31,9 +31,15 @@ struct AttentionShape {
   MIRRORTRAIN_HOST_DEVICE std::int64_t of_step(std::int64_t row, std::int64_t head, std::int64_t step) const {
     return (row * op.heads + head) * steps + step;
   }
-  /// How many source steps a step sees.
+  /// The end of the source steps that a step sees.
   MIRRORTRAIN_HOST_DEVICE std::int64_t seen(std::int64_t step) const {
-    return op.causal && step + 1 < sources ? step + 1 : sources;
+    const std::int64_t ahead = op.causal ? 1 : op.window;
+    return ahead > 0 && step + ahead < sources ? step + ahead : sources;
+  }
+  /// The first of them, which is their end where it sees none.
+  MIRRORTRAIN_HOST_DEVICE std::int64_t first_seen(std::int64_t step) const {
+    const std::int64_t first = op.window > 0 ? step + 1 - op.window : 0;
+    return first < 0 ? 0 : first < sources ? first : sources;
   }
   /// A weight's element for dropout.
   MIRRORTRAIN_HOST_DEVICE std::int64_t element(std::int64_t head, std::int64_t step, std::int64_t source) const {
@@ -41,9 +47,9 @@ struct AttentionShape {
   }
 };
 
-/// Which source steps each step of a row sees, by the causal rule and by the masks of both, which may be null.
+/// Which source steps each step of a row sees, by the causal rule, the window and the masks of both, which may be null.
 struct AttentionSight {
-  /// The score of masked source steps.
+  /// The score of source steps that are not seen, among others that are.
   static constexpr float kHidden = -1e9f;
 
   AttentionShape a;
@@ -58,17 +64,26 @@ struct AttentionSight {
     while (value != nullptr && first < a.sources && value[first] == 0) ++first;
   }
 
-  MIRRORTRAIN_HOST_DEVICE bool is_masked() const { return query != nullptr || value != nullptr; }
+  /// Whether steps may see other source steps than the first ones.
+  MIRRORTRAIN_HOST_DEVICE bool is_masked() const { return query != nullptr || value != nullptr || a.op.window > 0; }
   /// Whether a step sees nothing. Its scores are then all equal.
   MIRRORTRAIN_HOST_DEVICE bool is_blind(std::int64_t step) const {
-    return (query != nullptr && query[step] == 0) || first >= a.seen(step);
+    if (query != nullptr && query[step] == 0) return true;
+    const std::int64_t end = a.seen(step);
+    std::int64_t source = a.first_seen(step);
+    if (source < first) source = first;
+    while (source < end && value != nullptr && value[source] == 0) ++source;
+    return source >= end;
   }
   /// The weights of source steps from here on are zero.
   MIRRORTRAIN_HOST_DEVICE std::int64_t reach(std::int64_t step) const {
     if (!is_blind(step)) return a.seen(step);
     return a.op.blind_sees_all ? a.sources : 0;
   }
-  MIRRORTRAIN_HOST_DEVICE bool hides(std::int64_t source) const { return value != nullptr && value[source] == 0; }
+  /// Whether a step that is not blind does not see a source step before its reach.
+  MIRRORTRAIN_HOST_DEVICE bool hides(std::int64_t step, std::int64_t source) const {
+    return source < a.first_seen(step) || (value != nullptr && value[source] == 0);
+  }
 };
 
 }  // namespace mirrortrain::scalar

@@ -140,6 +140,9 @@ struct Over {
 struct Power {
   MIRRORTRAIN_HOST_DEVICE float operator()(float a, float b) const { return std::pow(a, b); }
 };
+struct Angle {
+  MIRRORTRAIN_HOST_DEVICE float operator()(float a, float b) const { return std::atan2(a, b); }
+};
 /// A NaN on either side stays.
 struct Larger {
   MIRRORTRAIN_HOST_DEVICE float operator()(float a, float b) const { return a >= b || a != a ? a : b; }
@@ -205,6 +208,7 @@ MIRRORTRAIN_DEVICE void with_code_of_two(ops::PointwiseCode code, const Function
     case ops::PointwiseCode::kMultiply: return function(Times());
     case ops::PointwiseCode::kDivide: return function(Over());
     case ops::PointwiseCode::kPower: return function(Power());
+    case ops::PointwiseCode::kArctan2: return function(Angle());
     case ops::PointwiseCode::kMaximum: return function(Larger());
     case ops::PointwiseCode::kMinimum: return function(Smaller());
     case ops::PointwiseCode::kLess: return function(Less());

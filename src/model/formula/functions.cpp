@@ -36,6 +36,7 @@ constexpr auto kFunctions = std::to_array<Function>({
     of_one("erf", Code::kErf),
     of_two("minimum", Code::kMinimum),
     of_two("maximum", Code::kMaximum),
+    of_two("arctan2", Code::kArctan2),
     {"clip", kPointwise, 3, 3},
     {"where", kPointwise, 3, 3, Code::kWhere},
     {"sum", kReduction},
@@ -73,6 +74,7 @@ constexpr auto kAliases = std::to_array<std::pair<std::string_view, std::string_
     {"clip", "clip_by_value, clamp"},
     {"where", "select, cond"},
     {"sigmoid", "logistic"},
+    {"arctan2", "atan2"},
     {"matmul", "dot"},
     {"concatenate", "concat, cat"},
 });

@@ -3,6 +3,7 @@
 #include "graph/ops/arrange.h"
 #include "graph/ops/combine.h"
 #include "graph/ops/elementwise.h"
+#include "model/layers/wrapper.h"
 
 namespace mirrortrain::layers {
 namespace {
@@ -14,19 +15,9 @@ RecurrentOptions& common(RecurrentLayer& layer) {
   return std::visit([](auto& options) -> RecurrentOptions& { return options; }, layer);
 }
 
-/// What the layer in a wrapper cannot have; empty if nothing is wrong.
-std::string wrong_inside(const RecurrentLayer& layer) {
-  const RecurrentOptions& options = common(layer);
-  if (!options.inputs.empty()) return "the layer inside reads what the wrapper does; move `inputs` beside `layer`";
-  if (!options.trainable) return "both layers are trained or neither; move `trainable` beside `layer`";
-  if (options.activity_regularizer)
-    return "the wrapper's output is regularized; move `activity_regularizer` beside `layer`";
-  return "";
-}
-
 std::string misfit(const Bidirectional& wrapper) {
   if (!wrapper.backward_layer) return "";
-  if (const std::string wrong = wrong_inside(*wrapper.backward_layer); !wrong.empty()) return wrong;
+  if (const std::string wrong = wrong_inside(common(*wrapper.backward_layer)); !wrong.empty()) return wrong;
   const RecurrentOptions &forward = common(wrapper.layer), &backward = common(*wrapper.backward_layer);
   if (forward.go_backwards == backward.go_backwards) {
     return "both layers have one direction; give one of them go_backwards: true";
@@ -59,7 +50,7 @@ config::Section<Bidirectional> Bidirectional::section() {
       .key("backward_layer", &Bidirectional::backward_layer,
            "The layer of the other direction, with go_backwards: true; null: as `layer`.")
       .key("merge_mode", &Bidirectional::merge_mode, "concat: one behind the other; sum, mul, ave: element by element.")
-      .check("layer", [](const Bidirectional& wrapper) { return wrong_inside(wrapper.layer); })
+      .check("layer", [](const Bidirectional& wrapper) { return wrong_inside(common(wrapper.layer)); })
       .check("backward_layer", misfit)
       .include<LayerCommon>();
 }

@@ -9,6 +9,7 @@
 #include "graph/ops/combine.h"
 #include "graph/ops/elementwise.h"
 #include "model/formula/formula_graph.h"
+#include "model/layers/along_axis.h"
 #include "model/layers/dropout.h"
 
 namespace mirrortrain::layers {
@@ -17,32 +18,13 @@ namespace {
 /// Every step is nodes of the graph.
 constexpr std::int64_t kMostSteps = 1024;
 
-/// Element `step` of the first axis.
-ValueId step_of(LayerBuilder& builder, ValueId sequence, std::int64_t step) {
-  const Shape shape = builder.shape(sequence);
-  std::vector<std::int64_t> before(shape.rank(), 0), behind(before);
-  before[0] = step;
-  behind[0] = shape[0] - step - 1;
-  const ValueId one = builder.apply(ops::Crop(before, behind), {sequence});
-  return builder.apply(ops::Reshape(Shape(std::vector<std::int64_t>(shape.begin() + 1, shape.end()))), {one});
-}
-
-/// Channels [first, first + count).
-ValueId channels_of(LayerBuilder& builder, ValueId value, std::int64_t first, std::int64_t count) {
-  const Shape& shape = builder.shape(value);
-  std::vector<std::int64_t> before(shape.rank(), 0), behind(before);
-  before.back() = first;
-  behind.back() = shape.back() - first - count;
-  return builder.apply(ops::Crop(before, behind), {value});
-}
-
 ValueId product(LayerBuilder& builder, ValueId a, ValueId b) {
   return builder.apply(ops::Combine(ops::CombineKind::kMultiply), {a, b});
 }
 
 /// A mask's number of a step, as one number that broadcasts to a state of `rank` axes.
 ValueId counts_at(LayerBuilder& builder, ValueId mask, std::int64_t step, std::size_t rank, DType dtype) {
-  ValueId counts = builder.apply(ops::Crop({step}, {builder.shape(mask)[0] - step - 1}), {mask});
+  ValueId counts = part(builder.graph(), mask, 0, step, 1);
   counts = builder.apply(ops::Reshape(Shape(std::vector<std::int64_t>(rank, 1))), {counts});
   return dtype == DType::kFloat32 ? counts : builder.apply(ops::Cast(dtype), {counts});
 }
@@ -124,12 +106,12 @@ ValueId ConvLstm<kAxes>::build(LayerBuilder& builder, std::span<const ValueId> s
   std::vector<ValueId> states;
   for (std::int64_t i = 0; i < shape[0]; ++i) {
     const std::int64_t step = go_backwards ? shape[0] - 1 - i : i;
-    ValueId gates = this->convolve(builder, step_of(builder, x, step), kernel, offset, 1);
+    ValueId gates = this->convolve(builder, layers::step(builder.graph(), x, 0, step), kernel, offset, 1);
     if (state != kNoValue) {
       gates = builder.apply(ops::AddN{}, {gates, of_state.convolve(builder, state, recurrent_kernel, kNoValue, 1)});
     }
     const auto gate = [&](std::int64_t number, ActivationName by) {
-      return activated(by, channels_of(builder, gates, number * filters, filters));
+      return activated(by, part(builder.graph(), gates, builder.shape(gates).rank() - 1, number * filters, filters));
     };
     ValueId next_cell = product(builder, gate(0, recurrent_activation), gate(2, this->activation));
     if (cell != kNoValue) {

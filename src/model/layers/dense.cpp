@@ -31,6 +31,9 @@ config::Section<Dense> Dense::section() {
       .key("kernel_constraint", &Dense::kernel_constraint, "Constraint of the kernel after each update; null: none.")
       .key("bias_regularizer", &Dense::bias_regularizer, "Regularizer of the bias; null: none.")
       .key("bias_constraint", &Dense::bias_constraint, "Constraint of the bias after each update; null: none.")
+      .include<Lora>()
+      .check("lora_rank", [](const Dense& layer) { return of_table(layer, layer.lora_rank.has_value()); })
+      .check("kernel_constraint", [](const Dense& layer) { return with_lora(layer, layer.kernel_constraint); })
       .check("bias_initializer", [](const Dense& layer) { return without_bias(layer); })
       .check("kernel_initializer",
              [](const Dense& layer) {
@@ -55,6 +58,10 @@ ValueId Dense::multiply_by_table(LayerBuilder& builder, ValueId x) const {
     throw Error(fmt::format("{} units of the input shape {} need a table {}, found {} of '{}'", units,
                             builder.described(x), wanted.text(), builder.shape(table).text(), *tied_to));
   }
+  if (builder.find_weight(*tied_to, "lora_embeddings_a") != kNoValue) {
+    throw Error(fmt::format("'{}' has lora_rank, so that its table is a sum; expected a table that is trained itself",
+                            *tied_to));
+  }
   const ValueId y = builder.apply(ops::DenseInputGradient(), {x, table});
   if (!use_bias) return y;
   const ValueId bias = builder.weight("bias", {units}, bias_initializer, bias_regularizer, bias_constraint);
@@ -65,7 +72,7 @@ ValueId Dense::build(LayerBuilder& builder, std::span<const ValueId> sources) co
   const std::int64_t in = builder.features(sources[0]).back();
   if (tied_to) return apply_activation(builder.graph(), activation, multiply_by_table(builder, sources[0]));
   const ValueId kernel =
-      builder.weight("kernel", {in, units}, kernel_initializer, kernel_regularizer, kernel_constraint);
+      weight(builder, "kernel", {in, units}, kernel_initializer, kernel_regularizer, kernel_constraint);
   const ValueId bias =
       use_bias ? builder.weight("bias", {units}, bias_initializer, bias_regularizer, bias_constraint) : kNoValue;
   return apply_activation(builder.graph(), activation, builder.apply(ops::Dense(), {sources[0], kernel, bias}));

@@ -8,13 +8,14 @@
 #include "model/initializers.h"
 #include "model/layer_builder.h"
 #include "model/layer_common.h"
+#include "model/layers/lora.h"
 #include "model/regularizer.h"
 
 namespace mirrortrain::layers {
 
 /// [..., in] -> [..., units]; variables kernel [in, units] and bias [units]. If tied to an embedding, the kernel is its
-/// table [units, in] transposed and not a variable of this layer.
-struct Dense : LayerCommon {
+/// table [units, in] transposed and not a variable of this layer. With lora_rank: lora_kernel_a and lora_kernel_b, too.
+struct Dense : Lora, LayerCommon {
   static constexpr std::string_view kName = "dense";
   static constexpr std::string_view kAliases = "linear, fc, fully_connected";
   static constexpr Masking kMasking = Masking::kPasses;

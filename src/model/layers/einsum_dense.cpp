@@ -182,22 +182,13 @@ Equation equation_for(const EinsumDense& layer, const LayerBuilder& builder, Val
 }
 
 /// As the layer's, with the fans that the equation says.
-Initializer with_fans(Initializer initializer, const Equation& equation) {
+Initializer with_fans(const Initializer& initializer, const Equation& equation) {
   std::vector<std::int64_t> in, out;
   for (std::size_t axis = 0; axis < equation.kernel.size(); ++axis) {
     const bool is_out = equation.output.find(equation.kernel[axis]) != std::string::npos;
     (is_out ? out : in).push_back(static_cast<std::int64_t>(axis));
   }
-  std::visit(
-      [&](auto& options) {
-        if constexpr (std::is_base_of_v<initializers::FanAxes, std::decay_t<decltype(options)>>) {
-          if (options.input_axes) return;
-          options.input_axes = in;
-          options.output_axes = out;
-        }
-      },
-      initializer);
-  return initializer;
+  return with_fan_axes(initializer, in, out);
 }
 
 }  // namespace
@@ -222,6 +213,8 @@ config::Section<EinsumDense> EinsumDense::section() {
       .key("kernel_constraint", &EinsumDense::kernel_constraint,
            "Constraint of the kernel after each update; null: none.")
       .key("bias_constraint", &EinsumDense::bias_constraint, "Constraint of the bias after each update; null: none.")
+      .include<Lora>()
+      .check("kernel_constraint", [](const EinsumDense& layer) { return with_lora(layer, layer.kernel_constraint); })
       .check("equation", wrong_equation)
       .check("bias_axes", wrong_bias_axes)
       .include<LayerCommon>();
@@ -230,8 +223,8 @@ config::Section<EinsumDense> EinsumDense::section() {
 ValueId EinsumDense::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
   if (!terms_of(equation)) throw WrongRank(std::string(kForms));  // of a layer with default options
   const Equation e = equation_for(*this, builder, sources[0]);
-  const ValueId kernel = builder.weight("kernel", e.shape_of(e.kernel), with_fans(kernel_initializer, e),
-                                        kernel_regularizer, kernel_constraint);
+  const ValueId kernel = weight(builder, "kernel", e.shape_of(e.kernel), with_fans(kernel_initializer, e),
+                                kernel_regularizer, kernel_constraint);
   const std::string common = both(e.kernel, e.input), shared = both(common, e.output),
                     summed = without(common, e.output);
   const std::string rows = without(e.input, e.kernel), columns = without(e.kernel, e.input);

@@ -13,13 +13,15 @@
 #include "model/initializers.h"
 #include "model/layer_builder.h"
 #include "model/layer_common.h"
+#include "model/layers/lora.h"
 #include "model/regularizer.h"
 
 namespace mirrortrain::layers {
 
 /// The products of an input and a kernel, added along the axes that an equation names: "abc,cd->abd" is a dense layer.
-/// The first axis of input and output is the batch. Variables: kernel, of the equation's axes, and bias.
-struct EinsumDense : LayerCommon {
+/// The first axis of input and output is the batch. Variables: kernel, of the equation's axes, and bias; with
+/// lora_rank lora_kernel_a and lora_kernel_b, too.
+struct EinsumDense : Lora, LayerCommon {
   static constexpr std::string_view kName = "einsum_dense";
   static constexpr std::string_view kAliases = "einsum";
   static constexpr bool kOptionsSetRank = true;

@@ -42,10 +42,12 @@ class LastAxis {
   ValueId back(ValueId normalized) const {
     return moved_.back(axes_.size() == 1 ? normalized : builder_.apply(ops::Reshape(shape_), {normalized}));
   }
-  /// A weight of the axes' extents, as one axis.
-  ValueId weight(std::string_view name, const Initializer& initializer) const {
-    const ValueId all = builder_.weight(name, Shape(extents_), initializer);
-    return axes_.size() == 1 ? all : builder_.apply(ops::Reshape({Shape(extents_).elements()}), {all});
+  /// Of a weight.
+  Shape extents() const { return Shape(extents_); }
+  /// A weight of these extents, or none, as one axis.
+  ValueId as_last(ValueId weight) const {
+    if (axes_.size() == 1 || weight == kNoValue) return weight;
+    return builder_.apply(ops::Reshape({extents().elements()}), {weight});
   }
 
  private:
@@ -77,27 +79,66 @@ ValueId apply_formula(LayerBuilder& builder, const std::string& formula, formula
 
 }  // namespace
 
+config::Section<GammaAndBeta> GammaAndBeta::section() {
+  using Self = GammaAndBeta;
+  constexpr std::string_view kNoBeta = "there is no beta, as center is false; remove one of the two";
+  constexpr std::string_view kNoGamma = "there is no gamma, as scale is false; remove one of the two";
+  const auto without = [](std::string_view error, bool is_missing, bool is_given) {
+    return std::string(is_missing && is_given ? error : "");
+  };
+  return config::Section<Self>("What normalized values are multiplied by and moved by.")
+      .key("center", &Self::center, "Whether to add the offset beta.")
+      .key("scale", &Self::scale, "Whether to multiply by gamma.")
+      .key("beta_initializer", &Self::beta_initializer, "Initializer of beta.")
+      .key("gamma_initializer", &Self::gamma_initializer, "Initializer of gamma.")
+      .key("beta_regularizer", &Self::beta_regularizer, "Regularizer of beta; null: none.")
+      .key("gamma_regularizer", &Self::gamma_regularizer, "Regularizer of gamma; null: none.")
+      .key("beta_constraint", &Self::beta_constraint, "Constraint of beta after each update; null: none.")
+      .key("gamma_constraint", &Self::gamma_constraint, "Constraint of gamma after each update; null: none.")
+      .check("beta_initializer",
+             [=](const Self& layer) {
+               return without(kNoBeta, !layer.center,
+                              !std::holds_alternative<initializers::Zeros>(layer.beta_initializer));
+             })
+      .check("gamma_initializer",
+             [=](const Self& layer) {
+               return without(kNoGamma, !layer.scale,
+                              !std::holds_alternative<initializers::Ones>(layer.gamma_initializer));
+             })
+      .check("beta_regularizer",
+             [=](const Self& layer) { return without(kNoBeta, !layer.center, layer.beta_regularizer.has_value()); })
+      .check("gamma_regularizer",
+             [=](const Self& layer) { return without(kNoGamma, !layer.scale, layer.gamma_regularizer.has_value()); })
+      .check("beta_constraint",
+             [=](const Self& layer) { return without(kNoBeta, !layer.center, layer.beta_constraint.has_value()); })
+      .check("gamma_constraint",
+             [=](const Self& layer) { return without(kNoGamma, !layer.scale, layer.gamma_constraint.has_value()); });
+}
+
+ValueId GammaAndBeta::gamma(LayerBuilder& builder, const Shape& shape) const {
+  return scale ? builder.weight("gamma", shape, gamma_initializer, gamma_regularizer, gamma_constraint) : kNoValue;
+}
+
+ValueId GammaAndBeta::beta(LayerBuilder& builder, const Shape& shape) const {
+  return center ? builder.weight("beta", shape, beta_initializer, beta_regularizer, beta_constraint) : kNoValue;
+}
+
 config::Section<ExampleNormOptions> ExampleNormOptions::section() {
   using Options = ExampleNormOptions;
   return config::Section<Options>("A normalization of each example alone.")
       .key("epsilon", &Options::epsilon, "Small constant added to the variance to avoid dividing by zero.",
            config::at_least(0), kEpsilonAliases)
-      .key("center", &Options::center, "Whether to add the offset beta.")
-      .key("scale", &Options::scale, "Whether to multiply by gamma.")
-      .key("beta_initializer", &Options::beta_initializer, "Initializer of beta.")
-      .key("gamma_initializer", &Options::gamma_initializer, "Initializer of gamma.")
-      .check("beta_initializer", [](const Options& layer) { return without_beta(layer); })
-      .check("gamma_initializer", [](const Options& layer) { return without_gamma(layer); })
+      .include<GammaAndBeta>()
       .include<LayerCommon>();
 }
 
 ValueId ExampleNormOptions::normalize(LayerBuilder& builder, ValueId source, const Axes& axis, std::int64_t groups,
                                       bool by_position) const {
   const LastAxis lines(builder, source, axis);
-  const ValueId gamma = scale ? lines.weight("gamma", gamma_initializer) : kNoValue;
-  const ValueId beta = center ? lines.weight("beta", beta_initializer) : kNoValue;
+  const ValueId of_gamma = lines.as_last(gamma(builder, lines.extents()));
+  const ValueId of_beta = lines.as_last(beta(builder, lines.extents()));
   const ops::GroupNorm norm({groups, by_position, static_cast<float>(epsilon)});
-  return lines.back(builder.apply(norm, {lines.value(), gamma, beta}));
+  return lines.back(builder.apply(norm, {lines.value(), of_gamma, of_beta}));
 }
 
 config::Section<LayerNormalization> LayerNormalization::section() {
@@ -142,7 +183,7 @@ config::Section<RmsNormalization> RmsNormalization::section() {
 
 ValueId RmsNormalization::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
   const LastAxis lines(builder, sources[0], axis);
-  const ValueId scale = lines.weight("scale", initializers::Ones{});
+  const ValueId scale = lines.as_last(builder.weight("scale", lines.extents(), initializers::Ones{}));
   const std::string formula = fmt::format("x * rsqrt(mean(square(x), axis=-1, keepdims=true) + {}) * scale", epsilon);
   return lines.back(apply_formula(builder, formula, {{"x", lines.value()}, {"scale", scale}}));
 }

@@ -1,26 +1,41 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <variant>
 #include <vector>
 
+#include "model/constraint.h"
 #include "model/initializers.h"
 #include "model/layer_builder.h"
 #include "model/layer_common.h"
+#include "model/regularizer.h"
 
 namespace mirrortrain::layers {
 
 /// One axis, or several.
 using Axes = std::variant<std::int64_t, std::vector<std::int64_t>>;
 
-/// (x - mean) / sqrt(variance + epsilon) gamma + beta, with separate statistics for each example; variables gamma and
-/// beta, of the extents of the axes that are normalized.
-struct ExampleNormOptions : LayerCommon {
-  double epsilon = 1e-3;
+/// What normalized values are multiplied by and moved by: the weights gamma and beta.
+struct GammaAndBeta {
   bool center = true, scale = true;
   Initializer beta_initializer = initializers::Zeros{};
   Initializer gamma_initializer = initializers::Ones{};
+  std::optional<Regularizer> beta_regularizer, gamma_regularizer;
+  std::optional<Constraint> beta_constraint, gamma_constraint;
+
+  static config::Section<GammaAndBeta> section();
+
+  /// kNoValue for the one that the layer has not.
+  ValueId gamma(LayerBuilder& builder, const Shape& shape) const;
+  ValueId beta(LayerBuilder& builder, const Shape& shape) const;
+};
+
+/// (x - mean) / sqrt(variance + epsilon) gamma + beta, with separate statistics for each example; variables gamma and
+/// beta, of the extents of the axes that are normalized.
+struct ExampleNormOptions : GammaAndBeta, LayerCommon {
+  double epsilon = 1e-3;
 
   static config::Section<ExampleNormOptions> section();
 
@@ -29,18 +44,6 @@ struct ExampleNormOptions : LayerCommon {
   ValueId normalize(LayerBuilder& builder, ValueId source, const Axes& axis, std::int64_t groups,
                     bool by_position) const;
 };
-
-/// The error of a non-default initializer for a weight that `center` or `scale` omits; else empty.
-template <class Options>
-std::string without_beta(const Options& layer) {
-  const bool is_given = !std::holds_alternative<initializers::Zeros>(layer.beta_initializer);
-  return is_given && !layer.center ? "there is no beta, as center is false; remove one of the two" : "";
-}
-template <class Options>
-std::string without_gamma(const Options& layer) {
-  const bool is_given = !std::holds_alternative<initializers::Ones>(layer.gamma_initializer);
-  return is_given && !layer.scale ? "there is no gamma, as scale is false; remove one of the two" : "";
-}
 
 /// Statistics over the last axis, or others.
 struct LayerNormalization : ExampleNormOptions {

@@ -11,6 +11,7 @@
 #include "graph/ops/mask.h"
 #include "model/formula/formula_graph.h"
 #include "model/key_aliases.h"
+#include "model/layers/along_axis.h"
 #include "model/layers/dropout.h"
 
 namespace mirrortrain::layers {
@@ -28,12 +29,6 @@ std::string unfit_for_cell(ActivationName activation) {
       "a recurrent layer keeps its gates after the activation, from which the derivative of {} does not follow; "
       "expected another elementwise activation, such as tanh, sigmoid or relu",
       name_of(activation));
-}
-
-/// Row `number` of a matrix with two rows.
-ValueId row_of_two(LayerBuilder& builder, ValueId matrix, std::int64_t number) {
-  const ValueId row = builder.apply(ops::Crop({number, 0}, {1 - number, 0}), {matrix});
-  return builder.apply(ops::Reshape({builder.shape(matrix).back()}), {row});
 }
 
 }  // namespace
@@ -99,11 +94,7 @@ constexpr std::int64_t kMostDroppedSteps = 1024;
 
 /// Columns [first, first + count) of a vector, or of each vector.
 ValueId columns_of(LayerBuilder& builder, ValueId value, std::int64_t first, std::int64_t count) {
-  const Shape& shape = builder.shape(value);
-  std::vector<std::int64_t> before(shape.rank(), 0), behind(before);
-  before.back() = first;
-  behind.back() = shape.back() - first - count;
-  return builder.apply(ops::Crop(before, behind), {value});
+  return part(builder.graph(), value, builder.shape(value).rank() - 1, first, count);
 }
 
 ValueId product_of(LayerBuilder& builder, ValueId a, ValueId b) {
@@ -122,7 +113,21 @@ struct CellOfNodes {
   std::int64_t units;
   ValueId kernel, bias;
   ValueId memory = kNoValue;  ///< an LSTM's cell
+  /// A GRU's kernel and bias, of the two gates and of the candidate.
+  ValueId of_gates = kNoValue, of_candidate = kNoValue, gates_bias = kNoValue, candidate_bias = kNoValue;
 
+  CellOfNodes(LayerBuilder& by, const ops::RecurrentAttributes& attributes, std::int64_t width,
+              ValueId recurrent_kernel, ValueId recurrent_bias)
+      : builder(by), cell(attributes), units(width), kernel(recurrent_kernel), bias(recurrent_bias) {
+    if (!is_gru()) return;
+    of_gates = columns_of(builder, kernel, 0, 2 * units);
+    of_candidate = columns_of(builder, kernel, 2 * units, units);
+    if (bias == kNoValue) return;
+    gates_bias = columns_of(builder, bias, 0, 2 * units);
+    candidate_bias = columns_of(builder, bias, 2 * units, units);
+  }
+
+  bool is_gru() const { return cell.cell == ops::Cell::kGru || cell.cell == ops::Cell::kGruResetBefore; }
   ValueId multiplied(ValueId state, ValueId matrix, ValueId offset) const {
     return builder.apply(ops::Dense(), {state, matrix, offset});
   }
@@ -133,7 +138,7 @@ struct CellOfNodes {
 
   /// The state after a step that reads `x`, the input's product.
   ValueId operator()(ValueId x, ValueId read) {
-    if (cell.cell == ops::Cell::kGru || cell.cell == ops::Cell::kGruResetBefore) return gru(x, read);
+    if (is_gru()) return gru(x, read);
     const ValueId gates = sum(x, multiplied(read, kernel, bias));
     if (cell.cell == ops::Cell::kSimple) return activated(builder, cell.activation, gates);
     const ValueId added =
@@ -146,14 +151,10 @@ struct CellOfNodes {
 
   ValueId gru(ValueId x, ValueId read) const {
     const bool is_after = cell.cell == ops::Cell::kGru;
-    const ValueId both = columns_of(builder, kernel, 0, 2 * units),
-                  last = columns_of(builder, kernel, 2 * units, units);
-    const ValueId of_both = bias == kNoValue ? kNoValue : columns_of(builder, bias, 0, 2 * units);
-    const ValueId of_last = bias == kNoValue ? kNoValue : columns_of(builder, bias, 2 * units, units);
-    const ValueId gates = sum(columns_of(builder, x, 0, 2 * units), multiplied(read, both, of_both));
+    const ValueId gates = sum(columns_of(builder, x, 0, 2 * units), multiplied(read, of_gates, gates_bias));
     const ValueId update = gate(gates, 0, cell.recurrent_activation), reset = gate(gates, 1, cell.recurrent_activation);
-    const ValueId inner = is_after ? product_of(builder, reset, multiplied(read, last, of_last))
-                                   : multiplied(product_of(builder, reset, read), last, of_last);
+    const ValueId inner = is_after ? product_of(builder, reset, multiplied(read, of_candidate, candidate_bias))
+                                   : multiplied(product_of(builder, reset, read), of_candidate, candidate_bias);
     const ValueId candidate = activated(builder, cell.activation, sum(columns_of(builder, x, 2 * units, units), inner));
     return formula::add_formula(builder.graph(), "update * before + (1 - update) * candidate",
                                 {{"update", update}, {"before", read}, {"candidate", candidate}},
@@ -178,16 +179,15 @@ ValueId RecurrentOptions::dropped_states(LayerBuilder& builder, const ops::Recur
   };
   const ValueId drawn = drawn_mask(builder, {units}, recurrent_dropout);
   const ValueId drops = dtype == DType::kFloat32 ? drawn : builder.apply(ops::Cast(dtype), {drawn});
-  CellOfNodes cell{builder, attributes, units, recurrent_kernel, recurrent_bias};
+  CellOfNodes cell(builder, attributes, units, recurrent_kernel, recurrent_bias);
   ValueId state = zeros();
   std::vector<ValueId> states;
   for (std::int64_t i = 0; i < shape[0]; ++i) {
-    const std::int64_t step = attributes.backwards ? shape[0] - 1 - i : i;
-    const ValueId line = builder.apply(ops::Crop({step, 0}, {shape[0] - step - 1, 0}), {projected});
+    const std::int64_t number = attributes.backwards ? shape[0] - 1 - i : i;
     const ValueId memory_before = cell.memory;
-    ValueId next = cell(builder.apply(ops::Reshape({shape[1]}), {line}), product_of(builder, state, drops));
+    ValueId next = cell(step(builder.graph(), projected, 0, number), product_of(builder, state, drops));
     if (builder.has_masks()) {
-      ValueId counts = builder.apply(ops::Crop({step}, {shape[0] - step - 1}), {builder.mask(0)});
+      ValueId counts = layers::part(builder.graph(), builder.mask(0), 0, number, 1);
       if (dtype != DType::kFloat32) counts = builder.apply(ops::Cast(dtype), {counts});
       const auto kept = [&](ValueId now, ValueId before) {
         formula::Values values{{"counts", counts}, {"now", now}};
@@ -222,7 +222,7 @@ ValueId RecurrentOptions::run(LayerBuilder& builder, const ops::RecurrentAttribu
     builder.set_output_mask(mask);
     return zero_output_for_mask && mask != kNoValue ? builder.apply(ops::Select(0), {mask, states, kNoValue}) : states;
   }
-  return builder.apply(ops::Reshape({units}), {builder.apply(ops::Crop({steps - 1, 0}, {0, 0}), {states})});
+  return step(builder.graph(), states, 0, steps - 1);
 }
 
 config::Section<GatedOptions> GatedOptions::section() {
@@ -291,8 +291,8 @@ ValueId Gru::build(LayerBuilder& builder, std::span<const ValueId> sources) cons
     const Shape shape = reset_after ? Shape{2, 3 * units} : Shape{3 * units};
     bias = builder.weight("bias", shape, bias_initializer, bias_regularizer, bias_constraint);
     if (reset_after) {
-      recurrent_bias = row_of_two(builder, bias, 1);
-      bias = row_of_two(builder, bias, 0);
+      recurrent_bias = step(builder.graph(), bias, 0, 1);
+      bias = step(builder.graph(), bias, 0, 0);
     }
   }
   return run(builder, cell, sources[0], kernel, recurrent_kernel, bias, recurrent_bias);

@@ -11,6 +11,8 @@ config::Section<Reuse> Reuse::section() {
              "a block each layer is called; `name` is then their names' prefix, and `inputs` the one layer that the "
              "block follows.")
       .key("layer", &Reuse::layer, "Name of the layer, or of the use of a block.", config::required, config::non_empty)
+      .key("reverse", &Reuse::reverse,
+           "Whether a reversible_embedding is called in reverse, from vectors to logits of its numbers.")
       .include<LayerConnections>();
 }
 

@@ -7,8 +7,8 @@
 #include "graph/ops/combine.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/mask.h"
-#include "graph/ops/upsample2d.h"
 #include "model/formula/formula_graph.h"
+#include "model/layers/along_axis.h"
 #include "model/padding.h"
 
 namespace mirrortrain::layers {
@@ -41,10 +41,7 @@ ValueId RepeatVector::build(LayerBuilder& builder, std::span<const ValueId> sour
   if (shape.rank() != 1) {
     throw WrongRank(fmt::format("expected a vector [features], found the shape {}", builder.described(sources[0])));
   }
-  const std::int64_t features = shape[0];
-  const ValueId image = builder.apply(ops::Reshape({1, 1, features}), {sources[0]});
-  const ValueId repeated = builder.apply(ops::Upsample2d({n, 1}, ops::Interpolation::kNearest), {image});
-  return builder.apply(ops::Reshape({n, features}), {repeated});
+  return copies(builder.graph(), builder.apply(ops::Reshape({1, shape[0]}), {sources[0]}), 0, n);
 }
 
 config::Section<MaskByValue> MaskByValue::section() {

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "graph/ops/arrange.h"
 #include "graph/ops/elementwise.h"
+#include "model/layers/along_axis.h"
 
 namespace mirrortrain::layers {
 namespace {
@@ -39,18 +40,6 @@ struct PadOrCrop {
   explicit PadOrCrop(const std::array<std::int64_t, 2>& edges)
       : PadOrCrop(std::array<std::array<std::int64_t, 2>, 1>{edges}) {}
 };
-
-/// Repeats each element of an axis.
-ValueId repeated(LayerBuilder& builder, ValueId value, std::size_t axis, std::int64_t times) {
-  if (times == 1) return value;
-  Shape shape = builder.shape(value);
-  std::int64_t before = 1, behind = 1;
-  for (std::size_t i = 0; i < shape.rank(); ++i) (i < axis ? before : behind) *= i == axis ? 1 : shape[i];
-  const ops::Upsample2d upsample({1, times}, ops::Interpolation::kNearest);
-  const ValueId lines = builder.apply(ops::Reshape({before, shape[axis], behind}), {value});
-  shape[axis] *= times;
-  return builder.apply(ops::Reshape(shape), {builder.apply(upsample, {lines})});
-}
 
 }  // namespace
 
@@ -132,7 +121,7 @@ template <std::size_t kAxes>
 ValueId Upsampling<kAxes>::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
   builder.spatial(sources[0], kAxes);
   ValueId value = sources[0];
-  for (std::size_t axis = kAxes; axis-- > 0;) value = repeated(builder, value, axis, size[axis]);
+  for (std::size_t axis = kAxes; axis-- > 0;) value = copies(builder.graph(), value, axis, size[axis]);
   return value;
 }
 

@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "graph/ops/arrange.h"
 #include "graph/ops/elementwise.h"
+#include "model/layers/along_axis.h"
+#include "model/layers/wrapper.h"
 
 namespace mirrortrain::layers {
 namespace {
@@ -12,19 +14,14 @@ namespace {
 /// The layer is in the graph once for each step.
 constexpr std::int64_t kMostSteps = 1024;
 
-std::string wrong_inside(const PlainLayer& layer) {
+std::string wrong_at_steps(const PlainLayer& layer) {
   return std::visit(
       [](const auto& options) -> std::string {
         using Inner = std::decay_t<decltype(options)>;
         if (Inner::kFewestInputs > 1 || std::is_same_v<Inner, Reuse>) {
           return fmt::format("expected a layer of one input with weights of its own, found {}", Inner::kName);
         }
-        if (!options.inputs.empty())
-          return "the layer inside reads what the wrapper does; move `inputs` beside `layer`";
-        if (!options.trainable) return "the wrapper says whether its layer is trained; move `trainable` beside `layer`";
-        if (options.activity_regularizer)
-          return "the wrapper's output is regularized; move `activity_regularizer` beside `layer`";
-        return "";
+        return wrong_inside(options);
       },
       layer);
 }
@@ -49,7 +46,7 @@ config::Section<TimeDistributed> TimeDistributed::section() {
   return config::Section<TimeDistributed>("Applies a layer to each step of a sequence by itself.")
       .key("layer", &TimeDistributed::layer, "The layer: `layer: {conv2d: {filters: 8, kernel_size: 3}}`.",
            config::required)
-      .check("layer", [](const TimeDistributed& wrapper) { return wrong_inside(wrapper.layer); })
+      .check("layer", [](const TimeDistributed& wrapper) { return wrong_at_steps(wrapper.layer); })
       .include<LayerCommon>();
 }
 
@@ -69,15 +66,10 @@ ValueId TimeDistributed::build(LayerBuilder& builder, std::span<const ValueId> s
           throw Error(fmt::format("expected at most {} steps, each of which is a call of the layer, found {}",
                                   kMostSteps, builder.described(sources[0])));
         }
-        std::vector<std::int64_t> before(shape.rank(), 0), behind(before);
-        const Shape of_step(std::vector<std::int64_t>(shape.begin() + 1, shape.end()));
         std::vector<ValueId> steps;
         for (std::int64_t step = 0; step < shape[0]; ++step) {
           const LayerBuilder::InnerCall call(builder, static_cast<std::size_t>(step));
-          before[0] = step;
-          behind[0] = shape[0] - step - 1;
-          const ValueId one = builder.apply(ops::Crop(before, behind), {sources[0]});
-          const ValueId source = builder.apply(ops::Reshape(of_step), {one});
+          const ValueId source = layers::step(builder.graph(), sources[0], 0, step);
           steps.push_back(as_step(builder, options.build(builder, {&source, 1})));
         }
         return builder.apply(ops::Concatenate(0), std::move(steps));

@@ -158,7 +158,7 @@ Bindings Lane::bindings_of(const Replica& replica, StepKind kind, const Variable
 }
 
 bool Lane::changes(std::size_t variable) const {
-  return model_.variables[variable].spec.trainable ||
+  return model_.variables[variable].spec.trainable || model_.variables[variable].spectrum ||
          std::ranges::count(model_.training.assignments, variable, &Assignment::variable) > 0;
 }
 

@@ -8,9 +8,11 @@ StepPlan LaneSteps::training_plan() {
   const int lane = own_.index;
   if (shares_update()) plan.add("set up the update", [this, lane](const Step&) { team_.updates().restart(lane); });
   if (shares_programs()) {
+    add_normalization(plan);
     add_shared_programs(plan);
   } else {
     add_inputs(plan);
+    add_normalization(plan);
     add_programs(plan, StepKind::kTrain);
   }
   add_meeting(plan);  // every gradient is complete, every variable was read for the last time
@@ -40,6 +42,15 @@ void LaneSteps::add_inputs(StepPlan& plan) {
   } else {
     plan.add("gather rows", gather);  // from varying memory, so it is not captured
   }
+}
+
+/// The layers read normalized weights, which evaluation does not: as in Keras, a step assigns them.
+void LaneSteps::add_normalization(StepPlan& plan) {
+  if (!domain_.spectra.any()) return;
+  plan.add_fixed("normalize weights", [this](const Step&) { domain_.spectra.apply(own_); });
+  add_meeting(plan);  // every weight is normalized
+  plan.add_fixed("refresh derived copies", [this](const Step&) { refresh_derived_copies(true); });
+  add_meeting(plan);  // every copy is refreshed
 }
 
 /// Kernels [first, last) of a replica's program; before the first, its rows are gathered.

@@ -87,6 +87,7 @@ class LaneSteps {
   StepPlan training_plan();
   StepPlan evaluation_plan();
   void add_inputs(StepPlan& plan);
+  void add_normalization(StepPlan& plan);
   void add_program(StepPlan& plan, Replica& replica, StepKind kind, std::size_t first, std::size_t last);
   void add_gathering(StepPlan& plan, Replica& replica);
   void add_programs(StepPlan& plan, StepKind kind);

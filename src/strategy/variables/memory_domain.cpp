@@ -59,6 +59,7 @@ MemoryDomain::MemoryDomain(DomainPlace of, const Mesh& of_run, const Model& mode
       update(variables, kernels, place.replicas, mesh, options),
       layouts(std::move(laid_out)),
       constraints(model, variables, kernels, layouts),
+      spectra(model, variables, device, kernels, layouts),
       model_(model) {}
 
 const VariableLayout* MemoryDomain::layout_of(std::size_t variable) const {

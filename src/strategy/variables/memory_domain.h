@@ -8,6 +8,7 @@
 #include "strategy/variables/lasting_variable.h"
 #include "strategy/variables/variable_store.h"
 #include "strategy/variables/weight_constraints.h"
+#include "strategy/variables/weight_spectra.h"
 #include "strategy/variables/weight_update.h"
 
 namespace mirrortrain {
@@ -26,8 +27,9 @@ struct MemoryDomain {
   WeightUpdate update;
   VariableLayouts layouts;  ///< of the variables whose elements are in another order than the host's
   WeightConstraints constraints;
+  WeightSpectra spectra;
 
-  std::size_t bytes() const { return variables.bytes() + derived.bytes(); }
+  std::size_t bytes() const { return variables.bytes() + derived.bytes() + spectra.bytes(); }
 
   // What lasts of a variable from step to step, between the domain and a whole, canonical variable with the copies of
   // all the run's replicas: here, variables may be divided among places, and laid out as `layouts` says. They return

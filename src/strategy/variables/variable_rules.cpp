@@ -135,6 +135,15 @@ std::vector<ResolvedVariable> resolve_variables(const Model& model, const Variab
     }
     all.push_back(std::move(variable));
   }
+  for (std::size_t i = 0; i < model.variables.size(); ++i) {
+    if (const auto& spectrum = model.variables[i].spectrum) {
+      // There is a vector for each copy of its weight, whatever a rule says.
+      const bool differ = all[i].policy.copies_can_differ();
+      all[spectrum->vector] = {
+          {differ ? Synchronization::kOnRead : Synchronization::kOnWrite, Aggregation::kOnlyFirstReplica},
+          "as " + model.variables[i].spec.name};
+    }
+  }
   return all;
 }
 
@@ -147,7 +156,8 @@ std::function<std::optional<Sharding>(const ModelVariable&)> shardings_of(const 
     const bool is_own =
         rule != nullptr && rule->value.aggregation && rule->value.aggregation->value == Aggregation::kNone;
     if (rule == nullptr || !rule->value.shard) {
-      return chooses && !is_own && !variable.constraint ? std::nullopt : std::optional(Sharding::whole());
+      return chooses && !is_own && !variable.constraint && !variable.spectrum ? std::nullopt
+                                                                              : std::optional(Sharding::whole());
     }
     const auto& [axes, place, path] = *rule->value.shard;
     const auto axis = std::ranges::find(axes, std::optional(ops::Axis::kModel));
@@ -167,6 +177,11 @@ std::function<std::optional<Sharding>(const ModelVariable&)> shardings_of(const 
           fmt::format("axis {} of its shape {} has {} elements, fewer than the {} places along `model`; divide "
                       "another axis, or write [null]",
                       sharding.axis, shape.text(), shape[sharding.axis], places));
+    }
+    if (variable.spectrum) {
+      return refuse(
+          "its largest singular value is that of the whole weight; write [null], or take "
+          "spectral_normalization off");
     }
     if (variable.constraint)
       return refuse("its constraint needs the norms of the whole weight; write [null], or remove one");

@@ -85,7 +85,7 @@ LabelTraits label_traits(const Configuration& values, const std::string& output,
   const bool may_be_missing = may_lack_labels(data.train.value, output) ||
                               (data.validation.value && may_lack_labels(*data.validation.value, output)) ||
                               (data.test.value && may_lack_labels(*data.test.value, output));
-  return {of_train || of_classes, of_train || of_others, may_be_missing};
+  return {of_train || of_classes, of_train || of_others, data.global_batch_size, may_be_missing};
 }
 
 void warn_of_nothing_to_train(const Configuration& values, const Model& model, config::Errors& errors) {
@@ -152,6 +152,18 @@ void check_optimizer_state(const CheckedConfiguration& checked, config::Errors& 
       "parts; use replicated");
 }
 
+/// Parameter servers have the weights, and workers that compute by themselves would each assign others.
+void check_spectra(const CheckedConfiguration& checked, const Wiring& wiring, config::Errors& errors) {
+  if (!is_served(checked.values().strategy.type)) return;
+  for (std::size_t i = 0; i < wiring.names.size(); ++i) {
+    const config::Located<Layer>& layer = checked.values().model->layers[i];
+    if (!std::holds_alternative<layers::SpectralNormalization>(layer.value)) continue;
+    errors.add(layer.place, layer.path,
+               "each step assigns the kernel, which workers of parameter_server do not do together; use strategy.type: "
+               "mirrored or multi_worker_mirrored");
+  }
+}
+
 /// How many places divide the layers of a replica; 1 where the mesh is wrong, which is reported elsewhere.
 int places_of_model(const CheckedConfiguration& checked, config::Errors& errors) {
   const Configuration& values = checked.values();
@@ -211,6 +223,7 @@ void check_model(CheckedConfiguration& checked, bool readable, config::Errors& e
   *checked.model = build(*values.model, errors);
   if (errors.count() != errors_before || errors.concern("model")) return;
   if (!errors.concern("optimizer") && !errors.concern("strategy")) check_optimizer_state(checked, errors);
+  check_spectra(checked, wiring, errors);
   if (values.optimizer && !errors.concern("optimizer")) {
     set_updates(*values.optimizer, checked.place_of("optimizer"), *checked.model, errors);
   }
