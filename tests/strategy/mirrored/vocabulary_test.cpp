@@ -29,10 +29,14 @@ struct Drawable {
 };
 
 const std::vector<Drawable> kDrawables = {
-    {"dense", kVector, {"units: 5, activation: tanh", "units: 6, use_bias: false, kernel_regularizer: {l2: 0.01}",
-                        "units: 4, activity_regularizer: {l1: 0.01}, lora_rank: 2"}},
-    {"einsum_dense", kSequence, {"equation: \"abc,cd->abd\", output_shape: [null, 3], bias_axes: d",
-                                 "equation: \"abc,bcd->ad\", output_shape: 5"}},
+    {"dense",
+     kVector,
+     {"units: 5, activation: tanh", "units: 6, use_bias: false, kernel_regularizer: {l2: 0.01}",
+      "units: 4, activity_regularizer: {l1: 0.01}, lora_rank: 2"}},
+    {"einsum_dense",
+     kSequence,
+     {"equation: \"abc,cd->abd\", output_shape: [null, 3], bias_axes: d",
+      "equation: \"abc,bcd->ad\", output_shape: 5"}},
     {"conv1d", kSequence, {"filters: 3, kernel_size: 2, padding: causal", "filters: 4, kernel_size: 3, strides: 2"}},
     {"conv2d", kImage, {"filters: 3, kernel_size: 2", "filters: 4, kernel_size: 3, groups: 2, padding: same"}},
     {"conv3d", kVolume, {"filters: 3, kernel_size: 2", "filters: 2, kernel_size: 3, padding: same, strides: 2"}},
@@ -48,14 +52,18 @@ const std::vector<Drawable> kDrawables = {
     {"simple_rnn", kSequence, {"units: 4", "units: 3, return_sequences: true, go_backwards: true, dropout: 0.2"}},
     {"lstm", kSequence, {"units: 3", "units: 4, return_sequences: true, recurrent_dropout: 0.2"}},
     {"gru", kSequence, {"units: 3", "units: 4, reset_after: false, return_sequences: true"}},
-    {"bidirectional", kSequence, {"layer: {lstm: {units: 3, return_sequences: true}}",
-                                  "layer: {gru: {units: 3}}, merge_mode: sum"}},
+    {"bidirectional",
+     kSequence,
+     {"layer: {lstm: {units: 3, return_sequences: true}}", "layer: {gru: {units: 3}}, merge_mode: sum"}},
     {"time_distributed", kSequence, {"layer: {dense: {units: 3, activation: relu}}"}},
     {"spectral_normalization", kVector, {"layer: {dense: {units: 5}}"}},
-    {"multi_head_attention", kSequence, {"num_heads: 2, key_dim: 3, inputs: [IN, IN]",
-                                         "num_heads: 2, key_dim: 2, use_causal_mask: true, dropout: 0.2"}},
+    {"multi_head_attention",
+     kSequence,
+     {"num_heads: 2, key_dim: 3, inputs: [IN, IN]", "num_heads: 2, key_dim: 2, use_causal_mask: true, dropout: 0.2"}},
     {"group_query_attention", kSequence, {"head_dim: 2, num_query_heads: 4, num_key_value_heads: 2, inputs: [IN, IN]"}},
-    {"attention", kSequence, {"inputs: [IN, bN], use_scale: true", "inputs: [IN, bN], score_mode: concat"},
+    {"attention",
+     kSequence,
+     {"inputs: [IN, bN], use_scale: true", "inputs: [IN, bN], score_mode: concat"},
      "{dense: {units: 4, inputs: [IN], name: bN}}, "},
     {"additive_attention", kSequence, {"inputs: [IN, bN]"}, "{dense: {units: 4, inputs: [IN], name: bN}}, "},
     {"batch_normalization", kAny, {"synchronized: true", "synchronized: true, scale: false, momentum: 0.5"}},
@@ -125,10 +133,12 @@ const std::vector<Drawable> kDrawables = {
     {"stft_spectrogram", kSequence, {"frame_length: 4, frame_step: 2, mode: magnitude, expand_dims: false"}},
 };
 
-/// Layers of whole numbers, of the layers before, and a spectrum whose logarithms amplify rounding have tests elsewhere.
-const std::set<std::string> kElsewhere = {"embedding", "reversible_embedding", "reuse", "mel_spectrogram", "conv_lstm3d"};
+/// Layers of whole numbers, of the layers before, and a spectrum whose logarithms amplify rounding have tests
+/// elsewhere.
+const std::set<std::string> kElsewhere = {"embedding", "reversible_embedding", "reuse", "mel_spectrogram",
+                                          "conv_lstm3d"};
 
-std::string replaced(std::string text, const std::string& what, const std::string& by) {
+std::string with(std::string text, const std::string& what, const std::string& by) {
   for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size()) {
     text.replace(at, what.size(), by);
   }
@@ -149,8 +159,8 @@ class Drawn {
     layers_ += fmt::format(
         "{{dense: {{units: {}, activation: tanh}}}}, {{reshape: {{target_shape: {}, name: {}}}}}, {}{{{}: {{{}}}}}, "
         "{{flatten: {{}}}}, ",
-        elements, shape, in, replaced(replaced(drawn.before, "IN", in), "bN", "b" + number), drawn.name,
-        replaced(replaced(drawn.options[below(drawn.options.size())], "IN", in), "bN", "b" + number));
+        elements, shape, in, with(with(drawn.before, "IN", in), "bN", "b" + number), drawn.name,
+        with(with(drawn.options[below(drawn.options.size())], "IN", in), "bN", "b" + number));
   }
   std::string layers() const { return layers_ + "{dense: {units: 3}}"; }
 
@@ -162,23 +172,23 @@ class Drawn {
   int count_ = 0;
 };
 
-struct Trained {
+struct DrawnTraining {
   std::vector<double> losses;
   std::map<std::string, std::vector<float>> variables;
 };
 
-Trained trained(const std::string& layers, const std::string& strategy) {
-  Training training(kMlp, {"optimizer={type: sgd, learning_rate: 0.05}", "data.train.shape=[5]", "model.input_shape=[5]",
-                           "data.global_batch_size=7", fmt::format("model.layers=[{}]", layers),
-                           "strategy=" + strategy});
-  Trained result{training.steps(5), training.variables()};
+DrawnTraining train_drawn(const std::string& layers, const std::string& strategy) {
+  Training training(kMlp,
+                    {"optimizer={type: sgd, learning_rate: 0.05}", "data.train.shape=[5]", "model.input_shape=[5]",
+                     "data.global_batch_size=7", fmt::format("model.layers=[{}]", layers), "strategy=" + strategy});
+  DrawnTraining result{training.steps(5), training.variables()};
   std::erase_if(result.variables, [](const auto& variable) {  // whose gradients are rounding alone
     return std::ranges::all_of(variable.second, [](float element) { return std::abs(element) < 1e-6f; });
   });
   return result;
 }
 
-double largest_difference(const Trained& a, const Trained& b) {
+double difference_of(const DrawnTraining& a, const DrawnTraining& b) {
   double worst = difference(a.variables, b.variables);
   for (std::size_t i = 0; i < a.losses.size(); ++i) {
     worst = std::max(worst, std::abs(a.losses[i] - b.losses[i]) / std::abs(b.losses[i]));
@@ -201,19 +211,18 @@ TEST_CASE("models drawn from every layer train on three replicas and on a mesh a
     drawn.add(*order[i + 1]);
     const std::string layers = drawn.layers();
     CAPTURE(layers);
-    const Trained one = trained(layers, "{type: one_device, devices: [cpu:0]}");
+    const DrawnTraining one = train_drawn(layers, "{type: one_device, devices: [cpu:0]}");
     CHECK(std::ranges::all_of(one.losses, [](double loss) { return std::isfinite(loss); }));
-    CHECK(largest_difference(trained(layers, "{type: mirrored, devices: [cpu:0, cpu:0, cpu:1]}"), one) < 1e-4);
-    Trained on_mesh;
-    const std::string error = error_text([&] {
-      on_mesh = trained(layers, "{type: mirrored, devices: [cpu:0, cpu:1], mesh: {data: 2, model: 2}}");
-    });
+    CHECK(difference_of(train_drawn(layers, "{type: mirrored, devices: [cpu:0, cpu:0, cpu:1]}"), one) < 1e-4);
+    DrawnTraining on_mesh;
+    const std::string error = error_text(
+        [&] { on_mesh = train_drawn(layers, "{type: mirrored, devices: [cpu:0, cpu:1], mesh: {data: 2, model: 2}}"); });
     if (error != "no error") {
       CHECK_MESSAGE(contains(error, "no variable is left"), error);
       continue;
     }
     ++divided;
-    CHECK(largest_difference(on_mesh, one) < 1e-4);
+    CHECK(difference_of(on_mesh, one) < 1e-4);
   }
   CHECK(divided > 60);
 }
