@@ -40,12 +40,13 @@ Reference attended(const ops::AttentionAttributes& op, const Sizes& s) {
     for (std::int64_t i = 0; i < query.rows() * op.heads * s.steps; ++i) {
       const std::int64_t row = i / (op.heads * s.steps), head = i / s.steps % op.heads, step = i % s.steps;
       std::int64_t seen = op.causal ? std::min(step + 1, s.sources) : s.sources;
+      const auto is_near = [&](std::int64_t j) { return op.window == 0 || std::abs(step - j) < op.window; };
       const auto counts = [&](std::size_t mask, std::int64_t of, std::int64_t at) {
         return inputs.size() <= mask || inputs[mask].absent || inputs[mask][row * of + at] != 0;
       };
       bool is_blind = true;
       for (std::int64_t j = 0; j < seen; ++j) {
-        is_blind = is_blind && !(counts(3, s.steps, step) && counts(4, s.sources, j));
+        is_blind = is_blind && !(counts(3, s.steps, step) && counts(4, s.sources, j) && is_near(j));
       }
       if (is_blind) seen = op.blind_sees_all ? s.sources : 0;
       if (seen == 0) continue;
@@ -57,7 +58,8 @@ Reference attended(const ops::AttentionAttributes& op, const Sizes& s) {
           dot += query[((row * s.steps + step) * op.heads + head) * s.size + c] *
                  key[((row * s.sources + j) * op.heads + head) * s.size + c];
         }
-        weights.push_back(is_blind ? 0 : counts(4, s.sources, j) ? dot * static_cast<double>(op.scale) : -1e9);
+        const bool is_seen = counts(4, s.sources, j) && is_near(j);
+        weights.push_back(is_blind ? 0 : is_seen ? dot * static_cast<double>(op.scale) : -1e9);
         largest = std::max(largest, weights.back());
       }
       for (double& weight : weights) total += weight = std::exp(weight - largest);
@@ -169,6 +171,37 @@ TEST_CASE("masks hide source steps across blocks") {
     check_forward(large);
     if (causal) check_gradient(large, {true, true, true, false, false});
   }
+}
+
+TEST_CASE("a window hides source steps that are farther away, across blocks and beside masks") {
+  for (const bool causal : {false, true}) {
+    for (const std::int64_t window : {1, 2, 4}) {
+      for (const Sizes& s : {Sizes{1, 1, 1, 1}, Sizes{6, 6, 3, 2}, Sizes{3, 9, 4, 5}, Sizes{9, 3, 2, 2}}) {
+        for (const bool masked : {false, true}) {
+          Case test = attention_case(masked ? DType::kFloat32 : DType::kBfloat16, s,
+                                     {.heads = 2, .scale = 0.5f, .causal = causal, .window = window});
+          test.name += fmt::format(", window {}", window);
+          if (masked) {
+            test.rows = {3};
+            test.inputs.push_back(absent());
+            test.inputs.push_back(batched(DType::kFloat32, {s.sources}, [&](std::int64_t i, double uniform) {
+              return i % 2 == 0 || uniform > 0 ? 1.0 : 0.0;
+            }));
+          }
+          check_forward(test);
+          if (masked) check_gradient(test, {true, true, true, false, false});
+        }
+      }
+    }
+  }
+  Case large = attention_case(DType::kFloat32, {150, 290, 2, 2}, {.heads = 1, .scale = 0.5f, .window = 9});
+  large.rows = {1};
+  check_forward(large);
+  Case dropped = attention_case(DType::kFloat32, {40, 40, 2, 2},
+                                {.heads = 2, .scale = 0.5f, .causal = true, .window = 5, .dropout = 0.3f, .stream = 5});
+  dropped.rows = {1};
+  check_forward(dropped);
+  check_gradient(dropped, {true, true, true});
 }
 
 TEST_CASE("large scores neither overflow nor vanish") {

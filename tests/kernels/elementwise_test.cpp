@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "graph/ops/batch_row.h"
 #include "kernels/harness.h"
 
 using namespace mirrortrain;
@@ -183,4 +184,26 @@ TEST_CASE("ops refuse inputs that do not fit, with both shapes") {
                     "add_n: expected every input as float32 [3] per row, found float32 [4] per row");
   CHECK_THROWS_WITH(graph.apply_one(ops::Activation(ActivationKind::kRelu), {bytes}),
                     "activation: expected float32 or bfloat16, found uint8 [4] per row");
+}
+
+TEST_CASE("whole numbers become floats") {
+  const Fill number = [](std::int64_t i, double) { return static_cast<double>(i * 1001 % 16777216); };
+  check_forward({.name = "int32",
+                 .op = std::make_shared<ops::Cast>(DType::kFloat32),
+                 .inputs = {batched(DType::kInt32, {3}, number)},
+                 .reference = [](const std::vector<Values>& inputs) { return inputs; }});
+}
+
+TEST_CASE("a row knows its place in the global batch") {
+  check_forward({.name = "batch row",
+                 .op = std::make_shared<ops::BatchRow>(14),
+                 .inputs = {batched(DType::kFloat32, {2})},
+                 .reference =
+                     [](const std::vector<Values>& inputs) {
+                       Values y = filled({inputs[0].rows(), 14});
+                       for (std::int64_t row = 0; row < inputs[0].rows() && 11 + row < 14; ++row)
+                         y[row * 14 + 11 + row] = 1;
+                       return std::vector<Values>{y};
+                     },
+                 .rows = {3, 1, 0}});
 }

@@ -19,7 +19,8 @@ struct Shapes {
 std::vector<Values> product(const std::vector<Values>& inputs, const Shape& row, const Shapes& of) {
   const Values &a = inputs[0], &b = inputs[1];
   const std::size_t axes = row.rank();
-  Values y = filled(row.with_rows(a.shape.rank() > axes ? a.rows() : b.rows()));
+  const bool has_rows = a.shape.rank() > axes || b.shape.rank() > axes;
+  Values y = filled(has_rows ? row.with_rows(a.shape.rank() > axes ? a.rows() : b.rows()) : row);
   const std::int64_t n = row[axes - 2], m = row[axes - 1], k = of.transpose_a ? of.a[axes - 2] : of.a[axes - 1];
   const auto matrix = [&](const Values& from, const Shape& own, std::int64_t number) {
     std::int64_t place = 0, step = own[axes - 2] * own[axes - 1];
@@ -48,7 +49,7 @@ TEST_CASE("matrices are multiplied, per row or with one for all, broadcast and t
         Shapes{{5, 4}, {3, 5}, true, true}, Shapes{{2, 3, 4, 5}, {1, 3, 5, 6}}, Shapes{{1, 4, 5}, {3, 5, 1}},
         Shapes{{3, 1, 7}, {1, 7, 2}}}) {
     for (const DType dtype : kFloatTypes) {
-      for (const auto& [rows_a, rows_b] : {std::pair(true, true), {true, false}, {false, true}}) {
+      for (const auto& [rows_a, rows_b] : {std::pair(true, true), {true, false}, {false, true}, {false, false}}) {
         const ops::MatMul op(shapes.transpose_a, shapes.transpose_b);
         const std::vector<Operand> inputs = {rows_a ? batched(dtype, shapes.a) : fixed(shapes.a),
                                              rows_b ? batched(dtype, shapes.b) : fixed(shapes.b)};

@@ -85,6 +85,31 @@ Reference moving(double momentum) {
   };
 }
 
+Reference renormalized(const ops::RenormOptions& options) {
+  return [=](const std::vector<Values>& inputs) {
+    const Values& sums = inputs[0];
+    const std::int64_t channels = inputs[1].elements();
+    const auto number = [](float value) { return static_cast<double>(value); };
+    std::vector<Values> found(7, filled({channels}));
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const double mean = sums[c] / sums[2 * channels];
+      const double variance = sums[channels + c] / sums[2 * channels] - mean * mean;
+      const double deviation = std::sqrt(variance + number(options.epsilon));
+      const double divisor = std::max(inputs[2][c], std::sqrt(number(options.epsilon)));
+      found[0][c] = std::clamp(deviation / divisor, number(options.least_scale), number(options.most_scale));
+      found[1][c] =
+          std::clamp((mean - inputs[1][c]) / divisor, -number(options.most_shift), number(options.most_shift));
+      const double now[] = {mean, deviation, mean, deviation};
+      for (std::size_t i = 0; i < 4; ++i) {
+        const double kept = number(i < 2 ? options.renorm_momentum : options.momentum);
+        found[2 + i][c] = inputs[1 + i][c] * kept + now[i] * (1 - kept);
+      }
+      found[6][c] = std::max(0.0, found[5][c] * found[5][c] - number(options.epsilon));
+    }
+    return found;
+  };
+}
+
 /// Whether relu of what x becomes lets no gradient through.
 bool is_cut(ops::Rectifier relu, const Values& gamma, const Values& beta, std::int64_t c, double normalized) {
   const double y = normalized * or_else(gamma, c, 1) + or_else(beta, c, 0);
@@ -161,6 +186,13 @@ TEST_CASE("the parts of a synchronized batch normalization match references in d
                      .op = std::make_shared<ops::MovingStatistics>(0.9f),
                      .inputs = {batch_sums(channels), per_channel, positive},
                      .reference = moving(static_cast<double>(0.9f))});
+      for (const ops::RenormOptions& options :
+           {ops::RenormOptions{}, ops::RenormOptions{0.9f, 0.7f, 1e-2f, 0.8f, 1.1f, 0.2f}}) {
+        check_forward({.name = "renorm " + name,
+                       .op = std::make_shared<ops::RenormStatistics>(options),
+                       .inputs = {batch_sums(channels), per_channel, positive, per_channel, positive},
+                       .reference = renormalized(options)});
+      }
       for (const ops::Rectifier relu : {ops::Rectifier{}, ops::Rectifier{true}, ops::Rectifier{true, 0.5f}}) {
         for (const bool scaled : {true, false}) {
           const Operand gamma = scaled ? positive : absent(), beta = scaled ? per_channel : absent();

@@ -372,3 +372,64 @@ TEST_CASE("what is accumulated over steps, scaled and clipped, updates as one gr
 
 }  // namespace
 }  // namespace mirrortrain::cpu
+
+TEST_CASE("weights are divided by their largest singular value, whatever their layout") {
+  constexpr std::int64_t kRows = 12, kColumns = 5;
+  for (const bool out_first : {false, true}) {
+    for (const int iterations : {1, 3, 60}) {
+      const scalar::WeightMatrix matrix =
+          out_first ? scalar::WeightMatrix{{1, kRows, 0, 1}, {1, kColumns, 0, kRows}, iterations}
+                    : scalar::WeightMatrix{{1, kRows, 0, kColumns}, {1, kColumns, 0, 1}, iterations};
+      std::vector<float> weights(kRows * kColumns), vector(kColumns);
+      std::mt19937 random(3);
+      std::normal_distribution<float> normal;
+      for (float& weight : weights) weight = normal(random);
+      for (float& number : vector) number = normal(random) * 0.02f;
+      const std::vector<float> before = weights;
+      const auto w = [&](std::int64_t r, std::int64_t c) {
+        return static_cast<double>(before[static_cast<std::size_t>(matrix.rows.offset(r) + matrix.columns.offset(c))]);
+      };
+      std::vector<double> u(vector.begin(), vector.end()), v(kRows);
+      const auto at_length_one = [](std::vector<double>& of) {
+        double squares = 0;
+        for (const double one : of) squares += one * one;
+        for (double& one : of) one /= std::sqrt(squares);
+      };
+      for (int i = 0; i < iterations; ++i) {
+        for (std::int64_t r = 0; r < kRows; ++r) {
+          v[static_cast<std::size_t>(r)] = 0;
+          for (std::int64_t c = 0; c < kColumns; ++c)
+            v[static_cast<std::size_t>(r)] += w(r, c) * u[static_cast<std::size_t>(c)];
+        }
+        at_length_one(v);
+        for (std::int64_t c = 0; c < kColumns; ++c) {
+          u[static_cast<std::size_t>(c)] = 0;
+          for (std::int64_t r = 0; r < kRows; ++r)
+            u[static_cast<std::size_t>(c)] += w(r, c) * v[static_cast<std::size_t>(r)];
+        }
+        at_length_one(u);
+      }
+      double sigma = 0;
+      for (std::int64_t r = 0; r < kRows; ++r) {
+        for (std::int64_t c = 0; c < kColumns; ++c)
+          sigma += v[static_cast<std::size_t>(r)] * w(r, c) * u[static_cast<std::size_t>(c)];
+      }
+      std::vector<double> scratch(static_cast<std::size_t>(matrix.scratch()));
+      cpu::normalize_spectrum(matrix, weights.data(), vector.data(), scratch.data());
+      for (std::size_t i = 0; i < weights.size(); ++i) {
+        CHECK(static_cast<double>(weights[i]) == doctest::Approx(static_cast<double>(before[i]) / sigma).epsilon(1e-6));
+      }
+      for (std::size_t c = 0; c < u.size(); ++c)
+        CHECK(static_cast<double>(vector[c]) == doctest::Approx(u[c]).epsilon(1e-6));
+    }
+  }
+}
+
+TEST_CASE("weights that are all 0 have no singular value to divide by") {
+  const scalar::WeightMatrix matrix{{1, 3, 0, 2}, {1, 2, 0, 1}, 1};
+  std::vector<float> weights(6), vector{0.5f, -0.25f};
+  std::vector<double> scratch(static_cast<std::size_t>(matrix.scratch()));
+  cpu::normalize_spectrum(matrix, weights.data(), vector.data(), scratch.data());
+  CHECK(weights == std::vector<float>(6));
+  CHECK(vector == std::vector<float>{0.5f, -0.25f});
+}

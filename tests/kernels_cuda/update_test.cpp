@@ -392,6 +392,36 @@ TEST_CASE("weights are scaled to their largest norms as by the CPU, with their r
   }
 }
 
+TEST_CASE("weights are divided by their largest singular value as by the CPU, with their rounded copy") {
+  for (const auto& [rows, columns] :
+       {std::pair(scalar::StridedAxes{1, 70, 0, 33}, scalar::StridedAxes{1, 33, 0, 1}),
+        std::pair(scalar::StridedAxes{7, 11, 330, 10}, scalar::StridedAxes{3, 10, 110, 1})}) {
+    for (const int iterations : {1, 2}) {
+      const scalar::WeightMatrix matrix{rows, columns, iterations};
+      Stream& stream = stream_under_test();
+      in_each_geometry([&](std::int64_t) {
+        const std::int64_t count = 70 * 33;
+        Floats host(count), device(count), of_host(columns.count()), of_device(columns.count());
+        std::mt19937 random(5);
+        std::normal_distribution<float> normal;
+        for (std::int64_t i = 0; i < count; ++i) host[i] = device[i] = normal(random);
+        for (std::int64_t i = 0; i < columns.count(); ++i) of_host[i] = of_device[i] = normal(random);
+        Vector<bfloat16> rounded(static_cast<std::size_t>(count));
+        for (std::int64_t i = 0; i < count; ++i) rounded[static_cast<std::size_t>(i)] = bfloat16(device[i]);
+        Vector<double> scratch(static_cast<std::size_t>(matrix.scratch()));
+        cpu::normalize_spectrum(matrix, host.data(), of_host.data(), scratch.data());
+        cuda::normalize_spectrum(stream, matrix, device.data(), rounded.data(), of_device.data(), scratch.data());
+        stream.synchronize();
+        CHECK(device.is_near(host, 1e-6f));
+        CHECK(of_device.is_near(of_host, 1e-6f));
+        for (std::int64_t i = 0; i < count; ++i) {
+          if (rounded[static_cast<std::size_t>(i)].bits != bfloat16(device[i]).bits) FAIL("not rounded: ", i);
+        }
+      });
+    }
+  }
+}
+
 TEST_CASE("more sources than an update takes are refused") {
   Stream& stream = stream_under_test();
   Group group(4, 65, {});

@@ -113,3 +113,73 @@ TEST_CASE("noise is drawn in training alone") {
     CHECK_FALSE(draws(built.model.evaluation.graph));
   }
 }
+
+TEST_CASE("a normalized layer has its own weights and the vector of their spectrum") {
+  const Built built = build_layers(
+      "[6, 6, 3]",
+      line("spectral_normalization: {layer: {conv2d: {filters: 4, kernel_size: 2}}, power_iterations: 3}"));
+  REQUIRE(built.errors == "");
+  CHECK(variables_of(built.model) == std::vector<std::string>{"spectral_normalization/kernel",
+                                                              "spectral_normalization/bias",
+                                                              "spectral_normalization/vector_u"});
+  REQUIRE(built.model.variables[0].spectrum.has_value());
+  CHECK(built.model.variables[0].spectrum->vector == 2);
+  CHECK(built.model.variables[0].spectrum->iterations == 3);
+  CHECK_FALSE(built.model.variables[2].spec.trainable);
+}
+
+TEST_CASE("layers without one kernel are not normalized") {
+  const auto error = [](const std::string& shape, const std::string& layer) {
+    return error_of(shape, "spectral_normalization: {layer: {" + layer + "}}");
+  };
+  CHECK(has(error("[4, 3]", "lstm: {units: 2}"), "expected a layer with one kernel or table"));
+  CHECK(has(error("[4, 4, 3]", "separable_conv2d: {filters: 2, kernel_size: 2}"), "found separable_conv2d"));
+  CHECK(has(error("[4]", "dense: {units: 2, lora_rank: 1}"), "take one of the two out"));
+  CHECK(has(error("[4]", "dense: {units: 2, trainable: false}"), "move `trainable` beside `layer`"));
+  CHECK(has(error("[4]", "dropout: {rate: 0.5}"), "found dropout"));
+}
+
+TEST_CASE("low ranks freeze the weight that they are added to") {
+  const Built built = build_layers("[6]", line("dense: {units: 4, lora_rank: 2, lora_alpha: 8, name: d}"));
+  REQUIRE(built.errors == "");
+  CHECK(variables_of(built.model) ==
+        std::vector<std::string>{"d/kernel", "d/lora_kernel_a", "d/lora_kernel_b", "d/bias"});
+  CHECK_FALSE(built.model.variables[0].spec.trainable);
+  CHECK(built.model.variables[1].spec.shape == Shape{6, 2});
+  CHECK(built.model.variables[2].spec.shape == Shape{2, 4});
+  CHECK(has(error_of("[6]", "dense: {units: 4, lora_alpha: 8}"), "has no effect without lora_rank"));
+  CHECK(has(error_of("[6]", "dense: {units: 4, lora_rank: 2, kernel_constraint: non_neg}"), "the weight is frozen"));
+}
+
+TEST_CASE("what new options cannot be is told") {
+  CHECK(has(error_of("[4, 3]", "batch_normalization: {renorm_clipping: {rmax: 2}}"),
+            "has no effect without `renorm: true`"));
+  CHECK(has(error_of("[4, 3]", "batch_normalization: {renorm: true, renorm_clipping: {rmin: 3, rmax: 2}}"),
+            "expected at least rmin"));
+  CHECK(has(error_of("[4, 3]", "batch_normalization: {center: false, beta_regularizer: {l2: 1}}"), "there is no beta"));
+  CHECK(has(error_of("[4, 3]", "layer_normalization: {scale: false, gamma_constraint: non_neg}"), "there is no gamma"));
+  CHECK(
+      has(error_of("[40, 1]", "stft_spectrogram: {frame_length: 8, frame_step: 9}"), "expected at most frame_length"));
+  CHECK(
+      has(error_of("[40, 1]", "stft_spectrogram: {frame_length: 8, fft_length: 7}"), "expected at least frame_length"));
+  CHECK(has(error_of("[40, 1]", "mel_spectrogram: {fft_length: 16}"), "`- flatten` leaves the channel out"));
+  CHECK(has(error_of("[8]", "mel_spectrogram: {fft_length: 16}"), "expected signals of more than 8 steps"));
+  CHECK(has(error_of("[80]", "mel_spectrogram: {fft_length: 16, window: boxcar}"), "expected hann, hamming or null"));
+  CHECK(
+      has(error_of("[4, 3]", "multi_head_attention: {num_heads: 1, key_dim: 2, sliding_window: 0}"), "sliding_window"));
+}
+
+TEST_CASE("an embedding is called in reverse, and nothing else is") {
+  const std::string words = line("reversible_embedding: {input_dim: 9, output_dim: 4, name: words}");
+  const Built built = build_layers("[5]", words + line("reuse: {layer: words, reverse: true, name: logits}"));
+  REQUIRE(built.errors == "");
+  CHECK(variables_of(built.model) == std::vector<std::string>{"words/embeddings"});
+  CHECK(built.model.layers.back().output_shape == Shape{5, 9});
+  CHECK(
+      has(build_layers("[5]", words + line("dense: {units: 3}") + line("reuse: {layer: words, reverse: true}")).errors,
+          "expected vectors of output_dim, 4"));
+  CHECK(has(build_layers("[5]", line("dense: {units: 5, name: d}") + line("reuse: {layer: d, reverse: true}")).errors,
+            "expected a reversible_embedding, which can be called in reverse, found dense"));
+  CHECK(has(error_of("[5]", "reversible_embedding: {input_dim: 9, output_dim: 4, tie_weights: false}"),
+            "is never called so; add - reuse: {layer: reversible_embedding"));
+}

@@ -58,6 +58,16 @@ TEST_CASE("shards of a variable are refused where the optimizer needs the norm o
       "it would split 'dense_1/kernel' into shards, but its constraint needs the norms"));
 }
 
+TEST_CASE("weights that every step assigns are refused") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "test.yaml";
+  std::ofstream(file) << kMlp;
+  const std::vector<std::string> overrides = {"strategy.type=parameter_server",
+                                              "model.layers[0]={spectral_normalization: {layer: {dense: {units: 7}}}}"};
+  CHECK(contains(error_text([&] { check_configuration(file.string(), overrides); }),
+                 "each step assigns the kernel, which workers of parameter_server do not do together"));
+}
+
 TEST_CASE("a cluster without one of the jobs is refused") {
   const TemporaryFolder folder;
   const auto file = folder.path() / "test.yaml";

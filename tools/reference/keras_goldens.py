@@ -73,7 +73,7 @@ def variables(model):
         if isinstance(layer, layers.Bidirectional):
             wrapper, part, rest = own.split("/", 2)
             return f"{wrapper}/{'forward' if part == layer.forward_layer.name else 'backward'}/{rest}"
-        if isinstance(layer, layers.TimeDistributed):
+        if isinstance(layer, layers.Wrapper):
             return own.replace(f"/{layer.layer.name}/", "/")
         return own
 
@@ -87,7 +87,7 @@ def initial_weights(case):
     if case.initial:
         random = np.random.default_rng(7)
         for name, value in weights.items():
-            if name.endswith(("/bias", "/beta", "/gamma", "/alpha", "/scale")):
+            if name.endswith(("/bias", "/beta", "/gamma", "/alpha", "/scale", "/lora_kernel_b", "/lora_embeddings_b")):
                 weights[name] = (value + random.uniform(-0.2, 0.2, value.shape)).astype(np.float32)
     return weights
 

@@ -605,8 +605,261 @@ def equations():
             - flatten""", model, rate=0.1)
 
 
+def spectra():
+    """Layers whose kernels are divided by their largest singular values, which each step assigns."""
+    def model(x):
+        normalized = layers.SpectralNormalization
+        x = normalized(layers.Conv2D(4, 2, activation="tanh", kernel_regularizer=L1L2(0.01, 0.02)), power_iterations=2,
+                       name="image")(x)
+        x = normalized(layers.Conv2DTranspose(3, 2, kernel_constraint=MaxNorm(0.9, axis=[0, 1, 3])), name="larger")(x)
+        x = normalized(layers.DepthwiseConv2D(2, depth_multiplier=2, use_bias=False), name="channels")(x)
+        x = normalized(layers.Conv2D(2, 1), trainable=False, name="frozen")(layers.Reshape((1, 1, 54))(x))
+        x = layers.Reshape((2,))(x)
+        return normalized(layers.Dense(5, activation="tanh"), name="dense")(x)
+
+    return training(images(4, 4, 2), 2, """
+            - spectral_normalization:
+                layer: {conv2d: {filters: 4, kernel_size: 2, activation: tanh, kernel_regularizer: {l1: 0.01, l2: 0.02}}}
+                power_iterations: 2
+                name: image
+            - spectral_normalization:
+                layer: {conv2d_transpose: {filters: 3, kernel_size: 2, kernel_constraint: {max_norm: {max_value: 0.9, axis: [0, 1, 3]}}}}
+                name: larger
+            - spectral_normalization:
+                layer: {depthwise_conv2d: {kernel_size: 2, depth_multiplier: 2, use_bias: false}}
+                name: channels
+            - reshape: {target_shape: [1, 1, 54]}
+            - spectral_normalization: {layer: {conv2d: {filters: 2, kernel_size: 1}}, trainable: false, name: frozen}
+            - reshape: {target_shape: [2]}
+            - spectral_normalization: {layer: {dense: {units: 5, activation: tanh}}, name: dense}""", model)
+
+
+def renormalizations():
+    """Batch renormalization, and normalizations whose gamma and beta have regularizers and constraints."""
+    def model(x):
+        x = layers.Conv2D(4, 2, name="inner")(x)
+        x = layers.BatchNormalization(momentum=0.8, renorm=True, renorm_momentum=0.6, gamma_regularizer=L1L2(0.01, 0.02),
+                                      beta_regularizer=L1L2(0.02, 0.01), name="renormalized")(x)
+        x = layers.BatchNormalization(axis=2, renorm=True, renorm_clipping={"rmin": 0.5, "rmax": 1.1, "dmax": 0.2},
+                                      scale=False, beta_constraint=MaxNorm(0.1), name="clipped")(x)
+        x = layers.LayerNormalization(axis=[1, 2, 3], gamma_regularizer=L1L2(0.03, 0.01), gamma_constraint=MaxNorm(0.9, axis=1),
+                                      name="whole")(x)
+        x = layers.GroupNormalization(2, beta_regularizer=L1L2(0.01, 0.03),
+                                      beta_constraint=keras.constraints.NonNeg(), name="groups")(x)
+        return layers.Flatten()(x)
+
+    return training(images(4, 3, 2), 2, """
+            - conv2d: {filters: 4, kernel_size: 2, name: inner}
+            - batch_normalization:
+                momentum: 0.8
+                renorm: true
+                renorm_momentum: 0.6
+                synchronized: true
+                gamma_regularizer: {l1: 0.01, l2: 0.02}
+                beta_regularizer: {l1: 0.02, l2: 0.01}
+                name: renormalized
+            - batch_normalization:
+                axis: 2
+                renorm: true
+                renorm_clipping: {rmin: 0.5, rmax: 1.1, dmax: 0.2}
+                scale: false
+                synchronized: true
+                beta_constraint: {max_norm: {max_value: 0.1}}
+                name: clipped
+            - layer_normalization:
+                axis: [1, 2, 3]
+                gamma_regularizer: {l1: 0.03, l2: 0.01}
+                gamma_constraint: {max_norm: {max_value: 0.9, axis: 1}}
+                name: whole
+            - group_normalization:
+                groups: 2
+                beta_regularizer: {l1: 0.01, l2: 0.03}
+                beta_constraint: non_neg
+                name: groups
+            - flatten""", model)
+
+
+def spectrograms():
+    """Short-time Fourier transforms whose kernels are trained, and frozen ones."""
+    def model(x):
+        of = layers.STFTSpectrogram
+        parts = [of("log", 8, name="log")(x), of("magnitude", 8, 3, 16, "hamming", padding="same", name="magnitude")(x),
+                 of("psd", 6, fft_length=9, scaling="spectrum", periodic=True, name="psd")(x),
+                 of("real", 8, window=None, scaling=None, name="real")(x), of("imag", 7, name="imag")(x),
+                 of("stft", 8, expand_dims=True, trainable=False, name="stft")(x)]
+        return layers.Concatenate()([layers.Flatten()(part) for part in parts])
+
+    return training(images(20, 2), 2, """
+            - stft_spectrogram: {mode: log, frame_length: 8, name: log}
+            - flatten: {name: a}
+            - stft_spectrogram:
+                mode: magnitude
+                frame_length: 8
+                frame_step: 3
+                fft_length: 16
+                window: hamming
+                padding: same
+                inputs: [input]
+                name: magnitude
+            - flatten: {name: b}
+            - stft_spectrogram: {mode: psd, frame_length: 6, fft_length: 9, scaling: spectrum, periodic: true, inputs: [input], name: psd}
+            - flatten: {name: c}
+            - stft_spectrogram: {mode: real, frame_length: 8, window: null, scaling: null, inputs: [input], name: real}
+            - flatten: {name: d}
+            - stft_spectrogram: {mode: imag, frame_length: 7, inputs: [input], name: imag}
+            - flatten: {name: e}
+            - stft_spectrogram: {mode: stft, frame_length: 8, expand_dims: true, trainable: false, inputs: [input], name: stft}
+            - flatten: {name: f}
+            - concatenate: {inputs: [a, b, c, d, e, f]}""", model, rate=0.002)
+
+
+class MelSpectrogram(layers.MelSpectrogram):
+    """Also in float64, for which the framework's mixes types."""
+
+    def linear_to_mel_weight_matrix(self, **options):
+        return super().linear_to_mel_weight_matrix(**options, dtype=self.compute_dtype)
+
+    def call(self, inputs):
+        self.ref_power = np.asarray(1.0, self.compute_dtype)
+        return super().call(inputs)
+
+
+def in_its_type(kind):
+    """A layer whose low-rank weights have its type, not float32 in any case."""
+    class InItsType(kind):
+        def add_weight(self, *arguments, dtype=None, **options):
+            return super().add_weight(*arguments, **options)
+
+    return InItsType
+
+
+def mel_spectrograms():
+    """Mel spectrograms with and without decibels, of signals that layers before them change."""
+    def model(x):
+        x = layers.Dense(40, name="signal")(x)
+        a = MelSpectrogram(16, 4, sampling_rate=800, num_mel_bins=6, top_db=300.0, name="decibels")(x)
+        b = MelSpectrogram(16, 6, 11, "hamming", 800, 5, 30.0, 350.0, power_to_db=False, mag_exp=1.0, name="plain")(x)
+        return layers.Concatenate()([layers.Flatten()(a), layers.Flatten()(b)])
+
+    return training(images(40), 2, """
+            - dense: {units: 40, name: signal}
+            - mel_spectrogram: {fft_length: 16, sequence_stride: 4, sampling_rate: 800, num_mel_bins: 6, top_db: 300, name: decibels}
+            - flatten: {name: a}
+            - mel_spectrogram:
+                fft_length: 16
+                sequence_stride: 6
+                sequence_length: 11
+                window: hamming
+                sampling_rate: 800
+                num_mel_bins: 5
+                min_freq: 30
+                max_freq: 350
+                power_to_db: false
+                mag_exp: 1
+                inputs: [signal]
+                name: plain
+            - flatten: {name: b}
+            - concatenate: {inputs: [a, b]}""", model, rate=0.00005)
+
+
+def low_ranks():
+    """Frozen weights with products of two matrices added to them."""
+    def model(x):
+        embedding = in_its_type(layers.Embedding)(9, 4, embeddings_regularizer=L1L2(0.01, 0.02), name="words")
+        dense = in_its_type(layers.Dense)(5, activation="tanh", kernel_regularizer=L1L2(0.02, 0.01), name="dense")
+        x = dense(embedding(x))
+        # Both constructors forget lora_alpha.
+        embedding.enable_lora(2)
+        dense.enable_lora(2, lora_alpha=3)
+        x = in_its_type(layers.EinsumDense)("abc,cde->abde", output_shape=(None, 2, 3), bias_axes="de", lora_rank=2, lora_alpha=5,
+                               name="heads")(x)
+        x = layers.Reshape((6, 6))(x)
+        x = in_its_type(layers.EinsumDense)("ab...,cb->ac...", output_shape=3, lora_rank=1, name="first_axis")(x)
+        return layers.Flatten()(x)
+
+    tokens = np.random.default_rng(22).integers(0, 9, (ROWS, 6)).astype(np.float32)
+    return training(tokens, 2, """
+            - embedding: {input_dim: 9, output_dim: 4, embeddings_regularizer: {l1: 0.01, l2: 0.02}, lora_rank: 2, name: words}
+            - dense:
+                units: 5
+                activation: tanh
+                kernel_regularizer: {l1: 0.02, l2: 0.01}
+                lora_rank: 2
+                lora_alpha: 3
+                name: dense
+            - einsum_dense:
+                equation: abc,cde->abde
+                output_shape: [null, 2, 3]
+                bias_axes: de
+                lora_rank: 2
+                lora_alpha: 5
+                name: heads
+            - reshape: {target_shape: [6, 6]}
+            - einsum_dense: {equation: "ab...,cb->ac...", output_shape: 3, lora_rank: 1, name: first_axis}
+            - flatten""", model, rate=0.1)
+
+
+def sliding_windows():
+    """Attention to neighbouring steps, of sequences with padding, to themselves and to longer ones."""
+    def model(x):
+        x = layers.Masking(0.5)(x)
+        a = layers.MultiHeadAttention(2, 3, sliding_window=2, name="near")(x, x)
+        b = layers.MultiHeadAttention(2, 2, sliding_window=3, name="causal")(a, a, use_causal_mask=True)
+        c = layers.GroupQueryAttention(2, 4, 2, sliding_window=3, name="grouped")(b, x)
+        return layers.GlobalAveragePooling1D()(c)
+
+    sequences = images(7, 3)
+    for row in range(ROWS):
+        sequences[row, 7 - row % 4:] = 0.5
+    return training(sequences, 2, """
+            - masking: {mask_value: 0.5}
+            - multi_head_attention: {num_heads: 2, key_dim: 3, sliding_window: 2, name: near}
+            - multi_head_attention: {num_heads: 2, key_dim: 2, sliding_window: 3, use_causal_mask: true, name: causal}
+            - group_query_attention:
+                head_dim: 2
+                num_query_heads: 4
+                num_key_value_heads: 2
+                sliding_window: 3
+                inputs: [causal, masking]
+                name: grouped
+            - global_average_pooling1d""", model, rate=0.1)
+
+
+def reversed_embeddings():
+    """Embeddings that are called in reverse, with one table and with two."""
+    def model(x):
+        tied = layers.ReversibleEmbedding(9, 4, logit_soft_cap=0.1, embeddings_regularizer=L1L2(0.01, 0.02), name="tied")
+        own = layers.ReversibleEmbedding(9, 3, tie_weights=False, embeddings_constraint=MaxNorm(0.08, axis=1), name="own")
+        a = tied(layers.Dense(4, activation="tanh", name="a")(tied(x)), reverse=True)
+        b = own(layers.Dense(3, name="b")(own(x)), reverse=True)
+        return layers.Flatten()(layers.Add()([a, b]))
+
+    tokens = np.random.default_rng(22).integers(0, 9, (ROWS, 5)).astype(np.float32)
+    return training(tokens, 2, """
+            - reversible_embedding:
+                input_dim: 9
+                output_dim: 4
+                logit_soft_cap: 0.1
+                embeddings_regularizer: {l1: 0.01, l2: 0.02}
+                name: tied
+            - dense: {units: 4, activation: tanh, name: a}
+            - reuse: {layer: tied, reverse: true, name: tied_logits}
+            - reversible_embedding:
+                input_dim: 9
+                output_dim: 3
+                tie_weights: false
+                embeddings_constraint: {max_norm: {max_value: 0.08, axis: 1}}
+                inputs: [input]
+                name: own
+            - dense: {units: 3, name: b}
+            - reuse: {layer: own, inputs: [b], reverse: true, name: own_logits}
+            - add: {inputs: [tied_logits, own_logits]}
+            - flatten""", model, rate=0.1)
+
+
 if __name__ == "__main__":
-    for function in (enlarged, by_channel, sizes, merges, sequences, frozen, windows, volumes, activations,
+    for function in (spectra, renormalizations, spectrograms, mel_spectrograms, low_ranks, sliding_windows,
+                     reversed_embeddings, enlarged, by_channel, sizes, merges, sequences, frozen, windows, volumes, activations,
                      normalizations, directions, attentions, step_by_step, penalties, equations):
         name = function.__name__.replace("_", "-")
         if len(sys.argv) == 1 or name in sys.argv[1:]:

@@ -3,6 +3,7 @@
 Needs what keras_goldens.py needs. Each is a small training in a folder below tests/golden/losses, constraints,
 optimizers or schedules; those of a kind share their data and initial weights.
 """
+import dataclasses
 import sys
 
 import keras
@@ -130,6 +131,56 @@ def losses():
         "{sparse_categorical_crossentropy: {from_logits: true, ignore_class: 1, reduction: mean_with_sample_weight}}",
         lambda: of.SparseCategoricalCrossentropy(
             from_logits=True, ignore_class=1, reduction="mean_with_sample_weight"), weighted=True)
+
+
+    yield "circle", circle("{gamma: 8}", lambda: of.Circle(gamma=8.0))
+    yield "circle-diagonal", circle(
+        "{gamma: 5, margin: 0.3, remove_diagonal: false}",
+        lambda: of.Circle(gamma=5.0, margin=0.3, remove_diagonal=False))
+    yield "ctc", transcription()
+
+
+def circle(options, loss):
+    """Embeddings of length 1. Every batch has several examples of each group."""
+    case = training("classes", f"{{circle: {options}}}", loss)
+    groups = np.arange(ROWS) % 2 * 1000
+    lines = "            - dense: {units: 3, activation: linear}"
+    return dataclasses.replace(
+        case, labels=groups, files={"../features.npy": case.features, "groups.npy": groups},
+        config=case.config.replace("../classes.npy", "groups.npy").replace(
+            lines, lines + "\n            - unit_normalization"),
+        model=lambda: keras.Sequential([
+            keras.Input((5,)), layers.Dense(6, activation="tanh"), layers.Dense(3), layers.UnitNormalization()]))
+
+
+def transcription():
+    """Labels of no to three symbols for sequences of seven steps; some repeat a symbol."""
+    random = np.random.default_rng(12)
+    features = random.normal(0, 1, (ROWS, 7, 4)).astype(np.float32)
+    symbols = random.integers(1, 5, (ROWS, 3))
+    symbols[2], symbols[3] = (2, 2, 2), (1, 1, 3)
+    for row in range(ROWS):
+        symbols[row, 3 - row % 4:] = 0 if row % 4 else symbols[row, 3:]
+    return Case(
+        config=f"""
+        data:
+          global_batch_size: {BATCH}
+          shuffle: false
+          train: {{format: npy, features: features.npy, labels: labels.npy}}
+        model:
+          input_shape: [7, 4]
+          initial_weights: initial.safetensors
+          layers:
+            - conv1d: {{filters: 6, kernel_size: 3, padding: same, activation: tanh}}
+            - dense: {{units: 5}}
+        loss: {{ctc: {{label_length: 3}}}}
+        optimizer: {{type: sgd, learning_rate: 0.05}}
+        training: {{epochs: {EPOCHS}}}
+        """,
+        features=features, labels=symbols, batch=BATCH, epochs=EPOCHS,
+        model=lambda: keras.Sequential([
+            keras.Input((7, 4)), layers.Conv1D(6, 3, padding="same", activation="tanh"), layers.Dense(5)]),
+        loss=lambda: keras.losses.CTC(), optimizer=lambda: keras.optimizers.SGD(0.05))
 
 
 def constraints():

@@ -92,6 +92,17 @@ std::vector<ValueSpec> DenseWeightGradient::infer(std::span<const ValueSpec> inp
   return outputs;
 }
 
+std::vector<ValueId> DenseWeightGradient::gradient(Graph& graph, const Node& node,
+                                                   std::span<const ValueId> output_gradients,
+                                                   const std::vector<bool>& wanted) const {
+  const ValueId x = node.inputs[0], dy = node.inputs[1], of_kernel = output_gradients[0];
+  std::vector<ValueId> gradients{kNoValue, kNoValue};
+  if (of_kernel == kNoValue) return gradients;
+  if (wanted[0]) gradients[0] = graph.apply_one(DenseInputGradient(), {dy, of_kernel});
+  if (wanted[1]) gradients[1] = graph.apply_one(Dense(), {x, of_kernel, kNoValue});
+  return gradients;
+}
+
 std::optional<Factors> factors_of(const Graph& graph, ValueId gradient) {
   const Graph::Value& value = graph.value(gradient);
   if (value.source != Graph::Source::kNode || value.output != 0) return std::nullopt;

@@ -35,6 +35,8 @@ struct DenseWeightGradient : Op {
   explicit DenseWeightGradient(bool bias) : with_bias(bias) {}
   std::string_view name() const override { return "dense_weight_gradient"; }
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
+  /// Of the kernel's gradient alone.
+  std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
 };
 
 /// The matrices of which a value is the product x^T dy over all rows.

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <limits>
 
 #include "base/host_device.h"
 #include "base/shape.h"
@@ -10,7 +9,7 @@
 // The states of ops::Ctc, for all devices: blanks and the label's symbols in turn, a blank first and last.
 namespace mirrortrain::scalar {
 
-MIRRORTRAIN_HOST_DEVICE inline double log_of_nothing() { return -std::numeric_limits<double>::infinity(); }
+MIRRORTRAIN_HOST_DEVICE inline double log_of_nothing() { return -HUGE_VAL; }
 
 /// log(e^a + e^b + e^c)
 MIRRORTRAIN_HOST_DEVICE inline double log_of_sum(double a, double b, double c) {
