@@ -106,9 +106,10 @@ TEST_CASE("well-known models have as many parameters as in Keras") {
   }
 }
 
-TEST_CASE("transformers that people know have as many parameters as published") {
+TEST_CASE("models that people know have as many parameters as published") {
   const std::pair<const char*, std::int64_t> published[] = {
-      {"gpt2", 124439808}, {"vit-b16", 86567656}, {"smollm2", 134515008}, {"bert-base", 109482240 + 2 * 769}};
+      {"gpt2", 124439808},      {"vit-b16", 86567656}, {"smollm2", 134515008}, {"bert-base", 109482240 + 2 * 769},
+      {"convnext-t", 28589128}, {"unet", 31030658},    {"wavenet", 727232},    {"r3d-18", 33371472 + 9600}};
   for (const auto& [name, expected] : published) {
     CAPTURE(name);
     std::int64_t parameters = 0;

@@ -123,25 +123,25 @@ config::Section<SyntheticInput> SyntheticInput::section() {
 
 namespace {
 
-constexpr const char* kOneOfBoth =
-    R"({"oneOf": [{"required": ["classes"], "properties": {"classes": {"not": {"type": "null"}}}},
+constexpr const char* kEither =
+    R"({"anyOf": [{"required": ["classes"], "properties": {"classes": {"not": {"type": "null"}}}},
                   {"required": ["label_shape"], "properties": {"label_shape": {"not": {"type": "null"}}}}]})";
 
-std::string one_of_both(const SyntheticLabels& labels) {
-  const bool classes = labels.classes.value.has_value(), shape = labels.label_shape.value.has_value();
-  if (classes && shape) return "expected one of 'classes' and 'label_shape', found both; remove one";
-  if (!classes && !shape) return "expected one of 'classes' and 'label_shape', found neither; add one";
-  return "";
+std::string either(const SyntheticLabels& labels) {
+  if (labels.classes.value || labels.label_shape.value) return "";
+  return "expected 'classes', 'label_shape' or both, found neither; add one";
 }
 
 }  // namespace
 
 config::Section<SyntheticLabels> SyntheticLabels::section() {
   return config::Section<SyntheticLabels>("Synthetic labels of an output.")
-      .key("classes", &SyntheticLabels::classes, "Number of classes, if labels are class numbers.",
+      .key("classes", &SyntheticLabels::classes,
+           "Number of classes, if labels are class numbers: one, or several in `label_shape`.",
            config::between(1, 1 << 20))
       .key("label_shape", &SyntheticLabels::label_shape,
-           "Shape of one label, if labels are real numbers; [] for a scalar.", config::between(1, 1 << 30));
+           "Shape of one label: of real numbers or, with `classes`, of class numbers; [] for a scalar.",
+           config::between(1, 1 << 30));
 }
 
 config::Section<Synthetic> Synthetic::section() {
@@ -156,20 +156,20 @@ config::Section<Synthetic> Synthetic::section() {
            config::excludes("shape"))
       .include(&Synthetic::only)
       .key("labels", &Synthetic::labels,
-           "In place of `classes` and `label_shape`: one of them for each output of the model, as {OUTPUT: {classes: "
+           "In place of `classes` and `label_shape`: these for each output of the model, as {OUTPUT: {classes: "
            "2}, OUTPUT: {label_shape: [1]}}.",
            kLabelsAliases)
       .key("seed", &Synthetic::seed, "Random seed of the examples.", config::aliases("random_seed, manual_seed"))
-      .relation(fmt::format(R"({{"anyOf": [{{"required": ["labels"]}}, {}]}})", kOneOfBoth))
+      .relation(fmt::format(R"({{"anyOf": [{{"required": ["labels"]}}, {}]}})", kEither))
       .check("",
              [](const Synthetic& options) -> std::string {
-               if (options.labels.empty()) return one_of_both(options.only);
+               if (options.labels.empty()) return either(options.only);
                const bool has_only = options.only.classes.value || options.only.label_shape.value;
-               return has_only ? "expected `labels` or one of 'classes' and 'label_shape', found both; remove one" : "";
+               return has_only ? "expected `labels`, or 'classes' and 'label_shape', found both; remove one" : "";
              })
       .check("labels", [](const Synthetic& options) -> std::string {
         for (const auto& [name, labels] : options.labels.entries) {
-          if (const std::string wrong = one_of_both(labels); !wrong.empty()) return fmt::format("{}: {}", name, wrong);
+          if (const std::string wrong = either(labels); !wrong.empty()) return fmt::format("{}: {}", name, wrong);
         }
         return "";
       });
@@ -201,7 +201,7 @@ Examples read(const Synthetic& source) {
   Inputs inputs(philox, source);
   struct Output {
     Labels labels;
-    bool are_classes;
+    std::size_t classes;  ///< 0: real numbers
     Teacher teacher;
     std::vector<float> values;
   };
@@ -210,20 +210,25 @@ Examples read(const Synthetic& source) {
     const std::string of = options.name.empty() ? "" : fmt::format(" of '{}'", options.name);
     Array array(options.classes.value ? DType::kInt32 : DType::kFloat32, options.shape().with_rows(source.examples),
                 "the synthetic labels" + of);
-    const auto width = static_cast<std::size_t>(options.classes.value.value_or(array.row_elements()));
+    const std::int64_t classes = options.classes.value.value_or(0);
+    const auto width = static_cast<std::size_t>(std::max<std::int64_t>(classes, 1) * array.row_elements());
     outputs.push_back({{options.name, std::move(array)},
-                       options.classes.value.has_value(),
+                       static_cast<std::size_t>(classes),
                        Teacher(philox, weights_stream(outputs.size()), inputs.looked_at(), width),
                        std::vector<float>(width)});
   }
   for (std::int64_t row = 0; row < source.examples; ++row) {
     const std::span<const float> features = inputs.make(row);
     const auto at = static_cast<std::size_t>(row);
-    for (auto& [labels, are_classes, teacher, values] : outputs) {
+    for (auto& [labels, classes, teacher, values] : outputs) {
       for (std::size_t i = 0; i < values.size(); ++i) values[i] = teacher(features, i);
-      if (are_classes) {
-        const auto largest = std::max_element(values.begin(), values.end());
-        labels.array.span<std::int32_t>()[at] = static_cast<std::int32_t>(largest - values.begin());
+      if (classes > 0) {
+        const std::size_t numbers = values.size() / classes;
+        for (std::size_t i = 0; i < numbers; ++i) {
+          const auto of_number = std::span(values).subspan(i * classes, classes);
+          const auto largest = std::ranges::max_element(of_number) - of_number.begin();
+          labels.array.span<std::int32_t>()[at * numbers + i] = static_cast<std::int32_t>(largest);
+        }
       } else {
         std::ranges::copy(values, labels.array.span<float>().begin() + static_cast<std::ptrdiff_t>(at * values.size()));
       }

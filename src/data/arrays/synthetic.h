@@ -24,8 +24,8 @@ struct SyntheticInput {
 /// The synthetic labels of one of several outputs.
 struct SyntheticLabels {
   std::string name{};                                                     ///< of the output; empty for the only one
-  config::Located<std::optional<std::int64_t>> classes;                   ///< class numbers as labels,
-  config::Located<std::optional<std::vector<std::int64_t>>> label_shape;  ///< or numbers of this shape
+  config::Located<std::optional<std::int64_t>> classes;                   ///< null: labels are real numbers
+  config::Located<std::optional<std::vector<std::int64_t>>> label_shape;  ///< null: [], a class number
   static config::Section<SyntheticLabels> section();
 
   /// The shape of one example's label: [] for a class number.

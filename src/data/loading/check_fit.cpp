@@ -279,11 +279,11 @@ class FitCheck {
   }
 
   void check(const SyntheticLabels& labels, std::size_t output, const std::vector<Shape>& shapes) {
-    if (labels.label_shape.value) {
-      return add(labels.label_shape, label_mismatch(output, shapes, labels.shape()));
+    const std::string mismatch = label_mismatch(output, shapes, labels.shape());
+    if (labels.label_shape.value && (!mismatch.empty() || !labels.classes.value)) {
+      return add(labels.label_shape, mismatch);
     }
     if (!labels.classes.value) return;  // already reported
-    const std::string mismatch = labels_mismatch(Shape{}, output, wanted_);
     if (!mismatch.empty()) return add(labels.classes, mismatch);
     const LabelSpec& spec = spec_.labels[output];
     const std::int64_t depth = wanted_.one_hot_depth(output);

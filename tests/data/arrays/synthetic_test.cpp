@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "data/files.h"
@@ -41,6 +42,25 @@ TEST_CASE("synthetic class labels fall in every class and follow from the featur
     right += labels[a] == labels[nearest];
   }
   CHECK(right > 130);
+}
+
+TEST_CASE("synthetic class labels of a shape are class numbers, each with a function of its own") {
+  Synthetic options = source(500, {6});
+  options.only.classes.value = 3;
+  options.only.label_shape.value = {2, 2};
+  const Examples examples = read(options);
+  CHECK(examples.outputs[0].array.shape == Shape{500, 2, 2});
+  const auto labels = examples.outputs[0].array.span<std::int32_t>();
+  for (std::size_t position = 0; position < 4; ++position) {
+    std::array<int, 3> counts{};
+    int equal = 0;
+    for (std::size_t row = 0; row < 500; ++row) {
+      ++counts.at(static_cast<std::size_t>(labels[4 * row + position]));
+      equal += labels[4 * row + position] == labels[4 * row + (position + 1) % 4] ? 1 : 0;
+    }
+    for (const int count : counts) CHECK(count > 25);
+    CHECK(equal < 400);
+  }
 }
 
 TEST_CASE("synthetic examples depend on the seed alone") {

@@ -1,4 +1,4 @@
-// Weights of other programs: tools/reference/torch_transformers.py wrote the goldens.
+// Weights of other programs: tools/reference/torch_models.py wrote the goldens.
 #include "train/checkpoint/load_initial_weights.h"
 
 #include <doctest/doctest.h>
@@ -53,6 +53,13 @@ TEST_CASE("with the weights of torchvision's vision transformer, by a map of nam
 
 TEST_CASE("with the weights of transformers' LLaMA, by a map of names, a model gives its logits") {
   CHECK(largest_error("torch-smollm2") < 1e-5);
+}
+
+TEST_CASE("with weights of PyTorch's modules, by a map of names, the models of configs/models give their outputs") {
+  for (const char* const golden : {"torch-convnext", "torch-r3d", "torch-unet", "torch-wavenet"}) {
+    CAPTURE(golden);
+    CHECK(largest_error(golden) < 1e-5);
+  }
 }
 
 /// kMlp, [6] -> 7 -> 3, with weights of a file that has other names.
