@@ -339,7 +339,7 @@ StepPlace located(const PreprocessingStep& step) {
           return of_section(held.height_factor);
         } else if constexpr (requires { held.x_factor; }) {
           return of_section(held.x_factor);
-        } else if constexpr (requires { held.factor; }) {
+        } else if constexpr (requires { held.factor.place; }) {
           return of_section(held.factor);
         } else if constexpr (requires { held.mode; }) {
           return of_section(held.mode);
@@ -347,6 +347,8 @@ StepPlace located(const PreprocessingStep& step) {
           return of_section(held.variance);
         } else if constexpr (requires { held.input; }) {
           return of_section(held.input);
+        } else if constexpr (requires { held.inputs; }) {
+          return of_section(held.inputs);
         } else {
           return {};
         }

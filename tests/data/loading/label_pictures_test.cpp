@@ -85,8 +85,8 @@ TEST_CASE("labels that are the features' own pictures stay equal to them, whatev
       anything_moved = anything_moved || y[0] != 72;
       std::vector<float> staged_x(3 * 16), staged_y(3 * 16);  // as for a GPU
       std::byte* const inputs[] = {reinterpret_cast<std::byte*>(staged_x.data())};
-      std::byte* const outputs[] = {reinterpret_cast<std::byte*>(staged_y.data())};
-      feeder.copy_examples(rows, inputs, outputs, epoch);
+      const Feeder::LabelCopies outputs[] = {{reinterpret_cast<std::byte*>(staged_y.data())}};
+      feeder.copy_examples({rows, 0, rows.size()}, inputs, outputs, epoch);
       CHECK(staged_x == x);
       CHECK(staged_y == y);
     }
