@@ -129,9 +129,24 @@ bool is_of_pictures(const PreprocessingStep& step) {
          !std::holds_alternative<Normalization>(step) && !std::holds_alternative<OneHot>(step);
 }
 
+bool always_acts(const PreprocessingStep& step) {
+  return std::visit(
+      [](const auto& held) {
+        if constexpr (requires { held.kAlwaysActs; }) return true;
+        return false;
+      },
+      step);
+}
+
 bool is_of_colors(const PreprocessingStep& step) {
-  return std::holds_alternative<RandomContrast>(step) || std::holds_alternative<RandomGrayscale>(step) ||
-         std::visit([](const auto& held) { return std::is_base_of_v<OfRange, std::decay_t<decltype(held)>>; }, step);
+  return std::visit(
+      [](const auto& held) {
+        using Held = std::decay_t<decltype(held)>;
+        constexpr bool kMoves = requires { held.interpolation; };
+        return !kMoves && (std::is_base_of_v<OfRange, Held> || std::is_same_v<Held, RandomContrast> ||
+                           std::is_same_v<Held, RandomGrayscale>);
+      },
+      step);
 }
 
 bool Affine::needs_double() const {

@@ -11,6 +11,7 @@
 #include "config/section.h"
 #include "data/example_spec.h"
 #include "data/preprocessing/color_preprocessing.h"
+#include "data/preprocessing/composed_preprocessing.h"
 #include "data/preprocessing/mixing_preprocessing.h"
 #include "data/preprocessing/picture_preprocessing.h"
 
@@ -47,15 +48,18 @@ struct OneHot {
 /// The list of all preprocessing transforms.
 using PreprocessingStep =
     std::variant<Rescaling, Normalization, OneHot, Resizing, CenterCrop, RandomFlip, RandomCrop, RandomTranslation,
-                 RandomRotation, RandomZoom, RandomShear, RandomContrast, RandomBrightness, RandomSaturation, RandomHue,
-                 RandomColorDegeneration, RandomColorJitter, RandomGrayscale, RandomInvert, RandomPosterization,
-                 RandomSharpness, RandomGaussianBlur, RandomErasing, Solarization, AutoContrast, Equalization, MixUp,
-                 CutMix>;
+                 RandomRotation, RandomZoom, RandomShear, RandomPerspective, RandomElasticTransform, RandomContrast,
+                 RandomBrightness, RandomSaturation, RandomHue, RandomColorDegeneration, RandomColorJitter,
+                 RandomGrayscale, RandomInvert, RandomPosterization, RandomSharpness, RandomGaussianBlur, RandomErasing,
+                 Solarization, AutoContrast, Equalization, ContrastLimitedAdaptiveHistogramEqualization, RandAugment,
+                 AugMix, MixUp, CutMix>;
 
 /// The transform as one that mixes examples, or null.
 const Mixing* as_mixing(const PreprocessingStep& step);
 /// Whether a transform is for pictures one by one, rather than for individual numbers.
 bool is_of_pictures(const PreprocessingStep& step);
+/// Whether a transform that is not random acts at every split.
+bool always_acts(const PreprocessingStep& step);
 /// Whether it changes the colors of pictures alone, so that pictures that are labels stay as they are.
 bool is_of_colors(const PreprocessingStep& step);
 

@@ -94,6 +94,14 @@ TEST_CASE("labels that are the features' own pictures stay equal to them, whatev
   }
 }
 
+TEST_CASE("labels that are pictures cannot follow aug_mix, which is refused") {
+  AugMix step;
+  CHECK(contains(error_text([&] {
+                   Feeder(Dataset(pictures({6, 6, 3}, {6, 6})), {step}, numbers({6, 6, 3}, {6, 6}), {.trains = true});
+                 }),
+                 "use rand_augment, which moves them, too"));
+}
+
 TEST_CASE("classes are those of the nearest pixel, and 0 where a picture is filled") {
   const Shape shape{8, 8};
   const Feeder feeder(Dataset(pictures(shape, shape, 64)), {translate(0.3, 0), rotate(0.1)}, classes({8, 8, 1}, {8, 8}),
