@@ -81,8 +81,8 @@ void TrainingSteps::read_ahead(const data::Order::Batch& batch) {
     for (const LanePlace& lane : topology.lanes) {
       for (const int replica : lane.replicas) {
         const RowRange own = rows_of_place(static_cast<std::int64_t>(rows.size()), replica, topology.mesh);
-        const auto part = rows.subspan(static_cast<std::size_t>(own.first), static_cast<std::size_t>(own.count));
-        expected_.insert(expected_.end(), part.begin(), part.end());
+        const data::BatchPart part{rows, static_cast<std::size_t>(own.first), static_cast<std::size_t>(own.count)};
+        examples_->append_rows(part, batch.position.epoch, expected_);
       }
     }
   }

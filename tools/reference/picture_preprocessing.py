@@ -119,6 +119,42 @@ for fill_mode in ["constant", "reflect"]:
         given = {"shear_factor": np.array([[0.3, -0.2]], "float32"), "input_shape": (1, *size)}
         case("random_shear", options, size, layer.transform_images(batch(size), given), x=0.3, y=-0.2)
 
+for large in [(19, 26, 3), (16, 16, 1), (5, 3, 1)]:
+    for options in [{}, {"clip_limit": 1.5, "tile_grid_size": [2, 3]}, {"clip_limit": 0.0, "tile_grid_size": [3, 2]},
+                    {"value_range": [-20.0, 300.0]}]:
+        if large == (5, 3, 1) and options.get("tile_grid_size") is None:
+            continue  # TensorFlow cannot mirror a picture that often
+        layer = layers.ContrastLimitedAdaptiveHistogramEqualization(**options)
+        case("contrast_limited_adaptive_histogram_equalization", options, large, layer(batch(large)))
+for interpolation in ["nearest", "bilinear"]:
+    for corners in [[[0, 0], [6.5, 0], [0, 7.25], [9.5, 4]], [[0, 0], [11, 0], [0, 4], [6, 8]]]:
+        options = {"interpolation": interpolation, "fill_value": 5.0}
+        layer = layers.RandomPerspective(**options)
+        start = np.array([[[0, 0], [8, 0], [0, 6], [8, 6]]], "float32")
+        given = {"apply_perspective": np.array([True]), "start_points": start, "end_points": np.array([corners], "float32")}
+        case("random_perspective", options, size, layer.transform_images(batch(size), given), corners=corners)
+    right, down = np.mgrid[0:7, 0:9].astype("float32") * [[[0.31]], [[-0.17]]] - [[[1.2]], [[0.4]]]
+    y, x = np.mgrid[0:7, 0:9]
+    for fill_mode in ["constant", "nearest"]:  # Keras mirrors the two ends differently
+        options = {"interpolation": interpolation, "fill_mode": fill_mode, "fill_value": 5.0}
+        planes = [
+            keras.ops.image.map_coordinates(
+                picture(*size)[..., c], np.stack([y + down, x + right]).astype("float32"),
+                order=int(interpolation == "bilinear"), fill_mode=fill_mode, fill_value=5.0)
+            for c in range(3)
+        ]
+        case("random_elastic_transform", options, size, np.stack(planes, -1)[None],
+             right=right.flatten().tolist(), down=down.flatten().tolist())
+
+# Those of the transforms of which rand_augment and aug_mix are composed that draw nothing for a factor [a, a].
+parts = {}
+for name, layer in [("rand_augment", layers.RandAugment(factor=(0.3, 0.3))), ("aug_mix", layers.AugMix(factor=(0.3, 0.3)))]:
+    parts[name] = {
+        part: [round(float(v), 4) for v in np.asarray(getattr(layer, part)(batch(size), training=True)).flatten()]
+        for part in ["random_translation", "random_rotation", "random_brightness", "random_color_degeneration",
+                     "random_sharpness", "auto_contrast", "equalization"]
+    }
+
 random = np.random.default_rng(3)
 adapted = []
 for shape in [(50, 3), (6, 4, 5, 2)]:
@@ -135,5 +171,5 @@ for shape in [(50, 3), (6, 4, 5, 2)]:
 folder = pathlib.Path(__file__).parents[2] / "tests" / "golden"
 lines = ",\n".join(json.dumps(one) for one in cases)
 more = ",\n".join(json.dumps(one) for one in adapted)
-(folder / "picture-preprocessing.json").write_text(f'{{"cases": [\n{lines}\n],\n"adapted": [\n{more}\n]}}\n')
+(folder / "picture-preprocessing.json").write_text(f'{{"cases": [\n{lines}\n],\n"parts": {json.dumps(parts)},\n"adapted": [\n{more}\n]}}\n')
 print(len(cases), "cases")

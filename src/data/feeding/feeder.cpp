@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
@@ -25,6 +26,12 @@ std::int64_t taken_of(const TensorView& to, std::size_t rows) {
   return to.elements() / static_cast<std::int64_t>(rows);
 }
 
+/// One number for each of the rows; `to` may be null.
+void copy_numbers(std::span<const std::int64_t> rows, std::span<const float> from, float* to) {
+  if (to == nullptr) return;
+  std::ranges::transform(rows, to, [&](std::int64_t row) { return from[static_cast<std::size_t>(row)]; });
+}
+
 }  // namespace
 
 Feeder::Feeder(const Dataset& dataset, const std::vector<PreprocessingStep>& preprocessing, const ExampleSpec& spec,
@@ -32,9 +39,13 @@ Feeder::Feeder(const Dataset& dataset, const std::vector<PreprocessingStep>& pre
     : dataset_(dataset) {
   std::vector<std::vector<PreprocessingStep>> acting;
   for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
-    acting.push_back(acting_steps(steps_of_input(preprocessing, spec.inputs[i].name), dataset_.features(i).row_shape(),
-                                  options.trains));
-    add_input(i, acting.back(), spec.inputs[i], options);
+    const std::string& name = spec.inputs[i].name;
+    const std::vector<PreprocessingStep> steps = steps_of_input(preprocessing, name);
+    acting.push_back(acting_steps(steps, dataset_.features(i).row_shape(), options.trains));
+    const std::size_t after = steps.size() - steps_before_mixing(preprocessing, name);  // which are of single numbers
+    const bool is_mixed = options.trains && find_mixing(preprocessing, name) != nullptr;
+    add_input(i, acting.back(), is_mixed ? std::optional(acting.back().size() - after) : std::nullopt, spec.inputs[i],
+              options);
   }
   const Wanted wanted = wanted_by(&spec, preprocessing);
   for (std::size_t i = 0; i < spec.labels.size(); ++i) add_output(i, acting, wanted, options);
@@ -47,13 +58,17 @@ Feeder::Feeder(const Dataset& dataset, const std::vector<PreprocessingStep>& pre
     buckets_ = LengthBuckets(dataset_, inputs_.front().to_float32, options.bucket_boundaries);
   }
   read_ahead(options);
+  if (options.trains) mix(preprocessing, spec, options);
 }
 
-void Feeder::add_input(std::size_t number, const std::vector<PreprocessingStep>& acting, const InputSpec& spec,
-                       const FeederOptions& options) {
+/// `before_mixing`: how many of the transforms come before the features are mixed; none if they are not.
+void Feeder::add_input(std::size_t number, const std::vector<PreprocessingStep>& acting,
+                       std::optional<std::size_t> before_mixing, const InputSpec& spec, const FeederOptions& options) {
   const Array& read = dataset_.features(number);
-  // Transforms up to the last one of pictures compute examples one by one; those on single numbers after it are folded.
-  const auto last = std::find_if(acting.rbegin(), acting.rend(), is_of_pictures).base();
+  // Transforms up to the last one of pictures, or up to mixing, compute examples one by one; those on single numbers
+  // after it are folded.
+  const auto last_of_pictures = std::find_if(acting.rbegin(), acting.rend(), is_of_pictures).base();
+  const auto last = std::max(last_of_pictures, acting.begin() + static_cast<std::ptrdiff_t>(before_mixing.value_or(0)));
   const std::vector<PreprocessingStep> making(acting.begin(), last), single(last, acting.end());
   const Shape example = shape_after(acting, read.row_shape());
   Affine affine = fold(single);
@@ -66,12 +81,15 @@ void Feeder::add_input(std::size_t number, const std::vector<PreprocessingStep>&
                     "begin the model with another layer",
                     read.origin));
   }
-  const bool is_stored = dataset_.source(number) == nullptr && making.empty();
+  const bool in_memory = dataset_.source(number) == nullptr;
+  const bool is_stored = in_memory && making.empty() && !before_mixing;
   auto maker =
       is_stored ? nullptr : std::make_shared<const ExampleMaker>(dataset_, number, making, options.seed, options.watch);
   const Array& from = maker ? maker->features() : read;
   inputs_.push_back(
       {affine, maker, RowConverter(from, affine, DType::kFloat32), RowConverter(from, affine, DType::kBfloat16)});
+  // What takes no time needs no thread of its own.
+  inputs_.back().is_ahead = maker && (!in_memory || last_of_pictures != acting.begin());
 }
 
 void Feeder::add_output(std::size_t number, const std::vector<std::vector<PreprocessingStep>>& acting,
@@ -100,6 +118,11 @@ void Feeder::add_output(std::size_t number, const std::vector<std::vector<Prepro
   outputs_.push_back({depth, std::move(pictures), std::move(converter),
                       spec.weighted ? weights_of(dataset_, number, classes) : std::vector<float>(),
                       spec.may_be_missing ? presence_of(dataset_, number) : std::vector<float>()});
+  std::vector<std::int64_t> mixed = outputs_.back().pictures->labels().shape.dims();
+  if (depth > 0) mixed.push_back(depth);
+  outputs_.back().mixed.dtype = spec.dtype;
+  outputs_.back().mixed.shape = Shape(std::move(mixed));
+  outputs_.back().mixed.origin = read.origin;
 }
 
 void Feeder::read_ahead(const FeederOptions& options) {
@@ -112,7 +135,7 @@ void Feeder::read_ahead(const FeederOptions& options) {
     elements += makes.back().first;
   };
   for (Input& input : inputs_) {
-    if (!input.maker) continue;
+    if (!input.is_ahead) continue;
     add(input.made_at, input.maker->features(),
         [maker = input.maker](const ExampleKey& key, std::span<float> to) { maker->make(key, to); });
   }
@@ -130,18 +153,30 @@ void Feeder::read_ahead(const FeederOptions& options) {
         }
       },
       elements, options.ahead);
+  ahead_elements_ = elements;
 }
 
 const Array& Feeder::features(std::size_t input) const {
   return inputs_[input].maker ? inputs_[input].maker->features() : dataset_.features(input);
 }
 
+const Array& Feeder::labels(std::size_t output) const {
+  return mixed_.empty() ? outputs_[output].pictures->labels() : outputs_[output].mixed;
+}
+
+void Feeder::append_rows(const BatchPart& part, std::int64_t epoch, std::vector<std::int64_t>& rows) const {
+  if (!mixed_.empty()) return mixed_.append_rows(part, epoch, rows);
+  rows.insert(rows.end(), part.rows().begin(), part.rows().end());
+}
+
 void Feeder::expect(std::span<const std::int64_t> rows, std::int64_t epoch) const {
   if (ahead_) ahead_->expect(rows, epoch);
 }
 
-void Feeder::copy_examples(std::span<const std::int64_t> rows, std::span<std::byte* const> to_inputs,
-                           std::span<std::byte* const> to_outputs, std::int64_t epoch) const {
+void Feeder::copy_examples(const BatchPart& part, std::span<std::byte* const> to_inputs,
+                           std::span<const LabelCopies> to_outputs, std::int64_t epoch) const {
+  if (!mixed_.empty()) return copy_mixed(part, to_inputs, to_outputs, epoch);
+  const std::span<const std::int64_t> rows = part.rows();
   const auto copy_stored = [&](const Array& array, std::byte* to) {
     const RowSource from(array);
     for (const std::int64_t row : rows) {
@@ -153,7 +188,9 @@ void Feeder::copy_examples(std::span<const std::int64_t> rows, std::span<std::by
     if (!inputs_[i].maker) copy_stored(features(i), to_inputs[i]);
   }
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
-    if (outputs_[i].pictures->empty()) copy_stored(labels(i), to_outputs[i]);
+    if (outputs_[i].pictures->empty()) copy_stored(labels(i), to_outputs[i].labels);
+    copy_numbers(rows, outputs_[i].weights, to_outputs[i].weights);
+    copy_numbers(rows, outputs_[i].present, to_outputs[i].present);
   }
   if (!ahead_) return;
   for (std::size_t at = 0; at < rows.size(); ++at) {
@@ -166,14 +203,16 @@ void Feeder::copy_examples(std::span<const std::int64_t> rows, std::span<std::by
         if (inputs_[i].maker) copy_made(features(i), inputs_[i].made_at, to_inputs[i]);
       }
       for (std::size_t i = 0; i < outputs_.size(); ++i) {
-        if (!outputs_[i].pictures->empty()) copy_made(labels(i), outputs_[i].made_at, to_outputs[i]);
+        if (!outputs_[i].pictures->empty()) copy_made(labels(i), outputs_[i].made_at, to_outputs[i].labels);
       }
     });
   }
 }
 
-void Feeder::fill(std::span<const std::int64_t> rows, const BatchBuffers& to, std::int64_t epoch) const {
-  if (rows.empty()) return;
+void Feeder::fill(const BatchPart& part, const BatchBuffers& to, std::int64_t epoch) const {
+  if (part.count == 0) return;
+  if (!mixed_.empty()) return fill_mixed(part, to, epoch);
+  const std::span<const std::int64_t> rows = part.rows();
   const auto converter_of = [&](std::size_t input) -> const RowConverter& {
     return to.inputs[input].dtype == DType::kBfloat16 ? inputs_[input].to_bfloat16 : inputs_[input].to_float32;
   };
@@ -188,12 +227,8 @@ void Feeder::fill(std::span<const std::int64_t> rows, const BatchBuffers& to, st
       output.converter(dataset_.first_row(), rows, labels.data,
                        taken_of(labels, rows.size()) / std::max<std::int64_t>(output.one_hot_depth, 1));
     }
-    for (std::size_t at = 0; weights != nullptr && at < rows.size(); ++at) {
-      weights[at] = output.weights[static_cast<std::size_t>(rows[at])];
-    }
-    for (std::size_t at = 0; present != nullptr && at < rows.size(); ++at) {
-      present[at] = output.present[static_cast<std::size_t>(rows[at])];
-    }
+    copy_numbers(rows, output.weights, weights);
+    copy_numbers(rows, output.present, present);
   }
   if (!ahead_) return;
   for (std::size_t at = 0; at < rows.size(); ++at) {

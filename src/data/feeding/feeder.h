@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "data/dataset.h"
 #include "data/example_spec.h"
 #include "data/feeding/example_weights.h"
+#include "data/feeding/mixed_examples.h"
 #include "data/loading/label_pictures.h"
 #include "data/loading/model_fit.h"
 #include "data/preprocessing/preprocessing.h"
@@ -69,26 +71,40 @@ class Feeder {
 
   // `epoch` is 0 outside of training.
 
-  /// Writes the examples `rows` (of the data set). Does not allocate; thread-safe.
-  void fill(std::span<const std::int64_t> rows, const BatchBuffers& to, std::int64_t epoch = 0) const;
+  /// Writes a part of a batch. Does not allocate; thread-safe.
+  void fill(const BatchPart& part, const BatchBuffers& to, std::int64_t epoch) const;
+  /// The examples `rows` (of the data set), which are a batch.
+  void fill(std::span<const std::int64_t> rows, const BatchBuffers& to, std::int64_t epoch = 0) const {
+    fill({rows, 0, rows.size()}, to, epoch);
+  }
 
-  /// Announces the next rows to fill, in order, if they are computed one by one, so that they are computed ahead;
+  /// Announces the next rows to be read, in order, if they are computed one by one, so that they are computed ahead;
   /// otherwise does nothing.
   void expect(std::span<const std::int64_t> rows, std::int64_t epoch = 0) const;
+  /// Appends the rows that filling a part of a batch reads, with those that it is mixed with.
+  void append_rows(const BatchPart& part, std::int64_t epoch, std::vector<std::int64_t>& rows) const;
   bool reads_ahead() const { return ahead_ != nullptr; }
   /// Total time that calling threads have waited for rows since the last call; 0 if all are in memory.
   double take_waited_seconds() const { return ahead_ ? ahead_->take_waited_seconds() : 0; }
 
   std::size_t inputs() const { return inputs_.size(); }
   std::size_t outputs() const { return outputs_.size(); }
+  /// Whether all features and labels are in memory as `features` and `labels` describe them.
+  bool is_stored() const { return ahead_ == nullptr && mixed_.empty(); }
   /// An input's features as `affine` takes them: the data set's, or computed ones, which are then not in memory.
   const Array& features(std::size_t input) const;
-  /// An output's labels before conversion: the data set's, or transformed pictures, which are not in memory.
-  const Array& labels(std::size_t output) const { return outputs_[output].pictures->labels(); }
+  /// An output's labels before conversion: the data set's; or transformed pictures or mixed labels, which are not in
+  /// memory.
+  const Array& labels(std::size_t output) const;
   const LabelPictures& label_pictures(std::size_t output) const { return *outputs_[output].pictures; }
-  /// Writes features and labels of `rows` before conversion, each contiguously.
-  void copy_examples(std::span<const std::int64_t> rows, std::span<std::byte* const> inputs,
-                     std::span<std::byte* const> outputs, std::int64_t epoch = 0) const;
+  /// Where the labels of an output go before conversion. Numbers are null if the spec wants none.
+  struct LabelCopies {
+    std::byte* labels = nullptr;
+    float *weights = nullptr, *present = nullptr;
+  };
+  /// Writes features and labels of a part of a batch before conversion, each contiguously.
+  void copy_examples(const BatchPart& part, std::span<std::byte* const> inputs, std::span<const LabelCopies> outputs,
+                     std::int64_t epoch = 0) const;
 
   const Dataset& dataset() const { return dataset_; }
   /// By the lengths of sequences; a single one if there are no boundaries.
@@ -100,7 +116,7 @@ class Feeder {
   std::span<const float> present(std::size_t output) const { return outputs_[output].present; }
   /// The conversions by `fill` of features and labels, for conversion elsewhere; `one_hot_depth` 0 for none.
   const Affine& affine(std::size_t input) const { return inputs_[input].affine; }
-  std::int64_t one_hot_depth(std::size_t output) const { return outputs_[output].one_hot_depth; }
+  std::int64_t one_hot_depth(std::size_t output) const { return mixed_.empty() ? outputs_[output].one_hot_depth : 0; }
   std::int64_t rows() const { return dataset_.rows(); }
 
  private:
@@ -109,7 +125,8 @@ class Feeder {
     Affine affine;
     std::shared_ptr<const ExampleMaker> maker;  ///< null if the features are in memory
     RowConverter to_float32, to_bfloat16;
-    std::size_t made_at = 0;  ///< of computed features: where they are in a row read ahead
+    std::size_t made_at = 0;  ///< of computed features: where they are in a row read ahead, or mixed
+    bool is_ahead = false;    ///< whether they are read ahead
   };
   /// What feeds an output's labels.
   struct Output {
@@ -118,18 +135,27 @@ class Feeder {
     LabelConverter converter;
     std::vector<float> weights, present;
     std::size_t made_at = 0;
+    Array mixed{};             ///< the labels in their final form, if examples are mixed; not in memory
+    std::size_t mixed_at = 0;  ///< where labels, weight and presence are in a mixed example, in this order
   };
-  void add_input(std::size_t number, const std::vector<PreprocessingStep>& acting, const InputSpec& spec,
-                 const FeederOptions& options);
+  void add_input(std::size_t number, const std::vector<PreprocessingStep>& acting,
+                 std::optional<std::size_t> before_mixing, const InputSpec& spec, const FeederOptions& options);
   void add_output(std::size_t number, const std::vector<std::vector<PreprocessingStep>>& acting, const Wanted& wanted,
                   const FeederOptions& options);
   void read_ahead(const FeederOptions& options);
+  void mix(const std::vector<PreprocessingStep>& preprocessing, const ExampleSpec& spec, const FeederOptions& options);
+  void read_for_mixing(std::int64_t row, std::int64_t epoch, std::span<float> to) const;
+  void fill_mixed(const BatchPart& part, const BatchBuffers& to, std::int64_t epoch) const;
+  void copy_mixed(const BatchPart& part, std::span<std::byte* const> to_inputs, std::span<const LabelCopies> to_outputs,
+                  std::int64_t epoch) const;
 
   Dataset dataset_;
   std::vector<Input> inputs_;
   std::vector<Output> outputs_;
   LengthBuckets buckets_;
   std::shared_ptr<RowsAhead> ahead_;  ///< of what is computed: features, followed by labels that are transformed
+  std::size_t ahead_elements_ = 0;
+  MixedExamples mixed_;  ///< of rows read ahead, followed by other mixed features, and labels with their weights
 };
 
 }  // namespace mirrortrain::data

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <concepts>
 #include <set>
+#include <type_traits>
 #include <utility>
 
 #include "config/scalar.h"
@@ -55,6 +56,13 @@ class FitCheck {
         add(one_hot->depth, labels_mismatch(Shape{}, i, wanted_));
       }
     }
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      if (const std::string mismatch = mixing_mismatch(steps_, i, spec_); !mismatch.empty()) {
+        const StepPlace at = located(steps_[i]);
+        const std::string_view name = std::visit([](const auto& held) { return held.kName; }, steps_[i]);
+        errors_.add(at.place, at.path, fmt::format("{} {}", name, mismatch));
+      }
+    }
   }
 
   template <class AnySource>
@@ -77,7 +85,12 @@ class FitCheck {
       std::visit(
           [&](const auto& step) {
             const std::string path = fmt::format("data.preprocessing[{}].{}", i, step.kName);
-            if constexpr (requires { step.input; }) {
+            if constexpr (std::is_base_of_v<Mixing, std::decay_t<decltype(step)>>) {
+              for (const std::string& name : step.inputs.value.value_or(std::vector<std::string>())) {
+                if (std::ranges::count(names_of(spec_.inputs), name) > 0) continue;
+                errors_.add(step.inputs.place, step.inputs.path, unknown_name(name, "input", names_of(spec_.inputs)));
+              }
+            } else if constexpr (requires { step.input; }) {
               check_name(step.input, "input", names_of(spec_.inputs), path);
             } else {
               check_name(step.output, "output", names_of(spec_.labels), path);

@@ -45,14 +45,29 @@ bool may_be_scaled(const Shape& labels, const Shape& picture) {
                              labels.text(), remedy));
 }
 
+/// What is mixed of a picture moved in several ways has no place of its own.
+void refuse_mixed(const PreprocessingStep& step, const Shape& picture, const Shape& labels) {
+  if (std::holds_alternative<AugMix>(step)) refuse(step, picture, labels, "use rand_augment, which moves them, too");
+}
+
+/// The transform as applied to labels, which have no colors.
+PreprocessingStep for_labels(PreprocessingStep step) {
+  std::visit(
+      [](auto& held) {
+        if constexpr (requires { held.moves_only; }) held.moves_only = true;
+      },
+      step);
+  return step;
+}
+
 /// The transform as applied to classes.
 PreprocessingStep by_nearest(PreprocessingStep step) {
   std::visit(
       [](auto& held) {
         if constexpr (requires { held.interpolation; }) {
           held.interpolation = std::decay_t<decltype(held.interpolation)>::kNearest;
-          held.fill_value = 0;
         }
+        if constexpr (requires { held.fill_value = 0; }) held.fill_value = 0;
         if constexpr (requires { held.antialias; }) held.antialias = false;
       },
       step);
@@ -92,6 +107,7 @@ std::vector<PreprocessingStep> label_steps(const std::vector<PreprocessingStep>&
   for (const PreprocessingStep& step : steps) {
     const Shape before = std::exchange(picture, shape_after({step}, picture));
     if (!moves(step)) continue;
+    const PreprocessingStep own = for_labels(step);
     const bool changes_size = !same_size(before, picture);
     if (is_flattened(label, before)) {
       if (is_resizing(step)) continue;
@@ -105,12 +121,14 @@ std::vector<PreprocessingStep> label_steps(const std::vector<PreprocessingStep>&
                "the labels fit the model's output as they are: crop the pictures in the data, or "
                "let the model's output have the size of the cropped ones");
       }
-      chosen.push_back(step);
-      label = shape_after({step}, label);
+      refuse_mixed(step, before, label);
+      chosen.push_back(own);
+      label = shape_after({own}, label);
     } else if (may_be_scaled(label, before) && !is_resizing(step)) {
       if (std::holds_alternative<CenterCrop>(step) && same_size(label, picture)) continue;  // they are cropped already
       if (size_after(step)) refuse(step, before, label, "store pictures and labels at one size");
-      chosen.push_back(step);
+      refuse_mixed(step, before, label);
+      chosen.push_back(own);
     }
   }
   return chosen;

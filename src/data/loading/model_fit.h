@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "base/shape.h"
 #include "config/errors.h"
@@ -16,6 +17,10 @@ namespace mirrortrain::data {
 std::string features_mismatch(const Shape& example, const InputSpec& spec);
 std::string channels_mismatch(std::size_t channels, const InputSpec& spec);
 std::string labels_mismatch(const Shape& label, std::size_t output, const Wanted& wanted);
+
+/// Why a transform that mixes examples does not go with the others or with the model, or "". `number`: the transform's
+/// among `steps`.
+std::string mixing_mismatch(const std::vector<PreprocessingStep>& steps, std::size_t number, const ExampleSpec& spec);
 
 /// The place of a key such as "data.preprocessing[0].rescaling".
 using PlaceOf = std::function<config::Place(const std::string& path)>;

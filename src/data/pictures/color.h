@@ -28,6 +28,10 @@ void solarize(const float* from, const Extents& extents, float addition, float t
 void stretch_contrast(const float* from, const Extents& extents, const Range& range, float* to);
 /// Each channel with an equalized histogram.
 void equalize(const float* from, const Extents& extents, std::int64_t bins, const Range& range, float* to);
+/// Each channel with an equalized histogram around every pixel: those of the tiles next to it, interpolated. No bin has
+/// more than `clip_limit` times the mean of a histogram's bins, if it is above 0.
+void equalize_tiles(const float* from, const Extents& extents, double clip_limit,
+                    const std::array<std::int64_t, 2>& grid, const Range& range, float* to);
 /// x + (1 - 2 factor) (smooth - x), clipped, where smooth has a kernel of 5 in the middle and 1 around it, of 13.
 void sharpen(const float* from, const Extents& extents, float factor, const Range& range, float* to);
 /// A Gaussian kernel of odd height and width, zeros beyond the edges, clipped to the range.

@@ -149,6 +149,13 @@ Change change_of(const Equalization& step) {
                                                       float* to) { equalize(from, extents, bins, range, to); };
 }
 
+Change change_of(const ContrastLimitedAdaptiveHistogramEqualization& step) {
+  return [range = step.value_range, limit = step.clip_limit, grid = step.tile_grid_size](
+             const Draw&, const float* from, const Extents& extents, float* to) {
+    equalize_tiles(from, extents, limit, grid, range, to);
+  };
+}
+
 Change change_of(const RandomInvert& step) {
   return [largest = static_cast<float>(step.value_range[1])](const Draw&, const float* from, const Extents& extents,
                                                              float* to) {
@@ -224,7 +231,7 @@ std::unique_ptr<PictureStep> make_color_step(const PreprocessingStep& step, cons
           } else if constexpr (std::is_same_v<Held, RandomGrayscale>) {
             return std::make_unique<SometimesStep>(from, Bounds{held.factor.value, held.factor.value}, change_of(held));
           } else {
-            return std::make_unique<ColorStep>(from, change_of(held), std::is_same_v<Held, AutoContrast>);
+            return std::make_unique<ColorStep>(from, change_of(held), always_acts(held));
           }
         } else {
           return nullptr;

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 #include <numbers>
+#include <utility>
+#include <vector>
 
 namespace mirrortrain::data {
 namespace {
@@ -114,14 +116,44 @@ AffineMap zoom(const Extents& extents, float height, float width) {
 
 AffineMap shear(float x, float y) { return {1, x, 0, y, 1, 0}; }
 
-void move(const float* from, const Extents& extents, const AffineMap& map, const Filling& filling, float* to) {
+ProjectiveMap perspective(const Extents& extents, const std::array<std::array<float, 2>, 4>& corners) {
+  const auto right = static_cast<double>(extents.width - 1), bottom = static_cast<double>(extents.height - 1);
+  const std::array<std::array<double, 2>, 4> whole{{{0, 0}, {right, 0}, {0, bottom}, {right, bottom}}};
+  std::array<std::array<double, 9>, 8> rows{};  // of eight equations, the last column what they are to give
+  for (std::size_t i = 0; i < 4; ++i) {
+    const auto x = static_cast<double>(corners[i][0]), y = static_cast<double>(corners[i][1]);
+    rows[2 * i] = {x, y, 1, 0, 0, 0, -whole[i][0] * x, -whole[i][0] * y, whole[i][0]};
+    rows[2 * i + 1] = {0, 0, 0, x, y, 1, -whole[i][1] * x, -whole[i][1] * y, whole[i][1]};
+  }
+  for (std::size_t pivot = 0; pivot < 8; ++pivot) {  // Gauss and Jordan
+    const auto largest =
+        std::max_element(rows.begin() + static_cast<std::ptrdiff_t>(pivot), rows.end(),
+                         [&](const auto& a, const auto& b) { return std::abs(a[pivot]) < std::abs(b[pivot]); });
+    std::swap(rows[pivot], *largest);
+    if (std::abs(rows[pivot][pivot]) < 1e-12) return {1, 0, 0, 0, 1, 0, 0, 0};
+    for (std::size_t row = 0; row < 8; ++row) {
+      if (row == pivot) continue;
+      const double times = rows[row][pivot] / rows[pivot][pivot];
+      for (std::size_t i = pivot; i < 9; ++i) rows[row][i] -= times * rows[pivot][i];
+    }
+  }
+  ProjectiveMap map;
+  for (std::size_t i = 0; i < 8; ++i) map[i] = static_cast<float>(rows[i][8] / rows[i][i]);
+  return map;
+}
+
+namespace {
+
+/// The pixel at column x and row y comes from source(x, y), a column and a row.
+template <class Source>
+void move_by(const float* from, const Extents& extents, const Filling& filling, float* to, const Source& source) {
   const Around pixels(from, extents, static_cast<float>(filling.fill_value));
   const std::int64_t channels = extents.channels;
   for (std::int64_t y = 0; y < extents.height; ++y) {
     for (std::int64_t x = 0; x < extents.width; ++x, to += channels) {
-      const auto column_to = static_cast<float>(x), row_to = static_cast<float>(y);
-      const float column = inside(map[0] * column_to + map[1] * row_to + map[2], extents.width, filling.fill_mode);
-      const float row = inside(map[3] * column_to + map[4] * row_to + map[5], extents.height, filling.fill_mode);
+      const auto [from_column, from_row] = source(x, y);
+      const float column = inside(from_column, extents.width, filling.fill_mode);
+      const float row = inside(from_row, extents.height, filling.fill_mode);
       if (filling.interpolation == MovedInterpolation::kNearest) {
         std::copy_n(pixels.at(std::round(row), std::round(column)), channels, to);
         continue;
@@ -137,6 +169,33 @@ void move(const float* from, const Extents& extents, const AffineMap& map, const
       }
     }
   }
+}
+
+}  // namespace
+
+void move(const float* from, const Extents& extents, const AffineMap& map, const Filling& filling, float* to) {
+  move_by(from, extents, filling, to, [&](std::int64_t x, std::int64_t y) {
+    const auto column = static_cast<float>(x), row = static_cast<float>(y);
+    return std::pair(map[0] * column + map[1] * row + map[2], map[3] * column + map[4] * row + map[5]);
+  });
+}
+
+void move(const float* from, const Extents& extents, const ProjectiveMap& map, const Filling& filling, float* to) {
+  move_by(from, extents, filling, to, [&](std::int64_t x, std::int64_t y) {
+    const auto column = static_cast<float>(x), row = static_cast<float>(y);
+    const float depth = map[6] * column + map[7] * row + 1;
+    if (depth == 0) return std::pair(-1.0f, -1.0f);  // nowhere
+    return std::pair((map[0] * column + map[1] * row + map[2]) / depth,
+                     (map[3] * column + map[4] * row + map[5]) / depth);
+  });
+}
+
+void displace(const float* from, const Extents& extents, const float* right, const float* down, const Filling& filling,
+              float* to) {
+  move_by(from, extents, filling, to, [&](std::int64_t x, std::int64_t y) {
+    const std::int64_t pixel = y * extents.width + x;
+    return std::pair(static_cast<float>(x) + right[pixel], static_cast<float>(y) + down[pixel]);
+  });
 }
 
 void change_contrast(const float* from, const Extents& extents, float factor, const std::array<double, 2>& range,

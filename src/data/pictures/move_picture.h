@@ -25,6 +25,19 @@ AffineMap zoom(const Extents& extents, float height, float width);
 /// From the upper left corner.
 AffineMap shear(float x, float y);
 
+/// (a0, a1, a2, b0, b1, b2, c0, c1): the pixel at column x and row y comes from column (a0 x + a1 y + a2) / d, row (b0
+/// x
+/// + b1 y + b2) / d, where d is c0 x + c1 y + 1.
+using ProjectiveMap = std::array<float, 8>;
+/// A picture whose corners, upper left, upper right, lower left and lower right, are moved to these (column, row).
+/// Corners of which three lie on a line give a map that moves nothing.
+ProjectiveMap perspective(const Extents& extents, const std::array<std::array<float, 2>, 4>& corners);
+
+/// Like TensorFlow's ImageProjectiveTransformV3.
+void move(const float* from, const Extents& extents, const ProjectiveMap& map, const Filling& filling, float* to);
+/// Each pixel comes from `right` columns and `down` rows farther, which are [height, width].
+void displace(const float* from, const Extents& extents, const float* right, const float* down, const Filling& filling,
+              float* to);
 /// Like TensorFlow's ImageProjectiveTransformV3.
 void move(const float* from, const Extents& extents, const AffineMap& map, const Filling& filling, float* to);
 

@@ -10,6 +10,8 @@
 
 #include "data/key_error.h"
 #include "data/pictures/color_steps.h"
+#include "data/pictures/composed_steps.h"
+#include "data/pictures/elastic.h"
 #include "data/pictures/move_picture.h"
 
 namespace mirrortrain::data {
@@ -214,10 +216,16 @@ class Zoom : public PictureStep {
   std::optional<Bounds> width_;
 };
 
+/// [lower, upper], or a number f for [0, f].
+Bounds up_from_zero(const Factor& factor) {
+  const Bounds bounds = bounds_of(factor);
+  return std::holds_alternative<double>(factor) ? Bounds{0, bounds.upper} : bounds;
+}
+
 class Shear : public PictureStep {
  public:
   Shear(const RandomShear& step, const Extents& from)
-      : PictureStep(from), filling_(step), x_(from_zero(step.x_factor.value)), y_(from_zero(step.y_factor)) {}
+      : PictureStep(from), filling_(step), x_(up_from_zero(step.x_factor.value)), y_(up_from_zero(step.y_factor)) {}
   bool acts(const Draw& draw) const override { return draw.trains; }
   void apply(const Draw& draw, const float* from, float* to) const override {
     const float side = draw.between(2, 0, 1) > 0.5f ? -1.0f : 1.0f;
@@ -226,13 +234,66 @@ class Shear : public PictureStep {
   }
 
  private:
-  static Bounds from_zero(const Factor& factor) {
-    const Bounds bounds = bounds_of(factor);
-    return std::holds_alternative<double>(factor) ? Bounds{0, bounds.upper} : bounds;
+  Filling filling_;
+  Bounds x_, y_;
+};
+
+/// Whether a transform that changes some pictures changes this one: its probability is drawn, too.
+bool is_chosen(const Draw& draw, const Bounds& probability) {
+  return draw.between(0, 0, 1) < draw.between(1, probability.lower, probability.upper);
+}
+
+class Perspective : public PictureStep {
+ public:
+  Perspective(const RandomPerspective& step, const Extents& from)
+      : PictureStep(from),
+        filling_(filling_of(step)),
+        probability_(up_from_zero(step.factor.value)),
+        scale_(step.scale) {}
+  bool acts(const Draw& draw) const override { return draw.trains && is_chosen(draw, probability_); }
+  void apply(const Draw& draw, const float* from, float* to) const override {
+    RandomNumbers random(draw.words.word[2], draw.words.word[3]);
+    const auto right = static_cast<float>(result().width - 1), bottom = static_cast<float>(result().height - 1);
+    std::array<std::array<float, 2>, 4> corners{{{0, 0}, {right, 0}, {0, bottom}, {right, bottom}}};
+    for (auto& corner : corners) {
+      for (float& place : corner) place += place * static_cast<float>((random.uniform() - 0.5) * scale_);
+    }
+    move(from, result(), perspective(result(), corners), filling_, to);
+  }
+
+ private:
+  static Filling filling_of(const RandomPerspective& step) {
+    return {FillMode::kConstant, step.interpolation, step.fill_value};
   }
 
   Filling filling_;
-  Bounds x_, y_;
+  Bounds probability_;
+  double scale_;
+};
+
+class Elastic : public PictureStep {
+ public:
+  Elastic(const RandomElasticTransform& step, const Extents& from)
+      : PictureStep(from),
+        step_(step),
+        probability_(up_from_zero(step.factor.value)),
+        scale_(up_from_zero(step.scale)) {}
+  bool acts(const Draw& draw) const override { return draw.trains && is_chosen(draw, probability_); }
+  void apply(const Draw& draw, const float* from, float* to) const override {
+    thread_local std::vector<float> right, down;
+    RandomNumbers random(draw.words.word[2], draw.words.word[3]);
+    const auto strength = static_cast<float>(scale_.lower + (scale_.upper - scale_.lower) * random.uniform());
+    draw_elastic_field(result(), strength, random, right);
+    draw_elastic_field(result(), strength, random, down);
+    displace(from, result(), right.data(), down.data(), step_, to);
+    if (step_.moves_only) return;
+    const auto least = static_cast<float>(step_.value_range[0]), largest = static_cast<float>(step_.value_range[1]);
+    std::transform(to, to + result().elements(), to, [&](float x) { return std::clamp(x, least, largest); });
+  }
+
+ private:
+  RandomElasticTransform step_;
+  Bounds probability_, scale_;
 };
 
 class Contrast : public PictureStep {
@@ -292,20 +353,22 @@ struct Make {
   std::unique_ptr<PictureStep> operator()(const RandomZoom& held) const { return made<Zoom>(held, from); }
   std::unique_ptr<PictureStep> operator()(const RandomShear& held) const { return made<Shear>(held, from); }
   std::unique_ptr<PictureStep> operator()(const RandomContrast& held) const { return made<Contrast>(held, from); }
+  std::unique_ptr<PictureStep> operator()(const RandomPerspective& held) const { return made<Perspective>(held, from); }
+  std::unique_ptr<PictureStep> operator()(const RandomElasticTransform& held) const {
+    return made<Elastic>(held, from);
+  }
+  std::unique_ptr<PictureStep> operator()(const RandAugment& held) const { return make_composed(held, from); }
+  std::unique_ptr<PictureStep> operator()(const AugMix& held) const { return make_composed(held, from); }
   template <class OfColors>
   std::unique_ptr<PictureStep> operator()(const OfColors&) const {
     return make_color_step(step, from);
   }
 };
 
-std::unique_ptr<PictureStep> make_step(const PreprocessingStep& step, const Extents& from) {
-  return std::visit(Make{step, from}, step);
-}
-
 bool acts(const PreprocessingStep& step, const Shape& example, bool trains) {
   if (!is_of_pictures(step)) return true;
   const std::optional<Extents> size = size_after(step);
-  if (!size) return trains || std::holds_alternative<AutoContrast>(step);
+  if (!size) return trains || always_acts(step);
   if (trains && std::holds_alternative<RandomCrop>(step)) return true;
   return size->height != example[0] || size->width != example[1];
 }
@@ -327,6 +390,10 @@ Shape shape_after(const PreprocessingStep& step, const Shape& example) {
 
 }  // namespace
 
+std::unique_ptr<PictureStep> make_picture_step(const PreprocessingStep& step, const Extents& from) {
+  return std::visit(Make{step, from}, step);
+}
+
 StepPlace located(const PreprocessingStep& step) {
   return std::visit(
       [](const auto& held) -> StepPlace {
@@ -339,7 +406,7 @@ StepPlace located(const PreprocessingStep& step) {
           return of_section(held.height_factor);
         } else if constexpr (requires { held.x_factor; }) {
           return of_section(held.x_factor);
-        } else if constexpr (requires { held.factor; }) {
+        } else if constexpr (requires { held.factor.place; }) {
           return of_section(held.factor);
         } else if constexpr (requires { held.mode; }) {
           return of_section(held.mode);
@@ -347,6 +414,8 @@ StepPlace located(const PreprocessingStep& step) {
           return of_section(held.variance);
         } else if constexpr (requires { held.input; }) {
           return of_section(held.input);
+        } else if constexpr (requires { held.inputs; }) {
+          return of_section(held.inputs);
         } else {
           return {};
         }
@@ -372,7 +441,10 @@ std::string picture_mismatch(const PreprocessingStep& step, const Shape& example
   const bool is_picture = (example.rank() == 2 || example.rank() == 3) && example.elements() > 0;
   const bool needs_colors = std::visit(
       [](const auto& held) {
-        if constexpr (requires { held.kOfColors; }) return held.kOfColors;
+        if constexpr (
+            requires { held.moves_only; } && requires { held.kOfColors; })
+          return !held.moves_only;
+        if constexpr (requires { held.kOfColors; }) return true;
         return false;
       },
       step);
@@ -413,7 +485,7 @@ PictureSteps::PictureSteps(const std::vector<PreprocessingStep>& steps, const Sh
     shape = shape_after(step, shape);
     const std::string_view name = std::visit([](const auto& held) { return held.kName; }, step);
     const Extents from = steps_.empty() ? extents_of(example) : steps_.back().step->result();
-    auto ready = make_step(step, from);
+    auto ready = make_picture_step(step, from);
     if (!ready) continue;
     most_elements_ = std::max(most_elements_, ready->result().elements());
     // Named by its type, so that other transforms before it do not change its random numbers.

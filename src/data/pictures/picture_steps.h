@@ -69,6 +69,9 @@ class PictureStep {
   Extents result_;
 };
 
+/// Null for a transform of labels or of several examples.
+std::unique_ptr<PictureStep> make_picture_step(const PreprocessingStep& step, const Extents& from);
+
 /// A sequence of preprocessing transforms for pictures of one size.
 class PictureSteps {
  public:

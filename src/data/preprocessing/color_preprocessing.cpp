@@ -120,6 +120,19 @@ config::Section<Equalization> Equalization::section() {
       .include<OfRange>();
 }
 
+config::Section<ContrastLimitedAdaptiveHistogramEqualization> ContrastLimitedAdaptiveHistogramEqualization::section() {
+  using Step = ContrastLimitedAdaptiveHistogramEqualization;
+  return config::Section<Step>("Equalizes the histogram of each channel around every pixel, at every split.")
+      .key(
+          "clip_limit", &Step::clip_limit,
+          "How many times the mean of a histogram's bins one of them may have; what goes beyond is spread over all. 0: "
+          "any.",
+          config::at_least(0))
+      .key("tile_grid_size", &Step::tile_grid_size, "How many tiles have a histogram: [rows, columns].",
+           config::between(1, 1024))
+      .include<OfRange>();
+}
+
 config::Section<RandomGaussianBlur> RandomGaussianBlur::section() {
   using Step = RandomGaussianBlur;
   return with_probability<Step>("Blurs some training pictures with a Gaussian kernel.")

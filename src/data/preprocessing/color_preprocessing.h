@@ -102,6 +102,15 @@ struct Equalization : OfRange {
   static config::Section<Equalization> section();
 };
 
+struct ContrastLimitedAdaptiveHistogramEqualization : OfRange {
+  static constexpr std::string_view kName = "contrast_limited_adaptive_histogram_equalization";
+  static constexpr std::string_view kAliases = "clahe";
+  static constexpr bool kAlwaysActs = true;
+  double clip_limit = 4;
+  std::array<std::int64_t, 2> tile_grid_size{8, 8};
+  static config::Section<ContrastLimitedAdaptiveHistogramEqualization> section();
+};
+
 struct RandomGaussianBlur : ColorFactor {
   static constexpr std::string_view kName = "random_gaussian_blur";
   static constexpr std::string_view kAliases = "gaussian_blur";

@@ -119,6 +119,35 @@ config::Section<RandomShear> RandomShear::section() {
       .include<OfInput>();
 }
 
+config::Section<RandomPerspective> RandomPerspective::section() {
+  return config::Section<RandomPerspective>("Shows some training pictures in perspective: three corners are moved.")
+      .key("factor", &RandomPerspective::factor,
+           "The probability: a number p for one drawn from 0 to p, or [lower, upper].", config::between(0, 1))
+      .key("scale", &RandomPerspective::scale,
+           "How far corners move, as a part of their distance from the upper left one: from -scale / 2 to scale / 2.",
+           config::between(0, 1))
+      .key("interpolation", &RandomPerspective::interpolation, "How pixels are made of those around them.",
+           kInterpolationAliases)
+      .key("fill_value", &RandomPerspective::fill_value, "What lies beyond the edges.")
+      .include<OfInput>();
+}
+
+config::Section<RandomElasticTransform> RandomElasticTransform::section() {
+  return config::Section<RandomElasticTransform>("Distorts some training pictures by a smooth random field.")
+      .key("factor", &RandomElasticTransform::factor,
+           "The probability: a number p for one drawn from 0 to p, or [lower, upper].", config::between(0, 1))
+      .key("scale", &RandomElasticTransform::scale, "How much, and how smoothly: [lower, upper], or f for [0, f].",
+           config::between(0, 1))
+      .key("value_range", &RandomElasticTransform::value_range,
+           "The least and the largest value of the pixels that this step gets; what goes beyond is cut.")
+      .check("value_range",
+             [](const RandomElasticTransform& step) -> std::string {
+               return step.value_range[0] < step.value_range[1] ? "" : "expected the least value first";
+             })
+      .include<Filling>()
+      .include<OfInput>();
+}
+
 config::Section<RandomContrast> RandomContrast::section() {
   return config::Section<RandomContrast>(
              "Multiplies the distances of training pictures' pixels from their channel's mean by a random number.")

@@ -104,6 +104,27 @@ struct RandomShear : OfInput, Filling {
   static config::Section<RandomShear> section();
 };
 
+/// The corners of some pictures move.
+struct RandomPerspective : OfInput {
+  static constexpr std::string_view kName = "random_perspective";
+  config::Located<Factor> factor{1.0, {}, {}};
+  double scale = 1;
+  MovedInterpolation interpolation = MovedInterpolation::kBilinear;
+  double fill_value = 0;
+  static config::Section<RandomPerspective> section();
+};
+
+struct RandomElasticTransform : OfInput, Filling {
+  static constexpr std::string_view kName = "random_elastic_transform";
+  static constexpr std::string_view kAliases = "elastic_transform";
+  config::Located<Factor> factor{1.0, {}, {}};
+  Factor scale = 1.0;
+  std::array<double, 2> value_range{0, 255};
+  /// Whether numbers beyond the range stay: for labels that are pictures.
+  bool moves_only = false;
+  static config::Section<RandomElasticTransform> section();
+};
+
 struct RandomContrast : OfInput {
   static constexpr std::string_view kName = "random_contrast";
   config::Located<Factor> factor;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <type_traits>
 
 #include "base/error.h"
@@ -114,14 +115,38 @@ config::Section<OneHot> OneHot::section() {
       .key("output", &OneHot::output, "Name of the model's output whose labels they are; needed where it has several.");
 }
 
+const Mixing* as_mixing(const PreprocessingStep& step) {
+  return std::visit(
+      [](const auto& held) -> const Mixing* {
+        if constexpr (std::is_base_of_v<Mixing, std::decay_t<decltype(held)>>) return &held;
+        return nullptr;
+      },
+      step);
+}
+
 bool is_of_pictures(const PreprocessingStep& step) {
-  return !std::holds_alternative<Rescaling>(step) && !std::holds_alternative<Normalization>(step) &&
-         !std::holds_alternative<OneHot>(step);
+  return as_mixing(step) == nullptr && !std::holds_alternative<Rescaling>(step) &&
+         !std::holds_alternative<Normalization>(step) && !std::holds_alternative<OneHot>(step);
+}
+
+bool always_acts(const PreprocessingStep& step) {
+  return std::visit(
+      [](const auto& held) {
+        if constexpr (requires { held.kAlwaysActs; }) return true;
+        return false;
+      },
+      step);
 }
 
 bool is_of_colors(const PreprocessingStep& step) {
-  return std::holds_alternative<RandomContrast>(step) || std::holds_alternative<RandomGrayscale>(step) ||
-         std::visit([](const auto& held) { return std::is_base_of_v<OfRange, std::decay_t<decltype(held)>>; }, step);
+  return std::visit(
+      [](const auto& held) {
+        using Held = std::decay_t<decltype(held)>;
+        constexpr bool kMoves = requires { held.interpolation; };
+        return !kMoves && (std::is_base_of_v<OfRange, Held> || std::is_same_v<Held, RandomContrast> ||
+                           std::is_same_v<Held, RandomGrayscale>);
+      },
+      step);
 }
 
 bool Affine::needs_double() const {
@@ -150,6 +175,29 @@ std::vector<PreprocessingStep> steps_of_input(const std::vector<PreprocessingSte
         step);
   }
   return chosen;
+}
+
+std::vector<PreprocessingStep> mixing_steps(const std::vector<PreprocessingStep>& steps) {
+  std::vector<PreprocessingStep> chosen;
+  std::ranges::copy_if(steps, std::back_inserter(chosen), as_mixing);
+  return chosen;
+}
+
+const PreprocessingStep* find_mixing(const std::vector<PreprocessingStep>& steps, std::string_view input) {
+  const auto found = std::ranges::find_if(steps, [&](const PreprocessingStep& step) {
+    const Mixing* const mixing = as_mixing(step);
+    return mixing != nullptr && mixing->mixes(input);
+  });
+  return found == steps.end() ? nullptr : &*found;
+}
+
+std::size_t steps_before_mixing(const std::vector<PreprocessingStep>& steps, std::string_view input) {
+  for (std::size_t i = steps.size(); i > 0; --i) {
+    const Mixing* const mixing = as_mixing(steps[i - 1]);
+    if (mixing == nullptr || !mixing->mixes(input)) continue;
+    return steps_of_input({steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(i)}, input).size();
+  }
+  return 0;
 }
 
 const OneHot* find_one_hot(const std::vector<PreprocessingStep>& steps, std::string_view output) {

@@ -11,6 +11,8 @@
 #include "config/section.h"
 #include "data/example_spec.h"
 #include "data/preprocessing/color_preprocessing.h"
+#include "data/preprocessing/composed_preprocessing.h"
+#include "data/preprocessing/mixing_preprocessing.h"
 #include "data/preprocessing/picture_preprocessing.h"
 
 namespace mirrortrain::data {
@@ -46,12 +48,18 @@ struct OneHot {
 /// The list of all preprocessing transforms.
 using PreprocessingStep =
     std::variant<Rescaling, Normalization, OneHot, Resizing, CenterCrop, RandomFlip, RandomCrop, RandomTranslation,
-                 RandomRotation, RandomZoom, RandomShear, RandomContrast, RandomBrightness, RandomSaturation, RandomHue,
-                 RandomColorDegeneration, RandomColorJitter, RandomGrayscale, RandomInvert, RandomPosterization,
-                 RandomSharpness, RandomGaussianBlur, RandomErasing, Solarization, AutoContrast, Equalization>;
+                 RandomRotation, RandomZoom, RandomShear, RandomPerspective, RandomElasticTransform, RandomContrast,
+                 RandomBrightness, RandomSaturation, RandomHue, RandomColorDegeneration, RandomColorJitter,
+                 RandomGrayscale, RandomInvert, RandomPosterization, RandomSharpness, RandomGaussianBlur, RandomErasing,
+                 Solarization, AutoContrast, Equalization, ContrastLimitedAdaptiveHistogramEqualization, RandAugment,
+                 AugMix, MixUp, CutMix>;
 
-/// Whether a transform is for pictures, rather than for individual numbers.
+/// The transform as one that mixes examples, or null.
+const Mixing* as_mixing(const PreprocessingStep& step);
+/// Whether a transform is for pictures one by one, rather than for individual numbers.
 bool is_of_pictures(const PreprocessingStep& step);
+/// Whether a transform that is not random acts at every split.
+bool always_acts(const PreprocessingStep& step);
 /// Whether it changes the colors of pictures alone, so that pictures that are labels stay as they are.
 bool is_of_colors(const PreprocessingStep& step);
 
@@ -70,6 +78,13 @@ Affine fold(std::span<const PreprocessingStep> steps);
 
 /// The transforms of an input's features, in their order.
 std::vector<PreprocessingStep> steps_of_input(const std::vector<PreprocessingStep>& steps, std::string_view input);
+
+/// The transforms that mix examples, in their order.
+std::vector<PreprocessingStep> mixing_steps(const std::vector<PreprocessingStep>& steps);
+/// The first that mixes an input's features, or null.
+const PreprocessingStep* find_mixing(const std::vector<PreprocessingStep>& steps, std::string_view input);
+/// How many transforms of an input's features come before the last one that mixes them; 0 if none does.
+std::size_t steps_before_mixing(const std::vector<PreprocessingStep>& steps, std::string_view input);
 
 /// The one_hot transform of an output's labels, or null.
 const OneHot* find_one_hot(const std::vector<PreprocessingStep>& steps, std::string_view output);

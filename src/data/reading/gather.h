@@ -37,8 +37,11 @@ class RowConverter {
     (*this)(first_row, rows, to, source_.elements);
   }
 
-  /// Converts a single row stored elsewhere.
-  void convert_row(const std::byte* row, std::byte* to) const { convert_(row, to, source_.elements, constants_); }
+  /// Converts a single row stored elsewhere, or its first `taken` elements.
+  void convert_row(const std::byte* row, std::byte* to) const { convert_row(row, to, source_.elements); }
+  void convert_row(const std::byte* row, std::byte* to, std::int64_t taken) const {
+    convert_(row, to, taken, constants_);
+  }
   std::size_t row_bytes_to() const { return static_cast<std::size_t>(source_.elements) * to_bytes_; }
 
   /// Constants of the conversion, repeated to a length suitable for vectorization; one entry if all elements share

@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <unordered_set>
+#include <unordered_map>
+#include <utility>
 
 namespace mirrortrain::data {
 namespace {
@@ -53,39 +54,70 @@ RowsAhead::~RowsAhead() {
   for (std::thread& thread : threads_) thread.join();
 }
 
+void RowsAhead::set_kept(Slot& slot, bool is_kept) {
+  if (slot.is_kept == is_kept) return;
+  slot.is_kept = is_kept;
+  is_kept ? ++kept_ : --kept_;
+}
+
 void RowsAhead::expect(std::span<const std::int64_t> rows, std::int64_t epoch) {
   {
     const std::lock_guard lock(mutex_);
-    const std::unordered_set<std::int64_t> expected(rows.begin(), rows.end());
+    std::unordered_map<std::int64_t, int> uses;
+    for (const std::int64_t row : rows) ++uses[row];
     // Frees rows that will not be requested any more.
     std::erase_if(slots_, [&](auto& entry) {
-      const bool is_expected = entry.first.epoch == epoch && expected.contains(entry.first.row);
-      if (is_expected || !entry.second.is_ready) return false;
-      free_.push_back(std::move(entry.second.elements));
+      const auto& [key, slot] = entry;
+      const auto expected = key.epoch == epoch ? uses.find(key.row) : uses.end();
+      set_kept(*slot, false);
+      if (expected != uses.end()) {
+        slot->uses = expected->second;
+        return false;
+      }
+      if (!slot->is_ready) return false;
+      if (slot.use_count() == 1) free_.push_back(std::move(slot->elements));
       return true;
     });
     wanted_.clear();
     for (const std::int64_t row : rows) {
-      if (!slots_.contains({row, epoch})) wanted_.push_back({row, epoch});
+      const int count = std::exchange(uses[row], 0);  // the first time
+      if (count > 0 && !slots_.contains({row, epoch})) wanted_.push_back({{row, epoch}, count});
     }
   }
   has_work_.notify_all();
 }
 
+/// A ready row for one use, or null for one to be computed now; called with the lock held.
+std::shared_ptr<RowsAhead::Slot> RowsAhead::take_slot(const ExampleKey& key) {
+  const auto found = slots_.find(key);
+  if (found == slots_.end()) {
+    const auto waiting = std::ranges::find(wanted_, key, &std::pair<ExampleKey, int>::first);
+    if (waiting != wanted_.end() && --waiting->second == 0) wanted_.erase(waiting);
+    return nullptr;
+  }
+  std::shared_ptr<Slot> slot = found->second;
+  if (--slot->uses > 0 && (slot->is_kept || keeps_more())) {
+    set_kept(*slot, true);
+  } else {
+    set_kept(*slot, false);
+    slots_.erase(found);
+  }
+  return slot;
+}
+
 void RowsAhead::take(const ExampleKey& key, const std::function<void(std::span<const float>)>& use) {
   std::unique_lock lock(mutex_);
-  auto found = slots_.find(key);
-  if (found != slots_.end() && !found->second.is_ready) {
+  const auto is_pending = [&] {
+    const auto found = slots_.find(key);  // absent if another thread has taken it
+    return found != slots_.end() && !found->second->is_ready;
+  };
+  if (is_pending()) {
     const Stopwatch watch(waited_);
-    is_ready_.wait(lock, [&] {
-      found = slots_.find(key);  // absent if another thread has taken it
-      return found == slots_.end() || found->second.is_ready;
-    });
+    is_ready_.wait(lock, [&] { return !is_pending(); });
   }
-  if (found == slots_.end()) {
-    const auto waiting = std::find(wanted_.begin(), wanted_.end(), key);
-    if (waiting != wanted_.end()) wanted_.erase(waiting);
-    lock.unlock();
+  std::shared_ptr<Slot> slot = take_slot(key);
+  lock.unlock();
+  if (!slot) {
     thread_local std::vector<float> elements;
     elements.resize(row_elements_);
     {
@@ -94,15 +126,14 @@ void RowsAhead::take(const ExampleKey& key, const std::function<void(std::span<c
     }
     return use(elements);
   }
-  Slot slot = std::move(found->second);
-  slots_.erase(found);
-  lock.unlock();
-  if (!slot.error) use(slot.elements);
+  const std::exception_ptr error = slot->error;
+  if (!error) use(slot->elements);
   lock.lock();
-  free_.push_back(std::move(slot.elements));
+  if (slot.use_count() == 1) free_.push_back(std::move(slot->elements));
+  slot.reset();
   lock.unlock();
   has_work_.notify_one();
-  if (slot.error) std::rethrow_exception(slot.error);
+  if (error) std::rethrow_exception(error);
 }
 
 double RowsAhead::take_waited_seconds() { return static_cast<double>(waited_.exchange(0)) / 1e9; }
@@ -111,13 +142,17 @@ double RowsAhead::take_waited_seconds() { return static_cast<double>(waited_.exc
 std::vector<RowsAhead::Begun> RowsAhead::begin_some() {
   std::vector<Begun> begun;
   while (!wanted_.empty() && slots_.size() < most_slots_ && begun.size() < most_together_) {
-    const ExampleKey key = wanted_.front();
+    const auto [key, uses] = wanted_.front();
     wanted_.pop_front();
-    if (!slots_.try_emplace(key).second) continue;
-    begun.push_back({key, {}});
-    if (free_.empty()) continue;
-    begun.back().slot.elements = std::move(free_.back());
-    free_.pop_back();
+    if (slots_.contains(key)) continue;
+    auto slot = std::make_shared<Slot>();
+    slot->uses = uses;
+    if (!free_.empty()) {
+      slot->elements = std::move(free_.back());
+      free_.pop_back();
+    }
+    slots_.emplace(key, slot);
+    begun.push_back({key, std::move(slot)});
   }
   return begun;
 }
@@ -131,16 +166,16 @@ void RowsAhead::work() {
     std::vector<Begun> begun = begin_some();
     lock.unlock();
     for (auto& [key, slot] : begun) {
-      slot.elements.resize(row_elements_);
-      slot.is_ready = true;
+      slot->elements.resize(row_elements_);
       try {
-        make_(key, slot.elements);
+        make_(key, slot->elements);
       } catch (...) {
-        slot.error = std::current_exception();
+        slot->error = std::current_exception();
       }
     }
     lock.lock();
-    for (auto& [key, slot] : begun) slots_[key] = std::move(slot);
+    for (auto& [key, slot] : begun) slot->is_ready = true;
+    begun.clear();
     is_ready_.notify_all();
   }
 }

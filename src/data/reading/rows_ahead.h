@@ -7,10 +7,12 @@
 #include <deque>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace mirrortrain::data {
@@ -36,10 +38,12 @@ class RowsAhead {
   RowsAhead& operator=(const RowsAhead&) = delete;
   ~RowsAhead();
 
-  /// Sets the next rows to be requested, in order, replacing those expected before.
+  /// Sets the next rows to be requested, in order, replacing those expected before. A row may come several times, as
+  /// where examples are mixed: it is kept for the next time if half of the memory is enough for all such rows.
   void expect(std::span<const std::int64_t> rows, std::int64_t epoch = 0);
 
-  /// Calls `use` with a row: computed ahead, or now if it was not expected. Taking it again computes it again.
+  /// Calls `use` with a row: computed ahead, or now if it was not expected. Taking it more often than expected computes
+  /// it again.
   /// Thread-safe. Throws the exceptions of computing the row.
   void take(const ExampleKey& key, const std::function<void(std::span<const float>)>& use);
 
@@ -50,6 +54,8 @@ class RowsAhead {
   struct Slot {
     std::vector<float> elements;
     bool is_ready = false;
+    int uses = 1;          ///< that are expected
+    bool is_kept = false;  ///< whether it has been used before
     std::exception_ptr error;
   };
   struct Hash {
@@ -59,18 +65,22 @@ class RowsAhead {
   };
   struct Begun {
     ExampleKey key;
-    Slot slot;
+    std::shared_ptr<Slot> slot;
   };
   void work();
   std::vector<Begun> begin_some();
+  std::shared_ptr<Slot> take_slot(const ExampleKey& key);
+  void set_kept(Slot& slot, bool is_kept);
+  bool keeps_more() const { return kept_ < most_slots_ / 2; }
 
   Make make_;
   std::size_t row_elements_, most_slots_, most_together_;
   std::mutex mutex_;
   std::condition_variable has_work_, is_ready_;
-  std::deque<ExampleKey> wanted_;                     ///< not begun
-  std::unordered_map<ExampleKey, Slot, Hash> slots_;  ///< begun or ready
-  std::vector<std::vector<float>> free_;              ///< buffers for reuse
+  std::deque<std::pair<ExampleKey, int>> wanted_;                      ///< not begun, and how often they are expected
+  std::unordered_map<ExampleKey, std::shared_ptr<Slot>, Hash> slots_;  ///< begun or ready
+  std::size_t kept_ = 0;                                               ///< slots that have been used, and will be again
+  std::vector<std::vector<float>> free_;                               ///< buffers for reuse
   bool ends_ = false;
   std::atomic<std::int64_t> waited_ = 0;  ///< nanoseconds
   std::vector<std::thread> threads_;

@@ -109,8 +109,8 @@ void DeviceExamples::add(const data::Feeder& examples, std::int64_t most_rows) {
   Source& source = place->second = source_of(examples);
   for (std::size_t i = 0; i < source.inputs.size(); ++i) upload_affine(examples.affine(i), source.inputs[i]);
 
-  const bool in_memory = !examples.reads_ahead();
-  if (in_memory && (cache_ == data::Cache::kDevice || (cache_ == data::Cache::kAuto && fits(examples.dataset())))) {
+  if (examples.is_stored() &&
+      (cache_ == data::Cache::kDevice || (cache_ == data::Cache::kAuto && fits(examples.dataset())))) {
     try {
       make_resident(examples, source);
     } catch (const Error& error) {
@@ -153,10 +153,15 @@ const std::byte* DeviceExamples::resident(const data::Array& array) {
   return place->second.data();
 }
 
-void DeviceExamples::begin(Stream& stream, const data::Feeder& examples, std::span<std::int64_t> rows,
-                           std::int64_t epoch) {
+void DeviceExamples::begin(Stream& stream, const data::Feeder& examples, std::span<const data::BatchPart> parts,
+                           std::span<std::int64_t> rows, std::int64_t epoch) {
   if (on_device(examples)) {
-    for (std::int64_t& row : rows) row += examples.dataset().first_row();
+    auto next = rows.begin();
+    for (const data::BatchPart& part : parts) {
+      next = std::ranges::transform(part.rows(), next, [&](std::int64_t row) {
+               return row + examples.dataset().first_row();
+             }).out;
+    }
     return;
   }
   staging_ = (staging_ + 1) % stagings_.size();
@@ -165,25 +170,32 @@ void DeviceExamples::begin(Stream& stream, const data::Feeder& examples, std::sp
   Source& source = sources_.at(&examples);
   const std::size_t bytes = lay_out(source, rows.size());
   std::byte* const host = staging.host.data();
-  staged_inputs_.clear();
-  staged_outputs_.clear();
-  for (const Input& input : source.inputs) staged_inputs_.push_back(host + input.features.staged_at);
-  for (const Output& output : source.outputs) staged_outputs_.push_back(host + output.labels.staged_at);
-  examples.copy_examples(rows, staged_inputs_, staged_outputs_, epoch);
-  const auto stage_numbers = [&](std::span<const float> numbers, const Place& place) {
-    if (numbers.empty()) return;
-    auto* const staged = reinterpret_cast<float*>(host + place.staged_at);
-    std::ranges::transform(rows, staged, [&](std::int64_t row) { return numbers[static_cast<std::size_t>(row)]; });
-  };
-  for (std::size_t i = 0; i < source.outputs.size(); ++i) {
-    stage_numbers(examples.weights(i), source.outputs[i].weights);
-    stage_numbers(examples.present(i), source.outputs[i].present);
+  std::size_t first = 0;
+  for (const data::BatchPart& part : parts) {
+    stage(source, host, first, examples, part, epoch);
+    first += part.count;
   }
   std::iota(rows.begin(), rows.end(), std::int64_t{0});
   copies_->wait(*staging.consumed);
   copies_->copy(staging.device.data(), staging.host.data(), bytes);
   copies_->record(*staging.copied);
   stream.wait(*staging.copied);
+}
+
+/// Writes a part of the batch to the host's staging memory, from its row `first` on.
+void DeviceExamples::stage(const Source& source, std::byte* host, std::size_t first, const data::Feeder& examples,
+                           const data::BatchPart& part, std::int64_t epoch) {
+  const auto staged = [&](const Place& place) { return host + place.staged_at + first * place.row_bytes; };
+  const auto numbers = [&](const Place& place) {
+    return place.row_bytes == 0 ? nullptr : reinterpret_cast<float*>(staged(place));
+  };
+  staged_inputs_.clear();
+  staged_outputs_.clear();
+  for (const Input& input : source.inputs) staged_inputs_.push_back(staged(input.features));
+  for (const Output& output : source.outputs) {
+    staged_outputs_.push_back({staged(output.labels), numbers(output.weights), numbers(output.present)});
+  }
+  examples.copy_examples(part, staged_inputs_, staged_outputs_, epoch);
 }
 
 /// An input and an output are gathered by one launch as long as there are both.

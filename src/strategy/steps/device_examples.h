@@ -26,9 +26,10 @@ class DeviceExamples {
 
   // In each step: `begin`, `gather` for each replica, `end`. `examples` must have been added.
 
-  /// Starts copying the examples for the step's `rows` of the data set in this epoch; work enqueued to `stream` after
-  /// this call sees them. Replaces `rows` by the indices that `gather` needs in device memory.
-  void begin(Stream& stream, const data::Feeder& examples, std::span<std::int64_t> rows, std::int64_t epoch);
+  /// Starts copying the examples for `parts` of the step's batch in this epoch; work enqueued to `stream` after this
+  /// call sees them. Writes the indices that `gather` needs in device memory to `rows`, for one part after the other.
+  void begin(Stream& stream, const data::Feeder& examples, std::span<const data::BatchPart> parts,
+             std::span<std::int64_t> rows, std::int64_t epoch);
   /// Writes `count` preprocessed examples to a replica's inputs. `choice`: the device's copy of a part of the rows that
   /// `begin` returned.
   void gather(Stream& stream, const data::Feeder& examples, const std::int64_t* choice, std::int64_t count,
@@ -73,6 +74,8 @@ class DeviceExamples {
     std::unique_ptr<Event> copied, consumed;
   };
   static Source source_of(const data::Feeder& examples);
+  void stage(const Source& source, std::byte* host, std::size_t first, const data::Feeder& examples,
+             const data::BatchPart& part, std::int64_t epoch);
   void upload_affine(const data::Affine& affine, Input& input);
   void make_resident(const data::Feeder& examples, Source& source);
   const std::byte* resident(const data::Array& array);
@@ -86,8 +89,9 @@ class DeviceExamples {
   std::map<const std::byte*, Buffer> arrays_;  ///< by their address on the host: data sets may share arrays
   std::map<const data::Feeder*, Source> sources_;
   std::array<Staging, 3> stagings_;
-  std::size_t staging_bytes_ = 0, staging_ = 0;             ///< capacity; index of the one in use
-  std::vector<std::byte*> staged_inputs_, staged_outputs_;  ///< of the step being staged
+  std::size_t staging_bytes_ = 0, staging_ = 0;  ///< capacity; index of the one in use
+  std::vector<std::byte*> staged_inputs_;        ///< of the step being staged
+  std::vector<data::Feeder::LabelCopies> staged_outputs_;
   std::array<SmallCopy, 2> brought_along_;
   std::unique_ptr<Stream> copies_;  ///< last, so that it is destroyed first
 };

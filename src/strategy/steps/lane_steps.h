@@ -102,6 +102,7 @@ class LaneSteps {
 
   // The actions. Inputs:
   std::int64_t device_rows(const Step& step) const;
+  data::BatchPart part_of(const Step& step, const Replica& replica) const;
   /// Sends the step's slot to the device, filling it first if it is not filled.
   void send_inputs(const Step& step) const;
   /// If the lane's device gathers the examples: those of all replicas one after the other, from the rows sent.

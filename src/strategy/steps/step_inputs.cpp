@@ -1,5 +1,6 @@
 // The inputs of a lane's replicas in a step: the kernels' parameters and each replica's part of the global batch.
 #include <algorithm>
+#include <vector>
 
 #include "strategy/steps/lane_steps.h"
 
@@ -11,6 +12,11 @@ std::int64_t LaneSteps::device_rows(const Step& step) const {
   std::int64_t rows = 0;
   for (const Replica& replica : lane_.replicas()) rows += rows_of(step, replica).count;
   return rows;
+}
+
+data::BatchPart LaneSteps::part_of(const Step& step, const Replica& replica) const {
+  const RowRange rows = rows_of(step, replica);
+  return {step.spec.rows, static_cast<std::size_t>(rows.first), static_cast<std::size_t>(rows.count)};
 }
 
 void LaneSteps::fill_inputs(const Step& step) const {
@@ -25,12 +31,10 @@ void LaneSteps::fill_inputs(const Step& step) const {
     inputs.params[1 + static_cast<std::size_t>(replica.in_lane)].first_row = own.first;
   }
   if (lane_.examples() == nullptr || spec.data_set == nullptr) return;
-  auto next = inputs.rows.begin();
-  for (const Replica& replica : lane_.replicas()) {
-    const RowRange own = rows_of(step, replica);
-    next = std::copy_n(spec.rows.begin() + own.first, own.count, next);
-  }
-  lane_.examples()->begin(lane_.stream(), *spec.data_set,
+  thread_local std::vector<data::BatchPart> parts;
+  parts.clear();
+  for (const Replica& replica : lane_.replicas()) parts.push_back(part_of(step, replica));
+  lane_.examples()->begin(lane_.stream(), *spec.data_set, parts,
                           inputs.rows.first(static_cast<std::size_t>(device_rows(step))), spec.epoch);
 }
 
@@ -53,11 +57,7 @@ void LaneSteps::gather_on_device(const Step& step) const {
 
 void LaneSteps::gather_rows(const Step& step, const Replica& replica) const {
   if (replica.program == nullptr) return;
-  const RowRange rows = rows_of(step, replica);
-  const StepSpec& spec = step.spec;
-  const ReplicaProgram& bound = *replica.program;
-  const auto first = static_cast<std::size_t>(rows.first), count = static_cast<std::size_t>(rows.count);
-  spec.data_set->fill(spec.rows.subspan(first, count), bound.batch, spec.epoch);
+  step.spec.data_set->fill(part_of(step, replica), replica.program->batch, step.spec.epoch);
 }
 
 }  // namespace mirrortrain

@@ -85,13 +85,21 @@ TEST_CASE("labels that are the features' own pictures stay equal to them, whatev
       anything_moved = anything_moved || y[0] != 72;
       std::vector<float> staged_x(3 * 16), staged_y(3 * 16);  // as for a GPU
       std::byte* const inputs[] = {reinterpret_cast<std::byte*>(staged_x.data())};
-      std::byte* const outputs[] = {reinterpret_cast<std::byte*>(staged_y.data())};
-      feeder.copy_examples(rows, inputs, outputs, epoch);
+      const Feeder::LabelCopies outputs[] = {{reinterpret_cast<std::byte*>(staged_y.data())}};
+      feeder.copy_examples({rows, 0, rows.size()}, inputs, outputs, epoch);
       CHECK(staged_x == x);
       CHECK(staged_y == y);
     }
     CHECK(anything_moved);
   }
+}
+
+TEST_CASE("labels that are pictures cannot follow aug_mix, which is refused") {
+  AugMix step;
+  CHECK(contains(error_text([&] {
+                   Feeder(Dataset(pictures({6, 6, 3}, {6, 6})), {step}, numbers({6, 6, 3}, {6, 6}), {.trains = true});
+                 }),
+                 "use rand_augment, which moves them, too"));
 }
 
 TEST_CASE("classes are those of the nearest pixel, and 0 where a picture is filled") {

@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "config/document.h"
 #include "data/files.h"
 #include "data/pictures/color.h"
+#include "data/pictures/elastic.h"
 #include "data/pictures/move_picture.h"
 
 namespace mirrortrain::data {
@@ -73,6 +75,16 @@ std::vector<float> given(const json& one, const Extents& from, const Extents& to
     const auto steps = steps_of("[" + one["step"].dump() + "]");
     solarize(pixels.data(), from, drawn["addition"], drawn["threshold"], std::get<Solarization>(steps[0]).value_range,
              result.data());
+  } else if (drawn.contains("corners")) {
+    const auto steps = steps_of("[" + one["step"].dump() + "]");
+    const auto& step = std::get<RandomPerspective>(steps[0]);
+    const auto corners = drawn["corners"].get<std::array<std::array<float, 2>, 4>>();
+    move(pixels.data(), from, perspective(from, corners), {FillMode::kConstant, step.interpolation, step.fill_value},
+         result.data());
+  } else if (drawn.contains("down")) {
+    const auto steps = steps_of("[" + one["step"].dump() + "]");
+    const auto right = drawn["right"].get<std::vector<float>>(), down = drawn["down"].get<std::vector<float>>();
+    displace(pixels.data(), from, right.data(), down.data(), std::get<RandomElasticTransform>(steps[0]), result.data());
   } else if (drawn.contains("x")) {
     const auto steps = steps_of("[" + one["step"].dump() + "]");
     move(pixels.data(), from, shear(drawn["x"], drawn["y"]), std::get<RandomShear>(steps[0]), result.data());
@@ -87,7 +99,7 @@ std::vector<float> given(const json& one, const Extents& from, const Extents& to
 TEST_CASE("every step makes of a picture what Keras's layer makes of it") {
   std::ifstream text(std::string(MIRRORTRAIN_SOURCE_DIR) + "/tests/golden/picture-preprocessing.json");
   const json cases = json::parse(text)["cases"];
-  REQUIRE(cases.size() == 189);
+  REQUIRE(cases.size() == 207);
   for (const json& one : cases) {
     const std::string step = one["step"].dump();
     CAPTURE(step);
@@ -105,6 +117,152 @@ TEST_CASE("every step makes of a picture what Keras's layer makes of it") {
     }
     CHECK(farthest < 2e-3f);  // of 255
   }
+}
+
+json golden_parts(const std::string& of) {
+  std::ifstream text(std::string(MIRRORTRAIN_SOURCE_DIR) + "/tests/golden/picture-preprocessing.json");
+  return json::parse(text)["parts"][of];
+}
+
+float farthest(const std::vector<float>& a, const std::vector<float>& b) {
+  float most = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a[i] - b[i]));
+  return most;
+}
+
+constexpr Extents kColored{7, 9, 3};
+
+TEST_CASE("rand_augment does each of Keras's transforms as often as the others, one after the other") {
+  constexpr int kExamples = 3000;
+  std::map<std::string, int> counts;
+  const json parts = golden_parts("rand_augment");
+  for (std::int64_t example = 0; example < kExamples; ++example) {
+    const auto pixels = made("[{rand_augment: {factor: [0.3, 0.3], num_ops: 1}}]", kColored, 1, example);
+    for (const auto& [name, wanted] : parts.items()) {
+      if (farthest(pixels, wanted.get<std::vector<float>>()) < 2e-3f) ++counts[name];
+    }
+  }
+  CHECK(counts.size() == 7);
+  for (const auto& [name, count] : counts) {
+    CAPTURE(name);
+    CHECK(std::abs(count - kExamples / 11) < 66);  // four deviations
+  }
+  int both = 0, flipped = 0;
+  const std::string sharp = "{random_sharpness: {factor: [0.3, 0.3]}}",
+                    bright = "{random_brightness: {factor: [0.3, 0.3]}}";
+  const auto sharp_then_bright = made("[" + sharp + ", " + bright + "]", kColored),
+             bright_then_sharp = made("[" + bright + ", " + sharp + "]", kColored);
+  for (std::int64_t example = 0; example < kExamples; ++example) {
+    const auto pixels = made("[{rand_augment: {factor: [0.3, 0.3]}}]", kColored, 1, example);
+    both += farthest(pixels, sharp_then_bright) < 2e-3f ? 1 : 0;
+    flipped += farthest(pixels, bright_then_sharp) < 2e-3f ? 1 : 0;
+  }
+  CHECK(std::abs(both - kExamples / 121) < 20);
+  CHECK(std::abs(flipped - kExamples / 121) < 20);
+  CHECK(made("[rand_augment]", kColored, 0) == picture(kColored));
+}
+
+TEST_CASE("aug_mix mixes a picture with what Keras's transforms make of it") {
+  constexpr int kExamples = 3000;
+  std::map<std::string, int> counts;
+  json parts = golden_parts("aug_mix");
+  const std::vector<float> before = picture(kColored);
+  parts["none"] = before;
+  const auto halves = [&](const std::vector<float>& other) {
+    std::vector<float> mean(before.size());
+    for (std::size_t i = 0; i < mean.size(); ++i) mean[i] = (before[i] + other[i]) / 2;
+    return mean;
+  };
+  for (std::int64_t example = 0; example < kExamples; ++example) {
+    // Of so large an alpha all weights are alike: half the picture, half the one chain.
+    const auto pixels =
+        made("[{aug_mix: {factor: [0.3, 0.3], num_chains: 1, chain_depth: 1, alpha: 1e12}}]", kColored, 1, example);
+    for (const auto& [name, wanted] : parts.items()) {
+      if (farthest(pixels, halves(wanted.get<std::vector<float>>())) < 2e-3f) ++counts[name];
+    }
+  }
+  CHECK(counts.size() == 8);
+  for (const auto& [name, count] : counts) {
+    CAPTURE(name);
+    CHECK(std::abs(count - kExamples / 12) < 66);
+  }
+  counts.clear();
+  for (std::int64_t example = 0; example < 500; ++example) {
+    const auto pixels =
+        made("[{aug_mix: {factor: [0.3, 0.3], num_chains: 1, chain_depth: 1, alpha: 1e12, all_ops: false}}]", kColored,
+             1, example);
+    for (const auto& [name, wanted] : parts.items()) {
+      if (farthest(pixels, halves(wanted.get<std::vector<float>>())) < 2e-3f) ++counts[name];
+    }
+  }
+  CHECK(counts.size() == 5);
+  CHECK_FALSE(counts.contains("random_sharpness"));
+  // A picture of one color stays so, whatever the chains' weights.
+  const std::vector<PreprocessingStep> steps = steps_of("[{aug_mix: {factor: 0, all_ops: false, alpha: 0.3}}]");
+  const std::vector<float> gray(before.size(), 128);
+  std::vector<float> mixed(before.size());
+  PictureSteps(steps, {7, 9, 3}, 1).apply(3, 1, gray.data(), mixed.data());
+  for (const float x : mixed) CHECK(x == doctest::Approx(mixed[0]).epsilon(1e-5));
+}
+
+TEST_CASE("rand_augment moves labels that are pictures as their pictures, and changes no class") {
+  std::vector<PreprocessingStep> colored = steps_of("[{rand_augment: {factor: 0.3, interpolation: nearest}}]");
+  std::vector<PreprocessingStep> labels = colored;
+  std::get<RandAugment>(labels[0]).moves_only = true;
+  const std::vector<float> pixels = picture(kColored);
+  std::vector<float> classes(63), moved(63), picture_moved(pixels.size());
+  for (std::size_t i = 0; i < classes.size(); ++i) classes[i] = pixels[3 * i];
+  int moves = 0, stays = 0;
+  for (std::int64_t example = 0; example < 200; ++example) {
+    PictureSteps(labels, {7, 9}, 1).apply(example, 1, classes.data(), moved.data());
+    PictureSteps(colored, {7, 9, 3}, 1).apply(example, 1, pixels.data(), picture_moved.data());
+    for (const float one : moved) CHECK((one == 0 || std::ranges::count(classes, one) > 0));
+    moves += moved != classes ? 1 : 0;
+    std::vector<float> red(63);
+    for (std::size_t i = 0; i < red.size(); ++i) red[i] = picture_moved[3 * i];
+    stays += moved == red ? 1 : 0;  // only pixels were moved
+  }
+  CHECK(moves > 60);
+  CHECK(stays > 10);
+}
+
+TEST_CASE("an elastic field is smooth, as strong as Keras's, and other pixels move other ways") {
+  constexpr Extents kWide{60, 80, 1};
+  std::vector<float> field;
+  double squares = 0, neighbors = 0;
+  std::int64_t count = 0;
+  for (int i = 0; i < 20; ++i) {
+    RandomNumbers random(Philox::with_key(2), i, 1);
+    draw_elastic_field(kWide, 1, random, field);
+    for (std::int64_t y = 12; y < 48; ++y) {  // where no zeros from beyond the edges are mixed in
+      for (std::int64_t x = 12; x < 68; ++x, ++count) {
+        const double here = field[static_cast<std::size_t>(y * 80 + x)],
+                     next = field[static_cast<std::size_t>(y * 80 + x + 1)];
+        squares += here * here;
+        neighbors += here * next;
+      }
+    }
+  }
+  // Normal numbers of deviation 3, smoothed by a kernel of 19 x 19 of deviation 3, times 8: weights' squares add up to
+  // 1 / (4 pi 9), and those of neighbors to exp(-1 / 36) of it.
+  const double variance = squares / static_cast<double>(count);
+  CHECK(variance == doctest::Approx(64 * 9 / (4 * 3.14159265 * 9)).epsilon(0.15));
+  CHECK(neighbors / squares == doctest::Approx(std::exp(-1.0 / 36)).epsilon(0.01));
+  std::set<std::vector<float>> different;
+  int same = 0;
+  for (std::int64_t example = 0; example < 100; ++example) {
+    const auto pixels = made("[{random_elastic_transform: {factor: [0.5, 0.5]}}]", kColored, 1, example);
+    same += pixels == picture(kColored) ? 1 : 0;
+    different.insert(pixels);
+  }
+  CHECK(std::abs(same - 50) < 21);
+  CHECK(different.size() > 40);
+  int unmoved = 0;
+  for (std::int64_t example = 0; example < 400; ++example) {
+    unmoved +=
+        made("[{random_perspective: {factor: [0.25, 0.25], scale: 0.5}}]", kColored, 1, example) == picture(kColored);
+  }
+  CHECK(std::abs(unmoved - 300) < 36);
 }
 
 const Extents kSize{6, 5, 2};

@@ -56,6 +56,24 @@ TEST_CASE("expected rows are read once, before they are taken, and others when t
   CHECK(source.reads == 5);
 }
 
+TEST_CASE("a row that is expected twice is read once, where memory suffices") {
+  const std::vector<std::int64_t> rows{5, 3, 3, 5, 4};
+  const Counting source;
+  RowsAhead ahead(source.maker(), 2, {1000, 3});
+  ahead.expect(rows);
+  wait_for_reads(source, 3);
+  for (const std::int64_t row : rows) CHECK(taken(ahead, row) == static_cast<float>(row));
+  CHECK(source.reads == 3);
+  CHECK(taken(ahead, 3) == 3);  // a third time
+  CHECK(source.reads == 4);
+
+  const Counting again;
+  RowsAhead tight(again.maker(), 2, {2 * sizeof(float), 1});  // one row, which is kept for nobody
+  tight.expect(rows);
+  for (const std::int64_t row : rows) CHECK(taken(tight, row) == static_cast<float>(row));
+  CHECK(again.reads >= 5);
+}
+
 TEST_CASE("threads that wait for one row all get it") {
   std::atomic<int> reads = 0;
   RowsAhead ahead(
