@@ -109,7 +109,7 @@ HeldElements with_rounding_as_gradient(const CheckedConfiguration& checked, cons
   Run run = run_on(checked, hardware, {}, {.parameter_servers = ParameterServerRole{}});
   TrainingState state;
   constexpr std::int64_t kNoUpdate = 2;
-  TrainingSteps(*run.strategy, run.train.get(), *run.order, kNoUpdate, LearningRate{}).train(state);
+  TrainingSteps(*run.strategy, run.train.get(), *run.order, kNoUpdate, {LearningRate{}}).train(state);
   run.strategy->take_sums();
   std::map<std::size_t, std::vector<float>> gradients;
   double largest = 0;

@@ -17,9 +17,10 @@ inline constexpr std::size_t kMessageElements = (4 << 20) / sizeof(float) - 1024
 static_assert(kMessageElements * sizeof(float) < static_cast<std::size_t>(rpc::kLargestMessage));
 
 /// Of a message's numbers, as many as a run may have.
-inline LearningRates learning_rates_of(std::span<const double> numbers) {
+template <class Numbers>
+LearningRates learning_rates_of(const Numbers& numbers) {
   LearningRates rates{};
-  std::ranges::copy(numbers.first(std::min(numbers.size(), rates.size())), rates.begin());
+  std::copy_n(numbers.begin(), std::min(static_cast<std::size_t>(numbers.size()), rates.size()), rates.begin());
   return rates;
 }
 

@@ -230,7 +230,7 @@ TEST_CASE("models drawn from every layer train on three replicas and on a mesh a
 TEST_CASE("every layer is among those that are drawn") {
   std::set<std::string> known = kElsewhere;
   for (const Drawable& one : kDrawables) known.insert(one.name);
-  for (const config::Name& name : config::names_of_choice<Layer>()) CHECK_MESSAGE(known.contains(name.name), name.name);
+  for (const config::Name& name : config::names_of_choice<Layer>()) CHECK_MESSAGE(known.contains(name.text), name.text);
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ TEST_CASE("the same loop trains, validates, logs and saves with an asynchronous 
   std::vector<report::EpochEvent> epochs;
   const auto stop = [](std::int64_t) { return 0; };
   Trainer trainer(
-      strategy, TrainingSteps(strategy, &configured.examples(), order, 1, LearningRate{0.25}),
+      strategy, TrainingSteps(strategy, &configured.examples(), order, 1, {LearningRate{0.25}}),
       *configured.checked.model, &configured.examples(), checkpoints,
       {.epochs = 8, .log_every_steps = 1, .batch_size = 4},
       [&](const report::Event& event) {
@@ -139,7 +139,7 @@ TEST_CASE("replicas are compared every so many steps and before each checkpoint;
     options.check_replicas_every_steps = every_steps;
     const auto stop = [](std::int64_t) { return 0; };
     Trainer trainer(
-        strategy, TrainingSteps(strategy, &configured.examples(), order, 1, LearningRate{0.25}),
+        strategy, TrainingSteps(strategy, &configured.examples(), order, 1, {LearningRate{0.25}}),
         *configured.checked.model, nullptr, checkpoints, options, [](const report::Event&) {}, stop);
     trainer.run({});
   };
