@@ -49,8 +49,8 @@ TEST_CASE("shards of a variable are refused where the optimizer needs the norm o
     return error_text([&] { placement_of(checked, 2); });
   };
   CHECK(placed("lamb", "{type: fixed_shards, num_shards: 2}") ==
-        "strategy.partitioner: it would split 'dense/kernel' into shards, but optimizer lamb needs the norms of the "
-        "whole variable; leave the partitioner out, make its shards larger, or do without");
+        "strategy.partitioner: it would split 'dense/kernel' into shards, but optimizer lamb needs the whole "
+        "variable; leave the partitioner out, make its shards larger, or do without");
   CHECK(placed("lamb", "min_size") == "no error");  // nothing here is as large
   CHECK(placed("adam", "{type: fixed_shards, num_shards: 2}") == "no error");
   CHECK(contains(

@@ -102,8 +102,11 @@ TEST_CASE(
 }
 
 TEST_CASE("with max_staleness 0 every optimizer and clipping by value give the bits of one_device") {
-  for (const char* optimizer : {"{type: sgd, learning_rate: 0.1}", "{type: adam, learning_rate: 0.01}",
-                                "{type: sgd, learning_rate: 0.1, momentum: 0.9, nesterov: true}"}) {
+  for (const char* optimizer :
+       {"{type: sgd, learning_rate: 0.1}", "{type: adam, learning_rate: 0.01}",
+        "{type: sgd, learning_rate: 0.1, momentum: 0.9, nesterov: true}", "{type: adafactor, learning_rate: 0.1}",
+        "{type: muon, learning_rate: 0.01, use_ema: true}",
+        "[{type: lamb, match: \"dense/*\", clipnorm: 0.05}, {type: sgd, learning_rate: 0.1}]"}) {
     CAPTURE(optimizer);
     check_equals_one_device({fmt::format("optimizer={}", optimizer), "gradients.clip_value=0.02"}, {}, 2, 1);
   }
