@@ -9,7 +9,7 @@ namespace mirrortrain::config {
 /// One value, or a list of them: `shape: circle`, or `shape: [circle, {type: square}]`.
 template <class T>
 struct OneOrMore {
-  std::vector<T> all;
+  std::vector<T> all = std::vector<T>(1);  ///< by default one
   bool is_list = false;
 };
 

@@ -298,7 +298,7 @@ TEST_CASE("where a GPU fails, the error names the last checkpoint") {
     Training training(kNetwork, {kNoTimeout}, with_failing_rank(sums));
     const data::DataOptions& data = training.checked.values().data;
     Checkpoints checkpoints(training.folder() / "checkpoints", *training.strategy,
-                            {{"m", "v"}, training.checked.model->metric_sum_names()}, {});
+                            {training.checked.model->slot_names(), training.checked.model->metric_sum_names()}, {});
     TrainerOptions options;
     options.steps = 100;
     options.checkpoint_every_steps = 1;

@@ -140,6 +140,7 @@ class TaskThreads {
   }
 
   Strategy& strategy() { return *run_.strategy; }
+  const Model& model() const { return *chief_->checked.model; }
   const Run& run() const { return run_; }
   TaskThread& chief() { return *chief_; }
   /// Servers first, then workers.

@@ -176,7 +176,7 @@ TEST_CASE("a checkpoint of the chief resumes a run exactly, on other servers too
                                "state=[{name: steps, assign_add: 1}]"};
   const TemporaryFolder folder;
   const auto checkpoints_of = [&](TaskThreads& tasks) {
-    return Checkpoints(folder.path(), tasks.strategy(), {{"momentum", "velocity"}, {"accuracy"}}, {});
+    return Checkpoints(folder.path(), tasks.strategy(), {tasks.model().slot_names(), {"accuracy"}}, {});
   };
   std::vector<double> rest;
   {

@@ -305,7 +305,7 @@ def optimizers():
             "weight_decay: 0.2, clipnorm: 0.4, use_ema: true, ema_momentum: 0.75",
             lambda: of.Adafactor(0.3, -0.7, 1e-6, 0.4, 0.5, weight_decay=0.2, clipnorm=0.4, use_ema=True,
                                  ema_momentum=0.75)),
-        "muon": ("learning_rate: 0.1", lambda: of.Muon(0.1)),
+        "muon": ("learning_rate: 0.1, adam_beta_1: 0.875, adam_beta_2: 0.9921875", lambda: of.Muon(0.1, 0.875, 0.9921875)),
         "muon-options": (
             "learning_rate: 0.1, adam_beta_1: 0.875, adam_beta_2: 0.9921875, adam_weight_decay: 0.2, weight_decay: 0.1, "
             'exclude_layers: ["[ab]$", "e_1/k"], muon_a: 3, muon_b: -4.5, muon_c: 2, adam_lr_ratio: 0.5, momentum: 0.75, '
@@ -313,8 +313,8 @@ def optimizers():
             lambda: of.Muon(0.1, 0.875, 0.9921875, 0.2, weight_decay=0.1, exclude_layers=["[ab]$", "e_1/k"], muon_a=3,
                             muon_b=-4.5, muon_c=2, adam_lr_ratio=0.5, momentum=0.75, ns_steps=3, nesterov=False,
                             rms_rate=None)),
-        "muon-accumulated": ("learning_rate: 0.2, momentum: 0.5",
-                             lambda: of.Muon(0.2, momentum=0.5, global_clipnorm=0.5, gradient_accumulation_steps=2)),
+        "muon-accumulated": ("learning_rate: 0.2, momentum: 0.5, adam_beta_1: 0.875, adam_beta_2: 0.9921875",
+                             lambda: of.Muon(0.2, 0.875, 0.9921875, momentum=0.5, global_clipnorm=0.5, gradient_accumulation_steps=2)),
         "adagrad-clipped": ("learning_rate: 0.2", lambda: of.Adagrad(0.2, clipvalue=0.2)),
     }
     for name, (options, optimizer) in rows.items():

@@ -66,9 +66,11 @@ void warn_of_split(const LocatedSource& source, const char* name, const data::Cl
   }
 }
 
-/// Warns of labels such as 1 to 3, or 10, 20 and 30, with an output for each number from 0 to the largest.
+/// Warns of labels such as 1 to 3, or 10, 20 and 30, with an output for each number from 0 to the largest. Numbers of
+/// groups say nothing of outputs.
 void warn_of_idle_outputs(const CheckedConfiguration& checked, std::size_t output, const data::ClassCounts& counts,
                           config::Errors& errors) {
+  if (!are_like_output(targets_of(checked.objectives[output].loss.value))) return;
   const std::int64_t outputs = checked.examples.labels[output].classes;
   const auto used = static_cast<std::int64_t>(counts.size());
   if (outputs == 0 || used == outputs || used < 2 || (counts.begin()->first == 0 && 2 * used >= outputs)) return;

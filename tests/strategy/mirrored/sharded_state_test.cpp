@@ -121,7 +121,7 @@ TEST_CASE("each of several memories keeps its part of the state") {
 }
 
 Checkpoints checkpoints_in(Training& training, const std::filesystem::path& folder) {
-  return {folder / "checkpoints", *training.strategy, {{"momentum", "velocity"}, {}}, {}};
+  return {folder / "checkpoints", *training.strategy, {training.checked.model->slot_names()}, {}};
 }
 
 TEST_CASE("a checkpoint of any number of memories, sharded or not, is resumed by any other") {

@@ -98,7 +98,7 @@ TEST_CASE("flipped bits of a checkpoint's other files are damage") {
   Training training(kMlp);
   training.steps(2);
   const fs::path folder = training.folder() / "checkpoints";
-  Checkpoints(folder, *training.strategy, {{"momentum"}, training.checked.model->metric_sum_names()}, {})
+  Checkpoints(folder, *training.strategy, {training.checked.model->slot_names(), training.checked.model->metric_sum_names()}, {})
       .save(training.state, 1);
   const fs::path checkpoint = folder / "step-000002";
   for (const char* name : {"model.safetensors", "training.safetensors"}) {
