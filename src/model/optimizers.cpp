@@ -147,6 +147,7 @@ double loss_scale_of(const Optimizers& optimizers) {
 
 void set_updates(const Optimizers& optimizers, const config::Place& place, Model& model, config::Errors& errors) {
   const auto refuse = [&](const std::string& why) { errors.add(place, "optimizer", why); };
+  if (optimizers.all.empty()) return refuse("expected an optimizer or a list of several, found an empty list");
   if (optimizers.all.size() > kMostOptimizers) {
     return refuse(fmt::format("expected at most {} optimizers, found {}", kMostOptimizers, optimizers.all.size()));
   }

@@ -157,7 +157,7 @@ TEST_CASE("an optimizer that scales by norms does not shard its state") {
   const std::string message = error_text([] {
     Training(kNetwork, {"optimizer={type: lamb, learning_rate: 0.01}", replicas_on_cpus(2, kSharded, "mirrored")});
   });
-  CHECK(contains(message, "strategy.optimizer_state: the optimizer scales each weight's update by the norm"));
+  CHECK(contains(message, "strategy.optimizer_state: the optimizer reads each variable's whole gradient"));
 }
 
 TEST_CASE("one memory has the state once, whatever the number of replicas") {

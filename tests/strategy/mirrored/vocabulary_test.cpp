@@ -153,7 +153,7 @@ class Drawn {
   void add(const Drawable& drawn) {
     static const std::vector<std::pair<int, std::string>> kShapes = {
         {12, "[12]"}, {24, "[6, 4]"}, {72, "[6, 6, 2]"}, {128, "[4, 4, 4, 2]"}};
-    const std::size_t axes = drawn.input == kAny ? 1 + below(kShapes.size()) : drawn.input;
+    const std::size_t axes = drawn.input == kAny ? 1 + below(kShapes.size()) : static_cast<std::size_t>(drawn.input);
     const auto& [elements, shape] = kShapes[axes - 1];
     const std::string number = std::to_string(++count_), in = "in" + number;
     layers_ += fmt::format(

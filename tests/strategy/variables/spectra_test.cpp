@@ -12,8 +12,9 @@ namespace {
 
 std::string normalized(const std::string& options, const std::string& more = "") {
   return fmt::format(
-      "model.layers[0]={{spectral_normalization: {{layer: {{dense: {{units: 7, {}}}}}{}, name: first}}}}", options,
-      more);
+      "model.layers=[{{spectral_normalization: {{layer: {{dense: {{units: 7, {}}}}}{}, name: first}}}}, {{dense: "
+      "{{units: 3}}}}]",
+      options, more);
 }
 
 /// Of the first layer's kernel [6, 7].
