@@ -415,7 +415,8 @@ TEST_CASE("a profile has the device's time of every action and op, and changes n
 
 TEST_CASE("a checkpoint moves between GPUs and CPUs") {
   const auto checkpoints_of = [](const Training& training, const std::filesystem::path& folder) {
-    return Checkpoints(folder, *training.strategy, {training.checked.model->slot_names(), training.checked.model->metric_sum_names()}, {});
+    return Checkpoints(folder, *training.strategy,
+                       {training.checked.model->slot_names(), training.checked.model->metric_sum_names()}, {});
   };
   const Overrides gpu = {strategy_of("cuda", 2), "gradients.accumulate_steps=2"};
   const Overrides cpu = {strategy_of("cpu", 2), "gradients.accumulate_steps=2"};

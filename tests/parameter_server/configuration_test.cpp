@@ -101,7 +101,7 @@ TEST_CASE("an evaluator evaluates new checkpoints and the last one") {
       "data.validation={format: synthetic, examples: 9, shape: [6], classes: 3, seed: 6}"};
   Training training(kMlp, overrides);
   const auto folder = training.folder() / "checkpoints";
-  Checkpoints checkpoints(folder, *training.strategy, {{"momentum"}, {}}, {});
+  Checkpoints checkpoints(folder, *training.strategy, {training.checked.model->slot_names(), {}}, {});
   std::vector<report::EvaluationEvent> events;
   int looks = 0;
   evaluate_checkpoints(

@@ -197,7 +197,7 @@ TEST_CASE("messages of the wrong size are refused") {
   variable.spec.shape = {3};
   variable.spec.trainable = true;
   model.variables.push_back(variable);
-  const Placement other(model, std::nullopt, 1, 0);
+  const Placement other(model, std::nullopt, 1);
   const ParameterClient servers(other, tasks.cluster().ps, tasks.chief().security, 2);
   std::vector<float> elements(3);
   CHECK(contains(error_text([&] { servers.pull(1, Content::kChanging, elements); }), "expected 3 elements"));

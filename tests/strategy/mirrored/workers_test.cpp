@@ -350,8 +350,8 @@ TEST_CASE(
 TEST_CASE("a resume has what compression left, and on another number of workers its sum") {
   const TemporaryFolder folder;
   const auto checkpoints_of = [&](Training& training) {
-    return Checkpoints(folder.path(), *training.strategy, {training.checked.model->slot_names(), training.checked.model->metric_sum_names()},
-                       {});
+    return Checkpoints(folder.path(), *training.strategy,
+                       {training.checked.model->slot_names(), training.checked.model->metric_sum_names()}, {});
   };
   std::map<std::string, std::vector<float>> at_the_end;
   REQUIRE(run_workers(2, kNetwork, {replicas_on_cpus(2, kCompressed)}, [&](int worker, Training& training) {
@@ -417,8 +417,8 @@ TEST_CASE("the chief saves what all workers have, and every worker resumes from 
   const Overrides overrides = {replicas_on_cpus(2), R"(variables=[{match: "dense/*", aggregation: none}])"};
   const TemporaryFolder folder;
   const auto checkpoints_of = [&](Training& training) {
-    return Checkpoints(folder.path(), *training.strategy, {training.checked.model->slot_names(), training.checked.model->metric_sum_names()},
-                       {});
+    return Checkpoints(folder.path(), *training.strategy,
+                       {training.checked.model->slot_names(), training.checked.model->metric_sum_names()}, {});
   };
   std::vector<std::vector<double>> rest(2);
   REQUIRE(run_workers(2, kNetwork, overrides, [&](int worker, Training& training) {

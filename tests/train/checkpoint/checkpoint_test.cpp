@@ -98,7 +98,8 @@ TEST_CASE("flipped bits of a checkpoint's other files are damage") {
   Training training(kMlp);
   training.steps(2);
   const fs::path folder = training.folder() / "checkpoints";
-  Checkpoints(folder, *training.strategy, {training.checked.model->slot_names(), training.checked.model->metric_sum_names()}, {})
+  Checkpoints(folder, *training.strategy,
+              {training.checked.model->slot_names(), training.checked.model->metric_sum_names()}, {})
       .save(training.state, 1);
   const fs::path checkpoint = folder / "step-000002";
   for (const char* name : {"model.safetensors", "training.safetensors"}) {
@@ -123,7 +124,7 @@ TEST_CASE("a save that fails leaves nothing behind, and the next names why") {
   training.steps(1);
   const fs::path folder = training.folder() / "checkpoints";
   std::ofstream(folder) << "no folder";
-  Checkpoints checkpoints(folder, *training.strategy, {{"momentum"}, {}}, {});
+  Checkpoints checkpoints(folder, *training.strategy, {training.checked.model->slot_names(), {}}, {});
   checkpoints.save(training.state, 1);
   CHECK(contains(error_text([&] { checkpoints.finish(); }), "cannot create the folder"));
   fs::remove(folder);
@@ -135,7 +136,7 @@ TEST_CASE("a save that fails leaves nothing behind, and the next names why") {
 TEST_CASE("the newest checkpoint without NaN is kept beside newer ones") {
   Training training(kMlp);
   const fs::path folder = training.folder() / "checkpoints";
-  Checkpoints checkpoints(folder, *training.strategy, {{"momentum"}, {}}, {});
+  Checkpoints checkpoints(folder, *training.strategy, {training.checked.model->slot_names(), {}}, {});
   training.steps(1);
   checkpoints.save(training.state, 2);
   training.strategy->change_variables(Lasting::kValues, [](const LastingVariable& variable) {
@@ -153,7 +154,7 @@ TEST_CASE("the newest checkpoint without NaN is kept beside newer ones") {
 TEST_CASE("a checkpoint is saved again under the same step") {
   Training training(kMlp);
   const fs::path folder = training.folder() / "checkpoints";
-  Checkpoints checkpoints(folder, *training.strategy, {{"momentum"}, {}}, {});
+  Checkpoints checkpoints(folder, *training.strategy, {training.checked.model->slot_names(), {}}, {});
   training.steps(1);
   checkpoints.save(training.state, 2);
   training.state.validated_epoch = 9;
