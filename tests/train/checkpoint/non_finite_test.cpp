@@ -60,7 +60,8 @@ struct Result {
 Result train_on(const std::string& data, Overrides overrides) {
   overrides.push_back("data.train=" + data);
   Training training(kNetwork, overrides);
-  Checkpoints checkpoints(training.folder() / "checkpoints", *training.strategy, {{"m", "v"}, {}}, {});
+  Checkpoints checkpoints(training.folder() / "checkpoints", *training.strategy,
+                          {training.checked.model->slot_names(), {}}, {});
   Result result;
   const Configuration& values = training.checked.values();
   TrainerOptions options{.epochs = 1, .log_every_steps = 1, .batch_size = 4};
