@@ -149,6 +149,7 @@ TEST_CASE("dense_weight_gradient sums over all rows and positions, and is zero w
                 .inputs = {batched(dtype, g.input), batched(dtype, with_last(g.input, g.units))}};
       test.reference = [&](const std::vector<Values>& inputs) { return dense_weight_gradient(inputs, g.with_bias); };
       check_forward(test);
+      if (!g.with_bias) check_gradient(test, {true, true});
     }
   }
 }

@@ -17,8 +17,8 @@ scalar::WeightMatrix matrix_of(const Shape& shape, const VariableLayout* layout,
 
 }  // namespace
 
-WeightSpectra::WeightSpectra(const Model& model, VariableStore& variables, Device& device, const StepKernels& kernels,
-                             const VariableLayouts& layouts)
+WeightSpectra::WeightSpectra(const Model& model, const VariableStore& variables, Device& device,
+                             const StepKernels& kernels, const VariableLayouts& layouts)
     : kernels_(kernels) {
   const auto data = [&](std::size_t variable, int replica) { return variables.variables()[variable].data(replica); };
   for (std::size_t i = 0; i < model.variables.size(); ++i) {
@@ -32,8 +32,12 @@ WeightSpectra::WeightSpectra(const Model& model, VariableStore& variables, Devic
       std::byte* const values = data(i, replica);
       if (!seen.insert(values).second) continue;
       const auto scratch = static_cast<std::size_t>(matrix.scratch()) * sizeof(double);
-      weights_.push_back({matrix, reinterpret_cast<float*>(values), variables.rounded(values),
-                          reinterpret_cast<float*>(data(spectrum->vector, replica)), device.allocate(scratch)});
+      const VariableStore::Place& place = variables.place(i);
+      const VariableGroup* const group =
+          place.group < 0 ? nullptr : &variables.groups()[static_cast<std::size_t>(place.group)];
+      weights_.push_back({matrix, reinterpret_cast<float*>(values),
+                          reinterpret_cast<float*>(data(spectrum->vector, replica)), device.allocate(scratch), group,
+                          replica, place.first});
     }
   }
 }
@@ -42,7 +46,9 @@ void WeightSpectra::apply(const DomainLane& lane) const {
   for (std::size_t i = 0; i < weights_.size(); ++i) {
     if (i % static_cast<std::size_t>(lane.lanes) != static_cast<std::size_t>(lane.index)) continue;
     const Weight& weight = weights_[i];
-    kernels_.normalize_spectrum(*lane.stream, weight.matrix, weight.values, weight.rounded, weight.vector,
+    bfloat16* const copy = weight.group == nullptr ? nullptr : weight.group->rounded_copy(weight.replica);
+    kernels_.normalize_spectrum(*lane.stream, weight.matrix, weight.values,
+                                copy == nullptr ? nullptr : copy + weight.first, weight.vector,
                                 weight.scratch.as<double>());
   }
 }

@@ -17,7 +17,7 @@ namespace mirrortrain {
 class WeightSpectra {
  public:
   /// `device`, `kernels` and `variables` must outlive it. `layouts`: of the variables.
-  WeightSpectra(const Model& model, VariableStore& variables, Device& device, const StepKernels& kernels,
+  WeightSpectra(const Model& model, const VariableStore& variables, Device& device, const StepKernels& kernels,
                 const VariableLayouts& layouts);
 
   bool any() const { return !weights_.empty(); }
@@ -28,10 +28,11 @@ class WeightSpectra {
  private:
   struct Weight {
     scalar::WeightMatrix matrix;
-    float* values;
-    bfloat16* rounded;
-    float* vector;
+    float *values, *vector;
     Buffer scratch;
+    const VariableGroup* group;  ///< null for a frozen weight
+    int replica;
+    std::int64_t first;  ///< element of the group
   };
   const StepKernels& kernels_;
   std::deque<Weight> weights_;  ///< each copy
