@@ -370,9 +370,6 @@ TEST_CASE("what is accumulated over steps, scaled and clipped, updates as one gr
   CHECK(total == doctest::Approx(expected_squares));
 }
 
-}  // namespace
-}  // namespace mirrortrain::cpu
-
 TEST_CASE("weights are divided by their largest singular value, whatever their layout") {
   constexpr std::int64_t kRows = 12, kColumns = 5;
   for (const bool out_first : {false, true}) {
@@ -433,3 +430,6 @@ TEST_CASE("weights that are all 0 have no singular value to divide by") {
   CHECK(weights == std::vector<float>(6));
   CHECK(vector == std::vector<float>{0.5f, -0.25f});
 }
+
+}  // namespace
+}  // namespace mirrortrain::cpu
