@@ -10,6 +10,7 @@ from keras import layers
 import numpy as np
 
 from keras_goldens import Case, make
+from keras_masks import Copy
 
 ROWS, BATCH, EPOCHS = 13, 5, 3  # batches of five, five and three
 L1L2, MaxNorm = keras.regularizers.L1L2, keras.constraints.MaxNorm
@@ -803,9 +804,10 @@ def sliding_windows():
     """Attention to neighbouring steps, of sequences with padding, to themselves and to longer ones."""
     def model(x):
         x = layers.Masking(0.5)(x)
-        a = layers.MultiHeadAttention(2, 3, sliding_window=2, name="near")(x, x)
+        one = Copy()(x)
+        a = layers.MultiHeadAttention(2, 3, sliding_window=2, name="near")(one, one)
         b = layers.MultiHeadAttention(2, 2, sliding_window=3, name="causal")(a, a, use_causal_mask=True)
-        c = layers.GroupQueryAttention(2, 4, 2, sliding_window=3, name="grouped")(b, x)
+        c = layers.GroupQueryAttention(2, 4, 2, sliding_window=3, name="grouped")(b, Copy()(x))
         return layers.GlobalAveragePooling1D()(c)
 
     sequences = images(7, 3)
