@@ -614,7 +614,7 @@ def spectra():
                        name="image")(x)
         x = normalized(layers.Conv2DTranspose(3, 2, kernel_constraint=MaxNorm(0.9, axis=[0, 1, 3])), name="larger")(x)
         x = normalized(layers.DepthwiseConv2D(2, depth_multiplier=2, use_bias=False), name="channels")(x)
-        x = normalized(layers.Conv2D(2, 1), trainable=False, name="frozen")(layers.Reshape((1, 1, 54))(x))
+        x = normalized(layers.Conv2D(2, 1, trainable=False), name="frozen")(layers.Reshape((1, 1, 54))(x))
         x = layers.Reshape((2,))(x)
         return normalized(layers.Dense(5, activation="tanh"), name="dense")(x)
 
