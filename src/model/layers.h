@@ -34,6 +34,16 @@ inline bool goes_backwards(const Layer& layer) {
       layer);
 }
 
+/// Null for a layer that is no embedding.
+inline const layers::EmbeddingOptions* embedding_of(const Layer& layer) {
+  return std::visit(
+      [](const auto& options) -> const layers::EmbeddingOptions* {
+        if constexpr (requires { options.embeddings_initializer; }) return &options;
+        return nullptr;
+      },
+      layer);
+}
+
 /// The prefix of the names of unreadable layers, followed by the type if known.
 inline constexpr std::string_view kUnreadName = "?";
 

@@ -27,7 +27,7 @@ void require_masked_input(const ModelOptions& options) {
   for (std::size_t i = 0; i < options.layers.size(); ++i) {
     const bool reads_input = std::ranges::any_of(wiring.sources[i], [&](int one) { return wiring.is_input(one); });
     if (!reads_input || !wiring.used[i]) continue;
-    const auto* const embedding = std::get_if<layers::Embedding>(&options.layers[wiring.weights_of[i]].value);
+    const layers::EmbeddingOptions* const embedding = embedding_of(options.layers[wiring.weights_of[i]].value);
     if (embedding != nullptr && embedding->mask_zero) continue;
     throw Error(
         fmt::format("'{}' reads the model's input and counts padding like anything else; expected an embedding "

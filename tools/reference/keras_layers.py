@@ -10,6 +10,7 @@ from keras import layers
 import numpy as np
 
 from keras_goldens import Case, make
+from keras_masks import Copy
 
 ROWS, BATCH, EPOCHS = 13, 5, 3  # batches of five, five and three
 L1L2, MaxNorm = keras.regularizers.L1L2, keras.constraints.MaxNorm
@@ -613,7 +614,7 @@ def spectra():
                        name="image")(x)
         x = normalized(layers.Conv2DTranspose(3, 2, kernel_constraint=MaxNorm(0.9, axis=[0, 1, 3])), name="larger")(x)
         x = normalized(layers.DepthwiseConv2D(2, depth_multiplier=2, use_bias=False), name="channels")(x)
-        x = normalized(layers.Conv2D(2, 1), trainable=False, name="frozen")(layers.Reshape((1, 1, 54))(x))
+        x = normalized(layers.Conv2D(2, 1, trainable=False), name="frozen")(layers.Reshape((1, 1, 54))(x))
         x = layers.Reshape((2,))(x)
         return normalized(layers.Dense(5, activation="tanh"), name="dense")(x)
 
@@ -803,9 +804,10 @@ def sliding_windows():
     """Attention to neighbouring steps, of sequences with padding, to themselves and to longer ones."""
     def model(x):
         x = layers.Masking(0.5)(x)
-        a = layers.MultiHeadAttention(2, 3, sliding_window=2, name="near")(x, x)
+        one = Copy()(x)
+        a = layers.MultiHeadAttention(2, 3, sliding_window=2, name="near")(one, one)
         b = layers.MultiHeadAttention(2, 2, sliding_window=3, name="causal")(a, a, use_causal_mask=True)
-        c = layers.GroupQueryAttention(2, 4, 2, sliding_window=3, name="grouped")(b, x)
+        c = layers.GroupQueryAttention(2, 4, 2, sliding_window=3, name="grouped")(b, Copy()(x))
         return layers.GlobalAveragePooling1D()(c)
 
     sequences = images(7, 3)

@@ -42,6 +42,7 @@ struct Embedding : EmbeddingOptions, Lora {
 /// table's rows (Press and Wolf, 2017), or with reverse_embeddings [output_dim, input_dim] without tie_weights.
 struct ReversibleEmbedding : EmbeddingOptions {
   static constexpr std::string_view kName = "reversible_embedding";
+  static constexpr bool kTreatsVectors = true;
   bool tie_weights = true;
   std::optional<double> logit_soft_cap;
 

@@ -41,6 +41,7 @@ std::vector<float> mel_weights(const MelSpectrogram& layer, std::int64_t frequen
   return weights;
 }
 
+/// Periodic, but as TensorFlow's symmetric where its length is odd.
 double window_at(const std::optional<Window>& window, double at) {
   const double turn = std::cos(2 * std::numbers::pi * at);
   if (!window) return 1;
@@ -53,8 +54,9 @@ std::vector<float> fourier_matrix(const MelSpectrogram& layer, std::int64_t line
   std::vector<float> matrix(static_cast<std::size_t>(lines * 2 * frequencies));
   const std::int64_t length = layer.sequence_length.value_or(layer.fft_length);
   const std::int64_t before = (layer.fft_length - length) / 2;
+  const auto turn = static_cast<double>(std::max<std::int64_t>(1, length - length % 2));
   for (std::int64_t i = 0; i < length; ++i) {
-    const double factor = window_at(layer.window, static_cast<double>(i) / static_cast<double>(length));
+    const double factor = window_at(layer.window, static_cast<double>(i) / turn);
     const std::int64_t line = before + i;
     for (std::int64_t k = 0; k < frequencies; ++k) {
       // Of a whole number of turns nothing is left, so that the angle is exact.

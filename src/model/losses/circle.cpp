@@ -40,7 +40,7 @@ std::vector<ValueId> Circle::inputs(Graph& graph, ValueId output, ValueId labels
                             graph.spec(output).shape.text()));
   }
   constexpr DType kDtype = DType::kFloat32;
-  const ValueId where = graph.apply_one(ops::BatchRow(batch), {output});
+  const ValueId where = graph.apply_one(ops::BatchRow(batch), {labels});
   const ValueId number = graph.apply_one(ops::Reshape({1}), {graph.apply_one(ops::Cast(kDtype), {labels})});
   ValueId exists = present == kNoValue ? graph.apply_one(ops::FullMask(Shape{1}), {output})
                                        : graph.apply_one(ops::Reshape({1}), {present});

@@ -79,7 +79,7 @@ void warn_of_layers(const CheckedConfiguration& checked, config::Errors& errors)
     const config::Located<Layer>& layer = values.model->layers[i];
     const Shape& output_shape = (built++)->output_shape;
     if (predicts_text) warn_of_seen_future(layer, output_shape, errors);
-    const auto* const embedding = std::get_if<layers::Embedding>(&layer.value);
+    const layers::EmbeddingOptions* const embedding = embedding_of(layer.value);
     if (embedding != nullptr && embedding->mask_zero && has_vocabulary(values.data)) {
       errors.warn(layer.place, layer.path,
                   "mask_zero takes the token 0 for padding, but it is the first of the vocabulary, and a text has no "
