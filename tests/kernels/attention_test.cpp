@@ -189,7 +189,8 @@ TEST_CASE("a window hides source steps that are farther away, across blocks and 
             }));
           }
           check_forward(test);
-          if (masked) check_gradient(test, {true, true, true, false, false});
+          // Where a step sees one other, the gradient of their score is rounding alone.
+          if (masked && window > 1) check_gradient(test, {true, true, true, false, false});
         }
       }
     }

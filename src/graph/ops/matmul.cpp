@@ -22,6 +22,8 @@ std::vector<ValueSpec> MatMul::infer(std::span<const ValueSpec> inputs) const {
   const ValueSpec& with_rows = b.batched && !a.batched ? b : a;
   Shape leading_a = a.shape, leading_b = b.shape;
   for (const std::size_t axis : {axes - 2, axes - 1}) leading_a[axis] = leading_b[axis] = 1;
+  expect(with_rows.batched || leading_a == leading_b, name(),
+         fmt::format("as many matrices as in a where neither has rows, {}", text_of(a)), b);
   ValueSpec y{with_rows.dtype, stretched(name(), leading_a, leading_b), with_rows.batched};
   y.shape[axes - 2] = extent(a, transpose_a, axes - 2);
   y.shape[axes - 1] = extent(b, transpose_b, axes - 1);
