@@ -55,15 +55,16 @@ TEST_CASE("shards of a variable are refused where the optimizer needs the norm o
   CHECK(placed("adam", "{type: fixed_shards, num_shards: 2}") == "no error");
   CHECK(contains(
       placed("adam", "{type: fixed_shards, num_shards: 2}", "model.layers[1].dense.kernel_constraint=max_norm"),
-      "it would split 'dense_1/kernel' into shards, but its constraint needs the norms"));
+      "it would split 'dense_1/kernel' into shards, but its constraint needs the whole"));
 }
 
 TEST_CASE("weights that every step assigns are refused") {
   const TemporaryFolder folder;
   const auto file = folder.path() / "test.yaml";
   std::ofstream(file) << kMlp;
-  const std::vector<std::string> overrides = {"strategy.type=parameter_server",
-                                              "model.layers[0]={spectral_normalization: {layer: {dense: {units: 7}}}}"};
+  const std::vector<std::string> overrides = {
+      "strategy.type=parameter_server",
+      "model.layers=[{spectral_normalization: {layer: {dense: {units: 7}}}}, {dense: {units: 3}}]"};
   CHECK(contains(error_text([&] { check_configuration(file.string(), overrides); }),
                  "each step assigns the kernel, which workers of parameter_server do not do together"));
 }
