@@ -73,7 +73,7 @@ class Maker {
     } else {
       made_.new_states = {next(states[0], "mean({}, axis=-1)"), next(states[1], "mean({}, axis=-2)")};
       const formula::Values means{{"r", made_.new_states[0]}, {"c", made_.new_states[1]}, {"g", g}};
-      u = formula("g / sqrt((r / mean(r, axis=-1, keepdims=true))[..., None] * c[..., None, :])", means);
+      u = formula("g / (sqrt(r / mean(r, axis=-1, keepdims=true))[..., None] * sqrt(c)[..., None, :])", means);
     }
     const auto& traits = update_.traits;
     const std::string kept = fmt::format("(1 - {} * rate)", traits.weight_decay * traits.rate_factor);
