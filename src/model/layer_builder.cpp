@@ -206,7 +206,12 @@ ValueId LayerBuilder::weight(std::string_view name, Shape shape, const Initializ
         std::visit([&](const auto& options) { return constraint_of(options, name, shape); }, *constraint);
     if (trainable_) variable.constraint = of_weight;
   }
-  return add(std::move(variable));
+  const ValueId added = add(std::move(variable));
+  if (regularizer && regularizer->orthogonal_regularizer && trainable_) {
+    model_graph_.penalties.push_back(
+        penalty_of(*regularizer->orthogonal_regularizer, graph(), added, rows(), name));
+  }
+  return added;
 }
 
 ValueId LayerBuilder::statistic(std::string_view name, Shape shape, const Initializer& initializer,

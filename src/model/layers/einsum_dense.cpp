@@ -221,7 +221,7 @@ config::Section<EinsumDense> EinsumDense::section() {
 }
 
 ValueId EinsumDense::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
-  if (!terms_of(equation)) throw WrongRank(std::string(kForms));  // of a layer with default options
+  if (!terms_of(equation)) throw Error(std::string(kForms));  // of a layer with default options
   const Equation e = equation_for(*this, builder, sources[0]);
   const ValueId kernel = weight(builder, "kernel", e.shape_of(e.kernel), with_fans(kernel_initializer, e),
                                 kernel_regularizer, kernel_constraint);

@@ -102,6 +102,13 @@ ValueId with_repeated_heads(LayerBuilder& builder, ValueId x, std::int64_t size,
 config::Section<HeadAttentionOptions> HeadAttentionOptions::section() {
   using Self = HeadAttentionOptions;
   return config::Section<Self>("Attention of heads, with projections.")
+      .advice("flash_attention", "the fastest kernels are chosen by themselves; leave it out")
+      .advice("return_attention_scores", "a layer gives its output alone; leave it out")
+      .advice("attention_mask, mask",
+              "padding is left out by the masks of an embedding with mask_zero, of masking and of sequences of several "
+              "lengths, later steps by use_causal_mask; leave it out")
+      .advice("attention_axes",
+              "the steps are the axis before the features; bring them there with reshape and permute, and leave it out")
       .key("dropout", &Self::dropout, "Fraction of the attention weights to drop during training.", at_least(0),
            less_than(1))
       .key("use_bias", &Self::use_bias, "Whether the projections use bias vectors.", kUseBiasAliases)
