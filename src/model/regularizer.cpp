@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "graph/ops/combine.h"
-#include "graph/ops/constant.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/mask.h"
 #include "graph/ops/matmul.h"
@@ -18,31 +18,34 @@ namespace {
 using ops::PointwiseCode;
 using ops::PointwiseFunction;
 
-ValueId product(Graph& graph, ValueId a, ValueId b) {
-  PointwiseFunction function(2);
-  function.set_result(function.apply(PointwiseCode::kMultiply, function.input(0), function.input(1)));
-  return ops::pointwise(graph, function, {a, b}, DType::kFloat32);
+/// A function of values that are broadcast to each other, without rows unless one has some.
+template <class Function>
+ValueId each(Graph& graph, std::vector<ValueId> values, const Function& of) {
+  PointwiseFunction function(values.size());
+  std::vector<PointwiseFunction::Operand> operands;
+  for (std::size_t i = 0; i < values.size(); ++i) operands.push_back(function.input(i));
+  function.set_result(of(function, operands));
+  return ops::pointwise(graph, function, std::move(values), DType::kFloat32);
+}
+
+ValueId squared(Graph& graph, ValueId x) {
+  return each(graph, {x}, [](PointwiseFunction& f, const auto& v) { return f.apply(PointwiseCode::kSquare, v[0]); });
 }
 
 /// Divided by its Euclidean norms over `axis`; zeros stay what they are.
 ValueId normalized(Graph& graph, ValueId matrix, std::size_t axis) {
-  PointwiseFunction square(1), quotient(2);
-  square.set_result(square.apply(PointwiseCode::kSquare, square.input(0)));
-  const auto at_least = quotient.apply(PointwiseCode::kMaximum, quotient.input(1), quotient.constant(1e-12f));
-  const auto inverse = quotient.apply(PointwiseCode::kRsqrt, at_least);
-  quotient.set_result(quotient.apply(PointwiseCode::kMultiply, quotient.input(0), inverse));
   Shape sums = graph.spec(matrix).shape;
   sums[axis] = 1;
-  const ValueId squares = ops::pointwise(graph, square, {matrix}, DType::kFloat32);
-  return ops::pointwise(graph, quotient, {matrix, graph.apply_one(ops::SumTo(sums, false), {squares})},
-                        DType::kFloat32);
+  const ValueId squares = graph.apply_one(ops::SumTo(sums, false), {squared(graph, matrix)});
+  return each(graph, {matrix, squares}, [](PointwiseFunction& f, const auto& v) {
+    const auto at_least = f.apply(PointwiseCode::kMaximum, v[1], f.constant(1e-12f));
+    return f.apply(PointwiseCode::kMultiply, v[0], f.apply(PointwiseCode::kRsqrt, at_least));
+  });
 }
 
-/// Ones but for the diagonal.
-ValueId pairs(Graph& graph, std::int64_t size) {
-  std::vector<float> ones(static_cast<std::size_t>(size * size), 1.0f);
-  for (std::size_t i = 0; i < ones.size(); i += static_cast<std::size_t>(size + 1)) ones[i] = 0;
-  return graph.apply_one(ops::Constant({size, size}, std::move(ones)), {});
+/// Their number where a matrix has rows, or columns, that are pushed apart.
+std::int64_t directions_of(const OrthogonalRegularizer& regularizer, const Shape& shape) {
+  return shape[regularizer.mode == OrthogonalRegularizer::Mode::kRows ? 0 : 1];
 }
 
 }  // namespace
@@ -66,27 +69,33 @@ config::Section<Regularizer> Regularizer::section() {
            "Pushes the rows or columns of a matrix apart; null: no.", config::aliases("orthogonal"));
 }
 
-ValueId penalty_of(const OrthogonalRegularizer& regularizer, Graph& graph, ValueId matrix, ValueId batched,
-                   std::string_view name) {
-  const Shape& shape = graph.spec(matrix).shape;
+void check_angles(const OrthogonalRegularizer& regularizer, const Shape& shape, std::string_view name) {
+  constexpr std::int64_t kMost = 1 << 14;
   const bool of_rows = regularizer.mode == OrthogonalRegularizer::Mode::kRows;
-  if (shape.rank() != 2 || shape[of_rows ? 0 : 1] < 2) {
-    throw Error(fmt::format("orthogonal_regularizer: expected a matrix of at least two {}, found {} of {}",
-                            of_rows ? "rows" : "columns", name, shape.text()));
-  }
-  const std::int64_t size = shape[of_rows ? 0 : 1];
+  const std::int64_t count = shape.rank() == 2 ? directions_of(regularizer, shape) : 0;
+  if (count >= 2 && count <= kMost) return;
+  throw Error(fmt::format("orthogonal_regularizer: expected a matrix of 2 to {} {}, found {} of {}", kMost,
+                          of_rows ? "rows" : "columns", name, shape.text()));
+}
+
+ValueId penalty_of(const OrthogonalRegularizer& regularizer, Graph& graph, ValueId matrix, ValueId batched) {
+  const bool of_rows = regularizer.mode == OrthogonalRegularizer::Mode::kRows;
+  const auto count = static_cast<double>(directions_of(regularizer, graph.spec(matrix).shape));
   const ValueId directions = normalized(graph, matrix, of_rows ? 1 : 0);
   const ValueId cosines = graph.apply_one(ops::MatMul(!of_rows, of_rows), {directions, directions});
-  PointwiseFunction size_of_cosine(2), share(2);
-  size_of_cosine.set_result(size_of_cosine.apply(PointwiseCode::kMultiply,
-                                                 size_of_cosine.apply(PointwiseCode::kAbs, size_of_cosine.input(0)),
-                                                 size_of_cosine.input(1)));
-  const ValueId sizes = ops::pointwise(graph, size_of_cosine, {cosines, pairs(graph, size)}, DType::kFloat32);
-  const ValueId total = graph.apply_one(ops::Reshape({1}), {graph.apply_one(ops::SumTo({1, 1}, false), {sizes})});
-  const double count = static_cast<double>(size) * static_cast<double>(size - 1);
-  const ValueId penalty =
-      graph.apply_one(ops::Scale(static_cast<float>(regularizer.factor / count)), {total});
-  return product(graph, graph.apply_one(ops::FullMask({1}), {batched}), penalty);
+  const ValueId sizes = each(graph, {cosines}, [](PointwiseFunction& f, const auto& v) {
+    return f.apply(PointwiseCode::kAbs, v[0]);
+  });
+  const ValueId of_all = graph.apply_one(ops::SumTo({1, 1}, false), {sizes});
+  // Those of each direction with itself.
+  const ValueId of_one = graph.apply_one(ops::SumTo({1, 1}, false), {squared(graph, directions)});
+  const ValueId rows = graph.apply_one(ops::FullMask({1, 1}), {batched});
+  const ValueId penalty = each(graph, {rows, of_all, of_one}, [&](PointwiseFunction& f, const auto& v) {
+    const auto share = f.constant(static_cast<float>(regularizer.factor / (count * (count - 1))));
+    const auto of_pairs = f.apply(PointwiseCode::kSubtract, v[1], v[2]);
+    return f.apply(PointwiseCode::kMultiply, v[0], f.apply(PointwiseCode::kMultiply, of_pairs, share));
+  });
+  return graph.apply_one(ops::Reshape({1}), {penalty});
 }
 
 }  // namespace mirrortrain

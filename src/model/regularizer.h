@@ -29,10 +29,13 @@ struct Regularizer {
   static config::Section<Regularizer> section();
 };
 
+/// Throws Error, calling the variable `name`, unless it is a matrix of several such rows or columns, and not of so many
+/// that their angles have no place in memory.
+void check_angles(const OrthogonalRegularizer& regularizer, const Shape& shape, std::string_view name);
+
 /// Adds to the graph what each example's loss grows by for the variable `matrix`, batched [1]. `batched`: any value
-/// with rows. Throws Error, calling it `name`, for anything but a matrix of several such rows or columns.
-ValueId penalty_of(const OrthogonalRegularizer& regularizer, Graph& graph, ValueId matrix, ValueId batched,
-                   std::string_view name);
+/// with rows.
+ValueId penalty_of(const OrthogonalRegularizer& regularizer, Graph& graph, ValueId matrix, ValueId batched);
 
 }  // namespace mirrortrain
 

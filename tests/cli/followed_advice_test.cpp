@@ -17,6 +17,12 @@
 namespace mirrortrain::testing {
 namespace {
 
+// Sequences of three steps with labels of several symbols.
+#define SPEECH(labels, loss)                                                                                        \
+  "data:\n  global_batch_size: 2\n  train: {format: inline, features: [[[1], [2], [3]], [[4], [5], [6]]], labels: " \
+  labels "}\nmodel:\n  input_shape: [3, 1]\n  layers:\n    - dense: {units: 4}\nloss: " loss                         \
+  "\noptimizer: {type: adam, learning_rate: 0.001}\ntraining: {epochs: 1}\n"
+
 const Row kRows[] = {
     {"data:\n", "data:\n  preprocessing: [{rescaling: 1/4}]\n", "write rescaling: {scale: 0.25}",
      "data:\n  preprocessing: [{rescaling: {scale: 0.25}}]\n"},
@@ -190,12 +196,12 @@ const Row kRows[] = {
      "loss: circle\nmetrics: [accuracy]", "those of circle are not; remove it", "loss: circle"},
     {kLoss, "CircleLoss", "did you mean 'circle'?", "circle"},
     {kLoss, "CTCLoss", "did you mean 'ctc'?", "ctc"},
-    {kWhole,
-     "classes: 4}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n    - "
-     "dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: ctc\nmetrics: [accuracy]",
-     "missing key 'label_length'",
-     "classes: 4, label_shape: [2]}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - "
-     "reshape: {target_shape: [8, 24]}\n    - dense: {units: 5}\nloss: {type: ctc, label_length: 2}"},
+    {kConfig, SPEECH("[[1, 2], [3, 0]]", "ctc"), "missing key 'label_length'",
+     SPEECH("[[1, 2], [3, 0]]", "{type: ctc, label_length: 2}")},
+    {kConfig, SPEECH("[[1, 2], [0, 3]]", "{type: ctc, label_length: 2}"), "zeros are padding, at the end alone",
+     SPEECH("[[1, 2], [3, 0]]", "{type: ctc, label_length: 2}")},
+    {kConfig, SPEECH("[[1, 1, 1], [3, 0, 0]]", "{type: ctc, label_length: 3}"), "its 3 symbols take 5 steps",
+     SPEECH("[[1, 2, 1], [3, 0, 0]]", "{type: ctc, label_length: 3}")},
     {kLoss, "{type: sparse_categorical_crossentropy, axis: 1}", "bring it to the end before the loss",
      "sparse_categorical_crossentropy"},
     {kLoss, "{type: sparse_categorical_crossentropy, reduction: none}", "write reduction: sum, or leave it out",

@@ -107,6 +107,11 @@ def losses():
             "classes", "{q: 0.7}", lambda: of.CategoricalGeneralizedCrossEntropy(0.7), "tanh", "softmax"),
         "dice": ("truths", "{}", lambda: of.Dice(), "tanh", "sigmoid"),
         "dice-examples": ("truths", "{axis: 1}", lambda: of.Dice(axis=1), "tanh", "sigmoid"),
+        "dice-sum": ("truths", "{reduction: sum}", lambda: of.Dice(reduction="sum"), "tanh", "sigmoid"),
+        "dice-classes-sum": (
+            "truths", "{axis: [0], reduction: sum}", lambda: of.Dice(axis=0, reduction="sum"), "tanh", "sigmoid"),
+        "dice-examples-sum": (
+            "truths", "{axis: 1, reduction: sum}", lambda: of.Dice(axis=1, reduction="sum"), "tanh", "sigmoid"),
         "dice-classes": ("truths", "{axis: [0]}", lambda: of.Dice(axis=0), "tanh", "sigmoid"),
         "tversky": ("truths", "{alpha: 0.3, beta: 0.8}", lambda: of.Tversky(0.3, 0.8), "tanh", "sigmoid"),
         "tversky-examples": (

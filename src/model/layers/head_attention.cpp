@@ -11,6 +11,7 @@
 #include "graph/ops/constant.h"
 #include "graph/ops/dense.h"
 #include "graph/ops/elementwise.h"
+#include "graph/ops/mask.h"
 #include "model/formula/formula_graph.h"
 #include "model/key_aliases.h"
 #include "model/layers/along_axis.h"
@@ -165,10 +166,13 @@ ValueId HeadAttentionOptions::attend(LayerBuilder& builder, std::span<const Valu
     attributes.stream = builder.random_stream();
   }
   const std::int64_t sharing = heads.of_query / heads.of_source;
+  const ValueId source_mask =
+      ops::both_masks(builder.graph(), builder.mask(in.value_number),
+                      in.key_number == in.value_number ? kNoValue : builder.mask(in.key_number));
   ValueId attended =
       builder.apply(ops::Attention(attributes), {query, with_repeated_heads(builder, key, heads.size, sharing),
                                                  with_repeated_heads(builder, value, heads.value_size, sharing),
-                                                 builder.mask(0), builder.mask(in.value_number)});
+                                                 builder.mask(0), source_mask});
   if (use_gate) {
     const ValueId open = builder.apply(ops::Activation(ops::ActivationKind::kSigmoid), {gate});
     attended = builder.apply(ops::Combine(ops::CombineKind::kMultiply), {attended, open});

@@ -51,12 +51,6 @@ config::Section<OptimizerCommon> OptimizerCommon::section() {
            "Multiplies the loss before gradients are computed, which are divided by it again, so that small ones keep "
            "their digits; null: 1. Float32 and bfloat16 have no need of it.",
            config::greater_than(0), config::aliases("loss_scale"))
-      .check("exclude_from_weight_decay",
-             [](const Self& options) -> std::string {
-               return options.weight_decay || options.exclude_from_weight_decay.empty()
-                          ? ""
-                          : "has no effect without `weight_decay`";
-             })
       .check("ema_momentum",
              [](const Self& options) -> std::string {
                return options.use_ema || options.ema_momentum == Self().ema_momentum

@@ -91,7 +91,7 @@ const std::vector<Described> kModels = {
      kWords, true},
     {"regularized and clipped",
      "[6]",
-     "{dense: {units: 9, kernel_regularizer: {l2: 0.01}, bias_regularizer: {l1: 0.01}}}, {dense: {units: 5, "
+     "{dense: {units: 9, kernel_regularizer: {l2: 0.01, orthogonal_regularizer: {factor: 0.3}}, bias_regularizer: {l1: 0.01}}}, {dense: {units: 5, "
      "kernel_constraint: {max_norm: {max_value: 1}}}}, {dense: {units: 3}}",
      {"gradients.clip_norm=0.05"}},
     {"accumulated",
