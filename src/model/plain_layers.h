@@ -29,7 +29,7 @@
 
 namespace mirrortrain {
 
-/// The list of layers but for those that wrap another. To add one: a file in model/layers and a line here.
+/// The list of layers but for those that wrap any other layer. To add one: a file in model/layers and a line here.
 using PlainLayer = std::variant<
     layers::Dense, layers::EinsumDense, layers::Conv<1>, layers::Conv<2>, layers::Conv<3>, layers::ConvTranspose<1>,
     layers::ConvTranspose<2>, layers::ConvTranspose<3>, layers::DepthwiseConv<1>, layers::DepthwiseConv<2>,
@@ -59,6 +59,6 @@ template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::PlainLayer> {
   static constexpr std::string_view noun = "a layer";
   static constexpr auto advice = std::to_array<Advice>(
-      {{"time_distributed, bidirectional, block, repeat",
-        "expected a plain layer inside; reshape to [steps, ...] before and back after it, or place it in model.layers"}});
+      {{"time_distributed, spectral_normalization, reuse",
+        "expected a layer that wraps no other; place it in model.layers"}});
 };

@@ -10,8 +10,8 @@
 
 namespace mirrortrain::data {
 
-// The transforms of pictures' colors, with Keras's names and meanings. Random ones act only in training, the others at
-// every split.
+// The transforms of pictures' colors, with Keras's names and meanings. auto_contrast and CLAHE act at every split, the
+// others in training alone.
 
 /// What a transform of colors has that depends on the range of its pixels.
 struct OfRange : OfInput {

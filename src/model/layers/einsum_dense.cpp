@@ -100,7 +100,7 @@ std::string without_its_bias(const EinsumDense& layer, bool is_given) {
   return is_given && !layer.bias_axes ? "there is no bias, as bias_axes is null; remove one of the two" : "";
 }
 
-/// An equation for inputs of one rank. Axes that "..." stands for are labeled by digits and what follows them.
+/// An equation for inputs of one rank. Axes that "..." stands for are labeled by characters that are no letters.
 struct Equation {
   std::string input, kernel, output;     ///< without the batch
   std::map<char, std::int64_t> extents;  ///< of all labels
