@@ -261,8 +261,8 @@ def attention_keys():
         b = layers.Embedding(WORDS, 6, name="plain")(sequence)
         p = layers.Concatenate(axis=1, name="p")([a, b, a])
         q = layers.Concatenate(axis=1, name="q")([b, a, a])
-        y = layers.MultiHeadAttention(2, 4, name="heads")(Copy()(a), p, q)
-        z = layers.GroupQueryAttention(4, 4, 2, name="groups")(Copy()(a), p, q)
+        y = layers.MultiHeadAttention(2, 4, name="heads")(Copy()(a), Copy()(p), Copy()(q))
+        z = layers.GroupQueryAttention(4, 4, 2, name="groups")(Copy()(a), Copy()(p), Copy()(q))
         x = layers.GlobalAveragePooling1D()(layers.Add(name="sum")([y, z]))
         return keras.Model(sequence, layers.Dense(3, name="classes")(x))
 
