@@ -81,6 +81,7 @@ std::string advice_on_value(const Node& node, std::span<const Advice> of_type) {
   std::string advice = advice_on(text, node.rules().advice);
   if (advice.empty()) advice = advice_on(text, of_type);
   if (advice.empty() && as_number(value)) advice = advice_on("a number", node.rules().advice);
+  if (advice.empty() && as_number(value)) advice = advice_on("a number", of_type);
   return advice.empty() ? "" : advice.substr(2);  // "; "
 }
 

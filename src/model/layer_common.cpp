@@ -16,7 +16,7 @@ config::Section<LayerConnections> LayerConnections::section() {
 
 config::Section<LayerCommon> LayerCommon::section() {
   return config::Section<LayerCommon>("The options of every layer.")
-      .advice("dtype, autocast", "the whole model computes in training.precision: float32 or mixed_bfloat16; leave it out")
+      .advice("dtype", "the whole model computes in training.precision: float32 or mixed_bfloat16; leave it out")
       .include<LayerConnections>()
       .key("trainable", &LayerCommon::trainable, "Whether the layer's variables are trained; false freezes them.")
       .key("activity_regularizer", &LayerCommon::activity_regularizer,
@@ -25,7 +25,7 @@ config::Section<LayerCommon> LayerCommon::section() {
            config::aliases("output_regularizer"))
       .check("activity_regularizer", [](const LayerCommon& layer) -> std::string {
         const bool is_of_angles = layer.activity_regularizer && layer.activity_regularizer->orthogonal_regularizer;
-        return is_of_angles ? "orthogonal_regularizer is for weights; write it as kernel_regularizer" : "";
+        return is_of_angles ? "orthogonal_regularizer is for weights; move it to kernel_regularizer" : "";
       });
 }
 

@@ -62,7 +62,7 @@ config::Section<Regularizer> Regularizer::section() {
   return config::Section<Regularizer>(
              "L1, L2 and orthogonal regularization: adds l1 * sum(|w|) + l2 * sum(w^2) to the loss, and the means of "
              "angles.")
-      .advice("l1_l2, l1l2, a number, a text", "write {l1: 0.01, l2: 0.01}, each factor by its name")
+      .advice("l1_l2, a number", "write {l1: 0.01, l2: 0.01}, each factor by its name")
       .key("l1", &Regularizer::l1, "L1 regularization factor.", config::at_least(0))
       .key("l2", &Regularizer::l2, "L2 regularization factor, without a factor of 1/2.", config::at_least(0))
       .key("orthogonal_regularizer", &Regularizer::orthogonal_regularizer,

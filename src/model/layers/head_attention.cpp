@@ -105,7 +105,7 @@ config::Section<HeadAttentionOptions> HeadAttentionOptions::section() {
   return config::Section<Self>("Attention of heads, with projections.")
       .advice("flash_attention", "the fastest kernels are chosen by themselves; leave it out")
       .advice("return_attention_scores", "a layer gives its output alone; leave it out")
-      .advice("attention_mask, mask",
+      .advice("attention_mask",
               "padding is left out by the masks of an embedding with mask_zero, of masking and of sequences of several "
               "lengths, later steps by use_causal_mask; leave it out")
       .advice("attention_axes",
