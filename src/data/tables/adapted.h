@@ -86,13 +86,21 @@ struct AdaptedNormalization {
   std::vector<double> mean, variance;
 };
 
+/// What transforms are adapted to, in their order.
+struct AdaptedSteps {
+  std::vector<AdaptedNormalization> normalizations{};
+  std::vector<std::vector<double>> bin_boundaries{};  ///< of each discretization with `num_bins`
+
+  bool empty() const { return normalizations.empty() && bin_boundaries.empty(); }
+};
+
 /// Values adapted to the training data, needed for reading other splits and new data consistently. Stored in the run
 /// folder.
 struct Adapted {
   /// The names of the classes of each output whose labels are words, in order; for the only one under "".
   std::map<std::string, std::vector<std::string>, std::less<>> classes{};
-  std::optional<AdaptedTable> table{};                 ///< of csv
-  std::vector<AdaptedNormalization> normalizations{};  ///< in the order of the transforms
+  std::optional<AdaptedTable> table{};  ///< of csv
+  AdaptedSteps steps{};
 
   /// The names of an output's classes; empty if its labels are numbers.
   const std::vector<std::string>& classes_of(std::string_view output) const;

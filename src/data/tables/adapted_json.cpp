@@ -177,6 +177,13 @@ AdaptedNormalization normalization_of(const Json& json) {
   return read;
 }
 
+/// The boundaries of a discretization.
+std::vector<double> boundaries_of(const Json& json) {
+  auto read = json.at("bin_boundaries").get<std::vector<double>>();
+  if (!std::ranges::is_sorted(read)) throw Error("a discretization whose boundaries do not ascend");
+  return read;
+}
+
 template <class Read>
 void read_json(const std::filesystem::path& path, const Read& read) {
   if (!std::filesystem::exists(path)) return;
@@ -200,8 +207,12 @@ Adapted Adapted::read(const std::filesystem::path& classes, const std::filesyste
   });
   read_json(preprocessing, [&](const Json& json) {
     if (json.contains("table")) adapted.table = table_of(json.at("table"));
-    if (!json.contains("normalization")) return;
-    for (const Json& one : json.at("normalization")) adapted.normalizations.push_back(normalization_of(one));
+    for (const Json& one : json.value("normalization", Json::array())) {
+      adapted.steps.normalizations.push_back(normalization_of(one));
+    }
+    for (const Json& one : json.value("discretization", Json::array())) {
+      adapted.steps.bin_boundaries.push_back(boundaries_of(one));
+    }
   });
   return adapted;
 }
@@ -212,7 +223,10 @@ void Adapted::write(const std::filesystem::path& classes_file, const std::filesy
   if (!classes.empty()) write_file(classes_file, names.dump(2) + "\n");
   Json json = Json::object();
   if (table) json["table"] = json_of(*table);
-  if (!normalizations.empty()) json["normalization"] = json_of(normalizations);
+  if (!steps.normalizations.empty()) json["normalization"] = json_of(steps.normalizations);
+  for (const std::vector<double>& one : steps.bin_boundaries) {
+    json["discretization"].push_back({{"bin_boundaries", one}});
+  }
   if (!json.empty()) write_file(preprocessing, json.dump(2) + "\n");
 }
 

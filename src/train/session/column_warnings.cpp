@@ -13,7 +13,6 @@
 
 #include "base/utf8.h"
 #include "data/example_classes.h"
-#include "data/loading/adapt.h"
 #include "report/format.h"
 
 namespace mirrortrain {
@@ -158,7 +157,15 @@ void warn_of_rows(const Columns& columns, const data::AdaptedTable& table, const
 }
 
 bool has_adapted_normalization(const std::vector<data::PreprocessingStep>& steps) {
-  return data::steps_to_adapt(steps) > 0;
+  return std::ranges::any_of(steps, [](const data::PreprocessingStep& step) {
+    const auto* const normalization = std::get_if<data::Normalization>(&step);
+    return normalization != nullptr && normalization->adapt;
+  });
+}
+
+/// Whether an input's numbers themselves, rather than their bins, reach the model in the end.
+bool are_numbers(const std::vector<data::PreprocessingStep>& steps) {
+  return std::ranges::none_of(steps, data::is_of_pictures) && std::ranges::none_of(steps, data::as_binning);
 }
 
 /// Where a table's columns are listed.
@@ -188,7 +195,7 @@ void warn_of_lost_differences(const CheckedConfiguration& checked, std::size_t i
                               config::Errors& errors) {
   const std::vector<data::PreprocessingStep> steps = checked.steps_of(input);
   const Configuration& values = checked.values();
-  if (has_adapted_normalization(steps) || std::ranges::any_of(steps, data::is_of_pictures)) return;
+  if (has_adapted_normalization(steps) || !are_numbers(steps)) return;
   const data::Affine affine = data::fold(steps);
   std::vector<std::string> lost;
   for (std::size_t i = 0; i < columns.count(); ++i) {
