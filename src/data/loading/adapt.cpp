@@ -207,7 +207,7 @@ void spare_absent_words(const AdaptedTable& table, const std::vector<Preprocessi
     std::vector<bool> is_word;  // for each feature
     if (input != nullptr) {
       for (const AdaptedColumn* const column : table.columns_of(*input)) {
-        is_word.insert(is_word.end(), static_cast<std::size_t>(column->width()), column->encoding.has_value());
+        is_word.insert(is_word.end(), static_cast<std::size_t>(column->width()), column->is_category());
       }
     }
     if (is_word.size() != variance.size()) continue;

@@ -14,13 +14,28 @@
 
 namespace mirrortrain::data {
 
+/// Several columns whose words together have a bin.
+struct Crossing {
+  struct Part {
+    std::int64_t column = 0;      ///< its number in the training file
+    bool may_be_missing = false;  ///< an empty cell is a word, rather than an error
+  };
+  std::string name;
+  std::vector<Part> parts;
+  std::int64_t bins = 0;
+  CellOutput output = CellOutput::kInt;
+};
+
 /// A feature column of a table.
 struct AdaptedColumn {
-  std::int64_t column = 0;           ///< its number in the training file
+  std::int64_t column = 0;           ///< its number in the training file; of a crossing that of its first part
   std::optional<Encoding> encoding;  ///< for a column of words
   std::vector<std::string> words;    ///< sorted; for one_hot and index
   std::optional<double> missing;     ///< value of an empty cell; absent: empty cells are errors
+  std::optional<Crossing> crossing;  ///< if it is made of several columns
 
+  /// Whether its numbers stand for words.
+  bool is_category() const { return encoding || crossing; }
   /// Whether unknown words count as one additional word.
   bool has_unknown() const;
   /// The number of features that it is converted to.
@@ -71,6 +86,7 @@ struct AdaptedTable {
 
   /// "column 2 ('height')"
   std::string text_of(std::int64_t column) const;
+  std::string text_of(const AdaptedColumn& column) const;
   /// The training file's columns that the inputs have, each once.
   std::vector<std::int64_t> input_columns() const;
   /// The columns of numbers and words of an input; empty for pictures and texts.

@@ -14,13 +14,34 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+Json json_of(const Crossing& crossing) {
+  Json json = {{"crossing", crossing.name}, {"columns", Json::array()}, {"missing", Json::array()}};
+  for (const Crossing::Part& part : crossing.parts) {
+    json["columns"].push_back(part.column);
+    if (part.may_be_missing) json["missing"].push_back(part.column);
+  }
+  json["num_bins"] = crossing.bins;
+  json["output_mode"] = config::name_of(crossing.output);
+  return json;
+}
+
+void add_to(Json& json, const HashingEncoding& hashing) {
+  json["num_bins"] = hashing.num_bins;
+  if (hashing.mask_value) json["mask_value"] = *hashing.mask_value;
+  if (hashing.salt) std::visit([&](const auto& salt) { json["salt"] = salt; }, *hashing.salt);
+  json["output_mode"] = config::name_of(hashing.output_mode);
+}
+
 Json json_of(const AdaptedTable& table, const AdaptedColumn& column) {
+  if (column.crossing) return json_of(*column.crossing);
   Json json = {{"column", column.column}};
   if (!table.header.empty()) json["name"] = table.header[static_cast<std::size_t>(column.column)];
   if (column.encoding) {
     json["encoding"] = std::visit([](const auto& encoding) { return encoding.kName; }, *column.encoding);
     if (const auto* hash = std::get_if<HashEncoding>(&*column.encoding)) {
       json["bins"] = hash->bins;
+    } else if (const auto* hashing = std::get_if<HashingEncoding>(&*column.encoding)) {
+      add_to(json, *hashing);
     } else {
       json["words"] = column.words;
       if (column.has_unknown()) json["unknown"] = "own_class";
@@ -45,8 +66,11 @@ Json json_of(const AdaptedTable& table, const TableInput& input) {
             {"may_be_empty", texts->may_be_empty}};
   }
   const auto& numbers = std::get<TableInput::Numbers>(input.content);
-  std::vector<std::int64_t> columns;
-  for (const std::size_t column : numbers.columns) columns.push_back(table.features[column].column);
+  Json columns = Json::array();
+  for (const std::size_t number : numbers.columns) {
+    const AdaptedColumn& column = table.features[number];
+    column.crossing ? columns.push_back(column.crossing->name) : columns.push_back(column.column);
+  }
   return {{"columns", columns}, {"is_list", numbers.is_list}};
 }
 
@@ -66,7 +90,33 @@ Json json_of(const AdaptedTable& table) {
   return json;
 }
 
+CellOutput output_of(const Json& json) {
+  return config::value_named<CellOutput>(json.at("output_mode").get<std::string>()).value();
+}
+
+AdaptedColumn crossing_of(const Json& json) {
+  Crossing crossing{json.at("crossing"), {}, json.at("num_bins"), output_of(json)};
+  const auto missing = json.at("missing").get<std::vector<std::int64_t>>();
+  for (const Json& column : json.at("columns")) {
+    crossing.parts.push_back({column, std::ranges::count(missing, column.get<std::int64_t>()) > 0});
+  }
+  AdaptedColumn column;
+  column.column = crossing.parts.at(0).column;
+  column.crossing = std::move(crossing);
+  return column;
+}
+
+HashingEncoding hashing_of(const Json& json) {
+  HashingEncoding hashing{.num_bins = json.at("num_bins"), .output_mode = output_of(json)};
+  if (json.contains("mask_value")) hashing.mask_value = json.at("mask_value").get<std::string>();
+  if (!json.contains("salt")) return hashing;
+  const Json& salt = json.at("salt");
+  hashing.salt = salt.is_array() ? Salt(salt.get<std::array<std::int64_t, 2>>()) : Salt(salt.get<std::int64_t>());
+  return hashing;
+}
+
 AdaptedColumn column_of(const Json& json) {
+  if (json.contains("crossing")) return crossing_of(json);
   AdaptedColumn column;
   column.column = json.at("column").get<std::int64_t>();
   if (json.contains("encoding")) {
@@ -76,6 +126,8 @@ AdaptedColumn column_of(const Json& json) {
       column.encoding = OneHotEncoding{words};
     } else if (name == IndexEncoding::kName) {
       column.encoding = IndexEncoding{words};
+    } else if (name == HashingEncoding::kName) {
+      column.encoding = hashing_of(json);
     } else {
       column.encoding = HashEncoding{json.at("bins").get<std::int64_t>()};
     }
@@ -101,7 +153,9 @@ TableInput input_of(const AdaptedTable& table, const std::string& name, const Js
   }
   TableInput::Numbers numbers{{}, json.at("is_list").get<bool>()};
   for (const Json& column : json.at("columns")) {
-    const auto found = std::ranges::find(table.features, column.get<std::int64_t>(), &AdaptedColumn::column);
+    const auto found = std::ranges::find_if(table.features, [&](const AdaptedColumn& one) {
+      return one.crossing ? column == one.crossing->name : column == one.column;
+    });
     if (found == table.features.end()) throw Error("a column of an input that is none of the features");
     numbers.columns.push_back(static_cast<std::size_t>(found - table.features.begin()));
   }
@@ -132,8 +186,10 @@ std::vector<TableOutput> outputs_of(const Json& labels, const Json& weights) {
 void require_columns(const AdaptedTable& table) {
   const auto is_column = [&](std::int64_t number) { return number >= 0 && number < table.columns; };
   const auto has_bins = [](const AdaptedColumn& column) {
+    if (column.crossing) return column.crossing->bins > 0;
     const auto* const hash = column.encoding ? std::get_if<HashEncoding>(&*column.encoding) : nullptr;
-    return hash == nullptr || hash->bins > 0;
+    const auto* const hashing = column.encoding ? std::get_if<HashingEncoding>(&*column.encoding) : nullptr;
+    return (hash == nullptr || hash->bins > 0) && (hashing == nullptr || hashing->num_bins > 0);
   };
   const bool fits_header = table.header.empty() || static_cast<std::int64_t>(table.header.size()) == table.columns;
   const bool fits_outputs = std::ranges::all_of(table.outputs, [&](const TableOutput& output) {

@@ -33,10 +33,25 @@ double read_number(TableCursor& at, bool may_be_missing) {
   at.fail_at_number();
 }
 
-double read_word(TableCursor& at, bool may_be_missing, WordList& words) {
+namespace {
+
+std::string_view found_word(TableCursor& at, bool may_be_missing) {
   std::string_view found = at.read_word();
   if (at.is_mark(found)) found = {};
   if (found.empty() && !may_be_missing) at.fail_at_empty("a word");
+  return found;
+}
+
+}  // namespace
+
+std::string_view read_plain_word(TableCursor& at, bool may_be_missing) {
+  const std::string_view found = found_word(at, may_be_missing);
+  if (!is_utf8(found)) require_utf8(found, at.place_text());
+  return found;
+}
+
+double read_word(TableCursor& at, bool may_be_missing, WordList& words) {
+  const std::string_view found = found_word(at, may_be_missing);
   const std::int64_t number = number_of(found, words, at);
   if (number >= kMostWords) {
     throw NotToBeLeftOut(fmt::format("{}: expected at most {} different words in a column; use another column",

@@ -52,16 +52,16 @@ class Columns {
   /// "column 2 ('height')", also for each of several features encoded from a column of words.
   std::string text_of(std::size_t feature) const {
     const data::AdaptedColumn* const column = column_of(feature);
-    return column != nullptr ? table_->text_of(column->column) : fmt::format("feature {} (counting from 0)", feature);
+    return column != nullptr ? table_->text_of(*column) : fmt::format("feature {} (counting from 0)", feature);
   }
-  /// The column of the training file; none in other data.
+  /// The column of the training file; none for a crossing and in other data.
   std::optional<std::int64_t> number_of(std::size_t feature) const {
     const data::AdaptedColumn* const column = column_of(feature);
-    return column != nullptr ? std::optional(column->column) : std::nullopt;
+    return column != nullptr && !column->crossing ? std::optional(column->column) : std::nullopt;
   }
   bool is_word(std::size_t feature) const {
     const data::AdaptedColumn* const column = column_of(feature);
-    return column != nullptr && column->encoding;
+    return column != nullptr && column->is_category();
   }
 
   /// The features that are made of one column of a table; each by itself in other data.
@@ -131,7 +131,7 @@ void warn_of_rows(const Columns& columns, const data::AdaptedTable& table, const
   for (const data::AdaptedColumn& column : table.features) {
     const std::size_t own = feature;
     feature += static_cast<std::size_t>(column.width());
-    if (column.encoding) continue;
+    if (column.is_category()) continue;
     const bool unnamed = !table.header.empty() && has_no_name(table.header[static_cast<std::size_t>(column.column)]);
     const bool numbers = number_rows(columns.values(own)) &&
                          (unnamed || (columns.rows() >= kFewestRows && are_dense(columns.values(own))));
