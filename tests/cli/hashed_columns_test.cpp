@@ -101,7 +101,7 @@ TEST_CASE_FIXTURE(ShopFixture, "bins that the model has no place for are refused
           "discretization has 6 bins: numbers from 0 to 5, but the embedding 'ages' has");
   answers("num_bins: 5, input: age}", "num_bins: 5, input: age}\n    - rescaling: {scale: 2, input: age}",
           "rescaling changes the numbers that the model's embedding looks up; leave it out");
-  answers("output_mode: one_hot", "output_mode: count", "a cell is in one bin; write one_hot");
+  answers("output_mode: one_hot", "output_mode: count", "expected one of int, one_hot, found");
   answers("columns: [user, item]", "columns: [user]", "expected at least two columns to cross");
   answers("columns: [user, item]", "columns: [user, itme]", "did you mean 'item'?");
   answers("inputs: {user: user, item: item, both: both,", "inputs: {user: user, item: item, both: item,",

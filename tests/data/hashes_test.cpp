@@ -50,7 +50,7 @@ TEST_CASE("words have the bins of Keras's Hashing, with salt and with a masked w
 TEST_CASE("words that are crossed have the bins of Keras's HashedCrossing") {
   const json all = golden_hashes();
   for (const json& one : all["crossings"]) {
-    if (one["options"].contains("output_mode")) continue;
+    if (one["options"].contains("output_mode") || !one["integers"].empty()) continue;
     for (std::size_t row = 0; row < one["made"].size(); ++row) {
       std::vector<std::uint64_t> fingerprints;
       for (const json& column : one["columns"]) fingerprints.push_back(fingerprint(column[row].get<std::string>()));

@@ -88,7 +88,11 @@ def crossings():
     for columns, options in [(words[:2], {"num_bins": 5}), (words[:2], {"num_bins": 1000}), (words[1::-1], {"num_bins": 1000}),
                              (words, {"num_bins": 97}), (words[:2], {"num_bins": 5, "output_mode": "one_hot"})]:
         made = np.asarray(layers.HashedCrossing(**options)(tuple(np.array(column) for column in columns)))
-        yield {"options": options, "columns": columns, "made": made.tolist()}
+        yield {"options": options, "columns": columns, "integers": [], "made": made.tolist()}
+    numbers = [101, 101, 0, -7, 2**40]
+    made = layers.HashedCrossing(1000)((np.array(words[0]), np.array(numbers), np.array(words[1])))
+    yield {"options": {"num_bins": 1000}, "columns": [words[0], [str(number) for number in numbers], words[1]], "integers": [1],
+           "made": np.asarray(made).tolist()}
 
 
 def main():

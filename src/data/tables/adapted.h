@@ -18,6 +18,7 @@ namespace mirrortrain::data {
 struct Crossing {
   struct Part {
     std::int64_t column = 0;      ///< its number in the training file
+    bool is_integer = false;      ///< cells are whole numbers, rather than words
     bool may_be_missing = false;  ///< an empty cell is a word, rather than an error
   };
   std::string name;

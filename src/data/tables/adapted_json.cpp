@@ -15,9 +15,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json json_of(const Crossing& crossing) {
-  Json json = {{"crossing", crossing.name}, {"columns", Json::array()}, {"missing", Json::array()}};
+  Json json = {
+      {"crossing", crossing.name}, {"columns", Json::array()}, {"integers", Json::array()}, {"missing", Json::array()}};
   for (const Crossing::Part& part : crossing.parts) {
     json["columns"].push_back(part.column);
+    if (part.is_integer) json["integers"].push_back(part.column);
     if (part.may_be_missing) json["missing"].push_back(part.column);
   }
   json["num_bins"] = crossing.bins;
@@ -96,9 +98,11 @@ CellOutput output_of(const Json& json) {
 
 AdaptedColumn crossing_of(const Json& json) {
   Crossing crossing{json.at("crossing"), {}, json.at("num_bins"), output_of(json)};
-  const auto missing = json.at("missing").get<std::vector<std::int64_t>>();
+  const auto lists = [&](std::string_view key, const Json& column) {
+    return std::ranges::count(json.at(std::string(key)), column) > 0;
+  };
   for (const Json& column : json.at("columns")) {
-    crossing.parts.push_back({column, std::ranges::count(missing, column.get<std::int64_t>()) > 0});
+    crossing.parts.push_back({column, lists("integers", column), lists("missing", column)});
   }
   AdaptedColumn column;
   column.column = crossing.parts.at(0).column;

@@ -177,9 +177,11 @@ config::Section<HashingEncoding> HashingEncoding::section() {
 config::Section<HashedCrossing> HashedCrossing::section() {
   return config::Section<HashedCrossing>(
              "A column that is made of several: the bin of their words together, by a hash of them in this order, as "
-             "of "
-             "Keras's layer of this name. Numbers count as they are written.")
+             "of Keras's layer of this name.")
       .key("columns", &HashedCrossing::columns, "The columns, by name or number.", config::required)
+      .key("integers", &HashedCrossing::integers,
+           "Those of the columns whose cells count as whole numbers rather than as they are written, which is what "
+           "Keras makes of inputs of integers.")
       .key("num_bins", &HashedCrossing::num_bins, "Number of bins.", config::required, kCellBins)
       .key("output_mode", &HashedCrossing::output_mode, kCellOutputHelp)
       .check("columns", [](const HashedCrossing& crossing) -> std::string {

@@ -108,9 +108,10 @@ struct HashingEncoding {
 };
 using Encoding = std::variant<OneHotEncoding, IndexEncoding, HashEncoding, HashingEncoding>;
 
-/// A column that is made of several: Keras's HashedCrossing of their words.
+/// A column that is made of several: Keras's HashedCrossing of their words and whole numbers.
 struct HashedCrossing {
   std::vector<CsvColumn> columns;
+  std::vector<CsvColumn> integers{};  ///< those of them that are whole numbers
   std::int64_t num_bins = 0;
   CellOutput output_mode = CellOutput::kInt;
   static config::Section<HashedCrossing> section();

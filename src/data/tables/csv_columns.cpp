@@ -192,11 +192,18 @@ AdaptedColumn crossed_column(const std::string& name, const config::Located<Hash
                              FirstLine line) {
   line.crossings.clear();  // it is made of the file's columns
   Crossing crossing{name, {}, options.value.num_bins, options.value.output_mode};
-  const std::vector<std::int64_t> columns =
-      at_key(options, [&] { return numbers_of(line, options.value.columns, key_of("crosses", name)); });
+  const auto numbers = [&](const std::vector<CsvColumn>& columns) {
+    return at_key(options, [&] { return numbers_of(line, columns, key_of("crosses", name)); });
+  };
+  const std::vector<std::int64_t> columns = numbers(options.value.columns), integers = numbers(options.value.integers);
   for (const std::int64_t column : columns) {
-    crossing.parts.push_back({column, missing_of(csv, line.header, column) != nullptr});
+    const bool is_integer = std::ranges::count(integers, column) > 0;
+    crossing.parts.push_back({column, is_integer, missing_of(csv, line.header, column) != nullptr});
   }
+  at_key(options, [&] {
+    if (std::ranges::count(crossing.parts, true, &Crossing::Part::is_integer) == std::ssize(integers)) return;
+    throw Error("'integers' has a column that is none of 'columns'; add it there, or leave it out");
+  });
   AdaptedColumn made{columns.front(), {}, {}, {}};
   made.crossing = std::move(crossing);
   return made;

@@ -189,7 +189,8 @@ class TableReader {
         break;
       case ColumnUse::Kind::kCrossed: {
         const Crossing::Part& part = table_.columns.features[use.place].crossing->parts[use.within];
-        fingerprints_[use.place][use.within] = fingerprint(read_plain_word(at, part.may_be_missing));
+        fingerprints_[use.place][use.within] = part.is_integer ? static_cast<std::uint64_t>(read_integer(at))
+                                                               : fingerprint(read_plain_word(at, part.may_be_missing));
         break;
       }
       case ColumnUse::Kind::kPicture: {

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <system_error>
 
 #include "base/utf8.h"
 #include "data/fields.h"
@@ -48,6 +51,17 @@ std::string_view read_plain_word(TableCursor& at, bool may_be_missing) {
   const std::string_view found = found_word(at, may_be_missing);
   if (!is_utf8(found)) require_utf8(found, at.place_text());
   return found;
+}
+
+std::int64_t read_integer(TableCursor& at) {
+  const std::string_view text = at.read_word();
+  std::int64_t number = 0;
+  const auto [after, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc() && after == text.data() + text.size()) return number;
+  at.fail(
+      fmt::format("expected a whole number, as the crossing's 'integers' says, found {}; correct it, or leave the "
+                  "column out of 'integers'",
+                  text.empty() ? "an empty cell" : fmt::format("'{}'", shortened(std::string(text)))));
 }
 
 double read_word(TableCursor& at, bool may_be_missing, WordList& words) {

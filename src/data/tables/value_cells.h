@@ -14,6 +14,8 @@ namespace mirrortrain::data {
 double read_number(TableCursor& at, bool may_be_missing);
 /// A word, valid until the next cell is read; the empty word of an empty cell where it `may_be_missing`.
 std::string_view read_plain_word(TableCursor& at, bool may_be_missing);
+/// A whole number of 64 bits.
+std::int64_t read_integer(TableCursor& at);
 /// The number of a word in the column's list, to which a new one is added. An empty cell is the empty word where it
 /// `may_be_missing`.
 double read_word(TableCursor& at, bool may_be_missing, WordList& words);

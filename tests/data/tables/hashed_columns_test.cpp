@@ -27,7 +27,7 @@ class HashedTable {
   }
   void cross(const std::string& name, std::vector<CsvColumn> columns, std::int64_t bins,
              CellOutput output = CellOutput::kInt) {
-    csv.crosses.entries.push_back({name, {{std::move(columns), bins, output}, {}, {}}});
+    csv.crosses.entries.push_back({name, {{std::move(columns), {}, bins, output}, {}, {}}});
   }
   void list(std::vector<CsvColumn> columns) { csv.features = std::move(columns); }
   DataOptions options() const {
@@ -93,6 +93,9 @@ TEST_CASE("crossed columns have the numbers of Keras's HashedCrossing, in the or
     HashedTable table(header + "y\n" + text);
     const bool is_one_hot = one["options"].contains("output_mode");
     table.cross("both", columns, one["options"]["num_bins"], is_one_hot ? CellOutput::kOneHot : CellOutput::kInt);
+    for (const json& column : one["integers"]) {
+      table.csv.crosses.entries.front().second.value.integers.push_back(columns[column.get<std::size_t>()]);
+    }
     table.list({std::string("both")});
     std::vector<float> made;
     for (const json& row : one["made"]) {
@@ -158,6 +161,12 @@ TEST_CASE("crossings that cannot be meant are refused at their place") {
   table.list({std::string("label")});
   table.csv.crosses.entries.erase(table.csv.crosses.entries.begin());
   CHECK(contains(table.error(), "is taken twice, among labels, weights and features"));
+  HashedCrossing& label = table.csv.crosses.entries.front().second.value;
+  label.columns.back() = std::string("b");
+  label.integers = {std::string("y")};
+  CHECK(contains(table.error(), "'integers' has a column that is none of 'columns'"));
+  label.integers = {std::string("b")};
+  CHECK(contains(table.error(), ":2: row 0 (counting from 0), column 1 ('b'): expected a whole number, as the"));
 }
 
 }  // namespace
