@@ -106,6 +106,13 @@ TEST_CASE_FIXTURE(ShopFixture, "bins that the model has no place for are refused
   answers("columns: [user, item]", "columns: [user, itme]", "did you mean 'item'?");
   answers("inputs: {user: user, item: item, both: both,", "inputs: {user: user, item: item, both: item,",
           "no input has this column; name it in 'inputs', or leave it out");
+  answers("    - discretization: {num_bins: 5, input: age}",
+          "    - random_flip: {input: age}\n    - discretization: {num_bins: 5, input: age}",
+          "random_flip is for pictures, and discretization behind it puts numbers into bins; leave one of them out");
+  answers("    - discretization: {num_bins: 5, input: age}",
+          "    - discretization: {num_bins: 5, input: age}\n    - mix_up: {inputs: [item]}\n"
+          "    - hashing: {num_bins: 9, output_mode: one_hot, input: item}",
+          "mix_up mixes examples of which each number is in its bin; put it behind hashing");
 }
 
 }  // namespace

@@ -109,4 +109,8 @@ struct mirrortrain::config::ChoiceTag<mirrortrain::data::PerChannel> {
 template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::data::PreprocessingStep> {
   static constexpr std::string_view noun = "a preprocessing step";
+  static constexpr auto advice = std::to_array<Advice>(
+      {{"hashed_crossing",
+        "columns are crossed where the table is read: crosses: {NAME: {columns: [a, b], num_bins: 100}} of its source; "
+        "leave it out"}});
 };

@@ -143,7 +143,7 @@ TEST_CASE("crossings that cannot be meant are refused at their place") {
   table.list({std::string("ab")});
   CHECK(contains(table.error(), ":3: row 1 (counting from 0), column 0 ('a'): expected a word, found an empty cell"));
   table.csv.missing = missing_in(MissingIsConstant{});
-  CHECK(table.error() == "");
+  CHECK(table.numbers().size() == 2);
   table.list({std::string("bc")});
   CHECK(contains(table.error(), "there is no column 'bc'"));
   table.cross("b", {std::string("a"), std::string("b")}, 10);
