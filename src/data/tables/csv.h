@@ -194,7 +194,6 @@ template <>
 struct mirrortrain::config::EnumNames<mirrortrain::data::CellOutput> {
   static constexpr auto names = std::to_array<std::pair<std::string_view, mirrortrain::data::CellOutput>>(
       {{"int", mirrortrain::data::CellOutput::kInt}, {"one_hot", mirrortrain::data::CellOutput::kOneHot}});
-  static constexpr auto advice = std::to_array<Advice>({{"multi_hot, count", "a cell is in one bin; write one_hot"}});
 };
 template <>
 struct mirrortrain::config::EnumNames<mirrortrain::data::CellContent> {
