@@ -231,15 +231,42 @@ std::string form_meant(const Keys& keys, const std::string& meant, const Value& 
   return other == keys.keys.end() ? meant : other->name;
 }
 
+/// The key for which an alternative of its choice was written as a key, such as `shape` where {circle: ...} stands for
+/// {shape: {circle: ...}}; null for other names. `meant`: the alternative.
+const Key* choice_with(const Keys& keys, std::string_view name, std::string& meant) {
+  for (const Key& key : keys.keys) {
+    const Schema type = key.schema(key.rules);
+    if (type.kind != Schema::Kind::kChoice || !type.tag.empty() || !key.rules.required) continue;
+    std::vector<Name> names;
+    for (const Schema& part : type.parts) names.push_back({part.name, part.aliases});
+    const Name* const found = named_otherwise(name, names);
+    if (found != nullptr) return meant = found->text, &key;
+  }
+  return nullptr;
+}
+
+/// The key that an unknown one was written for.
+std::optional<std::string> key_meant(const Keys& keys, std::string_view name) {
+  if (auto nearest = nearest_name(name, names_of(keys))) return nearest;
+  std::string alternative;
+  const Key* const choice = choice_with(keys, name, alternative);
+  return choice != nullptr ? std::optional(choice->name) : std::nullopt;
+}
+
 /// "; did you mean 'radius'?", or where the key belongs, or other advice.
 std::string hint_for(const Keys& keys, const Node& node, const Value::Entry& entry) {
   if (std::string wrong = written_wrong(keys, entry, node.value()); !wrong.empty()) return wrong;
+  if (std::string own = advice_on(entry.key, keys.advice); !own.empty()) return own;
   const std::vector<Name> names = names_of(keys);
   const auto is_here = [&](const Name& name) { return plain(name.text) == plain(entry.key); };
   const std::string advice = std::ranges::any_of(names, is_here) ? "" : node.reading().root.advice_on_key(entry.key);
   if (!advice.empty()) return advice;
   if (const auto meant = nearest_name(entry.key, names)) {
     return fmt::format("; did you mean '{}'?", form_meant(keys, *meant, entry.value));
+  }
+  std::string alternative;
+  if (const Key* const key = choice_with(keys, entry.key, alternative)) {
+    return fmt::format("; write {}: {{{}: ...}}", key->name, alternative);
   }
   if (const Schema* const root = node.reading().root.get()) {
     const auto path = key_elsewhere(entry.key, *root, node.path().empty());
@@ -258,9 +285,7 @@ void unknown_key(const Keys& keys, const Node& node, const Value::Entry& entry) 
   const Remainder rest = remainder_of(keys, entry, node.value());
   if (rest.key != nullptr && takes_list(rest.key->schema(rest.key->rules))) return;  // reported at the list's key
   // What follows from the value of the key that was meant is not known either.
-  if (const auto meant = nearest_name(entry.key, names_of(keys))) {
-    node.errors().note_reported(node.path() + "." + *meant);
-  }
+  if (const auto meant = key_meant(keys, entry.key)) node.errors().note_reported(node.path() + "." + *meant);
   node.error(entry.key_place, entry.key, "unknown key" + hint_for(keys, node, entry));
 }
 
@@ -268,7 +293,7 @@ void unknown_key(const Keys& keys, const Node& node, const Value::Entry& entry) 
 bool is_misspelled(const std::string& name, const Keys& keys, const Value& section) {
   if (!section.is_mapping()) return false;
   return std::ranges::any_of(section.entries(), [&](const Value::Entry& entry) {
-    return find_key(keys, entry.key) == nullptr && nearest_name(entry.key, names_of(keys)) == name;
+    return find_key(keys, entry.key) == nullptr && key_meant(keys, entry.key) == name;
   });
 }
 
@@ -384,7 +409,7 @@ void read_section(const Keys& keys, const Node& node, void* object) {
     if (const Key* const key = lone_list_of_texts(keys); key != nullptr && is_list_of_texts(value)) {
       node.errors().note_reported(node.path() + "." + key->name);
     }
-    const std::string advice = value.is_sequence() ? "" : advice_on_value(node);  // a list's is on a whole map
+    const std::string advice = value.is_sequence() ? "" : advice_on_value(node, keys.advice);  // a list's is on a whole map
     if (!advice.empty()) return node.wrong("a mapping", advice);
     const std::string hint = space_hint(value), meant = hint.empty() ? as_only_key(keys, node) : "";
     if (!meant.empty()) return node.wrong("a mapping", fmt::format("write {}", meant));

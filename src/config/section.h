@@ -103,7 +103,8 @@ class Section {
   }
 
   /// What to write in place of keys of other programs, which this section stands for: advice("area, surface", "write
-  /// width and height"). It counts wherever in the document such a key is written.
+  /// width and height"). It counts wherever in the document such a key is written, and for such values in place of the
+  /// section: see config::advice.
   Section& advice(std::string_view names, std::string_view text) {
     keys_.advice.push_back({names, text});
     return *this;

@@ -30,7 +30,12 @@ std::string range(Rules rules) {
 }
 
 std::string list_in_words(const Schema& list) {
-  const std::string item = in_words(list.parts[0]);
+  const Schema& of = list.parts[0];
+  if (list.length && list.rules.scalar_fills && of.kind == Schema::Kind::kList && of.length) {
+    return fmt::format("{0}, or a list of {1} of them, or a list of {1} lists, each of {2} of them",
+                       in_words(of.parts[0]), *list.length, *of.length);
+  }
+  const std::string item = in_words(of);
   if (!list.length) return fmt::format("a list, each item {}", item);
   const std::string exact = fmt::format("a list of {}, each {}", *list.length, item);
   return list.rules.scalar_fills ? fmt::format("{}, or {}", item, exact) : exact;

@@ -42,6 +42,7 @@ struct LabelSpec {
   std::optional<std::int64_t> ignored{};  ///< a label that is no class, or left out although it is one
   bool probabilities = false;             ///< labels are numbers from 0 to 1
   bool signs = false;                     ///< labels are -1, 0 or 1
+  std::int64_t symbol_steps = 0;          ///< not 0: symbols, padded with 0 behind, fit into so many steps
   bool weighted = false;                  ///< each example's loss has a weight
   bool may_be_missing = false;            ///< examples may have no label
   bool trained = false;                   ///< the model is trained, so that the data have to be changed

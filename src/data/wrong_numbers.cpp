@@ -90,7 +90,7 @@ class LabelJudge {
   std::string operator()(std::span<const T> labels) const {
     if (any_) return "";
     const auto wrong = std::ranges::find_if_not(labels, [&](T label) { return fits(label); });
-    if (wrong == labels.end()) return "";
+    if (wrong == labels.end()) return spec_.symbol_steps > 0 ? wrong_symbols(labels) : "";
     const std::string place = place_text(example_, static_cast<std::size_t>(wrong - labels.begin()));
     return text(static_cast<double>(*wrong), of_ + place);
   }
@@ -102,6 +102,26 @@ class LabelJudge {
     if (signs_) return number == -1 || number == 0 || number == 1;
     if (spec_.ignored && number == static_cast<double>(*spec_.ignored)) return true;
     return classes_ > 0 ? is_class(label, classes_) : number >= 0 && number <= 1;
+  }
+
+  /// A step for each symbol, and one more for the blank between two that are equal.
+  template <class T>
+  std::string wrong_symbols(std::span<const T> symbols) const {
+    const auto end = std::ranges::find(symbols, T(0));
+    const auto late = std::find_if(end, symbols.end(), [](T symbol) { return symbol != T(0); });
+    if (late != symbols.end()) {
+      return fmt::format("label{}: the symbol {}{} is behind a 0; zeros are padding, at the end alone", of_,
+                         static_cast<double>(*late), place_text(example_, static_cast<std::size_t>(late - symbols.begin())));
+    }
+    std::int64_t steps = end - symbols.begin();
+    for (auto symbol = symbols.begin(); symbol != end && symbol + 1 != end; ++symbol) {
+      if (*symbol == symbol[1]) ++steps;
+    }
+    if (steps <= spec_.symbol_steps) return "";
+    return fmt::format(
+        "label{}: its {} symbols take {} steps, with one between equal neighbors, but the output has {}; give it more "
+        "steps, or take the example out",
+        of_, end - symbols.begin(), steps, spec_.symbol_steps);
   }
 
   std::string text(double label, const std::string& place) const {

@@ -6,6 +6,7 @@
 #include <typeindex>
 #include <unordered_map>
 
+#include "graph/class_parts.h"
 #include "graph/ops/arrange.h"
 #include "graph/ops/attention.h"
 #include "graph/ops/batch_norm.h"
@@ -16,7 +17,9 @@
 #include "graph/ops/dense.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/embedding.h"
+#include "graph/ops/loss.h"
 #include "graph/ops/mask.h"
+#include "graph/ops/metric.h"
 #include "graph/ops/pointwise.h"
 #include "graph/ops/pool2d.h"
 #include "graph/ops/synchronized_batch_norm.h"
@@ -395,9 +398,11 @@ const std::unordered_map<std::type_index, Rule>& rules() {
       rule<ops::FullMask>(only_rows),
       rule<ops::GlobalAveragePool2d>(over_positions),
       rule<ops::GlobalMaxPool2d>(over_positions),
+      rule<ops::Loss>(loss_in_parts),
       rule<ops::MaskedMean>(masked_mean),
       rule<ops::MaxPool2d>(by_channels),
       rule<ops::MaxTo>(max_to),
+      rule<ops::Metric>(metric_in_parts),
       rule<ops::MovingStatistics>(moving_statistics),
       rule<ops::Pad>(padded<ops::Pad>),
       rule<ops::Pointwise>(elementwise),

@@ -193,9 +193,10 @@ class GraphMaker {
         inputs = {counted, counted};
       }
       const ValueId mask =
-          both_masks(counted_by(loss.value, made_.graph, inputs[0]), without_ignored(loss.value, output));
+          ops::both_masks(made_.graph, counted_by(loss.value, made_.graph, inputs[0]), without_ignored(loss.value, output));
       const ValueId weights =
-          losses::reduced_weights(made_.graph, reduction_of(loss.value), output.weights, inputs[0], mask);
+          losses::reduced_weights(made_.graph, reduction_of(loss.value), output.weights, inputs[0], mask,
+                                  is_of_batch(loss.value, made_.graph.spec(output.value).shape));
       if (weights != kNoValue) inputs.push_back(weights);
       if (mask != kNoValue) {
         inputs.resize(3, kNoValue);
@@ -213,6 +214,7 @@ class GraphMaker {
 
   /// Of all layers whose outputs are regularized.
   void add_penalty() {
+    builder_.regularize_angles();
     if (made_.penalties.empty()) return;
     made_.graph.set_layer("");
     const ValueId all =
@@ -221,27 +223,18 @@ class GraphMaker {
     made_.penalties.clear();
   }
 
-  /// A mask of what two masks count; each is of the first axes of the other, or kNoValue.
-  ValueId both_masks(ValueId one, ValueId other) {
-    if (one == kNoValue || other == kNoValue) return one == kNoValue ? other : one;
-    if (made_.graph.spec(one).shape.rank() < made_.graph.spec(other).shape.rank()) std::swap(one, other);
-    std::vector<std::int64_t> dims = made_.graph.spec(other).shape.dims();
-    dims.resize(made_.graph.spec(one).shape.rank(), 1);
-    const Shape shape(std::move(dims));
-    if (made_.graph.spec(other).shape != shape) other = made_.graph.apply_one(ops::Reshape(shape), {other});
-    return made_.graph.apply_one(ops::Combine(ops::CombineKind::kMultiply), {one, other});
-  }
-
   /// The output's mask, without the positions whose label the loss leaves out.
   ValueId without_ignored(const Loss& loss, const ModelOutput& output) {
     const std::optional<std::int64_t> ignored = ignored_label(loss);
     if (!ignored) return output.mask;
-    return both_masks(made_.graph.apply_one(ops::LabelMask(static_cast<std::int32_t>(*ignored)), {output.labels}),
+    return ops::both_masks(made_.graph, made_.graph.apply_one(ops::LabelMask(static_cast<std::int32_t>(*ignored)), {output.labels}),
                       output.mask);
   }
 
   /// The mask of what metrics read: of the output's, the examples with a label.
-  ValueId mask_of_metrics(const ModelOutput& output) { return both_masks(output.mask, output.present); }
+  ValueId mask_of_metrics(const ModelOutput& output) {
+    return ops::both_masks(made_.graph, output.mask, output.present);
+  }
 
   void add_metrics(std::size_t number) {
     ModelOutput& output = made_.outputs[number];
@@ -264,7 +257,14 @@ class GraphMaker {
         if (output.mask != kNoValue && std::holds_alternative<metrics::Formula>(metric.value)) {
           require_steps(inputs[0], output.mask);
         }
-        const ValueId counted = both_masks(metric_mask(metric.value, made_.graph, output.labels), mask);
+        const ValueId own_mask = metric_mask(metric.value, made_.graph, output.labels);
+        if (std::holds_alternative<metrics::SparseCategoricalCrossentropy>(metric.value) && own_mask != kNoValue &&
+            mask != kNoValue) {
+          throw Error(
+              "with padding or missing labels it is not said what the mean divides by; give ignore_class to the loss, "
+              "which leaves both out, and remove it here");
+        }
+        const ValueId counted = ops::both_masks(made_.graph, own_mask, mask);
         if (counted != kNoValue) {
           inputs.resize(node.mask_input, kNoValue);
           inputs.push_back(counted);
@@ -358,10 +358,7 @@ class GraphMaker {
   /// The mask on the output of the layer just built; warns the user if a mask ends there.
   ValueId output_mask(const config::Located<Layer>& layer, const Layer& built) {
     const Masking masking = std::visit([](const auto& options) { return options.kMasking; }, built);
-    if (masking == Masking::kPasses) builder_.set_output_mask(builder_.mask(0));
-    if (masking == Masking::kEnds && builder_.has_masks()) {
-      builder_.warn_of_lost_mask(fmt::format("{} carries none on", type_name(built)));
-    }
+    builder_.mask_output(masking, type_name(built));
     for (const std::string& warning : builder_.warnings()) {
       if (builder_.mode() == Mode::kTraining) in_.errors.warn(layer.place, layer.path, warning);
     }

@@ -38,14 +38,20 @@ LayerBuilder::InnerCall::InnerCall(LayerBuilder& builder, std::size_t call)
     : builder_(builder),
       call_before_(std::exchange(builder.inner_call_, call)),
       warnings_before_(builder.warnings_.size()),
-      masks_before_(std::exchange(builder.masks_, {})),
-      output_mask_before_(std::exchange(builder.output_mask_, kNoValue)) {}
+      masks_before_(std::exchange(builder.masks_, {})) {}
 
 LayerBuilder::InnerCall::~InnerCall() {
+  if (std::exchange(builder_.output_mask_, kNoValue) != kNoValue) {
+    builder_.warn_of_lost_mask("the layer inside makes it of one step");
+  }
   if (builder_.inner_call_ > 0) builder_.warnings_.resize(warnings_before_);  // the first call's are enough
   builder_.inner_call_ = call_before_;
   builder_.masks_ = std::move(masks_before_);
-  builder_.output_mask_ = output_mask_before_;
+}
+
+void LayerBuilder::mask_output(Masking masking, std::string_view type) {
+  if (masking == Masking::kPasses) set_output_mask(mask(0));
+  if (masking == Masking::kEnds && has_masks()) warn_of_lost_mask(fmt::format("{} carries none on", type));
 }
 
 ValueId LayerBuilder::plus_along_last(ValueId value, ValueId vector) {
@@ -180,6 +186,20 @@ WeightConstraint constraint_of(const Options& options, std::string_view name, co
     }
     constraint.axes[static_cast<std::size_t>(from_front)] = true;
   }
+  for (const bool reduced : {false, true}) {  // as scalar::StridedAxes walks over them
+    std::size_t groups = 0;
+    bool is_inside = false;
+    for (std::size_t axis = 0; axis < shape.rank(); ++axis) {
+      if (shape[axis] == 1) continue;
+      if (!is_inside && constraint.axes[axis] == reduced) ++groups;
+      is_inside = constraint.axes[axis] == reduced;
+    }
+    if (groups > 2) {
+      throw Error(fmt::format("the constraint of the {}, whose shape is {}, takes every second axis; expected axes side "
+                              "by side, such as those of its filters, [0, 1, 2, 3]",
+                              name, shape.text()));
+    }
+  }
   return constraint;
 }
 
@@ -206,7 +226,12 @@ ValueId LayerBuilder::weight(std::string_view name, Shape shape, const Initializ
         std::visit([&](const auto& options) { return constraint_of(options, name, shape); }, *constraint);
     if (trainable_) variable.constraint = of_weight;
   }
-  return add(std::move(variable));
+  const ValueId added = add(std::move(variable));
+  if (regularizer && regularizer->orthogonal_regularizer) {
+    check_angles(*regularizer->orthogonal_regularizer, shape, name);
+    if (trainable_) angles_.push_back({*regularizer->orthogonal_regularizer, added, layer_});
+  }
+  return added;
 }
 
 ValueId LayerBuilder::statistic(std::string_view name, Shape shape, const Initializer& initializer,
@@ -260,6 +285,13 @@ void LayerBuilder::regularize(ValueId y, const Regularizer& regularizer) {
     formula += fmt::format("{}{} * sum(square(y))", formula.empty() ? "" : " + ", regularizer.l2);
   const ValueId penalty = formula::add_formula(graph(), formula, {{"y", y}}, DType::kFloat32);
   model_graph_.penalties.push_back(apply(ops::Reshape({1}), {penalty}));
+}
+
+void LayerBuilder::regularize_angles() {
+  for (const auto& [regularizer, weight, layer] : std::exchange(angles_, {})) {
+    graph().set_layer(layer);
+    model_graph_.penalties.push_back(penalty_of(regularizer, graph(), weight, rows()));
+  }
 }
 
 ValueId LayerBuilder::find_weight(std::string_view layer, std::string_view name) const {

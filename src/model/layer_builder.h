@@ -13,6 +13,7 @@
 #include "graph/graph.h"
 #include "model/constraint.h"
 #include "model/initializers.h"
+#include "model/masking.h"
 #include "model/model.h"
 #include "model/regularizer.h"
 
@@ -77,7 +78,6 @@ class LayerBuilder {
     LayerBuilder& builder_;
     std::size_t call_before_, warnings_before_;
     std::vector<ValueId> masks_before_;
-    ValueId output_mask_before_;
   };
 
   Mode mode() const { return mode_; }
@@ -107,6 +107,8 @@ class LayerBuilder {
   ValueId output_mask() const { return output_mask_; }
   /// A warning to the user at the layer's place.
   void warn(std::string message) { warnings_.push_back(std::move(message)); }
+  /// Sets the output's mask as a layer that handles masks in this way does; warns the user, naming `type`, if one ends.
+  void mask_output(Masking masking, std::string_view type);
   /// Warns that the padding mask ends at this layer, and `why`.
   void warn_of_lost_mask(std::string_view why);
   const std::vector<std::string>& warnings() const { return warnings_; }
@@ -166,6 +168,9 @@ class LayerBuilder {
 
   /// Adds l1 sum(|y|) + l2 sum(y^2) of each example to its loss.
   void regularize(ValueId y, const Regularizer& regularizer);
+  /// Adds what is regularized of weights' angles, once all layers have read them: how weights are divided among places
+  /// follows from their first reader.
+  void regularize_angles();
 
   /// Makes each step write `value` to `variable` after all its readers, in place of what an earlier call of the layer
   /// assigned.
@@ -195,6 +200,12 @@ class LayerBuilder {
   std::vector<ValueId> masks_;
   ValueId output_mask_ = kNoValue;
   std::vector<std::string> warnings_;
+  struct Angles {
+    OrthogonalRegularizer regularizer;
+    ValueId weight;
+    std::string layer;
+  };
+  std::vector<Angles> angles_;  ///< of the layers so far
 };
 
 /// Throws Error, naming `what` and the shape, unless it is possible.

@@ -16,12 +16,17 @@ config::Section<LayerConnections> LayerConnections::section() {
 
 config::Section<LayerCommon> LayerCommon::section() {
   return config::Section<LayerCommon>("The options of every layer.")
+      .advice("dtype, autocast", "the whole model computes in training.precision: float32 or mixed_bfloat16; leave it out")
       .include<LayerConnections>()
       .key("trainable", &LayerCommon::trainable, "Whether the layer's variables are trained; false freezes them.")
       .key("activity_regularizer", &LayerCommon::activity_regularizer,
            "Regularizer of the layer's output: adds l1 * sum(|y|) + l2 * sum(y^2) of each example to its loss; null: "
            "none.",
-           config::aliases("output_regularizer"));
+           config::aliases("output_regularizer"))
+      .check("activity_regularizer", [](const LayerCommon& layer) -> std::string {
+        const bool is_of_angles = layer.activity_regularizer && layer.activity_regularizer->orthogonal_regularizer;
+        return is_of_angles ? "orthogonal_regularizer is for weights; write it as kernel_regularizer" : "";
+      });
 }
 
 }  // namespace mirrortrain

@@ -66,6 +66,11 @@ config::Section<CosineDecay> CosineDecay::section() {
         return decay.warmup_steps > 0 && !decay.warmup_target
                    ? "a warmup needs `warmup_target`, the learning rate at its end"
                    : "";
+      })
+      .check("warmup_target", [](const CosineDecay& decay) -> std::string {
+        return decay.warmup_target && decay.warmup_steps == 0
+                   ? "a warmup of no steps leaves out initial_learning_rate; give `warmup_steps`, or leave it out"
+                   : "";
       });
 }
 

@@ -36,6 +36,7 @@ struct CosineDecay {
 /// Repeated cosine decay; the n-th one, from 0, begins at m_mul^n times the rate and has t_mul^n times the steps.
 struct CosineDecayRestarts {
   static constexpr std::string_view kName = "cosine_decay_restarts";
+  static constexpr std::string_view kAliases = "cosine_restarts, cosine_annealing_warm_restarts";
   double initial_learning_rate = 0;
   std::int64_t first_decay_steps = 0;
   double t_mul = 2, m_mul = 1, alpha = 0;
@@ -47,7 +48,7 @@ struct CosineDecayRestarts {
 /// initial_learning_rate * decay_rate^(steps / decay_steps), the exponent rounded down with `staircase`.
 struct ExponentialDecay {
   static constexpr std::string_view kName = "exponential_decay";
-  static constexpr std::string_view kAliases = "exponential_lr";
+  static constexpr std::string_view kAliases = "exponential, exponential_lr";
   static constexpr auto kAdvice =
       std::to_array<config::Advice>({{"step_lr, step_decay, step",
                                       "write {schedule: exponential_decay, initial_learning_rate: 0.001, decay_steps: "
@@ -64,6 +65,7 @@ struct ExponentialDecay {
 /// initial_learning_rate / (1 + decay_rate * steps / decay_steps), the quotient rounded down with `staircase`.
 struct InverseTimeDecay {
   static constexpr std::string_view kName = "inverse_time_decay";
+  static constexpr std::string_view kAliases = "inverse_time";
   double initial_learning_rate = 0;
   std::int64_t decay_steps = 0;
   double decay_rate = 0;
@@ -76,7 +78,7 @@ struct InverseTimeDecay {
 /// values[i] up to and including boundaries[i] steps, then the next; values has one number more.
 struct PiecewiseConstant {
   static constexpr std::string_view kName = "piecewise_constant";
-  static constexpr std::string_view kAliases = "multi_step_lr";
+  static constexpr std::string_view kAliases = "piecewise_constant_decay, piecewise, multi_step_lr";
   std::vector<std::int64_t> boundaries;
   std::vector<double> values;
 
@@ -88,6 +90,7 @@ struct PiecewiseConstant {
 /// constant, or with `cycle` again from the start over the next multiple of decay_steps.
 struct PolynomialDecay {
   static constexpr std::string_view kName = "polynomial_decay";
+  static constexpr std::string_view kAliases = "polynomial, polynomial_lr, linear_lr";
   double initial_learning_rate = 0;
   std::int64_t decay_steps = 0;
   double end_learning_rate = 0.0001, power = 1;

@@ -258,6 +258,18 @@ std::string takes_largest(const Metric& metric, const Loss& loss, const Shape& o
       name_of(metric), loss_name(loss), score != nullptr ? "add threshold: 0.5" : "take f1_score with threshold: 0.5");
 }
 
+/// Whether a metric's own option says that the output is logits.
+bool says_logits(const Metric& metric) {
+  return std::visit(
+      [](const auto& options) {
+        if constexpr (requires { options.from_logits; }) {
+          return std::optional<bool>(options.from_logits).value_or(false);
+        }
+        return false;
+      },
+      metric);
+}
+
 bool is_value(const formula::Expression& tree, std::string_view name) {
   using Kind = formula::Expression::Kind;
   return tree.kind == Kind::kIndex ? is_value(tree.arguments.front(), name)
@@ -362,6 +374,10 @@ void check_loss_fit(const Graph& made, ValueId value, const ModelOptions& option
     const std::string_view name = name_of(metric.value);
     const Compares compares = compared_by(metric.value);
     const bool probabilities = last.name == "softmax" || last.name == "sigmoid";
+    if (probabilities && says_logits(metric.value)) {
+      errors.warn(metric.place, metric.path,
+                  fmt::format("from_logits is true, but {} makes probabilities of the output; leave it out", last.name));
+    }
     const bool compares_numbers = wanted == Wanted::kNumbers || std::holds_alternative<losses::Formula>(loss.value);
     if (compares == Compares::kClasses && !takes_one_class(metric.value) && compares_numbers && !probabilities) {
       errors.warn(

@@ -65,6 +65,16 @@ inline const losses::ClassWeight* class_weight_of(const Loss& loss) {
       loss);
 }
 
+/// Whether it is one of the global batch rather than one of each example. `output`: the shape of an example's.
+inline bool is_of_batch(const Loss& loss, const Shape& output) {
+  return std::visit(
+      [&](const auto& options) {
+        if constexpr (requires { options.is_of_batch(output); }) return options.is_of_batch(output);
+        return false;
+      },
+      loss);
+}
+
 /// Whether it takes the output for logits.
 inline bool takes_logits(const Loss& loss) {
   return std::visit(

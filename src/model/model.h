@@ -67,7 +67,7 @@ struct ModelInput {
 
 /// An output of the model in a graph, with what it is compared with and measured by.
 struct ModelOutput {
-  ValueId value = kNoValue;
+  ValueId value = kNoValue;    ///< absent where several places train
   ValueId mask = kNoValue;     ///< of the output; absent: every position counts
   ValueId labels = kNoValue;   ///< input of the graph, batched; int32 for class numbers, else float32
   ValueId weights = kNoValue;  ///< input, batched [], float32: each example's loss weight; absent: all equal

@@ -74,6 +74,11 @@ void set_updates(const Optimizer& optimizer, std::size_t number, const Variables
     variable->update.traits.optimizer = static_cast<int>(number);
     variable->update.traits.is_scaled = variable->update.has_direction();
   }
+  const auto decays = [](const ModelVariable* one) { return one->update.traits.weight_decay > 0; };
+  if (!options.exclude_from_weight_decay.empty() && !own.empty() && std::ranges::none_of(own, decays)) {
+    const auto& glob = options.exclude_from_weight_decay.front();
+    errors.add(glob.place, glob.path.substr(0, glob.path.rfind('[')), "has no effect without `weight_decay`");
+  }
   for (const auto& glob : options.exclude_from_weight_decay) {
     for (ModelVariable* const one : matched(glob.value, glob, own, errors)) one->update.traits.weight_decay = 0;
   }

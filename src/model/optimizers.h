@@ -51,6 +51,6 @@ struct mirrortrain::config::ChoiceTag<mirrortrain::Optimizer> {
   static constexpr std::string_view tag = "type";
   static constexpr auto advice = std::to_array<config::Advice>(
       {{"multi_optimizer",
-        "write a list, the first one that matches counts: optimizer: [{type: muon, match: \"*/kernel\"}, "
-        "{type: adam}]"}});
+        "several are a list, of which the first one that matches counts; write optimizer: [{type: muon, match: "
+        "\"*/kernel\"}, {type: adam}]"}});
 };

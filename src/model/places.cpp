@@ -31,7 +31,9 @@ void divide_graphs(Model& model, const PlacesOfModel& places) {
   for (const ModelVariable& variable : model.variables) {
     known.push_back(places.sharding ? places.sharding(variable) : std::nullopt);
   }
-  const ModelGraph training = std::move(model.training), evaluation = std::move(model.evaluation);
+  ModelGraph training = std::move(model.training);
+  const ModelGraph evaluation = std::move(model.evaluation);
+  for (ModelOutput& output : training.outputs) output.value = kNoValue;  // a place may have but a part of the classes
   for (int place = 0; place < places.count; ++place) {
     PlaceGraphs parts;
     std::tie(parts.training, shardings) = part_of_graph(training, {place, places.count}, known);

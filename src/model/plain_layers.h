@@ -58,4 +58,7 @@ using PlainLayer = std::variant<
 template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::PlainLayer> {
   static constexpr std::string_view noun = "a layer";
+  static constexpr auto advice = std::to_array<Advice>(
+      {{"time_distributed, bidirectional, block, repeat",
+        "expected a plain layer inside; reshape to [steps, ...] before and back after it, or place it in model.layers"}});
 };

@@ -17,6 +17,12 @@
 namespace mirrortrain::testing {
 namespace {
 
+// Sequences of three steps with labels of several symbols.
+#define SPEECH(labels, loss)                                                                                        \
+  "data:\n  global_batch_size: 2\n  train: {format: inline, features: [[[1], [2], [3]], [[4], [5], [6]]], labels: " \
+  labels "}\nmodel:\n  input_shape: [3, 1]\n  layers:\n    - dense: {units: 4}\nloss: " loss                         \
+  "\noptimizer: {type: adam, learning_rate: 0.001}\ntraining: {epochs: 1}\n"
+
 const Row kRows[] = {
     {"data:\n", "data:\n  preprocessing: [{rescaling: 1/4}]\n", "write rescaling: {scale: 0.25}",
      "data:\n  preprocessing: [{rescaling: {scale: 0.25}}]\n"},
@@ -118,6 +124,32 @@ const Row kRows[] = {
      "- spatial_dropout2d: {rate: 0.1}\n    - flatten"},
     {kFlatten, "- AdaptiveAvgPool2d: {output_size: 1}\n    - flatten", "did you mean 'adaptive_average_pooling2d'?",
      "- adaptive_average_pooling2d: {output_size: 1}\n    - flatten"},
+    {kHidden, "- dense: {units: 8, activation: relu, kernel_regularizer: 0.1}", "write {l1: 0.01, l2: 0.01}",
+     "- dense: {units: 8, activation: relu, kernel_regularizer: {l1: 0.01, l2: 0.01}}"},
+    {kHidden, "- dense: {units: 8, activation: relu, kernel_regularizer: l2}", "write {l1: 0.01, l2: 0.01}",
+     "- dense: {units: 8, activation: relu, kernel_regularizer: {l1: 0.01, l2: 0.01}}"},
+    {kHidden, "- dense: {units: 8, activation: relu, activity_regularizer: {orthogonal_regularizer: {}}}",
+     "write it as kernel_regularizer",
+     "- dense: {units: 8, activation: relu, kernel_regularizer: {orthogonal_regularizer: {}}}"},
+    {kHidden, "- dense: {units: 8, bias_regularizer: {orthogonal_regularizer: {}}}",
+     "expected a matrix of at least two rows, found bias of [8]", "- dense: {units: 8}"},
+    {kFlatten, "- time_distributed: {dense: {units: 2}}\n    - flatten", "write layer: {dense: ...}",
+     "- time_distributed: {layer: {dense: {units: 2}}}\n    - flatten"},
+    {kFlatten, "- reshape: {target_shape: [64, 3]}\n    - bidirectional: {layer: {dense: {units: 2}}}",
+     "write simple_rnn, lstm or gru",
+     "- reshape: {target_shape: [64, 3]}\n    - bidirectional: {layer: {gru: {units: 2}}}"},
+    {kFlatten, "- reshape: {target_shape: [64, 3]}\n    - lstm: {units: 4, stateful: true}", "leave it out",
+     "- reshape: {target_shape: [64, 3]}\n    - lstm: {units: 4}"},
+    {kFlatten,
+     "- reshape: {target_shape: [64, 3]}\n    - bidirectional: {layer: {gru: {units: 2}}, backward_layer: {gru: {units: "
+     "3, go_backwards: true}}, merge_mode: sum}",
+     "expected equal units, found 2 and 3",
+     "- reshape: {target_shape: [64, 3]}\n    - bidirectional: {layer: {gru: {units: 2}}, backward_layer: {gru: {units: "
+     "3, go_backwards: true}}, merge_mode: concat}"},
+    {"learning_rate: 0.001",
+     "learning_rate: {schedule: piecewise_constant_decay, boundaries: [2], values: [0.1, 0.2]}",
+     "did you mean 'piecewise_constant'?",
+     "learning_rate: {schedule: piecewise_constant, boundaries: [2], values: [0.1, 0.2]}"},
     {kAdam, "{type: amsgrad}", "unknown optimizer 'amsgrad'; write {type: adam, amsgrad: true}",
      "{type: adam, amsgrad: true}"},
     {kAdam, "{type: momentum}", "write {type: sgd, momentum: 0.9}", "{type: sgd, momentum: 0.9}"},
@@ -125,7 +157,7 @@ const Row kRows[] = {
     {"optimizer: {type: adam, learning_rate: 0.001}", "optimizer: adam\ngradients: {clipnorm: 1.0}",
      "optimizer.clipnorm clips each variable's gradient by its own norm", "optimizer: {type: adam, clipnorm: 1.0}"},
     {"optimizer: {type: adam, learning_rate: 0.001}", "optimizer: multi_optimizer",
-     "write a list, the first one that matches counts", "optimizer: [{type: muon, match: \"*/kernel\"}, {type: adam}]"},
+     "several are a list, of which the first one that matches counts", "optimizer: [{type: muon, match: \"*/kernel\"}, {type: adam}]"},
     {"optimizer: {type: adam, learning_rate: 0.001}", "optimizer: {type: adam, global_clipnorm: 1.0}",
      "did you mean 'gradients.clip_norm'?", "optimizer: adam\ngradients: {clip_norm: 1.0}"},
     {kAdam, "{type: adam, learning_rate_factors: [{layers: \"dense/*\", factor: 2}]}",
@@ -160,11 +192,16 @@ const Row kRows[] = {
     {"[accuracy]", "[{fbeta_score: {average: none}}]", "take average: macro", "[{fbeta_score: {average: macro}}]"},
     {"[accuracy]", "[categorical_accuracy]", "use sparse_categorical_accuracy", "[sparse_categorical_accuracy]"},
     {"[accuracy]", "[binary_crossentropy]", "use sparse_categorical_crossentropy", "[sparse_categorical_crossentropy]"},
-    {kLoss, "circle", "a loss of pairs of examples is not available", "sparse_categorical_crossentropy"},
-    {kLoss, "CircleLoss", "a loss of pairs of examples is not available", "sparse_categorical_crossentropy"},
-    {kLoss, "ctc", "take sparse_categorical_crossentropy of labels for each step", "sparse_categorical_crossentropy"},
-    {kLoss, "CTCLoss", "take sparse_categorical_crossentropy of labels for each step",
-     "sparse_categorical_crossentropy"},
+    {"loss: {type: sparse_categorical_crossentropy, from_logits: true}\nmetrics: [accuracy]",
+     "loss: circle\nmetrics: [accuracy]", "those of circle are not; remove it", "loss: circle"},
+    {kLoss, "CircleLoss", "did you mean 'circle'?", "circle"},
+    {kLoss, "CTCLoss", "did you mean 'ctc'?", "ctc"},
+    {kConfig, SPEECH("[[1, 2], [3, 0]]", "ctc"), "missing key 'label_length'",
+     SPEECH("[[1, 2], [3, 0]]", "{type: ctc, label_length: 2}")},
+    {kConfig, SPEECH("[[1, 2], [0, 3]]", "{type: ctc, label_length: 2}"), "zeros are padding, at the end alone",
+     SPEECH("[[1, 2], [3, 0]]", "{type: ctc, label_length: 2}")},
+    {kConfig, SPEECH("[[1, 1, 1], [3, 0, 0]]", "{type: ctc, label_length: 3}"), "its 3 symbols take 5 steps",
+     SPEECH("[[1, 2, 1], [3, 0, 0]]", "{type: ctc, label_length: 3}")},
     {kLoss, "{type: sparse_categorical_crossentropy, axis: 1}", "bring it to the end before the loss",
      "sparse_categorical_crossentropy"},
     {kLoss, "{type: sparse_categorical_crossentropy, reduction: none}", "write reduction: sum, or leave it out",

@@ -300,6 +300,8 @@ TEST_CASE("layers of every kind train as in Keras, with their regularizers and c
 }
 TEST_CASE("every loss trains as in Keras") { all_follow_reference("losses"); }
 TEST_CASE("every constraint bounds weights as in Keras") { all_follow_reference("constraints"); }
+
+TEST_CASE("regularizers of angles are Keras's") { all_follow_reference("regularizers"); }
 TEST_CASE("weights of classes and of examples train as in Keras") { all_follow_reference("weights"); }
 TEST_CASE("sequences with padding train as in Keras") { all_follow_reference("masks"); }
 TEST_CASE("models with several inputs, outputs and losses train, evaluate and predict as in Keras") {

@@ -10,6 +10,7 @@
 #include "graph/ops/dense.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/loss.h"
+#include "graph/ops/metric.h"
 
 namespace mirrortrain {
 namespace {
@@ -88,6 +89,34 @@ TEST_CASE("a pair of dense layers is divided by columns and rows, with one sum b
   const Local second = mlp({1, 2});
   CHECK(same_but_for_shapes(first.graph, second.graph));
   CHECK(second.graph.spec(second.k).shape == Shape{6, 3});
+}
+
+TEST_CASE("logits of divided classes are never whole, neither for the loss nor for the accuracy") {
+  constexpr std::int64_t kClasses = 50;
+  for (const ops::LossKind kind :
+       {ops::LossKind::kSparseCategoricalCrossentropy, ops::LossKind::kCategoricalCrossentropy}) {
+    const bool of_labels = ops::reads_class_numbers(kind);
+    Graph whole;
+    const ValueId x = whole.input("x", {DType::kFloat32, {3, 6}, true});
+    const ValueId labels = of_labels ? whole.input("labels", {DType::kInt32, {3}, true})
+                                     : whole.input("labels", {DType::kFloat32, {3, kClasses}, true});
+    ValueId kernel = whole.variable({"k", {6, kClasses}});
+    const ValueId y = whole.apply_one(ops::Dense(), {x, kernel});
+    std::vector<ValueId> sums{whole.apply(ops::Loss(kind, true), {y, labels}).front()};
+    if (of_labels) {
+      sums.push_back(whole.apply_one(ops::Metric(ops::MetricKind::kSparseCategoricalAccuracy), {y, labels}));
+    }
+    ShardedVariables variables{{&kernel}, {std::nullopt}};
+    KeptValues kept;
+    for (ValueId& sum : sums) kept.whole.push_back(&sum);
+    Graph local = partition(whole, {1, 3}, variables, kept);
+    const std::vector<ValueId> gradients = add_gradients(local, {{sums[0], 1}}, {kernel});
+    CHECK(local.spec(gradients[0]).shape == Shape{6, 17});
+    for (const Graph::Value& value : local.values()) {
+      const bool is_input = value.source == Graph::Source::kInput;
+      CHECK_MESSAGE((is_input || value.spec.shape.elements() < 3 * kClasses), value.spec.shape.text());
+    }
+  }
 }
 
 TEST_CASE("gradients of a divided graph need no sum where its input is no variable's") {

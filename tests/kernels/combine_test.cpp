@@ -114,6 +114,25 @@ TEST_CASE("sums over axes match a reference in double") {
   }
 }
 
+TEST_CASE("sums over axes of what has no rows are of the same axes, and so is their gradient") {
+  for (const Shape& sum : {Shape{1, 19}, Shape{7, 1}, Shape{1, 1}, Shape{7, 19}}) {
+    const Case test{.name = fmt::format("sum without rows to {}", sum.text()),
+                    .op = std::make_shared<ops::SumTo>(sum, false),
+                    .inputs = {fixed({7, 19})},
+                    .reference =
+                        [&](const std::vector<Values>& inputs) {
+                          Values all = filled(sum);
+                          for (std::int64_t i = 0; i < inputs[0].elements(); ++i) {
+                            all[element_of(sum, inputs[0].shape, i)] += inputs[0][i];
+                          }
+                          return std::vector<Values>{all};
+                        },
+                    .rows = {1}};
+    check_forward(test);
+    check_gradient(test, {true});
+  }
+}
+
 TEST_CASE("scale multiplies by a number") {
   for (const DType dtype : kFloatTypes) {
     const Case test{.name = fmt::format("scale {}", name_of(dtype)),

@@ -144,6 +144,28 @@ TEST_CASE("every pointwise function matches a reference in double, and so does i
   }
 }
 
+TEST_CASE("a function of what has no rows has none, and neither has its gradient") {
+  PointwiseFunction product(2);
+  product.set_result(product.apply(PointwiseCode::kMultiply, product.input(0), product.input(1)));
+  for (const auto& [a, b] : {std::pair{Shape{5, 9}, Shape{5, 9}}, {Shape{5, 9}, Shape{5, 1}}, {Shape{1, 9}, Shape{5, 1}}}) {
+    const Case test{.name = fmt::format("product of {} and {} without rows", a.text(), b.text()),
+                    .op = std::make_shared<ops::Pointwise>(product, DType::kFloat32),
+                    .inputs = {fixed(a), fixed(b)},
+                    .reference =
+                        [](const std::vector<Values>& inputs) {
+                          Values y = filled({5, 9});
+                          for (std::int64_t i = 0; i < y.elements(); ++i) {
+                            y[i] = inputs[0][element_of(inputs[0].shape, y.shape, i)] *
+                                   inputs[1][element_of(inputs[1].shape, y.shape, i)];
+                          }
+                          return std::vector<Values>{y};
+                        },
+                    .rows = {1}};
+    check_forward(test);
+    check_gradient(test, {true, true});
+  }
+}
+
 TEST_CASE("a long function of many inputs has exact gradients") {
   PointwiseFunction f(4);
   const auto a = f.input(0), b = f.input(1), c = f.input(2), d = f.input(3);

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdint>
 
 #include "base/files.h"
@@ -115,6 +116,22 @@ TEST_CASE("a tied table trains in mixed precision and with accumulated, clipped 
   whole.steps(2);
   halves.steps(4);
   CHECK(difference(whole.variables(), halves.variables()) < 1e-5);
+}
+
+TEST_CASE("masking finds padding whose value bfloat16 rounds") {
+  const std::string padded =
+      "data.train={format: inline, features: [[[1, -2], [0.1, 0.1], [0.1, 0.1]], [[2, 1], [-1, 3], [0.1, 0.1]]], "
+      "labels: [[1], [-1]]}";
+  const auto first_loss = [&](const char* masking, const char* precision) {
+    return Training(kTied, {padded, "model.input_shape=[3, 2]", "data.global_batch_size=2",
+                            fmt::format("model.layers=[{}{{gru: {{units: 3}}}}, {{dense: {{units: 1}}}}]", masking),
+                            "loss=mean_squared_error", fmt::format("training.precision={}", precision)})
+        .steps(1)[0];
+  };
+  const char* const masking = "{masking: {mask_value: 0.1}}, ";
+  const double masked = first_loss(masking, "float32"), unmasked = first_loss("", "float32");
+  CHECK(std::abs(masked - unmasked) > 0.02 * unmasked);
+  CHECK(first_loss(masking, "mixed_bfloat16") == doctest::Approx(masked).epsilon(0.01));
 }
 
 }  // namespace

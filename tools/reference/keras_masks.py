@@ -250,6 +250,54 @@ def tokens_attention():
         {"accuracy": sparse_accuracy})
 
 
+def attention_keys():
+    """Values and keys with masks of their own: a step that either leaves out is not attended to."""
+    words = sentences(29, 26)
+    labels = (words.max(axis=1) + (words > 0).sum(axis=1)) % 3
+
+    def model():
+        sequence = keras.Input((STEPS,))
+        a = layers.Embedding(WORDS, 6, mask_zero=True, name="masked")(sequence)
+        b = layers.Embedding(WORDS, 6, name="plain")(sequence)
+        p = layers.Concatenate(axis=1, name="p")([a, b, a])
+        q = layers.Concatenate(axis=1, name="q")([b, a, a])
+        y = layers.MultiHeadAttention(2, 4, name="heads")(Copy()(a), p, q)
+        z = layers.GroupQueryAttention(4, 4, 2, name="groups")(Copy()(a), p, q)
+        x = layers.GlobalAveragePooling1D()(layers.Add(name="sum")([y, z]))
+        return keras.Model(sequence, layers.Dense(3, name="classes")(x))
+
+    return case(
+        text_of("""\
+            - embedding: {input_dim: 12, output_dim: 6, mask_zero: true, inputs: [input], name: masked}
+            - embedding: {input_dim: 12, output_dim: 6, inputs: [input], name: plain}
+            - concatenate: {axis: 1, inputs: [masked, plain, masked], name: p}
+            - concatenate: {axis: 1, inputs: [plain, masked, masked], name: q}
+            - multi_head_attention: {num_heads: 2, key_dim: 4, inputs: [masked, p, q], name: heads}
+            - group_query_attention: {head_dim: 4, num_query_heads: 4, num_key_value_heads: 2, inputs: [masked, p, q], name: groups}
+            - add: {inputs: [heads, groups], name: sum}
+            - global_average_pooling1d
+            - dense: {units: 3, name: classes}""", SPARSE, 7, "{type: sgd, learning_rate: 0.1, momentum: 0.9}"),
+        words, labels.astype(np.int64), 7, model, lambda: keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        {"accuracy": sparse_accuracy}, lambda: keras.optimizers.SGD(0.1, momentum=0.9))
+
+
+def spectral_embedding():
+    """A mask that a layer inside another one makes."""
+    words = sentences(32, 26)
+    labels = (words.max(axis=1) + (words > 0).sum(axis=1)) % 3
+    return case(
+        text_of("""\
+            - spectral_normalization: {layer: {embedding: {input_dim: 12, output_dim: 6, mask_zero: true}}, name: words}
+            - gru: {units: 5}
+            - dense: {units: 3}""", SPARSE, 7, "{type: sgd, learning_rate: 0.1, momentum: 0.9}"),
+        words, labels.astype(np.int64), 7,
+        lambda: keras.Sequential([
+            keras.Input((STEPS,)), layers.SpectralNormalization(layers.Embedding(WORDS, 6, mask_zero=True), name="words"),
+            layers.GRU(5), layers.Dense(3)]),
+        lambda: keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        {"accuracy": sparse_accuracy}, lambda: keras.optimizers.SGD(0.1, momentum=0.9))
+
+
 def merges():
     """Inputs with different masks, and with none, multiplied and compared; Flatten then reads what padding left."""
     words = sentences(27, 26, empty=True)
@@ -339,7 +387,8 @@ def ignored_tokens():
         {"accuracy": sparse_accuracy}, lambda: keras.optimizers.SGD(0.005, momentum=0.9))
 
 
-CASES = [focal_tokens, ignored_tokens, lstm, lstm_mixed_bfloat16, bidirectional, bidirectional_flat, tokens, tokens_accumulated, attention, tokens_attention, merges]
+CASES = [focal_tokens, ignored_tokens, lstm, lstm_mixed_bfloat16, bidirectional, bidirectional_flat, tokens, tokens_accumulated, attention, tokens_attention,
+         attention_keys, spectral_embedding, merges]
 
 if __name__ == "__main__":
     for function in CASES:

@@ -1,6 +1,7 @@
 """Writes docs/keras.md: keras_names.py MIRRORTRAIN. Every public name of Keras 3.15 that a file could mean, and what it
 is called here, by the program's own schema.
 """
+import inspect
 import json
 import os
 from pathlib import Path
@@ -63,6 +64,63 @@ def snake(name):
     return name
 
 
+# Options that nothing here has: of objects, of other layouts, of seeds and types that are the whole run's.
+NOWHERE = {"self", "args", "kwargs", "name", "dtype", "seed", "data_format", "autocast", "loss_scale_factor",
+           "gradient_accumulation_steps", "global_clipnorm", "clipvalue", "label", "quantization_config", "autotune", "weights",
+           "gptq_unpacked_column_size", "reverse_dtype"}
+
+PECULIARITIES = """## Where Keras disagrees with itself
+
+What its documents, its backends and its code say differs in places. Here:
+
+- `schedule_free_adamw` recovers its mean from z as it was when the weights were made, as Keras does on JAX and the paper has it; on
+  TensorFlow and PyTorch Keras takes z after it has changed.
+- `sparsemax` sums to 1, as the paper has it; Keras's does not.
+- `equalization` takes a histogram of each picture; Keras one of all pictures of a batch.
+- `mel_spectrogram`'s `top_db` counts from the largest value of an example; Keras's from that of the batch.
+- `dice` and `tversky` without `axis`, and `circle`, are one value for the global batch, on any number of replicas.
+- `categorical_crossentropy` behind a sigmoid takes the outputs as the probabilities that they are; Keras finds the sigmoid's
+  input and takes it for logits of a softmax.
+- `solarization`'s lower ends are not multiplied by 255, as in Keras.
+- `random_gaussian_blur` has `kernel_size` [height, width].
+- `use_ema` averages the weights after each update, of which there are fewer than batches with `accumulate_steps`; Keras averages after
+  each batch.
+- A mask leaves padding out of `root_mean_squared_error` as of every metric; Keras's counts it.
+- A convolution may have strides and a dilation, which Keras refuses.
+"""
+
+
+def options_of(schema):
+    """The keys of every alternative: those of {NAME: {...}} and of {type: NAME, ...}."""
+    options = {}
+
+    def visit(node):
+        if isinstance(node, dict):
+            properties = node.get("properties", {})
+            for name, inner in properties.items():
+                if len(properties) == 1 and isinstance(inner, dict) and "properties" in inner:
+                    options.setdefault(name, set()).update(inner["properties"])
+                if name in ("type", "schedule") and isinstance(inner, dict) and "const" in inner:
+                    options.setdefault(inner["const"], set()).update(properties)
+            for value in node.values():
+                visit(value)
+        elif isinstance(node, list):
+            for value in node:
+                visit(value)
+
+    visit(schema)
+    return options
+
+
+def without(value, ours, options):
+    """"; without `a`, `b`": the options of a Keras class that its name here has not."""
+    if ours not in options or not isinstance(value, type):
+        return ""
+    absent = [f"`{name}`" for name in inspect.signature(value.__init__).parameters
+              if name not in options[ours] | NOWHERE]
+    return f"; without {', '.join(absent)}" if absent else ""
+
+
 def declared(schema):
     """Every name that the schema lists as a constant, an enumeration or a key."""
     names = set()
@@ -83,7 +141,7 @@ def declared(schema):
     return names
 
 
-def rows(kind, module, names):
+def rows(kind, module, names, options):
     seen = set()
     for name in sorted(dir(module), key=str.lower):
         value = getattr(module, name)
@@ -97,7 +155,7 @@ def rows(kind, module, names):
             first = value.__name__
             if first != name and hasattr(module, first):  # another name of a class
                 continue
-            ours = f"`{snake(name)}`" if snake(name) in names else "not yet"
+            ours = f"`{snake(name)}`{without(value, snake(name), options)}" if snake(name) in names else "not yet"
         if ours not in seen or "`" not in ours:
             yield f"| {name} | {ours} |"
         seen.add(ours)
@@ -105,10 +163,11 @@ def rows(kind, module, names):
 
 def main():
     schema = json.loads(subprocess.run([sys.argv[1], "config", "schema"], capture_output=True, check=True).stdout)
-    names = declared(schema)
+    names, options = declared(schema), options_of(schema)
     text = ["# Keras's names here", "",
             "Every public class of Keras 3.15 that a configuration could mean, and what stands for it. Options have Keras's names and",
-            "defaults; [configuration.md](configuration.md) lists them. Made by `tools/reference/keras_names.py` from the program's schema.",
+            "defaults; [configuration.md](configuration.md) lists them. Nothing has `seed`, `dtype` or `data_format`: they are the run's.",
+            "Made by `tools/reference/keras_names.py` from the program's schema.",
             ""]
     for kind, module in (("layers", keras.layers), ("activations", keras.activations), ("losses", keras.losses),
                          ("metrics", keras.metrics), ("optimizers", keras.optimizers),
@@ -116,8 +175,8 @@ def main():
                          ("constraints", keras.constraints), ("regularizers", keras.regularizers)):
         ELSEWHERE.setdefault(kind, {})
         text += [f"## {kind.capitalize()}", "", f"| keras.{'optimizers.' if kind == 'schedules' else ''}{kind} | here |", "|---|---|"]
-        text += list(rows(kind, module, names)) + [""]
-    PAGE.write_text("\n".join(text))
+        text += list(rows(kind, module, names, options)) + [""]
+    PAGE.write_text("\n".join(text) + PECULIARITIES)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""Makes the golden values of single losses, constraints, optimizers and schedules from Keras: keras_rules.py [NAME]...
+"""Makes the golden values of single losses, constraints, regularizers, optimizers and schedules from Keras:
+keras_rules.py [NAME]...
 
 Needs what keras_goldens.py needs. Each is a small training in a folder below tests/golden/losses, constraints,
-optimizers or schedules; those of a kind share their data and initial weights.
+regularizers, optimizers or schedules; those of a kind share their data and initial weights.
 """
 import dataclasses
 import sys
@@ -106,6 +107,11 @@ def losses():
             "classes", "{q: 0.7}", lambda: of.CategoricalGeneralizedCrossEntropy(0.7), "tanh", "softmax"),
         "dice": ("truths", "{}", lambda: of.Dice(), "tanh", "sigmoid"),
         "dice-examples": ("truths", "{axis: 1}", lambda: of.Dice(axis=1), "tanh", "sigmoid"),
+        "dice-sum": ("truths", "{reduction: sum}", lambda: of.Dice(reduction="sum"), "tanh", "sigmoid"),
+        "dice-classes-sum": (
+            "truths", "{axis: [0], reduction: sum}", lambda: of.Dice(axis=0, reduction="sum"), "tanh", "sigmoid"),
+        "dice-examples-sum": (
+            "truths", "{axis: 1, reduction: sum}", lambda: of.Dice(axis=1, reduction="sum"), "tanh", "sigmoid"),
         "dice-classes": ("truths", "{axis: [0]}", lambda: of.Dice(axis=0), "tanh", "sigmoid"),
         "tversky": ("truths", "{alpha: 0.3, beta: 0.8}", lambda: of.Tversky(0.3, 0.8), "tanh", "sigmoid"),
         "tversky-examples": (
@@ -131,8 +137,6 @@ def losses():
         "{sparse_categorical_crossentropy: {from_logits: true, ignore_class: 1, reduction: mean_with_sample_weight}}",
         lambda: of.SparseCategoricalCrossentropy(
             from_logits=True, ignore_class=1, reduction="mean_with_sample_weight"), weighted=True)
-
-
     yield "circle", circle("{gamma: 8}", lambda: of.Circle(gamma=8.0))
     yield "circle-diagonal", circle(
         "{gamma: 5, margin: 0.3, remove_diagonal: false}",
@@ -202,6 +206,30 @@ def constraints():
         case.model = lambda made=made: keras.Sequential([
             keras.Input((5,)), layers.Dense(6, "tanh", kernel_constraint=made()[0], bias_constraint=made()[0]),
             layers.Dense(3, kernel_constraint=made()[1])])
+        yield name, case
+
+
+def orthogonal(factor, mode="rows"):
+    """With a factor of any type, as Keras's is a float32."""
+    regularizer = keras.regularizers.OrthogonalRegularizer(factor, mode)
+    regularizer.factor = factor
+    return regularizer
+
+
+def regularizers():
+    """Of the first layer's kernel and of the second's."""
+    rows = {
+        "orthogonal": (["{orthogonal_regularizer: {factor: 0.7}}", "{orthogonal_regularizer: {factor: 0.9, mode: columns}}"],
+                       lambda: [orthogonal(0.7), orthogonal(0.9, "columns")]),
+    }
+    for name, (texts, made) in rows.items():
+        case = training("numbers", "mean_squared_error", lambda: keras.losses.MeanSquaredError(), weighted=True)
+        for activation, text in zip(("tanh", "linear"), texts):
+            case.config = case.config.replace(f"activation: {activation}}}",
+                                              f"activation: {activation}, kernel_regularizer: {text}}}")
+        case.model = lambda made=made: keras.Sequential([
+            keras.Input((5,)), layers.Dense(6, "tanh", kernel_regularizer=made()[0]),
+            layers.Dense(3, kernel_regularizer=made()[1])])
         yield name, case
 
 
@@ -326,7 +354,7 @@ def optimizers():
 
 
 if __name__ == "__main__":
-    for kind in (losses, constraints, schedules, optimizers):
+    for kind in (losses, constraints, regularizers, schedules, optimizers):
         for name, case in kind():
             if len(sys.argv) == 1 or name in sys.argv[1:]:
                 make(f"{kind.__name__}/{name}", case, "keras_rules.py")

@@ -132,7 +132,7 @@ Change change_of(const Solarization& step) {
   return [range = step.value_range, addition = drawn_from(step.addition_factor, 0),
           threshold = drawn_from(step.threshold_factor, 0)](const Draw& draw, const float* from, const Extents& extents,
                                                             float* to) {
-    // As Keras has it, the lower ends are of 255 as they are.
+    // As Keras has it, the lower ends count as they are.
     solarize(from, extents, draw.between(0, addition.lower, addition.upper * 255),
              draw.between(1, threshold.lower, threshold.upper * 255), range, to);
   };

@@ -103,9 +103,9 @@ config::Section<Solarization> Solarization::section() {
   return config::Section<Solarization>(
              "Adds a random number to training pictures, and inverts the pixels that are at least another one.")
       .key("addition_factor", &Solarization::addition_factor,
-           "What is added, as a part of the range: [lower, upper], or f for [0, f].", kShare)
+           "What is added to numbers from 0 to 255: from lower to upper * 255, as in Keras; f for [0, f].", kShare)
       .key("threshold_factor", &Solarization::threshold_factor,
-           "From where pixels are inverted, as a part of the range: [lower, upper], or f for [0, f].", kShare)
+           "From where such numbers are inverted: from lower to upper * 255, as in Keras; f for [0, f].", kShare)
       .include<OfRange>();
 }
 

@@ -40,6 +40,11 @@ config::Section<Resizing> Resizing::section() {
                if (!step.crop_to_aspect_ratio || !step.pad_to_aspect_ratio) return "";
                return "a picture is cropped or padded to the ratio, not both; leave one out";
              })
+      .check("fill_value",
+             [](const Resizing& step) -> std::string {
+               const bool has_effect = step.pad_to_aspect_ratio || step.fill_value == Resizing().fill_value;
+               return has_effect ? "" : "has no effect without `pad_to_aspect_ratio: true`";
+             })
       .include<OfInput>();
 }
 
@@ -75,7 +80,11 @@ config::Section<Filling> Filling::section() {
            "What lies beyond the edges: `fill_value` (constant), the pixel at the edge (nearest), the picture mirrored "
            "(reflect) or repeated (wrap).")
       .key("interpolation", &Filling::interpolation, "How pixels are made of those around them.", kInterpolationAliases)
-      .key("fill_value", &Filling::fill_value, "For `constant`.");
+      .key("fill_value", &Filling::fill_value, "For `constant`.")
+      .check("fill_value", [](const Filling& step) -> std::string {
+        const bool has_effect = step.fill_mode == FillMode::kConstant || step.fill_value == Filling().fill_value;
+        return has_effect ? "" : "has no effect without `fill_mode: constant`";
+      });
 }
 
 config::Section<RandomTranslation> RandomTranslation::section() {

@@ -17,9 +17,8 @@ void expect_operands(std::string_view op, const ValueSpec& a, const ValueSpec& b
          fmt::format("{} of {} axes beside {}", name_of(dtype), a.shape.rank(), text_of(a)), b);
 }
 
-/// Throws Error unless x is batched and its axes become those of `target` where some are reduced to 1.
+/// Throws Error unless x's axes become those of `target` where some are reduced to 1.
 void expect_reducible(std::string_view op, const ValueSpec& x, const Shape& target) {
-  expect(x.batched && is_float(x.dtype), op, "a batched float32 or bfloat16 tensor", x);
   bool fits = x.shape.rank() == target.rank();
   for (std::size_t axis = 0; fits && axis < target.rank(); ++axis) {
     fits = target[axis] == 1 || target[axis] == x.shape[axis];
@@ -93,6 +92,8 @@ std::vector<ValueSpec> ChoiceGradient::infer(std::span<const ValueSpec> inputs) 
 
 std::vector<ValueSpec> SumTo::infer(std::span<const ValueSpec> inputs) const {
   const ValueSpec& x = inputs[0];
+  expect(x.batched ? is_float(x.dtype) : x.dtype == DType::kFloat32 && !per_row, name(),
+         "float32 or bfloat16 per row, or float32 that is summed without rows", x);
   expect_reducible(name(), x, target);
   return {{per_row ? x.dtype : DType::kFloat32, target, per_row}};
 }
@@ -102,12 +103,18 @@ std::vector<ValueId> SumTo::gradient(Graph& graph, const Node& node, std::span<c
   const ValueId x = node.inputs[0];
   const ValueSpec spec = graph.spec(x);
   if (output_gradients[0] == kNoValue || !wanted[0]) return {kNoValue};
+  if (!spec.batched) {
+    PointwiseFunction spread(2);
+    spread.set_result(spread.input(1));
+    return {graph.apply_one(Pointwise(spread, spec.dtype), {x, output_gradients[0]})};
+  }
   ValueId ones = graph.apply_one(FullMask(spec.shape), {x});
   if (graph.spec(ones).dtype != spec.dtype) ones = graph.apply_one(Cast(spec.dtype), {ones});
   return {graph.apply_one(Combine(CombineKind::kMultiply), {ones, output_gradients[0]})};
 }
 
 std::vector<ValueSpec> MaxTo::infer(std::span<const ValueSpec> inputs) const {
+  expect(inputs[0].batched && is_float(inputs[0].dtype), name(), "a batched float32 or bfloat16 tensor", inputs[0]);
   expect_reducible(name(), inputs[0], target);
   return {{inputs[0].dtype, target, true}};
 }

@@ -31,7 +31,8 @@ struct ChoiceGradient : Op {
 };
 
 /// The sum over the axes where `target` has one element and x more, and over the rows where not `per_row`.
-/// Input: x batched. Output: `target`, of as many axes: batched in x's dtype, or unbatched float32.
+/// Input: x, batched; or unbatched float32 where not `per_row`. Output: `target`, of as many axes: batched in x's
+/// dtype, or unbatched float32.
 struct SumTo : Op {
   Shape target;
   bool per_row;

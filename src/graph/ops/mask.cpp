@@ -1,14 +1,28 @@
 #include "graph/ops/mask.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "graph/ops/checks.h"
+#include "graph/ops/combine.h"
+#include "graph/ops/elementwise.h"
 
 namespace mirrortrain::ops {
 
 void expect_mask(std::string_view op, const Shape& shape, const ValueSpec& spec, bool may_be_absent) {
   if (may_be_absent && !present(spec)) return;
   expect_same(op, "the mask", {DType::kFloat32, shape, true}, spec);
+}
+
+ValueId both_masks(Graph& graph, ValueId one, ValueId other) {
+  if (one == kNoValue || other == kNoValue) return one == kNoValue ? other : one;
+  if (graph.spec(one).shape.rank() < graph.spec(other).shape.rank()) std::swap(one, other);
+  std::vector<std::int64_t> dims = graph.spec(other).shape.dims();
+  dims.resize(graph.spec(one).shape.rank(), 1);
+  const Shape shape(std::move(dims));
+  if (graph.spec(other).shape != shape) other = graph.apply_one(Reshape(shape), {other});
+  return graph.apply_one(Combine(CombineKind::kMultiply), {one, other});
 }
 
 bool is_of_padding(const Graph& graph, ValueId mask) {

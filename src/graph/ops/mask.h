@@ -28,6 +28,9 @@ struct FullMask : Op {
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
 };
 
+/// What two masks count; each is of the first axes of the other, or kNoValue, which counts everything.
+ValueId both_masks(Graph& graph, ValueId one, ValueId other);
+
 /// Input: a mask. Output: float64 [], how many tokens of all rows count.
 struct MaskCount : Op {
   std::string_view name() const override { return "mask_count"; }

@@ -57,11 +57,11 @@ std::vector<ValueSpec> Pointwise::infer(std::span<const ValueSpec> inputs) const
     shape = broadcast(shape, input.shape);
     is_batched = is_batched || input.batched;
   }
-  if (!is_batched) throw Error("pointwise: expected an input with rows, found none");
+  if (!is_batched && dtype != DType::kFloat32) throw Error("pointwise: expected rows of bfloat16, found none");
   for (const ValueSpec& input : inputs) {
     if (input.batched) expect(input.shape.rank() == shape.rank(), name(), fmt::format("{} axes", shape.rank()), input);
   }
-  return {{dtype, shape, true}};
+  return {{dtype, shape, is_batched}};
 }
 
 std::vector<ValueId> Pointwise::gradient(Graph& graph, const Node& node, std::span<const ValueId> output_gradients,

@@ -6,9 +6,9 @@
 namespace mirrortrain::ops {
 
 /// A function of the elements of several tensors in one pass. Their shapes per row are broadcast as in NumPy: aligned
-/// at the last axis, an axis of 1 or none is repeated. Inputs: float32 or bfloat16 with rows, all of as many axes, and
-/// at least one; float32 without rows, of as many axes or fewer. Output: batched, of the broadcast shape, in `dtype`.
-/// `pointwise` adds axes where they lack.
+/// at the last axis, an axis of 1 or none is repeated. Inputs: float32 or bfloat16 with rows, all of as many axes;
+/// float32 without rows, of as many axes or fewer. Output: of the broadcast shape, batched in `dtype` where an input is,
+/// else float32 without rows. `pointwise` adds axes where they lack.
 struct Pointwise : Op {
   /// Kernels take no more.
   static constexpr std::size_t kMostInputs = 8, kMostSteps = 144, kMostConstants = 48;
@@ -29,8 +29,8 @@ ValueId pointwise(Graph& graph, const PointwiseFunction& function, std::vector<V
 /// The shape that shapes are broadcast to as in NumPy. Throws Error, naming both, where they do not fit.
 Shape broadcast(const Shape& a, const Shape& b);
 
-/// `gradient`, batched, summed over the axes that `value` was broadcast along, and over the rows where it has none: in
-/// the spec of `value`.
+/// `gradient` summed over the axes that `value` was broadcast along, and over the rows that it has none
+/// of: in the spec of `value`.
 ValueId summed_to(Graph& graph, ValueId gradient, ValueId value);
 
 }  // namespace mirrortrain::ops

@@ -118,6 +118,7 @@ struct ScheduleFreeAdam {
   float beta_1 = 0.9f, beta_2 = 0.999f, epsilon = 1e-8f;
   std::int64_t warmup_steps = 0;
   float rate = 0, second_correction = 1, newest = 1;  ///< the share of the newest z in x
+  float kept = 1;  ///< by weight decay, of y; z starts at the weights before it
   bool is_first = false;
 
   MIRRORTRAIN_HOST_DEVICE ScheduleFreeAdam at(float learning_rate, long t) const {
@@ -133,7 +134,7 @@ struct ScheduleFreeAdam {
   }
   MIRRORTRAIN_HOST_DEVICE void operator()(float& w, float g, float* slots) const {
     const float before = is_first ? w : slots[0];
-    const float x = (w - (1.0f - beta_1) * before) / beta_1;
+    const float x = (kept * w - (1.0f - beta_1) * before) / beta_1;
     slots[1] += (g * g - slots[1]) * (1.0f - beta_2);
     slots[0] = before - rate * g / (std::sqrt(slots[1] * second_correction) + epsilon);
     w = (1.0f - beta_1) * slots[0] + beta_1 * ((1.0f - newest) * x + newest * slots[0]);

@@ -82,7 +82,9 @@ struct RuleAtStep {
         average_momentum(params.updates > 1 ? traits.average_momentum : 0.0f),
         overwrites(traits.overwrite_every > 0 && params.updates % traits.overwrite_every == 0),
         scale(traits.is_scaled ? 1.0f : params.scale),
-        clip_value(traits.is_scaled ? StepParams().clip_value : params.clip_value) {}
+        clip_value(traits.is_scaled ? StepParams().clip_value : params.clip_value) {
+    if constexpr (requires { rule.kept; }) rule.kept = kept, kept = 1.0f;  // it decays the weights itself
+  }
 
   MIRRORTRAIN_HOST_DEVICE float averaged(float average, float w) const {
     return average_momentum * average + (1.0f - average_momentum) * w;

@@ -16,6 +16,10 @@ using config::at_least, config::less_than;
 
 config::Section<AttentionOptions> AttentionOptions::section() {
   return config::Section<AttentionOptions>("Attention of `inputs: [QUERY, VALUE]` or [QUERY, VALUE, KEY].")
+      .advice("return_attention_scores", "a layer gives its output alone; leave it out")
+      .advice("attention_mask, mask",
+              "padding is left out by the masks of an embedding with mask_zero, of masking and of sequences of several "
+              "lengths; leave it out")
       .key("dropout", &AttentionOptions::dropout, "Fraction of the attention weights to drop during training.",
            at_least(0), less_than(1))
       .key("use_causal_mask", &AttentionOptions::use_causal_mask, "Whether a step attends to no later step.")

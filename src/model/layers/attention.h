@@ -15,13 +15,14 @@ namespace mirrortrain::layers {
 /// What attention reads of a layer's inputs: query, value and key, which is by default the value, as it is the query.
 struct AttentionOperands {
   ValueId query, value, key;
-  std::size_t value_number;  ///< of the inputs
+  std::size_t value_number, key_number;  ///< of the inputs
 
   explicit AttentionOperands(std::span<const ValueId> sources)
       : query(sources[0]),
         value(sources[sources.size() > 1 ? 1 : 0]),
         key(sources[sources.size() > 2 ? 2 : sources.size() - 1]),
-        value_number(sources.size() > 1 ? 1 : 0) {}
+        value_number(sources.size() > 1 ? 1 : 0),
+        key_number(sources.size() - 1) {}
 };
 
 /// Attention without projections: query [steps, channels], value [source steps, size], and key [source steps,

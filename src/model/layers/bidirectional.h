@@ -17,6 +17,9 @@ using RecurrentLayer = std::variant<layers::SimpleRnn, layers::Lstm, layers::Gru
 template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::RecurrentLayer> {
   static constexpr std::string_view noun = "a recurrent layer";
+  static constexpr auto advice = std::to_array<Advice>(
+      {{"dense, conv1d, embedding, time_distributed, bidirectional, rnn, conv_lstm1d, conv_lstm2d, conv_lstm3d",
+        "expected one that goes along a sequence; write simple_rnn, lstm or gru"}});
 };
 
 namespace mirrortrain::layers {

@@ -103,7 +103,7 @@ ValueId WindowOptions<kAxes>::convolve(LayerBuilder& builder, ValueId source, Va
                                        std::int64_t groups) const {
   const auto attributes = attributes_of(*this, groups);
   if constexpr (kAxes == 1) {
-    if (padding == SequencePadding::kCausal) {
+    if (is_causal()) {
       source = builder.apply(ops::Pad({(kernel_size[0] - 1) * dilation_rate[0], 0}, {0, 0}), {source});
     }
     const std::vector<ValueId> operands{as_one_line(builder, source), as_one_line(builder, kernel), offset};
@@ -116,7 +116,8 @@ ValueId WindowOptions<kAxes>::convolve(LayerBuilder& builder, ValueId source, Va
 template <std::size_t kAxes>
 config::Section<ConvOptions<kAxes>> ConvOptions<kAxes>::section() {
   return config::Section<ConvOptions>("A convolution.")
-      .key("filters", &ConvOptions::filters, "Number of output channels.", required, at_least(1), kFiltersAliases)
+      .key("filters", &ConvOptions::filters, "Number of output channels.", required, at_least(1),
+           at_most(kMostFilters), kFiltersAliases)
       .key("kernel_initializer", &ConvOptions::kernel_initializer, "Initializer of the kernel.",
            kKernelInitializerAliases)
       .key("kernel_regularizer", &ConvOptions::kernel_regularizer, "Regularizer of the kernel; null: none.")
@@ -157,12 +158,7 @@ config::Section<ConvTranspose<kAxes>> ConvTranspose<kAxes>::section() {
       .template include<ConvOptions<kAxes>>()
       .check("padding",
              [](const ConvTranspose& layer) -> std::string {
-               if constexpr (kAxes == 1) {
-                 if (layer.padding == SequencePadding::kCausal) {
-                   return "a transposed convolution has no causal padding; expected valid or same";
-                 }
-               }
-               return "";
+               return layer.is_causal() ? "a transposed convolution has no causal padding; expected valid or same" : "";
              })
       .check("dilation_rate",
              [](const ConvTranspose& layer) -> std::string {
@@ -271,7 +267,8 @@ config::Section<SeparableConv<kAxes>> SeparableConv<kAxes>::section() {
              fmt::format("{}D separable convolution: a depthwise convolution, then a convolution of {} over the "
                          "channels.",
                          kAxes, by_axes<kAxes>("length 1", "1 x 1", "")))
-      .key("filters", &SeparableConv::filters, "Number of output channels.", required, at_least(1), kFiltersAliases)
+      .key("filters", &SeparableConv::filters, "Number of output channels.", required, at_least(1),
+           at_most(kMostFilters), kFiltersAliases)
       .key("pointwise_initializer", &SeparableConv::pointwise_initializer, "Initializer of the pointwise kernel.")
       .key("pointwise_regularizer", &SeparableConv::pointwise_regularizer,
            "Regularizer of the pointwise kernel; null: none.")

@@ -40,9 +40,15 @@ struct WindowOptions : LayerCommon {
   ValueId bias(LayerBuilder& builder, std::int64_t filters) const {
     return use_bias ? builder.weight("bias", {filters}, bias_initializer, bias_regularizer, bias_constraint) : kNoValue;
   }
+  bool is_causal() const {
+    if constexpr (kAxes == 1) return padding == SequencePadding::kCausal;
+    return false;
+  }
   /// [kernel_size..., in, out].
   Shape kernel_shape(std::int64_t in, std::int64_t out) const;
 };
+
+inline constexpr std::int64_t kMostFilters = 1 << 20;
 
 /// A convolution with one kernel from all channels to `filters`.
 template <std::size_t kAxes>

@@ -38,7 +38,7 @@ config::Section<ConvLstm<kAxes>> ConvLstm<kAxes>::section() {
              fmt::format("{}D convolutional LSTM: a recurrent layer over {}, whose products are convolutions.", kAxes,
                          by_axes<kAxes>("sequences of rows", "sequences of images", "sequences of volumes")))
       .key("filters", &Self::filters, "Number of output channels.", config::required, config::at_least(1),
-           kFiltersAliases)
+           config::at_most(kMostFilters), kFiltersAliases)
       .key("recurrent_activation", &Self::recurrent_activation, "Activation of the gates.")
       .key("return_sequences", &Self::return_sequences,
            "Whether the output is the state after each step; else after the last one.")
@@ -55,6 +55,10 @@ config::Section<ConvLstm<kAxes>> ConvLstm<kAxes>::section() {
       .key("dropout", &Self::dropout,
            "Fraction of the input's elements to drop during training, the same at all steps.", config::at_least(0),
            config::less_than(1))
+      .check("padding",
+             [](const Self& layer) -> std::string {
+               return layer.is_causal() ? "a convolutional LSTM has no causal padding; expected valid or same" : "";
+             })
       .template include<WindowOptions<kAxes>>();
 }
 

@@ -10,6 +10,7 @@
 #include "graph/ops/matmul.h"
 #include "model/axes.h"
 #include "model/formula/formula_graph.h"
+#include "model/layers/moved_axes.h"
 
 namespace mirrortrain::layers {
 namespace {
@@ -25,8 +26,7 @@ struct Operand {
     const auto of_example = axis_of_example(axis, shape.rank());
     builder.features(input);
     if (!of_example) {
-      throw WrongAxis(fmt::format("expected an axis from 1 to {0}, or from -{0} to -1, of the shape {1}, found {2}",
-                                  shape.rank(), builder.described(input), axis));
+      throw WrongAxis(wrong_axis(builder, input, axis));
     }
     length = shape[*of_example];
     std::vector<std::size_t> order;

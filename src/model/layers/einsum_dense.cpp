@@ -96,6 +96,10 @@ std::string wrong_bias_axes(const EinsumDense& layer) {
   return layer.bias_axes->empty() ? "expected axes of the output; null: no bias" : "";
 }
 
+std::string without_its_bias(const EinsumDense& layer, bool is_given) {
+  return is_given && !layer.bias_axes ? "there is no bias, as bias_axes is null; remove one of the two" : "";
+}
+
 /// An equation for inputs of one rank. Axes that "..." stands for are labeled by digits and what follows them.
 struct Equation {
   std::string input, kernel, output;     ///< without the batch
@@ -215,13 +219,21 @@ config::Section<EinsumDense> EinsumDense::section() {
       .key("bias_constraint", &EinsumDense::bias_constraint, "Constraint of the bias after each update; null: none.")
       .include<Lora>()
       .check("kernel_constraint", [](const EinsumDense& layer) { return with_lora(layer, layer.kernel_constraint); })
+      .check("bias_initializer",
+             [](const EinsumDense& layer) {
+               return without_its_bias(layer, !std::holds_alternative<initializers::Zeros>(layer.bias_initializer));
+             })
+      .check("bias_regularizer",
+             [](const EinsumDense& layer) { return without_its_bias(layer, layer.bias_regularizer.has_value()); })
+      .check("bias_constraint",
+             [](const EinsumDense& layer) { return without_its_bias(layer, layer.bias_constraint.has_value()); })
       .check("equation", wrong_equation)
       .check("bias_axes", wrong_bias_axes)
       .include<LayerCommon>();
 }
 
 ValueId EinsumDense::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
-  if (!terms_of(equation)) throw WrongRank(std::string(kForms));  // of a layer with default options
+  if (!terms_of(equation)) throw Error(std::string(kForms));  // of a layer with default options
   const Equation e = equation_for(*this, builder, sources[0]);
   const ValueId kernel = weight(builder, "kernel", e.shape_of(e.kernel), with_fans(kernel_initializer, e),
                                 kernel_regularizer, kernel_constraint);

@@ -11,6 +11,7 @@
 #include "graph/ops/constant.h"
 #include "graph/ops/dense.h"
 #include "graph/ops/elementwise.h"
+#include "graph/ops/mask.h"
 #include "model/formula/formula_graph.h"
 #include "model/key_aliases.h"
 #include "model/layers/along_axis.h"
@@ -102,6 +103,13 @@ ValueId with_repeated_heads(LayerBuilder& builder, ValueId x, std::int64_t size,
 config::Section<HeadAttentionOptions> HeadAttentionOptions::section() {
   using Self = HeadAttentionOptions;
   return config::Section<Self>("Attention of heads, with projections.")
+      .advice("flash_attention", "the fastest kernels are chosen by themselves; leave it out")
+      .advice("return_attention_scores", "a layer gives its output alone; leave it out")
+      .advice("attention_mask, mask",
+              "padding is left out by the masks of an embedding with mask_zero, of masking and of sequences of several "
+              "lengths, later steps by use_causal_mask; leave it out")
+      .advice("attention_axes",
+              "the steps are the axis before the features; bring them there with reshape and permute, and leave it out")
       .key("dropout", &Self::dropout, "Fraction of the attention weights to drop during training.", at_least(0),
            less_than(1))
       .key("use_bias", &Self::use_bias, "Whether the projections use bias vectors.", kUseBiasAliases)
@@ -158,10 +166,13 @@ ValueId HeadAttentionOptions::attend(LayerBuilder& builder, std::span<const Valu
     attributes.stream = builder.random_stream();
   }
   const std::int64_t sharing = heads.of_query / heads.of_source;
+  const ValueId source_mask =
+      ops::both_masks(builder.graph(), builder.mask(in.value_number),
+                      in.key_number == in.value_number ? kNoValue : builder.mask(in.key_number));
   ValueId attended =
       builder.apply(ops::Attention(attributes), {query, with_repeated_heads(builder, key, heads.size, sharing),
                                                  with_repeated_heads(builder, value, heads.value_size, sharing),
-                                                 builder.mask(0), builder.mask(in.value_number)});
+                                                 builder.mask(0), source_mask});
   if (use_gate) {
     const ValueId open = builder.apply(ops::Activation(ops::ActivationKind::kSigmoid), {gate});
     attended = builder.apply(ops::Combine(ops::CombineKind::kMultiply), {attended, open});

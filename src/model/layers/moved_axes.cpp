@@ -32,11 +32,17 @@ ValueId MovedAxes::back(ValueId moved) const {
   return builder_.apply(ops::Transpose(inverse), {moved});
 }
 
+std::string wrong_axis(const LayerBuilder& builder, ValueId value, std::int64_t axis) {
+  const std::size_t rank = builder.features(value).rank();
+  const std::string known =
+      rank == 1 ? "axis 1, or -1" : fmt::format("an axis from 1 to {0}, or from -{0} to -1", rank);
+  return fmt::format("expected {}, of the shape {}, found {}", known, builder.described(value), axis);
+}
+
 std::size_t require_axis(const LayerBuilder& builder, ValueId value, std::int64_t axis) {
   const std::size_t rank = builder.features(value).rank();
   if (const auto of_example = axis_of_example(axis, rank)) return *of_example;
-  throw Error(fmt::format("expected an axis from 1 to {0}, or from -{0} to -1, of the shape {1}, found {2}", rank,
-                          builder.described(value), axis));
+  throw Error(wrong_axis(builder, value, axis));
 }
 
 }  // namespace mirrortrain::layers

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "model/layer_builder.h"
@@ -22,6 +23,9 @@ class MovedAxes {
   ValueId value_;
   std::vector<std::size_t> order_;  ///< empty: they were the last
 };
+
+/// That an option names no axis of an example, and which there are.
+std::string wrong_axis(const LayerBuilder& builder, ValueId value, std::int64_t axis);
 
 /// The axis of an example that an option names, as in axes.h. Throws Error, with the shape, where there is none.
 std::size_t require_axis(const LayerBuilder& builder, ValueId value, std::int64_t axis);

@@ -36,6 +36,9 @@ std::string unfit_for_cell(ActivationName activation) {
 config::Section<RecurrentOptions> RecurrentOptions::section() {
   using Self = RecurrentOptions;
   return config::Section<Self>("A layer that takes a sequence step by step.")
+      .advice("stateful, return_state",
+              "each example is a sequence of its own, whose states start at 0 and end with it; leave it out")
+      .advice("unroll, implementation, use_cudnn", "the fastest kernels are chosen by themselves; leave it out")
       .advice("bidirectional", "write - bidirectional: {layer: {lstm: {units: 8}}}, with this layer inside")
       .key("units", &Self::units, "Number of output features.", config::required, config::at_least(1),
            config::at_most(1 << 20), kUnitsAliases)

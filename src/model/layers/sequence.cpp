@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/bfloat16.h"
 #include "base/error.h"
 #include "graph/ops/arrange.h"
 #include "graph/ops/combine.h"
@@ -57,8 +58,12 @@ ValueId MaskByValue::build(LayerBuilder& builder, std::span<const ValueId> sourc
         fmt::format("expected sequences [steps, ..., channels], found the shape {}", builder.described(sources[0])));
   }
   ValueId x = sources[0];
-  if (builder.graph().spec(x).dtype != DType::kFloat32) x = builder.apply(ops::Cast(DType::kFloat32), {x});
-  const std::string distance = fmt::format("max(abs(x - {}), axis=-1)", mask_value);
+  auto value = static_cast<float>(mask_value);
+  if (builder.graph().spec(x).dtype == DType::kBfloat16) {
+    x = builder.apply(ops::Cast(DType::kFloat32), {x});
+    value = static_cast<float>(bfloat16(value));  // as the input's numbers were rounded
+  }
+  const std::string distance = fmt::format("max(abs(x - {}), axis=-1)", value);
   const ValueId from_value = formula::add_formula(builder.graph(), distance, {{"x", x}}, DType::kFloat32);
   builder.set_output_mask(builder.apply(ops::PaddingMask(), {from_value}));
   return builder.apply(ops::Select(0), {builder.output_mask(), sources[0], kNoValue});

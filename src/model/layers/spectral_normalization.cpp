@@ -55,8 +55,9 @@ config::Section<SpectralNormalization> SpectralNormalization::section() {
 ValueId SpectralNormalization::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
   const ValueId output = std::visit(
       [&](const auto& options) {
-        const LayerBuilder::InnerCall call(builder, 0);
-        return options.build(builder, sources);
+        const ValueId made = options.build(builder, sources);
+        builder.mask_output(options.kMasking, options.kName);
+        return made;
       },
       layer);
   for (const std::string_view kernel : {"kernel", "embeddings"}) {

@@ -59,6 +59,14 @@ config::Section<StftSpectrogram> StftSpectrogram::section() {
                           ? fmt::format("expected at most frame_length, {}", layer.frame_length)
                           : "";
              })
+      .check("frame_length",
+             [](const Self& layer) -> std::string {
+               const bool ends_at_0 = layer.window && *layer.window != initializers::Window::kBoxcar &&
+                                      *layer.window != initializers::Window::kHamming;
+               return layer.frame_length == 2 && ends_at_0 && !layer.periodic
+                          ? "a symmetric window of 2 steps is 0 at both; expected 3 steps or more, or periodic: true"
+                          : "";
+             })
       .check("fft_length",
              [](const Self& layer) -> std::string {
                return layer.fft_length && *layer.fft_length < layer.frame_length

@@ -14,6 +14,7 @@ constexpr double kLargestWeight = std::numeric_limits<float>::max();
 
 config::Section<LossCommon> LossCommon::section() {
   return config::Section<LossCommon>("The options of every loss.")
+      .advice("name", "only layers, inputs and runs have names of their own; leave it out")
       .advice("loss_weights, loss_weight",
               "each output's loss has its own: write loss: {OUTPUT: {type: mean_squared_error, weight: 0.2}, ...}")
       .key("weight", &LossCommon::weight,

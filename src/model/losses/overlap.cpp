@@ -42,6 +42,8 @@ config::Section<Overlap> Overlap::section() {
       .include<LossCommon>();
 }
 
+bool Overlap::is_of_batch(const Shape& example) const { return summed_axes(axis, example)[0]; }
+
 std::vector<ValueId> Overlap::of_sums(Graph& graph, const std::string& formula, ValueId output, ValueId labels,
                                       ValueId present) const {
   constexpr DType kDtype = DType::kFloat32;

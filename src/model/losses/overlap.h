@@ -26,6 +26,9 @@ struct Overlap : LossCommon {
 
   ops::Loss op() const { return ops::Loss(ops::LossKind::kOutput); }
 
+  /// Whether sums go over the batch, so that the loss is one of it rather than one of each example.
+  bool is_of_batch(const Shape& example) const;
+
   static config::Section<Overlap> section();
 
  protected:

@@ -23,12 +23,16 @@ ValueId sum_of_batch(Graph& graph, ValueId value) {
 
 }  // namespace
 
-ValueId reduced_weights(Graph& graph, Reduction reduction, ValueId weights, ValueId value, ValueId mask) {
+ValueId reduced_weights(Graph& graph, Reduction reduction, ValueId weights, ValueId value, ValueId mask,
+                        bool of_batch) {
   const bool sums = reduction == Reduction::kSum;
   if (!sums && (reduction != Reduction::kMeanWithSampleWeight || weights == kNoValue)) return weights;
   const Shape shape = graph.spec(value).shape;
   const auto positions = static_cast<double>(shape.elements() / shape.back());  // of an example
   const ValueId of_example = weights == kNoValue ? graph.apply_one(ops::FullMask(Shape{}), {value}) : weights;
+  if (sums && of_batch && weights == kNoValue) {
+    return graph.apply_one(ops::Scale(static_cast<float>(positions)), {of_example});
+  }
   // The mean divides by the number of positions, or by that of those that the mask counts.
   const ValueId counted = mask == kNoValue ? graph.apply_one(ops::FullMask(Shape{}), {value}) : mask;
   const double together =

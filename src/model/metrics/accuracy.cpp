@@ -46,8 +46,12 @@ MetricNode TopKAccuracy::node(const Loss& loss, const Shape& output) const {
 
 MetricNode BinaryAccuracy::node(const Loss& loss, const Shape&) const {
   require_numbers(kName, loss, "use sparse_categorical_accuracy");
-  if (predicts_signs(loss)) return mean_node(ops::Metric(ops::MetricKind::kSignAccuracy));
-  MetricNode node = mean_node(ops::Metric(ops::MetricKind::kBinaryAccuracy, static_cast<float>(threshold)));
+  if (predicts_signs(loss)) {
+    if (threshold) throw Error("the outputs of hinge losses are true above 0, as their labels are; remove threshold");
+    return mean_node(ops::Metric(ops::MetricKind::kSignAccuracy));
+  }
+  MetricNode node =
+      mean_node(ops::Metric(ops::MetricKind::kBinaryAccuracy, static_cast<float>(threshold.value_or(0.5))));
   node.reads_probabilities = true;
   return node;
 }
@@ -84,7 +88,7 @@ config::Section<TopKAccuracy> TopKAccuracy::section() {
 
 config::Section<BinaryAccuracy> BinaryAccuracy::section() {
   return config::Section<BinaryAccuracy>("How often each output is on its label's side of a threshold.")
-      .key("threshold", &BinaryAccuracy::threshold, "A probability above it predicts the label 1.",
+      .key("threshold", &BinaryAccuracy::threshold, "A probability above it predicts the label 1; null: 0.5, and 0 for the outputs of hinge losses.",
            config::between(0, 1));
 }
 

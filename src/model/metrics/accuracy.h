@@ -38,7 +38,7 @@ struct TopKAccuracy {
 /// How often an output above the threshold has a label of 1, or one below it a label of 0.
 struct BinaryAccuracy {
   static constexpr std::string_view kName = "binary_accuracy";
-  double threshold = 0.5;
+  std::optional<double> threshold;
 
   /// Throws Error where the labels are class numbers.
   MetricNode node(const Loss& loss, const Shape& output) const;

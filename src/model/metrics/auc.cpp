@@ -165,6 +165,11 @@ config::Section<Auc> Auc::section() {
            "A weight for each output, in the mean with `multi_label` and else in the counts.", config::at_least(0))
       .key("from_logits", &Auc::from_logits,
            "Whether a sigmoid is applied to the output. Where the loss says that it is logits, it is already.")
+      .check("num_thresholds",
+             [](const Auc& metric) -> std::string {
+               const bool counts = metric.thresholds.empty() || metric.num_thresholds == Auc().num_thresholds;
+               return counts ? "" : "has no effect beside `thresholds`";
+             })
       .check("thresholds",
              [](const Auc& metric) -> std::string {
                constexpr std::size_t kMost = ops::Thresholds::kMostListed - 2;

@@ -29,14 +29,14 @@ std::string outside(const ThresholdOption& option) {
 }
 
 /// Negative and positive labels below the threshold, then above it.
-MetricNode two_bins(const Loss& loss, double threshold, MetricValue value) {
+MetricNode two_bins(const Loss& loss, const std::optional<double>& threshold, MetricValue value) {
   const float above = threshold_for(loss, threshold);
   return {std::make_shared<ops::BinCounts>(ops::Thresholds{above, above, 1}), true, std::move(value)};
 }
 
 /// One of the four counts.
 MetricNode count_node(const Count& options, const Loss& loss, std::size_t which) {
-  return two_bins(loss, one_of(options.thresholds).value_or(kUsual),
+  return two_bins(loss, one_of(options.thresholds),
                   [which](Sums sums, std::int64_t) { return sums[which]; });
 }
 
@@ -44,7 +44,7 @@ MetricNode share_node(const Share& options, const Loss& loss, const Shape& outpu
   // Whatever is among the largest is a prediction, as in Keras, unless a threshold is given too.
   constexpr float kBelowAll = -1e10f;
   const std::optional<double> given = options.threshold ? options.threshold : one_of(options.thresholds);
-  const float above = !given && options.top_k ? kBelowAll : threshold_for(loss, given.value_or(kUsual));
+  const float above = !given && options.top_k ? kBelowAll : threshold_for(loss, given);
   if (options.top_k && *options.top_k > output.back()) {
     throw Error(
         fmt::format("expected a `top_k` of at most the output's {} classes, found {}", output.back(), *options.top_k));
@@ -69,8 +69,8 @@ config::Section<Metric> sharing(std::string_view help) {
 
 }  // namespace
 
-float threshold_for(const Loss& loss, double threshold) {
-  return predicts_signs(loss) && threshold == kUsual ? 0.0f : static_cast<float>(threshold);
+float threshold_for(const Loss& loss, const std::optional<double>& given) {
+  return static_cast<float>(given.value_or(predicts_signs(loss) ? 0 : kUsual));
 }
 
 std::int32_t class_for(const std::optional<std::int64_t>& class_id, const Shape& output) {

@@ -76,8 +76,9 @@ struct Recall : Share {
   static config::Section<Recall> section();
 };
 
-/// The threshold for a loss's outputs: of hinge losses, whose outputs are no probabilities, their sign decides.
-float threshold_for(const Loss& loss, double threshold);
+/// The threshold for a loss's outputs: the given one, or else 0.5, or 0 of hinge losses, whose outputs have signs and are
+/// no probabilities.
+float threshold_for(const Loss& loss, const std::optional<double>& given);
 
 /// The number of a class as the op has it, -1 for none. Throws Error if the output has no such class.
 std::int32_t class_for(const std::optional<std::int64_t>& class_id, const Shape& output);

@@ -41,7 +41,7 @@ double average_score(std::span<const double> sums, Average average, double beta_
 MetricNode FScore::of_beta(double beta, const Loss& loss, const Shape& output) const {
   const bool is_single = output.back() == 1;
   const ops::ClassCounts by_largest(ops::Predicted::kLargest);
-  const ops::ClassCounts above(ops::Predicted::kAbove, threshold_for(loss, threshold.value_or(0.5)));
+  const ops::ClassCounts above(ops::Predicted::kAbove, threshold_for(loss, threshold));
   return {std::make_shared<ops::ClassCounts>(threshold || is_single ? above : by_largest), true,
           [how = average, squared = beta * beta](std::span<const double> sums, std::int64_t) {
             return average_score(sums, how, squared);

@@ -69,7 +69,7 @@ struct OneHotMeanIou : IouCommon {
 struct BinaryIou {
   static constexpr std::string_view kName = "binary_iou";
   std::vector<std::int64_t> target_class_ids{0, 1};
-  double threshold = 0.5;
+  std::optional<double> threshold;
 
   MetricNode node(const Loss& loss, const Shape& output) const;
   static config::Section<BinaryIou> section();

@@ -38,7 +38,8 @@ config::Section<OptimizerCommon> OptimizerCommon::section() {
       .key("use_ema", &Self::use_ema,
            "Whether to keep an exponential moving average of the weights. Validation during training uses the weights "
            "themselves, the test at the end and the saved model their average.")
-      .key("ema_momentum", &Self::ema_momentum, "What of the average each update keeps.", config::between(0, 1))
+      .key("ema_momentum", &Self::ema_momentum, "What of the average each update keeps.", config::at_least(0),
+           config::less_than(1))
       .key("ema_overwrite_frequency", &Self::ema_overwrite_frequency,
            "Number of updates after which the weights become the average; null: only at the end.", config::at_least(1))
       .key(
@@ -50,12 +51,6 @@ config::Section<OptimizerCommon> OptimizerCommon::section() {
            "Multiplies the loss before gradients are computed, which are divided by it again, so that small ones keep "
            "their digits; null: 1. Float32 and bfloat16 have no need of it.",
            config::greater_than(0), config::aliases("loss_scale"))
-      .check("exclude_from_weight_decay",
-             [](const Self& options) -> std::string {
-               return options.weight_decay || options.exclude_from_weight_decay.empty()
-                          ? ""
-                          : "has no effect without `weight_decay`";
-             })
       .check("ema_momentum",
              [](const Self& options) -> std::string {
                return options.use_ema || options.ema_momentum == Self().ema_momentum

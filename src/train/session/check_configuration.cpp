@@ -38,6 +38,9 @@ data::ExampleSpec example_spec(const Model& model, const ModelOptions& options,
     if (labels.dtype == DType::kInt32) {
       label.classes = largest.value_or(-1) + 1;
       label.ignored = ignored_label(objectives[i].loss.value);
+      if (targets_of(objectives[i].loss.value) == Targets::kSymbols) {
+        label.symbol_steps = model.evaluation.graph.spec(evaluated.value).shape[0];
+      }
     } else {
       label.signs = targets_of(objectives[i].loss.value) == Targets::kSigns;
       label.probabilities = !label.signs && largest.has_value();
