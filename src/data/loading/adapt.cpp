@@ -170,6 +170,7 @@ std::size_t steps_to_adapt(const std::vector<PreprocessingStep>& steps) {
 }
 
 std::vector<PreprocessingStep> with_adapted(std::vector<PreprocessingStep> steps, const AdaptedSteps& adapted) {
+  if (steps_to_adapt(steps) == 0) return steps;
   const auto require = [](auto expected, std::size_t found, std::string_view what) {
     if (static_cast<std::size_t>(expected) == found) return;
     throw Error(fmt::format("preprocessing.json: expected {}, found {}; restore the file, or train again",
