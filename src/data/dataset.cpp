@@ -111,7 +111,7 @@ Bytes::Bytes(std::size_t size, const std::string& what) : size_(size) {
   const std::size_t alignment = size < kLargePage ? kLine : kLargePage;
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
   if (rounded <= physical_memory()) {
-    data_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, std::max(rounded, alignment))));
+    data_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, std::max(rounded, alignment))), std::free);
   }
   if (!data_) {
     throw Error(fmt::format("{}: not enough memory for its {} bytes; use a smaller file or a machine with more memory",
@@ -120,11 +120,41 @@ Bytes::Bytes(std::size_t size, const std::string& what) : size_(size) {
   if (alignment == kLargePage) ::madvise(data_.get(), rounded, MADV_HUGEPAGE);
 }
 
+Bytes Bytes::shared() const {
+  Bytes same;
+  same.data_ = data_;
+  same.size_ = size_;
+  return same;
+}
+
 Array::Array(DType type, Shape extents, std::string name)
     : dtype(type),
       shape(std::move(extents)),
       bytes(checked_bytes(shape, size_of(type), name), name),
       origin(std::move(name)) {}
+
+Array Array::shared() const {
+  Array same;
+  same.dtype = dtype;
+  same.shape = shape;
+  same.bytes = bytes.shared();
+  same.origin = origin;
+  same.first_line = first_line;
+  same.parts = parts;
+  same.picked = picked;
+  same.tokens = tokens;
+  same.remarks = remarks;
+  return same;
+}
+
+Array Array::of_same_rows(DType type, const Shape& row_shape) const {
+  Array made(type, row_shape.with_rows(rows()), origin);
+  made.first_line = first_line;
+  made.parts = parts;
+  made.picked = picked;
+  made.remarks = remarks;
+  return made;
+}
 
 Shape Array::row_shape() const { return Shape(std::vector<std::int64_t>(shape.begin() + 1, shape.end())); }
 
@@ -315,6 +345,22 @@ Dataset Dataset::view(std::int64_t first, std::int64_t rows) const {
   Dataset result = *this;
   result.first_row_ += first;
   result.rows_ = rows;
+  return result;
+}
+
+Dataset Dataset::with_features(std::size_t input, Array features) const {
+  const auto shared_if = [](const std::optional<Array>& from) {
+    return from ? std::optional(from->shared()) : std::nullopt;
+  };
+  Examples examples;
+  for (const Features& one : inputs()) examples.inputs.push_back({one.name, one.array.shared(), one.source});
+  for (const Labels& one : outputs()) {
+    examples.outputs.push_back({one.name, one.array.shared(), shared_if(one.weights), shared_if(one.present)});
+  }
+  examples.left_out = examples_->left_out;
+  examples.inputs[input] = {inputs()[input].name, std::move(features)};
+  Dataset result = *this;
+  result.examples_ = std::make_shared<const Examples>(std::move(examples));
   return result;
 }
 

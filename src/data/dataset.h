@@ -17,21 +17,22 @@
 namespace mirrortrain::data {
 
 /// Memory for a file's contents: not initialized, so that memory that is never written costs nothing. Movable, not
-/// copyable.
+/// copyable, but several may share it.
 class Bytes {
  public:
   Bytes() = default;
+  Bytes(Bytes&&) = default;
+  Bytes& operator=(Bytes&&) = default;
   /// Throws Error, naming the size and `what` it is for, if there is not enough memory.
   Bytes(std::size_t size, const std::string& what);
 
   std::byte* data() const { return data_.get(); }
   std::size_t size() const { return size_; }
+  /// The same memory, which lives as long as any that share it.
+  Bytes shared() const;
 
  private:
-  struct Free {
-    void operator()(std::byte* data) const { std::free(data); }
-  };
-  std::unique_ptr<std::byte, Free> data_;
+  std::shared_ptr<std::byte> data_;
   std::size_t size_ = 0;
 };
 
@@ -62,6 +63,11 @@ struct Array {
   Array() = default;
   /// Allocates all elements, not initialized. Throws Error if there is not enough memory.
   Array(DType dtype, Shape shape, std::string origin);
+
+  /// The same elements, in the same memory.
+  Array shared() const;
+  /// New elements for the same rows, which have their names and places.
+  Array of_same_rows(DType type, const Shape& row_shape) const;
 
   std::int64_t rows() const { return shape[0]; }
   /// The shape of one example.
@@ -160,6 +166,9 @@ class Dataset {
 
   /// These rows of this data set, copied.
   Dataset select(const std::vector<std::int64_t>& rows) const;
+
+  /// The same examples with other features for an input, in arrays of as many rows; all else is shared.
+  Dataset with_features(std::size_t input, Array features) const;
 
   /// Its inputs and outputs, in the order of the model's. Their arrays are whole: row r of this data set is their row
   /// first_row() + r.

@@ -26,6 +26,8 @@ ELSEWHERE = {
         "Pipeline": "`data.preprocessing` is one", "MaxNumBoundingBoxes": "there are no bounding boxes",
         "StringLookup": "`encoding: {COLUMN: index}` of a csv", "IntegerLookup": "`encoding: {COLUMN: index}` of a csv",
         "CategoryEncoding": "`encoding: {COLUMN: one_hot}` of a csv",
+        "Hashing": "`hashing`, a step; of words `encoding: {COLUMN: {hashing: ...}}` of a csv",
+        "HashedCrossing": "`crosses: {NAME: {columns: [COLUMN, COLUMN], num_bins: ...}}` of a csv",
         "TextVectorization": "the format `text`, or `as: text` of a csv's column",
     },
     "metrics": {

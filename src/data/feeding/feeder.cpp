@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "data/reading/bins.h"
 #include "data/wrong_numbers.h"
 
 namespace mirrortrain::data {
@@ -41,7 +42,9 @@ Feeder::Feeder(const Dataset& dataset, const std::vector<PreprocessingStep>& pre
   for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
     const std::string& name = spec.inputs[i].name;
     const std::vector<PreprocessingStep> steps = steps_of_input(preprocessing, name);
-    acting.push_back(acting_steps(steps, dataset_.features(i).row_shape(), options.trains));
+    Binned binned = with_bins(dataset_, i, steps);
+    dataset_ = std::move(binned.dataset);
+    acting.push_back(acting_steps(binned.rest, dataset_.features(i).row_shape(), options.trains));
     const std::size_t after = steps.size() - steps_before_mixing(preprocessing, name);  // which are of single numbers
     const bool is_mixed = options.trains && find_mixing(preprocessing, name) != nullptr;
     add_input(i, acting.back(), is_mixed ? std::optional(acting.back().size() - after) : std::nullopt, spec.inputs[i],

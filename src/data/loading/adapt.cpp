@@ -5,27 +5,44 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <iterator>
 #include <memory>
+#include <numeric>
+#include <string_view>
 #include <thread>
 #include <type_traits>
+#include <utility>
 
 #include "base/error.h"
 #include "data/key_error.h"
 #include "data/pictures/picture_steps.h"
+#include "data/preprocessing/quantiles.h"
+#include "data/reading/bins.h"
 #include "data/reading/example_maker.h"
 
 namespace mirrortrain::data {
 namespace {
 
-bool adapts(const PreprocessingStep& step) {
-  const auto* const normalization = std::get_if<Normalization>(&step);
-  return normalization != nullptr && normalization->adapt;
+/// The normalization that a transform is, or null: one to adapt.
+template <class Step>
+auto* to_normalize(Step& step) {
+  auto* const normalization = std::get_if<Normalization>(&step);
+  return normalization != nullptr && normalization->adapt ? normalization : nullptr;
 }
 
-/// The name of the input that a normalization is for.
-const std::string& input_of(const Normalization& normalization, const std::vector<InputSpec>& inputs) {
-  const std::optional<std::string>& name = normalization.input.value;
-  return name ? *name : inputs.front().name;
+/// The same for a discretization.
+template <class Step>
+auto* to_discretize(Step& step) {
+  auto* const discretization = std::get_if<Discretization>(&step);
+  return discretization != nullptr && !discretization->bin_boundaries.value ? discretization : nullptr;
+}
+
+bool adapts(const PreprocessingStep& step) { return to_normalize(step) != nullptr || to_discretize(step) != nullptr; }
+
+/// The number of the input that a transform is for.
+std::size_t input_of(const OfInput& step, const std::vector<InputSpec>& inputs) {
+  if (!step.input.value) return 0;
+  return static_cast<std::size_t>(std::ranges::find(inputs, *step.input.value, &InputSpec::name) - inputs.begin());
 }
 
 /// Moments of some rows: the count of numbers, their mean, and the sum of their squared distances from it, per channel.
@@ -49,18 +66,17 @@ void add(Moments& all, const Moments& more) {
   all.count = count;
 }
 
-/// The training data after the transforms before a normalization, as doubles.
+/// The training data after the transforms before one that adapts, as doubles.
 class TrainingFeatures {
  public:
-  TrainingFeatures(const std::vector<PreprocessingStep>& before, const Dataset& train, std::size_t input)
-      : train_(train), input_(input) {
-    const auto acting = acting_steps(before, train.features(input).row_shape(), false);
-    if (train.source(input) == nullptr && std::ranges::none_of(acting, is_of_pictures)) {
+  TrainingFeatures(Binned train, std::size_t input) : train_(std::move(train.dataset)), input_(input) {
+    const auto acting = acting_steps(train.rest, train_.features(input).row_shape(), false);
+    if (train_.source(input) == nullptr && std::ranges::none_of(acting, is_of_pictures)) {
       affine_ = fold(acting);
-      elements_ = train.features(input).row_elements();
+      elements_ = train_.features(input).row_elements();
       return;
     }
-    maker_ = std::make_unique<ExampleMaker>(train, input, acting, 0);
+    maker_ = std::make_unique<ExampleMaker>(train_, input, acting, 0);
     elements_ = maker_->features().row_elements();
   }
 
@@ -87,7 +103,7 @@ class TrainingFeatures {
   }
 
  private:
-  const Dataset& train_;
+  Dataset train_;
   std::size_t input_;
   Affine affine_;
   std::unique_ptr<ExampleMaker> maker_;  ///< null if the data are in memory and no transform is for pictures
@@ -153,23 +169,30 @@ std::size_t steps_to_adapt(const std::vector<PreprocessingStep>& steps) {
   return static_cast<std::size_t>(std::ranges::count_if(steps, adapts));
 }
 
-std::vector<PreprocessingStep> with_adapted(std::vector<PreprocessingStep> steps,
-                                            const std::vector<AdaptedNormalization>& adapted) {
+std::vector<PreprocessingStep> with_adapted(std::vector<PreprocessingStep> steps, const AdaptedSteps& adapted) {
   if (steps_to_adapt(steps) == 0) return steps;
-  if (adapted.size() != steps_to_adapt(steps)) {
-    throw Error(
-        fmt::format("preprocessing.json: expected the mean and the variance of {} normalization steps, found "
-                    "{}; restore the file, or train again",
-                    steps_to_adapt(steps), adapted.size()));
-  }
-  auto next = adapted.begin();
+  const auto require = [](auto expected, std::size_t found, std::string_view what) {
+    if (static_cast<std::size_t>(expected) == found) return;
+    throw Error(fmt::format("preprocessing.json: expected {}, found {}; restore the file, or train again",
+                            fmt::format(fmt::runtime(what), expected), found));
+  };
+  const auto normalizes = [](const PreprocessingStep& step) { return to_normalize(step) != nullptr; };
+  const auto discretizes = [](const PreprocessingStep& step) { return to_discretize(step) != nullptr; };
+  require(std::ranges::count_if(steps, normalizes), adapted.normalizations.size(),
+          "the mean and the variance of {} normalization steps");
+  require(std::ranges::count_if(steps, discretizes), adapted.bin_boundaries.size(),
+          "the boundaries of {} discretization steps");
+  auto statistics = adapted.normalizations.begin();
+  auto boundaries = adapted.bin_boundaries.begin();
   for (PreprocessingStep& step : steps) {
-    if (!adapts(step)) continue;
-    auto& normalization = std::get<Normalization>(step);
-    normalization.adapt = false;
-    normalization.mean.value = next->mean;
-    normalization.variance.value = next->variance;
-    ++next;
+    if (Normalization* const normalization = to_normalize(step)) {
+      normalization->adapt = false;
+      normalization->mean.value = statistics->mean;
+      normalization->variance.value = statistics->variance;
+      ++statistics;
+    } else if (Discretization* const discretization = to_discretize(step)) {
+      discretization->bin_boundaries.value = *boundaries++;
+    }
   }
   return steps;
 }
@@ -178,13 +201,14 @@ void spare_absent_words(const AdaptedTable& table, const std::vector<Preprocessi
                         const std::vector<InputSpec>& inputs, std::vector<AdaptedNormalization>& normalizations) {
   auto next = normalizations.begin();
   for (const PreprocessingStep& step : steps) {
-    if (!adapts(step) || next == normalizations.end()) continue;
+    const Normalization* const normalization = to_normalize(step);
+    if (normalization == nullptr || next == normalizations.end()) continue;
     std::vector<double>& variance = next++->variance;
-    const TableInput* const input = table.find_input(input_of(std::get<Normalization>(step), inputs));
+    const TableInput* const input = table.find_input(inputs[input_of(*normalization, inputs)].name);
     std::vector<bool> is_word;  // for each feature
     if (input != nullptr) {
       for (const AdaptedColumn* const column : table.columns_of(*input)) {
-        is_word.insert(is_word.end(), static_cast<std::size_t>(column->width()), column->encoding.has_value());
+        is_word.insert(is_word.end(), static_cast<std::size_t>(column->width()), column->is_category());
       }
     }
     if (is_word.size() != variance.size()) continue;
@@ -195,31 +219,63 @@ void spare_absent_words(const AdaptedTable& table, const std::vector<Preprocessi
 }
 
 std::vector<PreprocessingStep> without_adapting(std::vector<PreprocessingStep> steps) {
-  std::erase_if(steps, adapts);
+  std::erase_if(steps, [](const PreprocessingStep& step) { return to_normalize(step) != nullptr; });
+  for (PreprocessingStep& step : steps) {
+    if (Discretization* const discretization = to_discretize(step)) {
+      std::vector<double>& some = discretization->bin_boundaries.value.emplace(*discretization->num_bins - 1);
+      std::iota(some.begin(), some.end(), 0.0);
+    }
+  }
   return steps;
 }
 
-std::vector<AdaptedNormalization> adapt(const std::vector<PreprocessingStep>& steps, const Dataset& train,
-                                        const std::vector<InputSpec>& inputs, int threads) {
-  std::vector<AdaptedNormalization> adapted;
+namespace {
+
+AdaptedNormalization adapted_normalization(const Normalization& step, const TrainingFeatures& examples,
+                                           std::int64_t rows, const InputSpec& input, int threads) {
+  const std::int64_t channels = input.shape.rank() == 0 ? 1 : input.shape.back();
+  if (examples.elements() == 0 || examples.elements() % channels != 0) {
+    const StepPlace at = located(step);
+    throw KeyError(at.place, at.path,
+                   fmt::format("examples of {} numbers do not have {} channels, as the last axis of {} has; make the "
+                               "shape that of the data",
+                               examples.elements(), channels, input.path));
+  }
+  Moments moments = moments_of(examples, rows, static_cast<std::size_t>(channels), threads);
+  for (double& squares : moments.squares) squares /= moments.count;
+  return {std::move(moments.mean), std::move(moments.squares)};
+}
+
+std::vector<double> adapted_boundaries(const Discretization& step, const TrainingFeatures& examples,
+                                       std::int64_t rows) {
+  std::vector<float> numbers;
+  std::vector<double> row;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    examples.read(i, row);
+    std::ranges::transform(row, std::back_inserter(numbers), [](double number) { return static_cast<float>(number); });
+  }
+  return quantile_boundaries(std::move(numbers), *step.num_bins, step.epsilon);
+}
+
+}  // namespace
+
+AdaptedSteps adapt(const std::vector<PreprocessingStep>& steps, const Dataset& train,
+                   const std::vector<InputSpec>& inputs, int threads) {
+  AdaptedSteps adapted;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (!adapts(steps[i])) continue;
-    const std::string& name = input_of(std::get<Normalization>(steps[i]), inputs);
-    const auto input = static_cast<std::size_t>(std::ranges::find(inputs, name, &InputSpec::name) - inputs.begin());
-    const Shape& shape = inputs[input].shape;
-    const std::int64_t channels = shape.rank() == 0 ? 1 : shape.back();
+    const Normalization* const normalization = to_normalize(steps[i]);
+    const Discretization* const discretization = to_discretize(steps[i]);
+    const std::size_t input =
+        normalization != nullptr ? input_of(*normalization, inputs) : input_of(*discretization, inputs);
     const auto before = with_adapted({steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(i)}, adapted);
-    const TrainingFeatures examples(steps_of_input(before, name), train, input);
-    if (examples.elements() == 0 || examples.elements() % channels != 0) {
-      const StepPlace at = located(steps[i]);
-      throw KeyError(at.place, at.path,
-                     fmt::format("examples of {} numbers do not have {} channels, as the last axis of {} has; make the "
-                                 "shape that of the data",
-                                 examples.elements(), channels, inputs[input].path));
+    const TrainingFeatures examples(with_bins(train, input, steps_of_input(before, inputs[input].name)), input);
+    if (normalization != nullptr) {
+      adapted.normalizations.push_back(
+          adapted_normalization(*normalization, examples, train.rows(), inputs[input], threads));
+    } else {
+      adapted.bin_boundaries.push_back(adapted_boundaries(*discretization, examples, train.rows()));
     }
-    Moments moments = moments_of(examples, train.rows(), static_cast<std::size_t>(channels), threads);
-    for (double& squares : moments.squares) squares /= moments.count;
-    adapted.push_back({std::move(moments.mean), std::move(moments.squares)});
   }
   return adapted;
 }

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <concepts>
+#include <optional>
 #include <set>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -37,6 +39,7 @@ class FitCheck {
   void check_steps() {
     check_step_names();
     wanted_ = wanted_by(&spec_, steps_);
+    read_ = spec_before_bins(spec_, steps_);
     for (const InputSpec& input : spec_.inputs) of_input_.push_back(steps_of_input(steps_, input.name));
     for (std::size_t i = 0; i < spec_.inputs.size(); ++i) {
       for (const PreprocessingStep& step : of_input_[i]) {
@@ -45,6 +48,7 @@ class FitCheck {
           check_channels(normalization->variance, i);
         }
       }
+      check_before_bins(i);
       spec_.inputs[i].numbers_below > 0 ? check_lookups(i) : check_size(i);
     }
     for (std::size_t i = 0; i < spec_.labels.size(); ++i) {
@@ -197,16 +201,62 @@ class FitCheck {
                     size.width, spec.path, input.text()));
   }
 
+  static std::string_view name_of(const PreprocessingStep& step) {
+    return std::visit([](const auto& held) { return held.kName; }, step);
+  }
+
+  void add_at_step(std::size_t number, const std::string& message) {
+    const std::string path = fmt::format("data.preprocessing[{}].{}", numbers_[number], name_of(steps_[number]));
+    errors_.add(place_of_(path), path, message);
+  }
+
+  /// Bins are found once, before what is computed for each epoch or picture.
+  void check_before_bins(std::size_t number) {
+    std::optional<std::size_t> other;  // the first transform that is not of individual numbers
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      if (steps_of_input({steps_[i]}, spec_.inputs[number].name).empty()) continue;
+      if (is_of_pictures(steps_[i]) && !other) other = i;
+      if (as_binning(steps_[i]) == nullptr || !other) continue;
+      add_at_step(*other,
+                  fmt::format("{0} is for pictures, and {1} behind it puts numbers into bins; leave one of them out",
+                              name_of(steps_[*other]), name_of(steps_[i])));
+      return;
+    }
+  }
+
   /// Checks the numbers that an embedding looks up.
   void check_lookups(std::size_t number) {
-    const std::string& input = spec_.inputs[number].name;
+    const InputSpec& input = spec_.inputs[number];
+    std::optional<std::size_t> bins;  // the last transform that makes numbers of bins
     for (std::size_t i = 0; i < steps_.size(); ++i) {
-      if (steps_of_input({steps_[i]}, input).empty()) continue;
-      const auto name = std::visit([](const auto& held) { return held.kName; }, steps_[i]);
-      const std::string path = fmt::format("data.preprocessing[{}].{}", numbers_[i], name);
-      errors_.add(place_of_(path), path,
-                  fmt::format("{} changes the numbers that the model's embedding looks up; leave it out", name));
+      const Binning* const binning = as_binning(steps_[i]);
+      const bool makes_numbers = binning != nullptr && binning->output_mode == BinOutput::kInt;
+      if (makes_numbers && !steps_of_input({steps_[i]}, input.name).empty()) bins = i;
     }
+    for (std::size_t i = bins ? *bins + 1 : 0; i < steps_.size(); ++i) {
+      if (steps_of_input({steps_[i]}, input.name).empty()) continue;
+      add_at_step(i, fmt::format("{} changes the numbers that the model's embedding looks up; leave it out",
+                                 name_of(steps_[i])));
+    }
+    if (bins) check_bins(*bins, input);
+  }
+
+  void check_bins(std::size_t step, const InputSpec& input) {
+    const std::int64_t bins = bins_of(steps_[step]);
+    const auto least = std::ranges::min_element(input.lookups, {}, &LookupSpec::rows);
+    if (bins > least->rows) {
+      add_at_step(step,
+                  fmt::format("{} has {} bins: numbers from 0 to {}, but the embedding '{}' has input_dim: {}; write "
+                              "input_dim: {}",
+                              name_of(steps_[step]), bins, bins - 1, least->layer, least->rows, bins));
+    }
+    const auto masking = std::ranges::find(input.lookups, true, &LookupSpec::masks_zero);
+    const auto* const hashing = std::get_if<Hashing>(&steps_[step]);
+    if (masking == input.lookups.end() || (hashing != nullptr && hashing->masks())) return;
+    add_at_step(
+        step,
+        fmt::format("mask_zero of '{}' takes 0 for padding, but here 0 is the first bin; leave mask_zero out{}",
+                    masking->layer, hashing != nullptr ? ", or give the number that is padding as mask_value" : ""));
   }
 
   template <class Format>
@@ -239,7 +289,7 @@ class FitCheck {
     for (std::size_t i = 0; i < spec_.inputs.size(); ++i) {
       const InlineArray& written = *written_for(source.all_inputs(), spec_.inputs[i].name);
       add(written, written.written.place(), example_mismatch(i, dataset.features(i).row_shape()));
-      if (const auto wrong = find_wrong_feature(dataset, i, spec_.inputs[i])) add_at_row(written, *wrong);
+      if (const auto wrong = find_wrong_feature(dataset, i, read_.inputs[i])) add_at_row(written, *wrong);
     }
     for (std::size_t i = 0; i < spec_.labels.size(); ++i) {
       const InlineArray& written = *written_for(source.all_labels(), spec_.labels[i].name);
@@ -278,7 +328,7 @@ class FitCheck {
       const SyntheticInput& input = named(inputs, spec_.inputs[i].name);
       shapes.push_back(Shape(input.shape.value));
       add(input.shape, example_mismatch(i, shapes.back()));
-      const std::int64_t numbers = spec_.inputs[i].numbers_below;
+      const std::int64_t numbers = read_.inputs[i].numbers_below;
       if (numbers > 0 && !input.below.value) {
         add(input.shape,
             "synthetic features are numbers between 0 and 1, but the model's embedding looks up whole numbers; give "
@@ -368,6 +418,7 @@ class FitCheck {
   std::vector<std::size_t> numbers_{};    ///< theirs in the file
   std::vector<std::vector<PreprocessingStep>> of_input_{};
   const ExampleSpec& spec_;
+  ExampleSpec read_{};  ///< what the data have to be as they are read
   Wanted wanted_{};
   const PlaceOf& place_of_;
   config::Errors& errors_;

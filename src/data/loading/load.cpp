@@ -43,15 +43,19 @@ Examples encoded_by_itself(const Csv& source, CsvTable table, const Adapted& ada
 
 /// The criteria for bad examples, and their handling.
 struct Terms {
+  std::optional<ExampleSpec> spec;
   Wanted wanted;
   OnBadExample on_bad = OnBadExample::kError;
   int threads = 1;
 
-  Terms(const DataOptions& options, const ExampleSpec* spec)
-      : wanted(wanted_by(spec, options.preprocessing)), on_bad(options.on_bad_example) {
+  Terms(const DataOptions& options, const ExampleSpec* of_model)
+      : spec(of_model != nullptr ? std::optional(spec_before_bins(*of_model, options.preprocessing)) : std::nullopt),
+        wanted(wanted_by(spec ? &*spec : nullptr, options.preprocessing)),
+        on_bad(options.on_bad_example) {
     const auto cores = static_cast<std::int64_t>(std::max(1U, std::thread::hardware_concurrency()));
     threads = static_cast<int>(options.threads.value_or(cores));
   }
+  Terms(const Terms&) = delete;
   /// Which of the model's outputs labels are for. They have no name where there is one.
   std::size_t output_of(const Labels& labels) const {
     if (wanted.spec == nullptr || labels.name.empty()) return 0;

@@ -1,6 +1,7 @@
 #include "data/loading/lookups.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
@@ -31,12 +32,29 @@ struct LookedUp {
   }
 };
 
+std::string numbers_of(const HashingEncoding& hashing) {
+  if (hashing.output_mode != CellOutput::kInt) return "";
+  const std::string salt =
+      hashing.salt ? std::visit([](const auto& one) { return fmt::format(", salt {}", one); }, *hashing.salt) : "";
+  const std::string mask = hashing.masks() ? fmt::format(", mask_value '{}'", shortened(*hashing.mask_value)) : "";
+  return fmt::format("by hashing of words, of {} bins{}{}", hashing.num_bins, salt, mask);
+}
+
+/// "" if they are not looked up: features of 0 and 1.
 std::string numbers_of(const AdaptedColumn& column) {
+  if (const auto& crossing = column.crossing) {
+    return crossing->output == CellOutput::kInt ? fmt::format("by the crossing '{}'", shortened(crossing->name)) : "";
+  }
   if (!column.encoding) return "as they are in the file";
   if (const auto* const hash = std::get_if<HashEncoding>(&*column.encoding)) {
     return fmt::format("by hashes of words, of {} bins", hash->bins);
   }
+  if (const auto* const hashing = std::get_if<HashingEncoding>(&*column.encoding)) return numbers_of(*hashing);
   return std::holds_alternative<IndexEncoding>(*column.encoding) ? "by index" : "";
+}
+
+std::string text_of(const AdaptedTable& table, const LookedUp& looked_up) {
+  return looked_up.feature ? table.text_of(table.features[*looked_up.feature]) : table.text_of(looked_up.column);
 }
 
 std::vector<LookedUp> looked_up_of(const AdaptedTable& table, const InputSpec& spec) {
@@ -86,7 +104,7 @@ void number_group(AdaptedTable& table, const std::vector<LookedUp>& group, bool 
     throw Error(fmt::format(
         "{}: the embedding '{}' looks up {}, numbered {}, and {}, numbered {}, so that a number means two things; "
         "number both alike, by the same encoding or vocabulary, or give each an embedding of its own",
-        origin, other.layer, table.text_of(first.column), first.numbers, table.text_of(other.column), other.numbers));
+        origin, other.layer, text_of(table, first), first.numbers, text_of(table, other), other.numbers));
   }
   std::vector<std::string> words;
   for (const LookedUp& one : group) {
@@ -117,9 +135,16 @@ Numbers numbers_in(const AdaptedTable& table, const LookedUp& looked_up, const T
     return {std::ssize(texts.vocabulary), fmt::format("texts, of the tokens of {}", texts.vocabulary_name), ""};
   }
   const AdaptedColumn& column = table.features[*looked_up.feature];
+  if (const auto& crossing = column.crossing) {
+    return {crossing->bins, fmt::format("words in {} bins", crossing->bins), "words of the first bin"};
+  }
   if (!column.encoding) return {};
   if (const auto* const hash = std::get_if<HashEncoding>(&*column.encoding)) {
     return {hash->bins, fmt::format("words in {} bins", hash->bins), "words of the first bin"};
+  }
+  if (const auto* const hashing = std::get_if<HashingEncoding>(&*column.encoding)) {
+    return {hashing->num_bins, fmt::format("words in {} bins", hashing->num_bins),
+            hashing->masks() ? "" : "words of the first bin"};
   }
   const std::int64_t words = std::ssize(column.words);
   return {words + (column.has_unknown() ? 1 : 0),
@@ -174,15 +199,15 @@ void check_lookups(const AdaptedTable& table, const ExampleSpec* spec, const std
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const InputSpec& input = spec->inputs[i];
     if (input.trained) continue;
-    std::set<std::int64_t> together;  // columns
+    std::set<std::string> together;  // columns
     for (std::size_t other = 0; other < groups.size(); ++other) {
       if (groups[other] != groups[i]) continue;
-      for (const LookedUp& column : looked_up_of(table, spec->inputs[other])) together.insert(column.column);
+      for (const LookedUp& column : looked_up_of(table, spec->inputs[other])) together.insert(text_of(table, column));
     }
     for (const LookedUp& column : looked_up_of(table, input)) {
       const Numbers numbers = numbers_in(table, column, *table.find_input(input.name), together.size() > 1);
-      require_rows(numbers, input, table.text_of(column.column), origin);
-      require_padding(numbers, input, table.text_of(column.column), origin);
+      require_rows(numbers, input, text_of(table, column), origin);
+      require_padding(numbers, input, text_of(table, column), origin);
     }
   }
 }

@@ -62,6 +62,10 @@ std::string mixing_mismatch(const std::vector<PreprocessingStep>& steps, std::si
     if (of_pictures != own.end()) {
       return fmt::format("mixes pictures that are otherwise ready; put it behind {}", step_name(*of_pictures));
     }
+    const auto binning = std::ranges::find_if(own, as_binning);
+    if (binning != own.end()) {
+      return fmt::format("mixes examples of which each number is in its bin; put it behind {}", step_name(*binning));
+    }
   }
   if (std::ranges::any_of(after, [](const auto& step) { return std::holds_alternative<OneHot>(step); })) {
     return "mixes labels, which have to be numbers by then; put it behind one_hot";

@@ -339,6 +339,7 @@ struct Make {
   const PreprocessingStep& step;
   const Extents& from;
   std::unique_ptr<PictureStep> operator()(const OneHot&) const { return nullptr; }
+  std::unique_ptr<PictureStep> operator()(const Binning&) const { return nullptr; }  // see data/reading/bins.h
   std::unique_ptr<PictureStep> operator()(const Rescaling&) const { return made<Scale>(step, from); }
   std::unique_ptr<PictureStep> operator()(const Normalization&) const { return made<Scale>(step, from); }
   std::unique_ptr<PictureStep> operator()(const Resizing& held) const {
@@ -381,6 +382,9 @@ void require_picture(const PreprocessingStep& step, const Shape& example) {
 }
 
 Shape shape_after(const PreprocessingStep& step, const Shape& example) {
+  if (const Binning* const binning = as_binning(step)) {
+    return shape_after_bins(binning->output_mode, bins_of(step), example);
+  }
   if (!is_of_pictures(step)) return example;
   require_picture(step, example);
   const std::optional<Extents> size = size_after(step);
@@ -412,6 +416,10 @@ StepPlace located(const PreprocessingStep& step) {
           return of_section(held.mode);
         } else if constexpr (requires { held.variance; }) {
           return of_section(held.variance);
+        } else if constexpr (requires { held.bin_boundaries; }) {
+          return of_section(held.bin_boundaries);
+        } else if constexpr (requires { held.num_bins.place; }) {
+          return of_section(held.num_bins);
         } else if constexpr (requires { held.input; }) {
           return of_section(held.input);
         } else if constexpr (requires { held.inputs; }) {

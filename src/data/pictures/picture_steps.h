@@ -69,7 +69,7 @@ class PictureStep {
   Extents result_;
 };
 
-/// Null for a transform of labels or of several examples.
+/// Null for a transform of labels or of several examples, and for one that bins.
 std::unique_ptr<PictureStep> make_picture_step(const PreprocessingStep& step, const Extents& from);
 
 /// A sequence of preprocessing transforms for pictures of one size.

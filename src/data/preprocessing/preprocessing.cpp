@@ -56,7 +56,7 @@ void apply(Affine& affine, const Normalization& step) {
   }
 }
 
-/// No effect for transforms of labels and of pictures.
+/// No effect for other transforms.
 template <class Step>
 void apply(Affine&, const Step&) {}
 
@@ -124,8 +124,26 @@ const Mixing* as_mixing(const PreprocessingStep& step) {
       step);
 }
 
+const Binning* as_binning(const PreprocessingStep& step) {
+  return std::visit(
+      [](const auto& held) -> const Binning* {
+        if constexpr (std::is_base_of_v<Binning, std::decay_t<decltype(held)>>) return &held;
+        return nullptr;
+      },
+      step);
+}
+
+std::int64_t bins_of(const PreprocessingStep& step) {
+  return std::visit(
+      [](const auto& held) -> std::int64_t {
+        if constexpr (std::is_base_of_v<Binning, std::decay_t<decltype(held)>>) return held.bins();
+        return 0;
+      },
+      step);
+}
+
 bool is_of_pictures(const PreprocessingStep& step) {
-  return as_mixing(step) == nullptr && !std::holds_alternative<Rescaling>(step) &&
+  return as_mixing(step) == nullptr && as_binning(step) == nullptr && !std::holds_alternative<Rescaling>(step) &&
          !std::holds_alternative<Normalization>(step) && !std::holds_alternative<OneHot>(step);
 }
 
@@ -206,6 +224,16 @@ const OneHot* find_one_hot(const std::vector<PreprocessingStep>& steps, std::str
     if (one_hot != nullptr && one_hot->output.value.value_or(std::string(output)) == output) return one_hot;
   }
   return nullptr;
+}
+
+ExampleSpec spec_before_bins(ExampleSpec spec, const std::vector<PreprocessingStep>& steps) {
+  for (InputSpec& input : spec.inputs) {
+    if (std::ranges::none_of(steps_of_input(steps, input.name), as_binning)) continue;
+    input.numbers_below = 0;
+    input.averages_steps = false;
+    input.lookups.clear();
+  }
+  return spec;
 }
 
 Wanted wanted_by(const ExampleSpec* spec, const std::vector<PreprocessingStep>& steps) {

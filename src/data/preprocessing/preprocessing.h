@@ -10,6 +10,7 @@
 
 #include "config/section.h"
 #include "data/example_spec.h"
+#include "data/preprocessing/binning.h"
 #include "data/preprocessing/color_preprocessing.h"
 #include "data/preprocessing/composed_preprocessing.h"
 #include "data/preprocessing/mixing_preprocessing.h"
@@ -47,15 +48,19 @@ struct OneHot {
 
 /// The list of all preprocessing transforms.
 using PreprocessingStep =
-    std::variant<Rescaling, Normalization, OneHot, Resizing, CenterCrop, RandomFlip, RandomCrop, RandomTranslation,
-                 RandomRotation, RandomZoom, RandomShear, RandomPerspective, RandomElasticTransform, RandomContrast,
-                 RandomBrightness, RandomSaturation, RandomHue, RandomColorDegeneration, RandomColorJitter,
-                 RandomGrayscale, RandomInvert, RandomPosterization, RandomSharpness, RandomGaussianBlur, RandomErasing,
-                 Solarization, AutoContrast, Equalization, ContrastLimitedAdaptiveHistogramEqualization, RandAugment,
-                 AugMix, MixUp, CutMix>;
+    std::variant<Rescaling, Normalization, OneHot, Discretization, Hashing, Resizing, CenterCrop, RandomFlip,
+                 RandomCrop, RandomTranslation, RandomRotation, RandomZoom, RandomShear, RandomPerspective,
+                 RandomElasticTransform, RandomContrast, RandomBrightness, RandomSaturation, RandomHue,
+                 RandomColorDegeneration, RandomColorJitter, RandomGrayscale, RandomInvert, RandomPosterization,
+                 RandomSharpness, RandomGaussianBlur, RandomErasing, Solarization, AutoContrast, Equalization,
+                 ContrastLimitedAdaptiveHistogramEqualization, RandAugment, AugMix, MixUp, CutMix>;
 
 /// The transform as one that mixes examples, or null.
 const Mixing* as_mixing(const PreprocessingStep& step);
+/// The transform as one that puts numbers into bins, or null.
+const Binning* as_binning(const PreprocessingStep& step);
+/// How many bins it has, at most if it is not yet adapted; 0 for other transforms.
+std::int64_t bins_of(const PreprocessingStep& step);
 /// Whether a transform is for pictures one by one, rather than for individual numbers.
 bool is_of_pictures(const PreprocessingStep& step);
 /// Whether a transform that is not random acts at every split.
@@ -73,7 +78,8 @@ struct Affine {
   bool needs_double() const;
 };
 
-/// Throws Error if two transforms have different numbers of channels. None may be for pictures or not yet adapted.
+/// Throws Error if two transforms have different numbers of channels. None may be for pictures, bin, or be not yet
+/// adapted.
 Affine fold(std::span<const PreprocessingStep> steps);
 
 /// The transforms of an input's features, in their order.
@@ -88,6 +94,8 @@ std::size_t steps_before_mixing(const std::vector<PreprocessingStep>& steps, std
 
 /// The one_hot transform of an output's labels, or null.
 const OneHot* find_one_hot(const std::vector<PreprocessingStep>& steps, std::string_view output);
+/// What the data have to be as they are read, where transforms put numbers of inputs into bins: those may be any.
+ExampleSpec spec_before_bins(ExampleSpec spec, const std::vector<PreprocessingStep>& steps);
 /// What labels have to be, with the transforms of labels. `spec`: null for no requirements; else it must outlive the
 /// result.
 Wanted wanted_by(const ExampleSpec* spec, const std::vector<PreprocessingStep>& steps);
@@ -101,4 +109,8 @@ struct mirrortrain::config::ChoiceTag<mirrortrain::data::PerChannel> {
 template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::data::PreprocessingStep> {
   static constexpr std::string_view noun = "a preprocessing step";
+  static constexpr auto advice = std::to_array<Advice>(
+      {{"hashed_crossing",
+        "columns are crossed where the table is read: crosses: {NAME: {columns: [a, b], num_bins: 100}} of its source; "
+        "leave it out"}});
 };

@@ -46,6 +46,7 @@ std::string table_mismatch(const DataOptions& options, const Optional& split) {
   const char* key = differs(*train, *other, &Csv::features, other->features.has_value()) ? "features"
                     : differs(*train, *other, &Csv::inputs, !other->inputs.empty())      ? "inputs"
                     : differs(*train, *other, &Csv::encoding, !other->encoding.empty())  ? "encoding"
+                    : differs(*train, *other, &Csv::crosses, !other->crosses.empty())    ? "crosses"
                     : differs(*train, *other, &Csv::missing, other->missing.has_value()) ? "missing"
                     : differs(*train, *other, &Csv::missing_values, other->missing_values.has_value())
                         ? "missing_values"

@@ -9,8 +9,11 @@
 namespace mirrortrain::data {
 
 std::int64_t AdaptedColumn::width() const {
-  const bool is_one_hot = encoding && std::holds_alternative<OneHotEncoding>(*encoding);
-  return is_one_hot ? static_cast<std::int64_t>(words.size()) + (has_unknown() ? 1 : 0) : 1;
+  if (crossing) return crossing->output == CellOutput::kOneHot ? crossing->bins : 1;
+  if (!encoding) return 1;
+  if (std::holds_alternative<OneHotEncoding>(*encoding)) return std::ssize(words) + (has_unknown() ? 1 : 0);
+  const auto* const hashing = std::get_if<HashingEncoding>(&*encoding);
+  return hashing != nullptr && hashing->output_mode == CellOutput::kOneHot ? hashing->num_bins : 1;
 }
 
 bool AdaptedColumn::has_unknown() const {
@@ -23,12 +26,22 @@ std::string AdaptedTable::text_of(std::int64_t column) const {
   return fmt::format("column {} ('{}')", column, shortened(header[static_cast<std::size_t>(column)]));
 }
 
+std::string AdaptedTable::text_of(const AdaptedColumn& column) const {
+  return column.crossing ? fmt::format("the crossing '{}'", shortened(column.crossing->name)) : text_of(column.column);
+}
+
 std::vector<std::int64_t> AdaptedTable::input_columns() const {
   std::vector<std::int64_t> all;
   const auto add = [&](std::int64_t column) {
     if (std::ranges::count(all, column) == 0) all.push_back(column);
   };
-  for (const AdaptedColumn& feature : features) add(feature.column);
+  for (const AdaptedColumn& feature : features) {
+    if (!feature.crossing) {
+      add(feature.column);
+      continue;
+    }
+    for (const Crossing::Part& part : feature.crossing->parts) add(part.column);
+  }
   for (const TableInput& input : inputs) {
     if (const auto* pictures = std::get_if<TableInput::Pictures>(&input.content)) add(pictures->column);
     if (const auto* texts = std::get_if<TableInput::Texts>(&input.content)) add(texts->column);

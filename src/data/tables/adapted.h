@@ -14,13 +14,29 @@
 
 namespace mirrortrain::data {
 
+/// Several columns whose words together have a bin.
+struct Crossing {
+  struct Part {
+    std::int64_t column = 0;      ///< its number in the training file
+    bool is_integer = false;      ///< cells are whole numbers, rather than words
+    bool may_be_missing = false;  ///< an empty cell is a word, rather than an error
+  };
+  std::string name;
+  std::vector<Part> parts;
+  std::int64_t bins = 0;
+  CellOutput output = CellOutput::kInt;
+};
+
 /// A feature column of a table.
 struct AdaptedColumn {
-  std::int64_t column = 0;           ///< its number in the training file
+  std::int64_t column = 0;           ///< its number in the training file; of a crossing that of its first part
   std::optional<Encoding> encoding;  ///< for a column of words
   std::vector<std::string> words;    ///< sorted; for one_hot and index
   std::optional<double> missing;     ///< value of an empty cell; absent: empty cells are errors
+  std::optional<Crossing> crossing;  ///< if it is made of several columns
 
+  /// Whether its numbers stand for words.
+  bool is_category() const { return encoding || crossing; }
   /// Whether unknown words count as one additional word.
   bool has_unknown() const;
   /// The number of features that it is converted to.
@@ -71,6 +87,7 @@ struct AdaptedTable {
 
   /// "column 2 ('height')"
   std::string text_of(std::int64_t column) const;
+  std::string text_of(const AdaptedColumn& column) const;
   /// The training file's columns that the inputs have, each once.
   std::vector<std::int64_t> input_columns() const;
   /// The columns of numbers and words of an input; empty for pictures and texts.
@@ -86,13 +103,21 @@ struct AdaptedNormalization {
   std::vector<double> mean, variance;
 };
 
+/// What transforms are adapted to, in their order.
+struct AdaptedSteps {
+  std::vector<AdaptedNormalization> normalizations{};
+  std::vector<std::vector<double>> bin_boundaries{};  ///< of each discretization with `num_bins`
+
+  bool empty() const { return normalizations.empty() && bin_boundaries.empty(); }
+};
+
 /// Values adapted to the training data, needed for reading other splits and new data consistently. Stored in the run
 /// folder.
 struct Adapted {
   /// The names of the classes of each output whose labels are words, in order; for the only one under "".
   std::map<std::string, std::vector<std::string>, std::less<>> classes{};
-  std::optional<AdaptedTable> table{};                 ///< of csv
-  std::vector<AdaptedNormalization> normalizations{};  ///< in the order of the transforms
+  std::optional<AdaptedTable> table{};  ///< of csv
+  AdaptedSteps steps{};
 
   /// The names of an output's classes; empty if its labels are numbers.
   const std::vector<std::string>& classes_of(std::string_view output) const;

@@ -14,13 +14,36 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+Json json_of(const Crossing& crossing) {
+  Json json = {
+      {"crossing", crossing.name}, {"columns", Json::array()}, {"integers", Json::array()}, {"missing", Json::array()}};
+  for (const Crossing::Part& part : crossing.parts) {
+    json["columns"].push_back(part.column);
+    if (part.is_integer) json["integers"].push_back(part.column);
+    if (part.may_be_missing) json["missing"].push_back(part.column);
+  }
+  json["num_bins"] = crossing.bins;
+  json["output_mode"] = config::name_of(crossing.output);
+  return json;
+}
+
+void add_to(Json& json, const HashingEncoding& hashing) {
+  json["num_bins"] = hashing.num_bins;
+  if (hashing.mask_value) json["mask_value"] = *hashing.mask_value;
+  if (hashing.salt) std::visit([&](const auto& salt) { json["salt"] = salt; }, *hashing.salt);
+  json["output_mode"] = config::name_of(hashing.output_mode);
+}
+
 Json json_of(const AdaptedTable& table, const AdaptedColumn& column) {
+  if (column.crossing) return json_of(*column.crossing);
   Json json = {{"column", column.column}};
   if (!table.header.empty()) json["name"] = table.header[static_cast<std::size_t>(column.column)];
   if (column.encoding) {
     json["encoding"] = std::visit([](const auto& encoding) { return encoding.kName; }, *column.encoding);
     if (const auto* hash = std::get_if<HashEncoding>(&*column.encoding)) {
       json["bins"] = hash->bins;
+    } else if (const auto* hashing = std::get_if<HashingEncoding>(&*column.encoding)) {
+      add_to(json, *hashing);
     } else {
       json["words"] = column.words;
       if (column.has_unknown()) json["unknown"] = "own_class";
@@ -45,8 +68,11 @@ Json json_of(const AdaptedTable& table, const TableInput& input) {
             {"may_be_empty", texts->may_be_empty}};
   }
   const auto& numbers = std::get<TableInput::Numbers>(input.content);
-  std::vector<std::int64_t> columns;
-  for (const std::size_t column : numbers.columns) columns.push_back(table.features[column].column);
+  Json columns = Json::array();
+  for (const std::size_t number : numbers.columns) {
+    const AdaptedColumn& column = table.features[number];
+    column.crossing ? columns.push_back(column.crossing->name) : columns.push_back(column.column);
+  }
   return {{"columns", columns}, {"is_list", numbers.is_list}};
 }
 
@@ -66,7 +92,35 @@ Json json_of(const AdaptedTable& table) {
   return json;
 }
 
+CellOutput output_of(const Json& json) {
+  return config::value_named<CellOutput>(json.at("output_mode").get<std::string>()).value();
+}
+
+AdaptedColumn crossing_of(const Json& json) {
+  Crossing crossing{json.at("crossing"), {}, json.at("num_bins"), output_of(json)};
+  const auto lists = [&](std::string_view key, const Json& column) {
+    return std::ranges::count(json.at(std::string(key)), column) > 0;
+  };
+  for (const Json& column : json.at("columns")) {
+    crossing.parts.push_back({column, lists("integers", column), lists("missing", column)});
+  }
+  AdaptedColumn column;
+  column.column = crossing.parts.at(0).column;
+  column.crossing = std::move(crossing);
+  return column;
+}
+
+HashingEncoding hashing_of(const Json& json) {
+  HashingEncoding hashing{.num_bins = json.at("num_bins"), .output_mode = output_of(json)};
+  if (json.contains("mask_value")) hashing.mask_value = json.at("mask_value").get<std::string>();
+  if (!json.contains("salt")) return hashing;
+  const Json& salt = json.at("salt");
+  hashing.salt = salt.is_array() ? Salt(salt.get<std::array<std::int64_t, 2>>()) : Salt(salt.get<std::int64_t>());
+  return hashing;
+}
+
 AdaptedColumn column_of(const Json& json) {
+  if (json.contains("crossing")) return crossing_of(json);
   AdaptedColumn column;
   column.column = json.at("column").get<std::int64_t>();
   if (json.contains("encoding")) {
@@ -76,6 +130,8 @@ AdaptedColumn column_of(const Json& json) {
       column.encoding = OneHotEncoding{words};
     } else if (name == IndexEncoding::kName) {
       column.encoding = IndexEncoding{words};
+    } else if (name == HashingEncoding::kName) {
+      column.encoding = hashing_of(json);
     } else {
       column.encoding = HashEncoding{json.at("bins").get<std::int64_t>()};
     }
@@ -101,7 +157,9 @@ TableInput input_of(const AdaptedTable& table, const std::string& name, const Js
   }
   TableInput::Numbers numbers{{}, json.at("is_list").get<bool>()};
   for (const Json& column : json.at("columns")) {
-    const auto found = std::ranges::find(table.features, column.get<std::int64_t>(), &AdaptedColumn::column);
+    const auto found = std::ranges::find_if(table.features, [&](const AdaptedColumn& one) {
+      return one.crossing ? column == one.crossing->name : column == one.column;
+    });
     if (found == table.features.end()) throw Error("a column of an input that is none of the features");
     numbers.columns.push_back(static_cast<std::size_t>(found - table.features.begin()));
   }
@@ -132,8 +190,10 @@ std::vector<TableOutput> outputs_of(const Json& labels, const Json& weights) {
 void require_columns(const AdaptedTable& table) {
   const auto is_column = [&](std::int64_t number) { return number >= 0 && number < table.columns; };
   const auto has_bins = [](const AdaptedColumn& column) {
+    if (column.crossing) return column.crossing->bins > 0;
     const auto* const hash = column.encoding ? std::get_if<HashEncoding>(&*column.encoding) : nullptr;
-    return hash == nullptr || hash->bins > 0;
+    const auto* const hashing = column.encoding ? std::get_if<HashingEncoding>(&*column.encoding) : nullptr;
+    return (hash == nullptr || hash->bins > 0) && (hashing == nullptr || hashing->num_bins > 0);
   };
   const bool fits_header = table.header.empty() || static_cast<std::int64_t>(table.header.size()) == table.columns;
   const bool fits_outputs = std::ranges::all_of(table.outputs, [&](const TableOutput& output) {
@@ -177,6 +237,13 @@ AdaptedNormalization normalization_of(const Json& json) {
   return read;
 }
 
+/// The boundaries of a discretization.
+std::vector<double> boundaries_of(const Json& json) {
+  auto read = json.at("bin_boundaries").get<std::vector<double>>();
+  if (!std::ranges::is_sorted(read)) throw Error("a discretization whose boundaries do not ascend");
+  return read;
+}
+
 template <class Read>
 void read_json(const std::filesystem::path& path, const Read& read) {
   if (!std::filesystem::exists(path)) return;
@@ -200,8 +267,12 @@ Adapted Adapted::read(const std::filesystem::path& classes, const std::filesyste
   });
   read_json(preprocessing, [&](const Json& json) {
     if (json.contains("table")) adapted.table = table_of(json.at("table"));
-    if (!json.contains("normalization")) return;
-    for (const Json& one : json.at("normalization")) adapted.normalizations.push_back(normalization_of(one));
+    for (const Json& one : json.value("normalization", Json::array())) {
+      adapted.steps.normalizations.push_back(normalization_of(one));
+    }
+    for (const Json& one : json.value("discretization", Json::array())) {
+      adapted.steps.bin_boundaries.push_back(boundaries_of(one));
+    }
   });
   return adapted;
 }
@@ -212,7 +283,10 @@ void Adapted::write(const std::filesystem::path& classes_file, const std::filesy
   if (!classes.empty()) write_file(classes_file, names.dump(2) + "\n");
   Json json = Json::object();
   if (table) json["table"] = json_of(*table);
-  if (!normalizations.empty()) json["normalization"] = json_of(normalizations);
+  if (!steps.normalizations.empty()) json["normalization"] = json_of(steps.normalizations);
+  for (const std::vector<double>& one : steps.bin_boundaries) {
+    json["discretization"].push_back({{"bin_boundaries", one}});
+  }
   if (!json.empty()) write_file(preprocessing, json.dump(2) + "\n");
 }
 

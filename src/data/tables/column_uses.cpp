@@ -80,13 +80,14 @@ std::vector<std::int64_t> columns_by_number(const FirstLine& line, const Adapted
 /// Collects the uses of a file's columns.
 class Uses {
  public:
-  /// `shares`: whether a column may have several uses.
+  /// `shares`: whether a column may be of inputs and of outputs.
   Uses(const FirstLine& line, bool shares)
       : line_(line), shares_(shares), uses_(static_cast<std::size_t>(line.columns)) {}
 
   void add(std::int64_t column, ColumnUse use) {
     std::vector<ColumnUse>& own = uses_[static_cast<std::size_t>(column)];
-    if (!own.empty() && !shares_) {
+    const bool are_of_inputs = use.is_of_input() && std::ranges::all_of(own, &ColumnUse::is_of_input);
+    if (!own.empty() && !shares_ && !are_of_inputs) {
       const std::string name =
           line_.header.empty() ? "" : fmt::format(" ('{}')", shortened(line_.header[static_cast<std::size_t>(column)]));
       throw Error(fmt::format(
@@ -134,6 +135,12 @@ void add_inputs(const AdaptedTable& table, const std::vector<std::int64_t>& colu
     return columns[static_cast<std::size_t>(std::ranges::find(known, column) - known.begin())];
   };
   for (std::size_t i = 0; i < table.features.size(); ++i) {
+    if (const auto& crossing = table.features[i].crossing) {
+      for (std::size_t k = 0; k < crossing->parts.size(); ++k) {
+        uses.add(in_file(crossing->parts[k].column), {ColumnUse::Kind::kCrossed, i, k});
+      }
+      continue;
+    }
     const bool is_word = table.features[i].encoding.has_value();
     uses.add(in_file(table.features[i].column), {is_word ? ColumnUse::Kind::kWord : ColumnUse::Kind::kNumber, i});
   }

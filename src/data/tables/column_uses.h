@@ -12,10 +12,12 @@ namespace mirrortrain::data {
 
 /// What a file's column is read for.
 struct ColumnUse {
-  enum class Kind : std::uint8_t { kNumber, kWord, kPicture, kText, kLabel, kWeight };
+  enum class Kind : std::uint8_t { kNumber, kWord, kCrossed, kPicture, kText, kLabel, kWeight };
   Kind kind = Kind::kNumber;
   std::size_t place = 0;   ///< which of AdaptedTable's features, or of its inputs; or which of the file's outputs
-  std::size_t within = 0;  ///< which of an output's label columns
+  std::size_t within = 0;  ///< which of an output's label columns, or of a crossing's parts
+
+  bool is_of_input() const { return kind != Kind::kLabel && kind != Kind::kWeight; }
 };
 /// The uses of each column; it is passed over if there are none.
 using ColumnUses = std::vector<std::vector<ColumnUse>>;

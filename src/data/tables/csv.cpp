@@ -48,7 +48,9 @@ bool has_name(const std::vector<CsvColumn>& columns) {
 bool names_columns(const Csv& csv) {
   if (csv.features && has_name(listed(*csv.features))) return true;
   const auto& inputs = csv.inputs.entries;
+  const auto& crosses = csv.crosses.entries;
   return std::ranges::any_of(inputs, [](const auto& input) { return has_name(listed(input.second.value)); }) ||
+         std::ranges::any_of(crosses, [](const auto& cross) { return has_name(cross.second.value.columns); }) ||
          std::ranges::any_of(csv.labels.all(), [](const auto* labels) { return has_name(listed(labels->value)); });
 }
 
@@ -152,6 +154,43 @@ config::Section<HashEncoding> HashEncoding::section() {
 
 namespace {
 
+const auto kCellBins = config::between(1, 1 << 24);  // the numbers that float32 has exactly
+constexpr std::string_view kCellOutputHelp =
+    "`int`: the bin's number, from 0, which an `embedding` may look up. `one_hot`: a feature for each bin, 1 for the "
+    "cell's.";
+
+}  // namespace
+
+config::Section<HashingEncoding> HashingEncoding::section() {
+  return config::Section<HashingEncoding>(
+             "The bin of the word, which may be any, by its hash, as of Keras's layer of this name.")
+      .key("num_bins", &HashingEncoding::num_bins, "Number of bins.", config::required, kCellBins)
+      .key("mask_value", &HashingEncoding::mask_value,
+           "A word that has bin 0 for itself, such as \"\" for empty cells; null: none has.")
+      .key(
+          "salt", &HashingEncoding::salt,
+          "Without it the hash is farmhash's Fingerprint64. A number, or a list of two, makes it SipHash-2-4 with that "
+          "key.")
+      .key("output_mode", &HashingEncoding::output_mode, kCellOutputHelp);
+}
+
+config::Section<HashedCrossing> HashedCrossing::section() {
+  return config::Section<HashedCrossing>(
+             "A column that is made of several: the bin of their words together, by a hash of them in this order, as "
+             "of Keras's layer of this name.")
+      .key("columns", &HashedCrossing::columns, "The columns, by name or number.", config::required)
+      .key("integers", &HashedCrossing::integers,
+           "Those of the columns whose cells count as whole numbers rather than as they are written, which is what "
+           "Keras makes of inputs of integers.")
+      .key("num_bins", &HashedCrossing::num_bins, "Number of bins.", config::required, kCellBins)
+      .key("output_mode", &HashedCrossing::output_mode, kCellOutputHelp)
+      .check("columns", [](const HashedCrossing& crossing) -> std::string {
+        return crossing.columns.size() >= 2 ? "" : "expected at least two columns to cross";
+      });
+}
+
+namespace {
+
 /// What is wrong with the options of a column's content, or "".
 std::string content_mismatch(const ContentColumn& input) {
   const bool is_picture = input.as == CellContent::kPicture, is_text = input.as == CellContent::kText;
@@ -172,6 +211,14 @@ std::string labels_mismatch(const Csv& csv) {
     if (columns.empty()) return of + "expected at least one column, found an empty list";
     if (has_name(columns) && csv.header == false)
       return of + "expected numbers of columns, found a name, which needs header: true";
+  }
+  return "";
+}
+
+std::string crosses_mismatch(const Csv& csv) {
+  for (const auto& [name, crossing] : csv.crosses.entries) {
+    if (has_name(crossing.value.columns) && csv.header == false)
+      return name + ": expected numbers of columns, found a name, which needs header: true";
   }
   return "";
 }
@@ -265,6 +312,11 @@ config::Section<Csv> Csv::section() {
           "pandas takes for missing do without being listed; null: none more.")
       .key("encoding", &Csv::encoding,
            "How columns of words become numbers, by the column's name or number. It counts for every split.")
+      .key("crosses", &Csv::crosses,
+           "Columns that are made of several, as {place_and_color: {columns: [place, color], num_bins: 100}}. "
+           "`features` and `inputs` name them like any other; without both they are behind the file's. It counts for "
+           "every split.",
+           config::aliases("hashed_crossing, crossings, crossed_columns"))
       .key("weights", &Csv::weights,
            meaning_of_weights("The column of the examples' weights, by name or number", "a column", "COLUMN"))
       .check("labels", labels_mismatch)
@@ -275,6 +327,7 @@ config::Section<Csv> Csv::section() {
                           : "";
              })
       .check("inputs", inputs_mismatch)
+      .check("crosses", crosses_mismatch)
       .check("delimiter",
              [](const Csv& options) -> std::string {
                if (!options.delimiter) return "";

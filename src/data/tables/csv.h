@@ -14,6 +14,7 @@
 #include "config/section.h"
 #include "data/fields.h"
 #include "data/files/file_list.h"
+#include "data/hashes.h"
 #include "data/pictures/decoded_pictures.h"
 
 namespace mirrortrain::data {
@@ -92,8 +93,31 @@ struct HashEncoding {
   std::int64_t bins = 1024;
   static config::Section<HashEncoding> section();
 };
-using Encoding = std::variant<OneHotEncoding, IndexEncoding, HashEncoding>;
-/// The words numbered by one_hot and index; null for hash.
+/// What is made of the bin of a cell. Of one cell, Keras's multi_hot and count are what one_hot is.
+enum class CellOutput : std::uint8_t { kInt, kOneHot };
+/// Keras's Hashing.
+struct HashingEncoding {
+  static constexpr std::string_view kName = "hashing";
+  std::int64_t num_bins = 0;
+  std::optional<std::string> mask_value{};
+  std::optional<Salt> salt{};
+  CellOutput output_mode = CellOutput::kInt;
+  /// Whether bin 0 is that of the masked word alone.
+  bool masks() const { return mask_value && num_bins > 1; }
+  static config::Section<HashingEncoding> section();
+};
+using Encoding = std::variant<OneHotEncoding, IndexEncoding, HashEncoding, HashingEncoding>;
+
+/// A column that is made of several: Keras's HashedCrossing of their words and whole numbers.
+struct HashedCrossing {
+  std::vector<CsvColumn> columns;
+  std::vector<CsvColumn> integers{};  ///< those of them that are whole numbers
+  std::int64_t num_bins = 0;
+  CellOutput output_mode = CellOutput::kInt;
+  static config::Section<HashedCrossing> section();
+};
+
+/// The words numbered by one_hot and index; null for hashes.
 const KnownWords* known_words(const Encoding& encoding);
 
 /// Texts that count as empty cells among numbers: pandas's na_values.
@@ -122,7 +146,8 @@ struct Csv {
   std::optional<config::ByName<Missing>> missing{};
   /// Texts that count as empty cells, in addition to kMissingMarks among numbers; null: as in the training data, none.
   std::optional<std::vector<std::string>> missing_values{};
-  config::Map<Encoding> encoding{};  ///< by the column's name or number
+  config::Map<Encoding> encoding{};                        ///< by the column's name or number
+  config::Map<config::Located<HashedCrossing>> crosses{};  ///< by the name of the column that each makes
   std::optional<config::ByName<config::Located<CsvColumn>>> weights{};
   std::string key{};  ///< for new data: the configuration's key with their options; empty: there is none
   static config::Section<Csv> section();
@@ -149,7 +174,7 @@ std::vector<CsvColumn> listed(const CsvInput& input);
 /// Whether columns are side by side in a list, rather than one column's numbers.
 bool is_list(const CsvLabels& labels);
 bool is_list(const CsvInput& input);
-/// Whether any column of labels or inputs is given by its name.
+/// Whether any column of labels, inputs or crossings is given by its name.
 bool names_columns(const Csv& csv);
 
 /// The same for every column.
@@ -164,6 +189,11 @@ template <>
 struct mirrortrain::config::EnumNames<mirrortrain::data::UnknownWord> {
   static constexpr auto names = std::to_array<std::pair<std::string_view, mirrortrain::data::UnknownWord>>(
       {{"error", mirrortrain::data::UnknownWord::kError}, {"own_class", mirrortrain::data::UnknownWord::kOwnClass}});
+};
+template <>
+struct mirrortrain::config::EnumNames<mirrortrain::data::CellOutput> {
+  static constexpr auto names = std::to_array<std::pair<std::string_view, mirrortrain::data::CellOutput>>(
+      {{"int", mirrortrain::data::CellOutput::kInt}, {"one_hot", mirrortrain::data::CellOutput::kOneHot}});
 };
 template <>
 struct mirrortrain::config::EnumNames<mirrortrain::data::CellContent> {

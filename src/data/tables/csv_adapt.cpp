@@ -50,7 +50,7 @@ AdaptedTable adapted_table(const CsvTable& table, const Csv& options, const std:
     AdaptedColumn& column = adapted.features[i];
     const Missing* const missing = missing_of(options, adapted.header, column.column);
     const bool by_mean = missing != nullptr && std::holds_alternative<MissingIsMean>(*missing);
-    if (!column.encoding && by_mean) column.missing = mean_of(table, i, rows);
+    if (!column.is_category() && by_mean) column.missing = mean_of(table, i, rows);
     const KnownWords* const known = column.encoding ? known_words(*column.encoding) : nullptr;
     if (known == nullptr) continue;
     column.words = known->words ? *known->words : used_words(table, i, rows);

@@ -60,6 +60,9 @@ std::int64_t number_of(const FirstLine& line, const CsvColumn& column, std::stri
   }
   const auto& name = std::get<std::string>(column);
   if (const auto found = find_name(line, name)) return *found;
+  if (const auto found = std::ranges::find(line.crossings, name); found != line.crossings.end()) {
+    return line.columns + (found - line.crossings.begin());
+  }
   throw Error(fmt::format(
       "{}: there is no column '{}' in the header for '{}'; the columns are {}{}", line.file, shortened(name), key,
       shortened(fmt::format("{}", fmt::join(line.header, ", ")), 400),
@@ -113,11 +116,16 @@ std::int64_t mapped_column(const FirstLine& line, const std::string& column, std
   return number_of(line, column, key);
 }
 
+/// The feature of a column that is not a crossing.
+std::vector<AdaptedColumn>::iterator find_feature(AdaptedTable& table, std::int64_t column) {
+  return std::ranges::find_if(table.features,
+                              [&](const AdaptedColumn& one) { return !one.crossing && one.column == column; });
+}
+
 void add_encodings(const Csv& options, const FirstLine& line, AdaptedTable& table) {
   for (const auto& [key, encoding] : options.encoding.entries) {
     const std::int64_t number = mapped_column(line, key, "encoding");
-    const auto found = std::find_if(table.features.begin(), table.features.end(),
-                                    [&](const AdaptedColumn& column) { return column.column == number; });
+    const auto found = find_feature(table, number);
     if (found == table.features.end()) {
       throw Error(
           fmt::format("{}: 'encoding' is for features, and {} is none; take it out", line.file, table.text_of(number)));
@@ -152,13 +160,13 @@ void add_missing(const Csv& options, const FirstLine& line, AdaptedTable& table)
   }
   for (AdaptedColumn& column : table.features) {
     const Missing* const missing = missing_of(options, line.header, column.column);
-    if (missing == nullptr) continue;
+    if (missing == nullptr || column.crossing) continue;
     const auto* const constant = std::get_if<MissingIsConstant>(missing);
     column.missing = constant != nullptr && !column.encoding ? constant->value : 0;
   }
 }
 
-/// The columns of `features`: all that are neither labels nor weights where they are not listed.
+/// The columns of `features`: all that are neither labels nor weights, and all crossings, where they are not listed.
 std::vector<std::int64_t> feature_columns(const Csv& options, const FirstLine& line, const AdaptedTable& table) {
   if (options.features) return numbers_of(line, listed(*options.features), "features");
   std::vector<std::int64_t> features;
@@ -174,16 +182,76 @@ std::vector<std::int64_t> feature_columns(const Csv& options, const FirstLine& l
                     "all of them; if other characters separate the cells, name one in 'delimiter'",
                     line.file, line.columns, line.columns == 1 ? "" : "s", options.weights ? " with 'weights'" : ""));
   }
+  for (std::size_t i = 0; i < line.crossings.size(); ++i)
+    features.push_back(line.columns + static_cast<std::int64_t>(i));
   return features;
 }
 
+/// The column that is made of several.
+AdaptedColumn crossed_column(const std::string& name, const config::Located<HashedCrossing>& options, const Csv& csv,
+                             FirstLine line) {
+  line.crossings.clear();  // it is made of the file's columns
+  Crossing crossing{name, {}, options.value.num_bins, options.value.output_mode};
+  const auto numbers = [&](const std::vector<CsvColumn>& columns) {
+    return at_key(options, [&] { return numbers_of(line, columns, key_of("crosses", name)); });
+  };
+  const std::vector<std::int64_t> columns = numbers(options.value.columns), integers = numbers(options.value.integers);
+  for (const std::int64_t column : columns) {
+    const bool is_integer = std::ranges::count(integers, column) > 0;
+    crossing.parts.push_back({column, is_integer, missing_of(csv, line.header, column) != nullptr});
+  }
+  at_key(options, [&] {
+    if (std::ranges::count(crossing.parts, true, &Crossing::Part::is_integer) == std::ssize(integers)) return;
+    throw Error("'integers' has a column that is none of 'columns'; add it there, or leave it out");
+  });
+  AdaptedColumn made{columns.front(), {}, {}, {}};
+  made.crossing = std::move(crossing);
+  return made;
+}
+
+/// The file's first line, with the names of the crossings.
+FirstLine with_crossings(const Csv& options, const FirstLine& line) {
+  FirstLine with = line;
+  for (const auto& [name, crossing] : options.crosses.entries) {
+    at_key(crossing, [&] {
+      if (std::ranges::count(line.header, name) == 0) return;
+      throw Error(fmt::format("{}: there is a column '{}' already; give the crossing another name", line.file,
+                              shortened(name)));
+    });
+    with.crossings.push_back(name);
+  }
+  return with;
+}
+
+void require_used_crossings(const Csv& options, const AdaptedTable& table) {
+  for (const auto& [name, crossing] : options.crosses.entries) {
+    at_key(crossing, [&] {
+      const auto is_this = [&](const AdaptedColumn& column) {
+        return column.crossing && column.crossing->name == name;
+      };
+      if (std::ranges::any_of(table.features, is_this)) return;
+      throw Error(fmt::format("no input has this column; name it in '{}', or leave it out",
+                              options.inputs.empty() ? "features" : "inputs"));
+    });
+  }
+}
+
 /// Adds columns of numbers and words, each once, to those of the table.
-TableInput::Numbers add_features(const std::vector<std::int64_t>& columns, bool is_list, AdaptedTable& table) {
+TableInput::Numbers add_features(const std::vector<std::int64_t>& columns, bool is_list, const Csv& options,
+                                 const FirstLine& line, AdaptedTable& table) {
   TableInput::Numbers numbers{{}, is_list};
   for (const std::int64_t column : columns) {
-    const auto found = std::ranges::find(table.features, column, &AdaptedColumn::column);
+    AdaptedColumn made{column, {}, {}, {}};
+    auto found = find_feature(table, column);
+    if (column >= line.columns) {
+      const auto& [name, crossing] = options.crosses.entries[static_cast<std::size_t>(column - line.columns)];
+      made = crossed_column(name, crossing, options, line);
+      found = std::ranges::find_if(table.features, [&](const AdaptedColumn& one) {
+        return one.crossing && one.crossing->name == made.crossing->name;
+      });
+    }
     numbers.columns.push_back(static_cast<std::size_t>(found - table.features.begin()));
-    if (found == table.features.end()) table.features.push_back({column, {}, {}, {}});
+    if (found == table.features.end()) table.features.push_back(std::move(made));
   }
   return numbers;
 }
@@ -201,6 +269,10 @@ void add_input(const std::string& name, const config::Located<CsvInput>& input, 
                const FirstLine& line, AdaptedTable& table) {
   const std::vector<std::int64_t> columns = numbers_of(line, input, name);
   const auto* const content = std::get_if<ContentColumn>(&input.value);
+  const bool has_cells = content != nullptr && content->as;
+  at_key(input, [&] {
+    if (has_cells && columns.front() >= line.columns) throw Error("a crossing is a number, no picture or text");
+  });
   if (content != nullptr && content->as == CellContent::kPicture) {
     const PictureForm form{content->image_size, content->color.value_or(PictureColor::kRgb)};
     table.inputs.push_back({name, TableInput::Pictures{columns.front(), form}});
@@ -210,7 +282,7 @@ void add_input(const std::string& name, const config::Located<CsvInput>& input, 
                                               missing_of(options, line.header, columns.front()) != nullptr);
                             })});
   } else {
-    table.inputs.push_back({name, add_features(columns, is_list(input.value), table)});
+    table.inputs.push_back({name, add_features(columns, is_list(input.value), options, line, table)});
   }
 }
 
@@ -240,10 +312,12 @@ AdaptedTable table_of_options(const Csv& options, const FirstLine& line, bool wa
     if (output.weights != nullptr) table.outputs.back().weights = number_of(line, *output.weights, output.name);
   }
   table.lists_features = options.features.has_value() || !options.inputs.empty();
-  for (const auto& [name, input] : options.inputs.entries) add_input(name, input, options, line, table);
+  const FirstLine with = with_crossings(options, line);
+  for (const auto& [name, input] : options.inputs.entries) add_input(name, input, options, with, table);
   if (options.inputs.empty()) {
-    table.inputs.push_back({"", add_features(feature_columns(options, line, table), true, table)});
+    table.inputs.push_back({"", add_features(feature_columns(options, with, table), true, options, with, table)});
   }
+  require_used_crossings(options, table);
   warn_of_equal_names(table, line, remarks);
   add_encodings(options, line, table);
   table.missing_values = options.missing_values.value_or(std::vector<std::string>());

@@ -16,6 +16,8 @@ struct FirstLine {
   std::string file;
   std::vector<std::string> header;  ///< empty if it is not a header
   std::int64_t columns = 0;
+  /// Names of columns that are made of several of these, and count on behind them.
+  std::vector<std::string> crossings{};
 };
 
 // All functions throw Error, naming the file, for columns that do not exist or are listed twice.

@@ -21,23 +21,43 @@ namespace {
 /// Codes of words: unknown words; an empty cell, unless the empty word is in the training data.
 constexpr std::int64_t kUnknownWord = -1, kNoWord = -2;
 
-/// How a column's cells are converted: numbers unchanged, or words by their number in the file.
+/// How a column's cells are converted: numbers unchanged, words by their number in the file, or crossings, which have
+/// their bins already.
 struct ColumnCode {
   std::int64_t width = 1, first = 0;  ///< number of features that it is converted to, and the first of them
-  bool is_word = false, is_one_hot = false;
+  bool is_number = true, is_word = false, is_one_hot = false;
   double missing = 0;
   std::vector<std::int64_t> codes;  ///< of words
 };
+
+/// Whether each word, or bin, is a feature: 1 for the cell's.
+bool is_one_hot(const AdaptedColumn& column) {
+  if (column.crossing) return column.crossing->output == CellOutput::kOneHot;
+  if (!column.encoding) return false;
+  const auto* const hashing = std::get_if<HashingEncoding>(&*column.encoding);
+  return hashing != nullptr ? hashing->output_mode == CellOutput::kOneHot
+                            : std::holds_alternative<OneHotEncoding>(*column.encoding);
+}
 
 ColumnCode code_of(const AdaptedColumn& column, const std::vector<std::string>& words) {
   ColumnCode code;
   code.width = column.width();
   code.is_word = column.encoding.has_value();
-  code.is_one_hot = code.is_word && std::holds_alternative<OneHotEncoding>(*column.encoding);
+  code.is_number = !column.is_category();
+  code.is_one_hot = is_one_hot(column);
   code.missing = column.missing.value_or(0);
+  const auto* const hash = code.is_word ? std::get_if<HashEncoding>(&*column.encoding) : nullptr;
+  const auto* const hashing = code.is_word ? std::get_if<HashingEncoding>(&*column.encoding) : nullptr;
+  const std::optional<HashBins> bins =
+      hashing != nullptr ? std::optional<HashBins>(std::in_place, hashing->num_bins, hashing->salt, hashing->masks())
+                         : std::nullopt;
   for (const std::string& word : words) {
-    if (const auto* hash = code.is_word ? std::get_if<HashEncoding>(&*column.encoding) : nullptr) {
+    if (hash != nullptr) {
       code.codes.push_back(crc32_of(std::as_bytes(std::span(word))) % hash->bins);
+      continue;
+    }
+    if (hashing != nullptr) {
+      code.codes.push_back(bins->masks() && word == *hashing->mask_value ? 0 : (*bins)(word));
       continue;
     }
     const auto found = std::lower_bound(column.words.begin(), column.words.end(), word);
@@ -108,11 +128,12 @@ class TableEncoder {
   }
 
   void write(const ColumnCode& code, std::int64_t row, std::size_t column, double cell, double* out) const {
-    if (!code.is_word) {
+    if (code.is_number) {
       *out = std::isnan(cell) ? code.missing : cell;
       return;
     }
-    const std::int64_t number = code.codes[static_cast<std::size_t>(cell)];
+    const std::int64_t number =
+        code.is_word ? code.codes[static_cast<std::size_t>(cell)] : static_cast<std::int64_t>(cell);
     if (number == kUnknownWord) throw Error(unknown_word_text(row, column));
     if (!code.is_one_hot) {
       *out = static_cast<double>(number);
@@ -131,7 +152,7 @@ class TableEncoder {
 
 /// Whether an input has the table's numbers as they are.
 bool is_encoded_already(const CsvTable& table, const AdaptedTable& columns) {
-  const auto is_changed = [](const AdaptedColumn& column) { return column.encoding || column.missing; };
+  const auto is_changed = [](const AdaptedColumn& column) { return column.is_category() || column.missing; };
   if (columns.inputs.size() != 1 || std::ranges::any_of(columns.features, is_changed)) return false;
   const auto* const numbers = std::get_if<TableInput::Numbers>(&columns.inputs.front().content);
   return numbers != nullptr && numbers->is_list && std::ranges::is_sorted(numbers->columns) &&

@@ -62,6 +62,9 @@ class TableReader {
     std::int64_t most = 0;  // memory that is not touched costs nothing
     for (const CsvFile& file : files) most += file.most_rows();
     feature_words_.resize(table_.columns.features.size());
+    for (const AdaptedColumn& column : table_.columns.features) {
+      fingerprints_.emplace_back(column.crossing ? column.crossing->parts.size() : 0);
+    }
     table_.features = Array(DType::kFloat64, {most, std::ssize(feature_words_)}, paths_.front());
     feature_ = table_.features.span<double>().data();
     for (const TableInput& input : table_.columns.inputs) {
@@ -168,6 +171,11 @@ class TableReader {
       }
       at.pass_separator();
     }
+    for (std::size_t i = 0; i < fingerprints_.size(); ++i) {
+      if (const auto& crossing = table_.columns.features[i].crossing) {
+        feature_[i] = static_cast<double>(crossed_bin(fingerprints_[i], crossing->bins));
+      }
+    }
     for (Output& output : outputs_) {
       if (output.present != nullptr && *output.present == 0) std::fill_n(output.label, output.width, 0.0);
     }
@@ -179,6 +187,12 @@ class TableReader {
       case ColumnUse::Kind::kWord:
         feature_[use.place] = read_word(at, may_be_missing(use.place), feature_words_[use.place]);
         break;
+      case ColumnUse::Kind::kCrossed: {
+        const Crossing::Part& part = table_.columns.features[use.place].crossing->parts[use.within];
+        fingerprints_[use.place][use.within] = part.is_integer ? static_cast<std::uint64_t>(read_integer(at))
+                                                               : fingerprint(read_plain_word(at, part.may_be_missing));
+        break;
+      }
       case ColumnUse::Kind::kPicture: {
         std::vector<std::string>& pictures = table_.contents[use.place].pictures;
         pictures.resize(static_cast<std::size_t>(kept_));  // without a row that was left out
@@ -285,7 +299,8 @@ class TableReader {
   CsvTable table_;
   std::vector<std::string> paths_;
   std::vector<WordList> feature_words_;
-  std::vector<std::optional<TextCells>> texts_;  ///< of each input; null for numbers, words and pictures
+  std::vector<std::vector<std::uint64_t>> fingerprints_;  ///< of the row's words, for each feature that is a crossing
+  std::vector<std::optional<TextCells>> texts_;           ///< of each input; null for numbers, words and pictures
   std::vector<Output> outputs_;
 
   std::filesystem::path folder_;  ///< of the file that is read

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <system_error>
 
 #include "base/utf8.h"
 #include "data/fields.h"
@@ -33,10 +36,36 @@ double read_number(TableCursor& at, bool may_be_missing) {
   at.fail_at_number();
 }
 
-double read_word(TableCursor& at, bool may_be_missing, WordList& words) {
+namespace {
+
+std::string_view found_word(TableCursor& at, bool may_be_missing) {
   std::string_view found = at.read_word();
   if (at.is_mark(found)) found = {};
   if (found.empty() && !may_be_missing) at.fail_at_empty("a word");
+  return found;
+}
+
+}  // namespace
+
+std::string_view read_plain_word(TableCursor& at, bool may_be_missing) {
+  const std::string_view found = found_word(at, may_be_missing);
+  if (!is_utf8(found)) require_utf8(found, at.place_text());
+  return found;
+}
+
+std::int64_t read_integer(TableCursor& at) {
+  const std::string_view text = at.read_word();
+  std::int64_t number = 0;
+  const auto [after, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc() && after == text.data() + text.size()) return number;
+  at.fail(
+      fmt::format("expected a whole number, as the crossing's 'integers' says, found {}; correct it, or leave the "
+                  "column out of 'integers'",
+                  text.empty() ? "an empty cell" : fmt::format("'{}'", shortened(std::string(text)))));
+}
+
+double read_word(TableCursor& at, bool may_be_missing, WordList& words) {
+  const std::string_view found = found_word(at, may_be_missing);
   const std::int64_t number = number_of(found, words, at);
   if (number >= kMostWords) {
     throw NotToBeLeftOut(fmt::format("{}: expected at most {} different words in a column; use another column",

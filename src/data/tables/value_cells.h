@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "data/tables/table_cursor.h"
 #include "data/tables/word_list.h"
@@ -11,6 +12,10 @@ namespace mirrortrain::data {
 
 /// A number of a feature; NaN for an empty cell where it `may_be_missing`.
 double read_number(TableCursor& at, bool may_be_missing);
+/// A word, valid until the next cell is read; the empty word of an empty cell where it `may_be_missing`.
+std::string_view read_plain_word(TableCursor& at, bool may_be_missing);
+/// A whole number of 64 bits.
+std::int64_t read_integer(TableCursor& at);
 /// The number of a word in the column's list, to which a new one is added. An empty cell is the empty word where it
 /// `may_be_missing`.
 double read_word(TableCursor& at, bool may_be_missing, WordList& words);

@@ -31,8 +31,10 @@ data::Dataset read_examples(const ExamplesToPredict& wanted, const CheckedConfig
     if (!data::has_wildcards(*wanted.data) && !fs::exists(*wanted.data)) {
       throw Error(fmt::format("--data {}: there is no such file or folder; check the path", *wanted.data));
     }
+    const data::ExampleSpec spec = data::spec_before_bins(checked.examples, values.data.preprocessing);
     return data::read_new(data::new_source(*wanted.data, values.data), adapted ? *adapted : data::Adapted{},
-                          checked.wanted(), values.data.on_bad_example, feeder_options(values).ahead.threads);
+                          data::wanted_by(&spec, values.data.preprocessing), values.data.on_bad_example,
+                          feeder_options(values).ahead.threads);
   }
   require_data_files(checked, {wanted.split});
   auto loaded = data::load(values.data, values.seed, checked.wanted_examples(), wanted.split, adapted);

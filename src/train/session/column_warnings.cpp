@@ -13,7 +13,6 @@
 
 #include "base/utf8.h"
 #include "data/example_classes.h"
-#include "data/loading/adapt.h"
 #include "report/format.h"
 
 namespace mirrortrain {
@@ -53,16 +52,16 @@ class Columns {
   /// "column 2 ('height')", also for each of several features encoded from a column of words.
   std::string text_of(std::size_t feature) const {
     const data::AdaptedColumn* const column = column_of(feature);
-    return column != nullptr ? table_->text_of(column->column) : fmt::format("feature {} (counting from 0)", feature);
+    return column != nullptr ? table_->text_of(*column) : fmt::format("feature {} (counting from 0)", feature);
   }
-  /// The column of the training file; none in other data.
+  /// The column of the training file; none for a crossing and in other data.
   std::optional<std::int64_t> number_of(std::size_t feature) const {
     const data::AdaptedColumn* const column = column_of(feature);
-    return column != nullptr ? std::optional(column->column) : std::nullopt;
+    return column != nullptr && !column->crossing ? std::optional(column->column) : std::nullopt;
   }
   bool is_word(std::size_t feature) const {
     const data::AdaptedColumn* const column = column_of(feature);
-    return column != nullptr && column->encoding;
+    return column != nullptr && column->is_category();
   }
 
   /// The features that are made of one column of a table; each by itself in other data.
@@ -132,7 +131,7 @@ void warn_of_rows(const Columns& columns, const data::AdaptedTable& table, const
   for (const data::AdaptedColumn& column : table.features) {
     const std::size_t own = feature;
     feature += static_cast<std::size_t>(column.width());
-    if (column.encoding) continue;
+    if (column.is_category()) continue;
     const bool unnamed = !table.header.empty() && has_no_name(table.header[static_cast<std::size_t>(column.column)]);
     const bool numbers = number_rows(columns.values(own)) &&
                          (unnamed || (columns.rows() >= kFewestRows && are_dense(columns.values(own))));
@@ -158,7 +157,15 @@ void warn_of_rows(const Columns& columns, const data::AdaptedTable& table, const
 }
 
 bool has_adapted_normalization(const std::vector<data::PreprocessingStep>& steps) {
-  return data::steps_to_adapt(steps) > 0;
+  return std::ranges::any_of(steps, [](const data::PreprocessingStep& step) {
+    const auto* const normalization = std::get_if<data::Normalization>(&step);
+    return normalization != nullptr && normalization->adapt;
+  });
+}
+
+/// Whether an input's numbers themselves, rather than their bins, reach the model in the end.
+bool are_numbers(const std::vector<data::PreprocessingStep>& steps) {
+  return std::ranges::none_of(steps, data::is_of_pictures) && std::ranges::none_of(steps, data::as_binning);
 }
 
 /// Where a table's columns are listed.
@@ -188,7 +195,7 @@ void warn_of_lost_differences(const CheckedConfiguration& checked, std::size_t i
                               config::Errors& errors) {
   const std::vector<data::PreprocessingStep> steps = checked.steps_of(input);
   const Configuration& values = checked.values();
-  if (has_adapted_normalization(steps) || std::ranges::any_of(steps, data::is_of_pictures)) return;
+  if (has_adapted_normalization(steps) || !are_numbers(steps)) return;
   const data::Affine affine = data::fold(steps);
   std::vector<std::string> lost;
   for (std::size_t i = 0; i < columns.count(); ++i) {

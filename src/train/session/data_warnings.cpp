@@ -94,7 +94,8 @@ void warn_of_shared_files(const LocatedSource& source, const data::Dataset& trai
 void warn_of_padding_alone(const CheckedConfiguration& checked, const data::Dataset& train, config::Errors& errors) {
   const auto& source = checked.values().data.train;
   for (std::size_t i = 0; i < checked.examples.inputs.size(); ++i) {
-    const bool pads = checked.examples.inputs[i].pads_with_zero && train.source(i) == nullptr;
+    const bool has_bins = std::ranges::any_of(checked.steps_of(i), data::as_binning);
+    const bool pads = checked.examples.inputs[i].pads_with_zero && train.source(i) == nullptr && !has_bins;
     if (!pads || !data::is_all_zero(train, i)) continue;
     errors.warn(
         source.place, source.path,

@@ -159,12 +159,13 @@ std::unique_ptr<Strategy> make_chiefs_strategy(const CheckedConfiguration& check
 std::vector<data::PreprocessingStep> adapted_preprocessing(const CheckedConfiguration& checked, data::Adapted& adapted,
                                                            const data::Dataset* train) {
   const data::DataOptions& data = checked.values().data;
-  if (adapted.normalizations.empty() && data::steps_to_adapt(data.preprocessing) > 0) {
+  if (adapted.steps.empty() && data::steps_to_adapt(data.preprocessing) > 0) {
     const int threads = feeder_options(checked.values()).ahead.threads;
     const auto adapt_to = [&](const data::Dataset& all) {
-      adapted.normalizations = data::adapt(data.preprocessing, all, checked.examples.inputs, threads);
+      adapted.steps = data::adapt(data.preprocessing, all, checked.examples.inputs, threads);
       if (adapted.table) {
-        data::spare_absent_words(*adapted.table, data.preprocessing, checked.examples.inputs, adapted.normalizations);
+        data::spare_absent_words(*adapted.table, data.preprocessing, checked.examples.inputs,
+                                 adapted.steps.normalizations);
       }
     };
     if (train != nullptr) {
@@ -173,7 +174,7 @@ std::vector<data::PreprocessingStep> adapted_preprocessing(const CheckedConfigur
       adapt_to(data::load(data, checked.values().seed, &checked.examples, data::Split::kTrain, nullptr)->dataset);
     }
   }
-  return data::with_adapted(data.preprocessing, adapted.normalizations);
+  return data::with_adapted(data.preprocessing, adapted.steps);
 }
 
 data::FeederOptions feeder_options(const Configuration& values) {

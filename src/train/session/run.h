@@ -81,8 +81,8 @@ struct Run {
 /// not fit the model or the machine, UsageError for a split that is to be evaluated and does not exist.
 Run build_run(const CheckedConfiguration& checked, const RunParts& parts, const Hardware& hardware = this_hardware());
 
-/// data.preprocessing, with mean and variance of adapted normalizations. Values missing from `adapted` are computed
-/// from the training data and stored there; `train` is read if it is null.
+/// data.preprocessing, with mean and variance of adapted normalizations, and adapted boundaries of bins. Values missing
+/// from `adapted` are computed from the training data and stored there; `train` is read if it is null.
 std::vector<data::PreprocessingStep> adapted_preprocessing(const CheckedConfiguration& checked, data::Adapted& adapted,
                                                            const data::Dataset* train = nullptr);
 

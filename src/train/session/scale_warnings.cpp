@@ -57,10 +57,11 @@ std::vector<Column> columns_of(const data::Dataset& dataset, std::size_t input) 
   return columns;
 }
 
-/// Whether anything between file and the layers that read the input normalizes features, whatever their scale.
+/// Whether anything between file and the layers that read the input normalizes features or puts them into bins,
+/// whatever their scale.
 bool is_normalized(const CheckedConfiguration& checked, std::size_t input) {
   for (const data::PreprocessingStep& step : checked.steps_of(input)) {
-    if (std::holds_alternative<data::Normalization>(step)) return true;
+    if (std::holds_alternative<data::Normalization>(step) || data::as_binning(step) != nullptr) return true;
   }
   if (checked.examples.inputs[input].numbers_below > 0) return true;
   const ModelOptions& options = *checked.values().model;

@@ -37,14 +37,15 @@ TEST_CASE("mean, variance and normalized features are those of Keras's Normaliza
     const Shape shape(one["shape"].get<std::vector<std::int64_t>>());
     const Dataset dataset = dataset_of(shape, one["examples"].get<std::vector<float>>());
     const std::vector<PreprocessingStep> steps{adapting()};
-    const auto adapted = adapt(steps, dataset, {{"input", dataset.features(0).row_shape()}}, 2);
+    const AdaptedSteps found = adapt(steps, dataset, {{"input", dataset.features(0).row_shape()}}, 2);
+    const auto& adapted = found.normalizations;
     REQUIRE(adapted.size() == 1);
     for (std::size_t c = 0; c < adapted[0].mean.size(); ++c) {
       CHECK(adapted[0].mean[c] == doctest::Approx(one["mean"][c].get<double>()).epsilon(1e-5));
       CHECK(adapted[0].variance[c] == doctest::Approx(one["variance"][c].get<double>()).epsilon(1e-5));
     }
     const OneSpec spec{.features = dataset.features(0).row_shape(), .labels = {1}};
-    const Feeder feeder(dataset, with_adapted(steps, adapted), spec);
+    const Feeder feeder(dataset, with_adapted(steps, found), spec);
     std::vector<std::int64_t> rows;
     for (std::int64_t row = 0; row < dataset.rows(); ++row) rows.push_back(row);
     std::vector<float> x(one["examples"].size()), y(rows.size());
@@ -59,7 +60,8 @@ TEST_CASE("the bits do not depend on the threads, and a large mean does not cost
   for (int i = 0; i < 3000; ++i) elements.insert(elements.end(), {1.7e9 + i % 2, std::sin(i)});
   const Dataset dataset = dataset_of<double>({3000, 2}, elements);
   const std::vector<InputSpec> inputs{{"input", {2}}};
-  const auto one = adapt({adapting()}, dataset, inputs, 1), many = adapt({adapting()}, dataset, inputs, 7);
+  const auto one = adapt({adapting()}, dataset, inputs, 1).normalizations,
+             many = adapt({adapting()}, dataset, inputs, 7).normalizations;
   CHECK(one[0].mean == many[0].mean);
   CHECK(one[0].variance == many[0].variance);
   CHECK(one[0].mean[0] == doctest::Approx(1.7e9 + 0.5).epsilon(1e-15));
@@ -76,7 +78,7 @@ TEST_CASE("each step adapts to what the steps before it make, and those that dra
   contrast.factor.value = 1.0;
   const std::vector<PreprocessingStep> steps{Rescaling{{}, 0.5, 1}, contrast, middle, adapting(), adapting()};
   CHECK(steps_to_adapt(steps) == 2);
-  const auto adapted = adapt(steps, dataset, {{"input", {2, 2, 2}}}, 3);
+  const auto adapted = adapt(steps, dataset, {{"input", {2, 2, 2}}}, 3).normalizations;
   REQUIRE(adapted.size() == 2);
   double sum = 0, squares = 0;
   for (int picture = 0; picture < 10; ++picture) {
@@ -99,13 +101,15 @@ TEST_CASE("each step adapts to what the steps before it make, and those that dra
 TEST_CASE("what was adapted is kept in a file, and a damaged one is refused") {
   const TemporaryFolder folder;
   Adapted adapted;
-  adapted.normalizations = {{{0.1, 1e300}, {0.25, 3}}};
+  adapted.steps.normalizations = {{{0.1, 1e300}, {0.25, 3}}};
+  adapted.steps.bin_boundaries = {{-1, 0.1, 7}, {}};
   adapted.write(folder.path("classes.json"), folder.path("preprocessing.json"));
   CHECK_FALSE(std::filesystem::exists(folder.path("classes.json")));
   const Adapted read = Adapted::read(folder.path("classes.json"), folder.path("preprocessing.json"));
-  REQUIRE(read.normalizations.size() == 1);
-  CHECK(read.normalizations[0].mean == std::vector<double>{0.1, 1e300});
-  CHECK(read.normalizations[0].variance == std::vector<double>{0.25, 3});
+  REQUIRE(read.steps.normalizations.size() == 1);
+  CHECK(read.steps.normalizations[0].mean == std::vector<double>{0.1, 1e300});
+  CHECK(read.steps.normalizations[0].variance == std::vector<double>{0.25, 3});
+  CHECK(read.steps.bin_boundaries == adapted.steps.bin_boundaries);
   folder.write("broken.json", R"({"normalization": [{"mean": [1, 2], "variance": [1]}]})");
   CHECK(contains(error_text([&] { Adapted::read(folder.path("classes.json"), folder.path("broken.json")); }),
                  "broken.json: damaged"));
