@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <set>
 
 #include "base/error.h"
@@ -239,19 +240,22 @@ void require_used_crossings(const Csv& options, const AdaptedTable& table) {
 /// Adds columns of numbers and words, each once, to those of the table.
 TableInput::Numbers add_features(const std::vector<std::int64_t>& columns, bool is_list, const Csv& options,
                                  const FirstLine& line, AdaptedTable& table) {
+  std::map<std::int64_t, std::size_t> known;  // by column, as crossings count on behind those of the file
+  for (std::size_t i = 0; i < table.features.size(); ++i) {
+    const AdaptedColumn& one = table.features[i];
+    known.emplace(one.crossing ? number_of(line, one.crossing->name, "crosses") : one.column, i);
+  }
   TableInput::Numbers numbers{{}, is_list};
   for (const std::int64_t column : columns) {
-    AdaptedColumn made{column, {}, {}, {}};
-    auto found = find_feature(table, column);
-    if (column >= line.columns) {
+    const auto [place, is_new] = known.emplace(column, table.features.size());
+    numbers.columns.push_back(place->second);
+    if (!is_new) continue;
+    if (column < line.columns) {
+      table.features.push_back({column, {}, {}, {}});
+    } else {
       const auto& [name, crossing] = options.crosses.entries[static_cast<std::size_t>(column - line.columns)];
-      made = crossed_column(name, crossing, options, line);
-      found = std::ranges::find_if(table.features, [&](const AdaptedColumn& one) {
-        return one.crossing && one.crossing->name == made.crossing->name;
-      });
+      table.features.push_back(crossed_column(name, crossing, options, line));
     }
-    numbers.columns.push_back(static_cast<std::size_t>(found - table.features.begin()));
-    if (found == table.features.end()) table.features.push_back(std::move(made));
   }
   return numbers;
 }
