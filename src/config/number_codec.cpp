@@ -142,6 +142,12 @@ void read_unsigned(const Node& node, std::uint64_t& out) {
   out = *value;
 }
 
+/// Whether a number is a bound that is not allowed itself.
+bool is_on_open_bound(const Rules& rules, double number) {
+  return (rules.above_low && rules.low && number <= *rules.low) ||
+         (rules.below_high && rules.high && number >= *rules.high);
+}
+
 void read_number(const Node& node, bool single, double& out) {
   const Meaning meaning = meaning_of(node.value());
   if (meaning != Meaning::kNumber && meaning != Meaning::kInteger) {
@@ -149,14 +155,15 @@ void read_number(const Node& node, bool single, double& out) {
   }
   const auto value = as_number(node.value());
   const bool written_finite = node.value().text().find_first_of("0123456789") != std::string::npos;
-  const double limit = single ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
+  // Whatever is computed with it is float32 in the end.
+  constexpr double limit = std::numeric_limits<float>::max();
   if (!value || (written_finite && std::abs(*value) > limit)) {
     return node.wrong(fmt::format("a number of magnitude at most {:g}", limit));
   }
   if (!written_finite && !node.rules().allow_infinite) return node.wrong("a finite number");
-  // Rounding must not put it on a bound that is not allowed itself.
-  const double kept = single ? static_cast<double>(static_cast<float>(*value)) : *value;
-  if (within(node.rules(), *value) && !within(node.rules(), kept)) {
+  const auto kept = static_cast<double>(static_cast<float>(*value));
+  const bool leaves = single ? !within(node.rules(), kept) : is_on_open_bound(node.rules(), kept);
+  if (within(node.rules(), *value) && leaves) {
     return node.wrong(words(Schema::Kind::kNumber, node), fmt::format("as float32 it is {:g}", kept));
   }
   check_bounds(node, Schema::Kind::kNumber, *value);

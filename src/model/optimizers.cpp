@@ -65,6 +65,16 @@ void choose_rule(const optimizers::Muon& muon, ModelVariable& variable) {
   update.traits.weight_decay = static_cast<float>(muon.adam_weight_decay / muon.adam_lr_ratio);
 }
 
+/// Warns of each expression that is found in no name.
+void warn_of_unfound(const optimizers::Muon& muon, const Variables& own, config::Errors& errors) {
+  for (const auto& expression : muon.exclude_layers) {
+    const auto is_found = [&](const auto* one) { return optimizers::Muon::finds(expression.value, one->spec.name); };
+    if (own.empty() || std::ranges::any_of(own, is_found)) continue;
+    errors.warn(expression.place, expression.path,
+               fmt::format("'{}' is found in no trainable variable; their names are {}", expression.value, names_of(own)));
+  }
+}
+
 /// Sets how the variables of one optimizer are updated.
 void set_updates(const Optimizer& optimizer, std::size_t number, const Variables& own, config::Errors& errors) {
   const OptimizerCommon& options = options_of(optimizer);
@@ -74,6 +84,7 @@ void set_updates(const Optimizer& optimizer, std::size_t number, const Variables
     variable->update.traits.optimizer = static_cast<int>(number);
     variable->update.traits.is_scaled = variable->update.has_direction();
   }
+  if (const auto* const muon = std::get_if<optimizers::Muon>(&optimizer)) warn_of_unfound(*muon, own, errors);
   const auto decays = [](const ModelVariable* one) { return one->update.traits.weight_decay > 0; };
   if (!options.exclude_from_weight_decay.empty() && !own.empty() && std::ranges::none_of(own, decays)) {
     const auto& glob = options.exclude_from_weight_decay.front();

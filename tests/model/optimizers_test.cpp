@@ -147,6 +147,8 @@ TEST_CASE("muon has the matrices that are not excluded, and Adam the rest at its
   CHECK(variables[1].update == adam);
   CHECK(variables[2].update == adam);
   CHECK(contains(with_optimizer("{type: muon, exclude_layers: [\"(\"]}").errors, "'(' is not a regular expression"));
+  // An expression that a backtracking matcher would try for hours.
+  CHECK(with_optimizer("{type: muon, exclude_layers: [\"^(.|.)*(.|.)*(.|.)*x$\"]}").errors.empty());
 }
 
 TEST_CASE("of several optimizers the first that matches has a variable") {

@@ -83,6 +83,7 @@ What its documents, its backends and its code say differs in places. Here:
   input and takes it for logits of a softmax.
 - `solarization`'s lower ends are not multiplied by 255, as in Keras.
 - `random_gaussian_blur` has `kernel_size` [height, width].
+- `spectral_normalization` divides its kernel in every training step, also where the layer is frozen, as Keras's does.
 - `use_ema` averages the weights after each update, of which there are fewer than batches with `accumulate_steps`; Keras averages after
   each batch.
 - A mask leaves padding out of `root_mean_squared_error` as of every metric; Keras's counts it.

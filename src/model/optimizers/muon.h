@@ -21,6 +21,8 @@ struct Muon : scalar::Muon, OptimizerCommon {
 
   static config::Section<Muon> section();
 
+  /// Whether a regular expression is found in a variable's name.
+  static bool finds(const std::string& expression, const std::string& name);
   /// Whether Muon updates a variable: a matrix that is not excluded.
   bool is_for(const std::string& name, std::size_t rank) const;
   scalar::Muon of_matrices() const;

@@ -92,8 +92,8 @@ LabelTraits label_traits(const Configuration& values, const std::string& output,
 }
 
 void warn_of_nothing_to_train(const Configuration& values, const Model& model, config::Errors& errors) {
-  if (std::ranges::any_of(model.variables, [](const ModelVariable& variable) { return variable.spec.trainable; }))
-    return;
+  const auto changes = [](const ModelVariable& variable) { return variable.spec.trainable || variable.spectrum; };
+  if (std::ranges::any_of(model.variables, changes)) return;
   const auto& freeze = values.model->freeze;
   if (!freeze.value.empty()) {
     return errors.warn(freeze.place, freeze.path,
