@@ -217,7 +217,7 @@ TEST_CASE("mistakes with several inputs and outputs are answered at their place"
       {"inputs: [all], name: clicked}",
        "inputs: [all], name: clicked}\n    - reuse: {layer: [tower], inputs: [context]}",
        "model.layers[5].reuse.layer: expected"},
-      {"weight: 0.2", "weight: 1.0e39", "loss.clicked.weight: expected a number of at most 3.40282e+38"},
+      {"weight: 0.2", "weight: 1.0e39", "loss.clicked.weight: expected a number of magnitude at most 3.40282e+38"},
       {"model:\n  inputs: {user:", "model:\n  inputs: {../user:",
        "model.inputs.../user: expected a name of letters (of any script), digits, '_', '-' and '.', found '../user'"},
       {"model:\n  inputs: {user:", "model:\n  inputs: {\"\":", "expected a name of letters (of any script), digits"},
