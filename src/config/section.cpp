@@ -231,26 +231,28 @@ std::string form_meant(const Keys& keys, const std::string& meant, const Value& 
   return other == keys.keys.end() ? meant : other->name;
 }
 
-/// The key for which an alternative of its choice was written as a key, such as `shape` where {circle: ...} stands for
-/// {shape: {circle: ...}}; null for other names. `meant`: the alternative.
-const Key* choice_with(const Keys& keys, std::string_view name, std::string& meant) {
+/// A key and the alternative of its choice that was written in its place, such as `shape` and `circle` where {circle:
+/// ...} stands for {shape: {circle: ...}}; none for other names.
+struct WrittenChoice {
+  std::string key, alternative;
+};
+std::optional<WrittenChoice> choice_with(const Keys& keys, std::string_view name) {
   for (const Key& key : keys.keys) {
     const Schema type = key.schema(key.rules);
     if (type.kind != Schema::Kind::kChoice || !type.tag.empty() || !key.rules.required) continue;
     std::vector<Name> names;
     for (const Schema& part : type.parts) names.push_back({part.name, part.aliases});
     const Name* const found = named_otherwise(name, names);
-    if (found != nullptr) return meant = found->text, &key;
+    if (found != nullptr) return WrittenChoice{key.name, found->text};
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 /// The key that an unknown one was written for.
 std::optional<std::string> key_meant(const Keys& keys, std::string_view name) {
   if (auto nearest = nearest_name(name, names_of(keys))) return nearest;
-  std::string alternative;
-  const Key* const choice = choice_with(keys, name, alternative);
-  return choice != nullptr ? std::optional(choice->name) : std::nullopt;
+  const auto choice = choice_with(keys, name);
+  return choice ? std::optional(choice->key) : std::nullopt;
 }
 
 /// "; did you mean 'radius'?", or where the key belongs, or other advice.
@@ -264,9 +266,8 @@ std::string hint_for(const Keys& keys, const Node& node, const Value::Entry& ent
   if (const auto meant = nearest_name(entry.key, names)) {
     return fmt::format("; did you mean '{}'?", form_meant(keys, *meant, entry.value));
   }
-  std::string alternative;
-  if (const Key* const key = choice_with(keys, entry.key, alternative)) {
-    return fmt::format("; write {}: {{{}: ...}}", key->name, alternative);
+  if (const auto choice = choice_with(keys, entry.key)) {
+    return fmt::format("; write {}: {{{}: ...}}", choice->key, choice->alternative);
   }
   if (const Schema* const root = node.reading().root.get()) {
     const auto path = key_elsewhere(entry.key, *root, node.path().empty());
@@ -409,7 +410,8 @@ void read_section(const Keys& keys, const Node& node, void* object) {
     if (const Key* const key = lone_list_of_texts(keys); key != nullptr && is_list_of_texts(value)) {
       node.errors().note_reported(node.path() + "." + key->name);
     }
-    const std::string advice = value.is_sequence() ? "" : advice_on_value(node, keys.advice);  // a list's is on a whole map
+    const std::string advice =
+        value.is_sequence() ? "" : advice_on_value(node, keys.advice);  // a list's is on a whole map
     if (!advice.empty()) return node.wrong("a mapping", advice);
     const std::string hint = space_hint(value), meant = hint.empty() ? as_only_key(keys, node) : "";
     if (!meant.empty()) return node.wrong("a mapping", fmt::format("write {}", meant));

@@ -7,10 +7,10 @@
 #include "graph/ops/collective.h"
 #include "graph/ops/combine.h"
 #include "graph/ops/constant.h"
+#include "graph/ops/each.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/loss.h"
 #include "graph/ops/metric.h"
-#include "graph/ops/pointwise.h"
 
 namespace mirrortrain {
 namespace {
@@ -52,11 +52,7 @@ class OwnClasses {
   /// A function of values that are broadcast to each other.
   template <class Function>
   ValueId each(std::vector<ValueId> values, const Function& of) {
-    PointwiseFunction function(values.size());
-    std::vector<Operand> operands;
-    for (std::size_t i = 0; i < values.size(); ++i) operands.push_back(function.input(i));
-    function.set_result(of(function, operands));
-    return ops::pointwise(graph_, function, std::move(values), DType::kFloat32);
+    return ops::each(graph_, std::move(values), of);
   }
   /// The sum over all classes of all places, of each position.
   ValueId sum(ValueId of_classes) {
@@ -67,9 +63,8 @@ class OwnClasses {
     const ValueId exponentials = each({y_, largest_}, [](PointwiseFunction& f, const auto& v) {
       return f.apply(PointwiseCode::kExp, f.apply(PointwiseCode::kSubtract, v[0], v[1]));
     });
-    return each({sum(exponentials)}, [](PointwiseFunction& f, const auto& v) {
-      return f.apply(PointwiseCode::kLog, v[0]);
-    });
+    return each({sum(exponentials)},
+                [](PointwiseFunction& f, const auto& v) { return f.apply(PointwiseCode::kLog, v[0]); });
   }
 
  private:
@@ -83,12 +78,11 @@ class OwnClasses {
 
 /// Of each position, given class numbers.
 ValueId loss_of_labels(OwnClasses& classes, ValueId labels) {
-  const ValueId own = classes.each(
-      {classes.y(), classes.largest(), classes.labels(labels), classes.numbers()},
-      [](PointwiseFunction& f, const auto& v) {
-        return f.apply(PointwiseCode::kWhere, f.apply(PointwiseCode::kEqual, v[2], v[3]),
-                       f.apply(PointwiseCode::kSubtract, v[0], v[1]), f.constant(0));
-      });
+  const ValueId own = classes.each({classes.y(), classes.largest(), classes.labels(labels), classes.numbers()},
+                                   [](PointwiseFunction& f, const auto& v) {
+                                     return f.apply(PointwiseCode::kWhere, f.apply(PointwiseCode::kEqual, v[2], v[3]),
+                                                    f.apply(PointwiseCode::kSubtract, v[0], v[1]), f.constant(0));
+                                   });
   return classes.each({classes.log_of_sum(), classes.sum(own)}, [](PointwiseFunction& f, const auto& v) {
     return f.apply(PointwiseCode::kSubtract, v[0], v[1]);
   });
@@ -96,15 +90,14 @@ ValueId loss_of_labels(OwnClasses& classes, ValueId labels) {
 
 /// Given the place's part of probabilities, of which `smoothing` is shared by `count` classes.
 ValueId loss_of_probabilities(OwnClasses& classes, ValueId targets, float smoothing, std::int64_t count) {
-  const ValueId logarithms =
-      classes.each({classes.y(), classes.largest(), classes.log_of_sum(), targets},
-                   [&](PointwiseFunction& f, const auto& v) {
-                     const Operand relative = f.apply(PointwiseCode::kSubtract, v[0], v[1]);
-                     const Operand surprise = f.apply(PointwiseCode::kSubtract, v[2], relative);
-                     const Operand share = f.apply(PointwiseCode::kMultiplyAdd, v[3], f.constant(1 - smoothing),
-                                                   f.constant(smoothing / static_cast<float>(count)));
-                     return f.apply(PointwiseCode::kMultiply, share, surprise);
-                   });
+  const ValueId logarithms = classes.each(
+      {classes.y(), classes.largest(), classes.log_of_sum(), targets}, [&](PointwiseFunction& f, const auto& v) {
+        const Operand relative = f.apply(PointwiseCode::kSubtract, v[0], v[1]);
+        const Operand surprise = f.apply(PointwiseCode::kSubtract, v[2], relative);
+        const Operand share = f.apply(PointwiseCode::kMultiplyAdd, v[3], f.constant(1 - smoothing),
+                                      f.constant(smoothing / static_cast<float>(count)));
+        return f.apply(PointwiseCode::kMultiply, share, surprise);
+      });
   return classes.sum(logarithms);
 }
 
@@ -156,15 +149,15 @@ std::vector<OpParts> metric_in_parts(const DividedNode& node) {
                                                             const ModelPlace& place) {
     OwnClasses classes(graph, inputs[0], division.part(shape, place), place);
     // The label's output is the largest, and no class before it has the same: 1 for that one, and 2 for each other.
-    const ValueId marks = classes.each(
-        {classes.y(), classes.largest(), classes.labels(inputs[1]), classes.numbers()},
-        [](PointwiseFunction& f, const auto& v) {
-          const Operand is_largest = f.apply(PointwiseCode::kEqual, v[0], v[1]);
-          const Operand is_before = f.apply(PointwiseCode::kLess, v[3], v[2]);
-          const Operand is_label = f.apply(PointwiseCode::kEqual, v[3], v[2]);
-          const Operand mark = f.apply(PointwiseCode::kMultiplyAdd, is_before, f.constant(2), is_label);
-          return f.apply(PointwiseCode::kMultiply, is_largest, mark);
-        });
+    const ValueId marks = classes.each({classes.y(), classes.largest(), classes.labels(inputs[1]), classes.numbers()},
+                                       [](PointwiseFunction& f, const auto& v) {
+                                         const Operand is_largest = f.apply(PointwiseCode::kEqual, v[0], v[1]);
+                                         const Operand is_before = f.apply(PointwiseCode::kLess, v[3], v[2]);
+                                         const Operand is_label = f.apply(PointwiseCode::kEqual, v[3], v[2]);
+                                         const Operand mark =
+                                             f.apply(PointwiseCode::kMultiplyAdd, is_before, f.constant(2), is_label);
+                                         return f.apply(PointwiseCode::kMultiply, is_largest, mark);
+                                       });
     const ValueId is_right = classes.each({classes.sum(marks)}, [](PointwiseFunction& f, const auto& v) {
       return f.apply(PointwiseCode::kEqual, v[0], f.constant(1));
     });

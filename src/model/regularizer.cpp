@@ -2,15 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-#include <vector>
-
 #include "base/error.h"
 #include "graph/ops/combine.h"
+#include "graph/ops/each.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/mask.h"
 #include "graph/ops/matmul.h"
-#include "graph/ops/pointwise.h"
 
 namespace mirrortrain {
 namespace {
@@ -18,18 +15,9 @@ namespace {
 using ops::PointwiseCode;
 using ops::PointwiseFunction;
 
-/// A function of values that are broadcast to each other, without rows unless one has some.
-template <class Function>
-ValueId each(Graph& graph, std::vector<ValueId> values, const Function& of) {
-  PointwiseFunction function(values.size());
-  std::vector<PointwiseFunction::Operand> operands;
-  for (std::size_t i = 0; i < values.size(); ++i) operands.push_back(function.input(i));
-  function.set_result(of(function, operands));
-  return ops::pointwise(graph, function, std::move(values), DType::kFloat32);
-}
-
 ValueId squared(Graph& graph, ValueId x) {
-  return each(graph, {x}, [](PointwiseFunction& f, const auto& v) { return f.apply(PointwiseCode::kSquare, v[0]); });
+  return ops::each(graph, {x},
+                   [](PointwiseFunction& f, const auto& v) { return f.apply(PointwiseCode::kSquare, v[0]); });
 }
 
 /// Divided by its Euclidean norms over `axis`; zeros stay what they are.
@@ -37,7 +25,7 @@ ValueId normalized(Graph& graph, ValueId matrix, std::size_t axis) {
   Shape sums = graph.spec(matrix).shape;
   sums[axis] = 1;
   const ValueId squares = graph.apply_one(ops::SumTo(sums, false), {squared(graph, matrix)});
-  return each(graph, {matrix, squares}, [](PointwiseFunction& f, const auto& v) {
+  return ops::each(graph, {matrix, squares}, [](PointwiseFunction& f, const auto& v) {
     const auto at_least = f.apply(PointwiseCode::kMaximum, v[1], f.constant(1e-12f));
     return f.apply(PointwiseCode::kMultiply, v[0], f.apply(PointwiseCode::kRsqrt, at_least));
   });
@@ -52,7 +40,8 @@ std::int64_t directions_of(const OrthogonalRegularizer& regularizer, const Shape
 
 config::Section<OrthogonalRegularizer> OrthogonalRegularizer::section() {
   return config::Section<OrthogonalRegularizer>(
-             "Orthogonal regularization of a matrix: adds factor times the mean of |cos| of the angles between each two "
+             "Orthogonal regularization of a matrix: adds factor times the mean of |cos| of the angles between each "
+             "two "
              "of its rows, or columns, to the loss.")
       .key("factor", &OrthogonalRegularizer::factor, "Regularization factor.", config::at_least(0))
       .key("mode", &OrthogonalRegularizer::mode, "What is pushed apart: the matrix's rows or its columns.");
@@ -83,14 +72,13 @@ ValueId penalty_of(const OrthogonalRegularizer& regularizer, Graph& graph, Value
   const auto count = static_cast<double>(directions_of(regularizer, graph.spec(matrix).shape));
   const ValueId directions = normalized(graph, matrix, of_rows ? 1 : 0);
   const ValueId cosines = graph.apply_one(ops::MatMul(!of_rows, of_rows), {directions, directions});
-  const ValueId sizes = each(graph, {cosines}, [](PointwiseFunction& f, const auto& v) {
-    return f.apply(PointwiseCode::kAbs, v[0]);
-  });
+  const ValueId sizes = ops::each(
+      graph, {cosines}, [](PointwiseFunction& f, const auto& v) { return f.apply(PointwiseCode::kAbs, v[0]); });
   const ValueId of_all = graph.apply_one(ops::SumTo({1, 1}, false), {sizes});
   // Those of each direction with itself.
   const ValueId of_one = graph.apply_one(ops::SumTo({1, 1}, false), {squared(graph, directions)});
   const ValueId rows = graph.apply_one(ops::FullMask({1, 1}), {batched});
-  const ValueId penalty = each(graph, {rows, of_all, of_one}, [&](PointwiseFunction& f, const auto& v) {
+  const ValueId penalty = ops::each(graph, {rows, of_all, of_one}, [&](PointwiseFunction& f, const auto& v) {
     const auto share = f.constant(static_cast<float>(regularizer.factor / (count * (count - 1))));
     const auto of_pairs = f.apply(PointwiseCode::kSubtract, v[1], v[2]);
     return f.apply(PointwiseCode::kMultiply, v[0], f.apply(PointwiseCode::kMultiply, of_pairs, share));

@@ -91,25 +91,24 @@ What its documents, its backends and its code say differs in places. Here:
 """
 
 
+def objects_in(node):
+    """Every mapping in a schema, itself and those within."""
+    if isinstance(node, dict):
+        yield node
+    for value in node.values() if isinstance(node, dict) else node if isinstance(node, list) else []:
+        yield from objects_in(value)
+
+
 def options_of(schema):
     """The keys of every alternative: those of {NAME: {...}} and of {type: NAME, ...}."""
     options = {}
-
-    def visit(node):
-        if isinstance(node, dict):
-            properties = node.get("properties", {})
-            for name, inner in properties.items():
-                if len(properties) == 1 and isinstance(inner, dict) and "properties" in inner:
-                    options.setdefault(name, set()).update(inner["properties"])
-                if name in ("type", "schedule") and isinstance(inner, dict) and "const" in inner:
-                    options.setdefault(inner["const"], set()).update(properties)
-            for value in node.values():
-                visit(value)
-        elif isinstance(node, list):
-            for value in node:
-                visit(value)
-
-    visit(schema)
+    for node in objects_in(schema):
+        properties = node.get("properties", {})
+        for name, inner in properties.items():
+            if len(properties) == 1 and isinstance(inner, dict) and "properties" in inner:
+                options.setdefault(name, set()).update(inner["properties"])
+            if name in ("type", "schedule") and isinstance(inner, dict) and "const" in inner:
+                options.setdefault(inner["const"], set()).update(properties)
     return options
 
 
@@ -125,20 +124,11 @@ def without(value, ours, options):
 def declared(schema):
     """Every name that the schema lists as a constant, an enumeration or a key."""
     names = set()
-
-    def visit(node):
-        if isinstance(node, dict):
-            names.update(node.get("properties", {}))
-            names.update(value for value in node.get("enum", []) if isinstance(value, str))
-            if isinstance(node.get("const"), str):
-                names.add(node["const"])
-            for value in node.values():
-                visit(value)
-        elif isinstance(node, list):
-            for value in node:
-                visit(value)
-
-    visit(schema)
+    for node in objects_in(schema):
+        names.update(node.get("properties", {}))
+        names.update(value for value in node.get("enum", []) if isinstance(value, str))
+        if isinstance(node.get("const"), str):
+            names.add(node["const"])
     return names
 
 
