@@ -111,7 +111,8 @@ class LabelJudge {
     const auto late = std::find_if(end, symbols.end(), [](T symbol) { return symbol != T(0); });
     if (late != symbols.end()) {
       return fmt::format("label{}: the symbol {}{} is behind a 0; zeros are padding, at the end alone", of_,
-                         static_cast<double>(*late), place_text(example_, static_cast<std::size_t>(late - symbols.begin())));
+                         static_cast<double>(*late),
+                         place_text(example_, static_cast<std::size_t>(late - symbols.begin())));
     }
     std::int64_t steps = end - symbols.begin();
     for (auto symbol = symbols.begin(); symbol != end && symbol + 1 != end; ++symbol) {

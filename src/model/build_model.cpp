@@ -192,8 +192,8 @@ class GraphMaker {
                                  {{"present", output.present}, {"value", inputs[0]}}, DType::kFloat32);
         inputs = {counted, counted};
       }
-      const ValueId mask =
-          ops::both_masks(made_.graph, counted_by(loss.value, made_.graph, inputs[0]), without_ignored(loss.value, output));
+      const ValueId mask = ops::both_masks(made_.graph, counted_by(loss.value, made_.graph, inputs[0]),
+                                           without_ignored(loss.value, output));
       const ValueId weights =
           losses::reduced_weights(made_.graph, reduction_of(loss.value), output.weights, inputs[0], mask,
                                   is_of_batch(loss.value, made_.graph.spec(output.value).shape));
@@ -227,8 +227,9 @@ class GraphMaker {
   ValueId without_ignored(const Loss& loss, const ModelOutput& output) {
     const std::optional<std::int64_t> ignored = ignored_label(loss);
     if (!ignored) return output.mask;
-    return ops::both_masks(made_.graph, made_.graph.apply_one(ops::LabelMask(static_cast<std::int32_t>(*ignored)), {output.labels}),
-                      output.mask);
+    return ops::both_masks(made_.graph,
+                           made_.graph.apply_one(ops::LabelMask(static_cast<std::int32_t>(*ignored)), {output.labels}),
+                           output.mask);
   }
 
   /// The mask of what metrics read: of the output's, the examples with a label.

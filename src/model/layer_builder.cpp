@@ -195,9 +195,10 @@ WeightConstraint constraint_of(const Options& options, std::string_view name, co
       is_inside = constraint.axes[axis] == reduced;
     }
     if (groups > 2) {
-      throw Error(fmt::format("the constraint of the {}, whose shape is {}, takes every second axis; expected axes side "
-                              "by side, such as those of its filters, [0, 1, 2, 3]",
-                              name, shape.text()));
+      throw Error(
+          fmt::format("the constraint of the {}, whose shape is {}, takes every second axis; expected axes side "
+                      "by side, such as those of its filters, [0, 1, 2, 3]",
+                      name, shape.text()));
     }
   }
   return constraint;

@@ -62,11 +62,12 @@ config::Section<CosineDecay> CosineDecay::section() {
       .key("warmup_target", &CosineDecay::warmup_target, "The learning rate at the end of the warmup; null: no warmup.",
            config::at_least(0))
       .key("warmup_steps", &CosineDecay::warmup_steps, "Number of warmup steps.", config::at_least(0))
-      .check("warmup_steps", [](const CosineDecay& decay) -> std::string {
-        return decay.warmup_steps > 0 && !decay.warmup_target
-                   ? "a warmup needs `warmup_target`, the learning rate at its end"
-                   : "";
-      })
+      .check("warmup_steps",
+             [](const CosineDecay& decay) -> std::string {
+               return decay.warmup_steps > 0 && !decay.warmup_target
+                          ? "a warmup needs `warmup_target`, the learning rate at its end"
+                          : "";
+             })
       .check("warmup_target", [](const CosineDecay& decay) -> std::string {
         return decay.warmup_target && decay.warmup_steps == 0
                    ? "a warmup of no steps leaves out initial_learning_rate; give `warmup_steps`, or leave it out"

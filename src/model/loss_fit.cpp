@@ -375,8 +375,9 @@ void check_loss_fit(const Graph& made, ValueId value, const ModelOptions& option
     const Compares compares = compared_by(metric.value);
     const bool probabilities = last.name == "softmax" || last.name == "sigmoid";
     if (probabilities && says_logits(metric.value)) {
-      errors.warn(metric.place, metric.path,
-                  fmt::format("from_logits is true, but {} makes probabilities of the output; leave it out", last.name));
+      errors.warn(
+          metric.place, metric.path,
+          fmt::format("from_logits is true, but {} makes probabilities of the output; leave it out", last.name));
     }
     const bool compares_numbers = wanted == Wanted::kNumbers || std::holds_alternative<losses::Formula>(loss.value);
     if (compares == Compares::kClasses && !takes_one_class(metric.value) && compares_numbers && !probabilities) {

@@ -70,8 +70,9 @@ void warn_of_unfound(const optimizers::Muon& muon, const Variables& own, config:
   for (const auto& expression : muon.exclude_layers) {
     const auto is_found = [&](const auto* one) { return optimizers::Muon::finds(expression.value, one->spec.name); };
     if (own.empty() || std::ranges::any_of(own, is_found)) continue;
-    errors.warn(expression.place, expression.path,
-               fmt::format("'{}' is found in no trainable variable; their names are {}", expression.value, names_of(own)));
+    errors.warn(
+        expression.place, expression.path,
+        fmt::format("'{}' is found in no trainable variable; their names are {}", expression.value, names_of(own)));
   }
 }
 

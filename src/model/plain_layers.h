@@ -59,6 +59,5 @@ template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::PlainLayer> {
   static constexpr std::string_view noun = "a layer";
   static constexpr auto advice = std::to_array<Advice>(
-      {{"time_distributed, spectral_normalization",
-        "expected a layer that wraps no other; place it in model.layers"}});
+      {{"time_distributed, spectral_normalization", "expected a layer that wraps no other; place it in model.layers"}});
 };

@@ -18,9 +18,9 @@ namespace mirrortrain::testing {
 namespace {
 
 // Sequences of three steps with labels of several symbols.
-#define SPEECH(labels, loss)                                                                                        \
-  "data:\n  global_batch_size: 2\n  train: {format: inline, features: [[[1], [2], [3]], [[4], [5], [6]]], labels: " \
-  labels "}\nmodel:\n  input_shape: [3, 1]\n  layers:\n    - dense: {units: 4}\nloss: " loss                         \
+#define SPEECH(labels, loss)                                                                                \
+  "data:\n  global_batch_size: 2\n  train: {format: inline, features: [[[1], [2], [3]], [[4], [5], [6]]], " \
+  "labels: " labels "}\nmodel:\n  input_shape: [3, 1]\n  layers:\n    - dense: {units: 4}\nloss: " loss     \
   "\noptimizer: {type: adam, learning_rate: 0.001}\ntraining: {epochs: 1}\n"
 
 const Row kRows[] = {
@@ -141,10 +141,12 @@ const Row kRows[] = {
     {kFlatten, "- reshape: {target_shape: [64, 3]}\n    - lstm: {units: 4, stateful: true}", "leave it out",
      "- reshape: {target_shape: [64, 3]}\n    - lstm: {units: 4}"},
     {kFlatten,
-     "- reshape: {target_shape: [64, 3]}\n    - bidirectional: {layer: {gru: {units: 2}}, backward_layer: {gru: {units: "
+     "- reshape: {target_shape: [64, 3]}\n    - bidirectional: {layer: {gru: {units: 2}}, backward_layer: {gru: "
+     "{units: "
      "3, go_backwards: true}}, merge_mode: sum}",
      "expected equal units, found 2 and 3",
-     "- reshape: {target_shape: [64, 3]}\n    - bidirectional: {layer: {gru: {units: 2}}, backward_layer: {gru: {units: "
+     "- reshape: {target_shape: [64, 3]}\n    - bidirectional: {layer: {gru: {units: 2}}, backward_layer: {gru: "
+     "{units: "
      "3, go_backwards: true}}, merge_mode: concat}"},
     {kFlatten, "- reshape: {target_shape: [64, 3]}\n    - lstm: {units: 4, return_state: true}", "leave it out",
      "- reshape: {target_shape: [64, 3]}\n    - lstm: {units: 4}"},
@@ -157,27 +159,30 @@ const Row kRows[] = {
     {kFlatten, "- reshape: {target_shape: [64, 3]}\n    - lstm: {units: 4, dtype: float32}", "leave it out",
      "- reshape: {target_shape: [64, 3]}\n    - lstm: {units: 4}"},
     {kFlatten,
-     "- reshape: {target_shape: [64, 3]}\n    - multi_head_attention: {num_heads: 1, key_dim: 2, flash_attention: true}\n    - flatten",
+     "- reshape: {target_shape: [64, 3]}\n    - multi_head_attention: {num_heads: 1, key_dim: 2, flash_attention: "
+     "true}\n    - flatten",
      "leave it out",
      "- reshape: {target_shape: [64, 3]}\n    - multi_head_attention: {num_heads: 1, key_dim: 2}\n    - flatten"},
     {kFlatten,
-     "- reshape: {target_shape: [64, 3]}\n    - multi_head_attention: {num_heads: 1, key_dim: 2, return_attention_scores: true}\n    - flatten",
+     "- reshape: {target_shape: [64, 3]}\n    - multi_head_attention: {num_heads: 1, key_dim: 2, "
+     "return_attention_scores: true}\n    - flatten",
      "leave it out",
      "- reshape: {target_shape: [64, 3]}\n    - multi_head_attention: {num_heads: 1, key_dim: 2}\n    - flatten"},
     {kFlatten,
-     "- reshape: {target_shape: [64, 3]}\n    - multi_head_attention: {num_heads: 1, key_dim: 2, attention_mask: m}\n    - flatten",
+     "- reshape: {target_shape: [64, 3]}\n    - multi_head_attention: {num_heads: 1, key_dim: 2, attention_mask: m}\n  "
+     "  - flatten",
      "leave it out",
      "- reshape: {target_shape: [64, 3]}\n    - multi_head_attention: {num_heads: 1, key_dim: 2}\n    - flatten"},
     {kFlatten,
-     "- reshape: {target_shape: [64, 3]}\n    - multi_head_attention: {num_heads: 1, key_dim: 2, attention_axes: [1]}\n    - flatten",
+     "- reshape: {target_shape: [64, 3]}\n    - multi_head_attention: {num_heads: 1, key_dim: 2, attention_axes: "
+     "[1]}\n    - flatten",
      "leave it out",
      "- reshape: {target_shape: [64, 3]}\n    - multi_head_attention: {num_heads: 1, key_dim: 2}\n    - flatten"},
     {kFlatten, "- time_distributed: {layer: {time_distributed: {layer: {dense: {units: 2}}}}}\n    - flatten",
      "expected a layer that wraps no other", "- time_distributed: {layer: {dense: {units: 2}}}\n    - flatten"},
     {kFlatten, "- time_distributed: {layer: {spectral_normalization: {layer: {dense: {units: 2}}}}}\n    - flatten",
      "expected a layer that wraps no other", "- time_distributed: {layer: {dense: {units: 2}}}\n    - flatten"},
-    {"learning_rate: 0.001",
-     "learning_rate: {schedule: piecewise_constant_decay, boundaries: [2], values: [0.1, 0.2]}",
+    {"learning_rate: 0.001", "learning_rate: {schedule: piecewise_constant_decay, boundaries: [2], values: [0.1, 0.2]}",
      "did you mean 'piecewise_constant'?",
      "learning_rate: {schedule: piecewise_constant, boundaries: [2], values: [0.1, 0.2]}"},
     {kAdam, "{type: amsgrad}", "unknown optimizer 'amsgrad'; write {type: adam, amsgrad: true}",
@@ -187,7 +192,8 @@ const Row kRows[] = {
     {"optimizer: {type: adam, learning_rate: 0.001}", "optimizer: adam\ngradients: {clipnorm: 1.0}",
      "optimizer.clipnorm clips each variable's gradient by its own norm", "optimizer: {type: adam, clipnorm: 1.0}"},
     {"optimizer: {type: adam, learning_rate: 0.001}", "optimizer: multi_optimizer",
-     "several are a list, of which the first one that matches counts", "optimizer: [{type: muon, match: \"*/kernel\"}, {type: adam}]"},
+     "several are a list, of which the first one that matches counts",
+     "optimizer: [{type: muon, match: \"*/kernel\"}, {type: adam}]"},
     {"optimizer: {type: adam, learning_rate: 0.001}", "optimizer: {type: adam, global_clipnorm: 1.0}",
      "did you mean 'gradients.clip_norm'?", "optimizer: adam\ngradients: {clip_norm: 1.0}"},
     {kAdam, "{type: adam, learning_rate_factors: [{layers: \"dense/*\", factor: 2}]}",
@@ -263,8 +269,8 @@ const Row kRows[] = {
     {kFlatten, "- max_pooling2d: 2\n    - flatten", "write max_pooling2d: {pool_size: 2}",
      "- max_pooling2d: {pool_size: 2}\n    - flatten"},
     {kFlatten, "- reshape: [192]", "write reshape: {target_shape: [192]}", "- reshape: {target_shape: [192]}"},
-    {kLast, "- dense: {units: 4, kernel_regularizer: {orthogonal_regularizer: 0.1}}", "expected a mapping with factor, mode",
-     "- dense: {units: 4, kernel_regularizer: {l2: 0.01}}"},
+    {kLast, "- dense: {units: 4, kernel_regularizer: {orthogonal_regularizer: 0.1}}",
+     "expected a mapping with factor, mode", "- dense: {units: 4, kernel_regularizer: {l2: 0.01}}"},
     {kLast, "- dense: {units: 4, kernel_regularizer: l2}", "write kernel_regularizer: {l2: 0.01}",
      "- dense: {units: 4, kernel_regularizer: {l2: 0.01}}"},
     {kFlatten, "- conv2d: {filters: 2, kernel_size: 3, padding: 1}\n    - flatten", "found the number 1; write same",

@@ -147,7 +147,8 @@ TEST_CASE("every pointwise function matches a reference in double, and so does i
 TEST_CASE("a function of what has no rows has none, and neither has its gradient") {
   PointwiseFunction product(2);
   product.set_result(product.apply(PointwiseCode::kMultiply, product.input(0), product.input(1)));
-  for (const auto& [a, b] : {std::pair{Shape{5, 9}, Shape{5, 9}}, {Shape{5, 9}, Shape{5, 1}}, {Shape{1, 9}, Shape{5, 1}}}) {
+  for (const auto& [a, b] :
+       {std::pair{Shape{5, 9}, Shape{5, 9}}, {Shape{5, 9}, Shape{5, 1}}, {Shape{1, 9}, Shape{5, 1}}}) {
     const Case test{.name = fmt::format("product of {} and {} without rows", a.text(), b.text()),
                     .op = std::make_shared<ops::Pointwise>(product, DType::kFloat32),
                     .inputs = {fixed(a), fixed(b)},

@@ -150,18 +150,17 @@ TEST_CASE("adam and its variants follow Keras's formulas") {
 
 TEST_CASE("schedule-free adam averages its plain steps, which a decay of the weights leaves out") {
   for (const float decay : {0.0f, 0.5f}) {
-    check_rule(
-        scalar::ScheduleFreeAdam{0.9f, 0.99f, 1e-3f, 2},
-        [decay](double& w, double g, double* slots, double rate, int t) {
-          if (t == 1) slots[0] = w;
-          w *= 1 - double{decay} * rate;
-          const double mean = (w - 0.1 * slots[0]) / 0.9;
-          slots[1] = 0.99 * slots[1] + 0.01 * g * g;
-          const double warm = std::min(t / 2.0, 1.0) * rate;
-          slots[0] -= warm * g / (std::sqrt(slots[1] / (1 - std::pow(0.99, t))) + 1e-3);
-          w = 0.1 * slots[0] + 0.9 * (mean + (slots[0] - mean) / t);
-        },
-        {.weight_decay = decay});
+    check_rule(scalar::ScheduleFreeAdam{0.9f, 0.99f, 1e-3f, 2},
+               [decay](double& w, double g, double* slots, double rate, int t) {
+                 if (t == 1) slots[0] = w;
+                 w *= 1 - double{decay} * rate;
+                 const double mean = (w - 0.1 * slots[0]) / 0.9;
+                 slots[1] = 0.99 * slots[1] + 0.01 * g * g;
+                 const double warm = std::min(t / 2.0, 1.0) * rate;
+                 slots[0] -= warm * g / (std::sqrt(slots[1] / (1 - std::pow(0.99, t))) + 1e-3);
+                 w = 0.1 * slots[0] + 0.9 * (mean + (slots[0] - mean) / t);
+               },
+               {.weight_decay = decay});
   }
 }
 

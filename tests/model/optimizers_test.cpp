@@ -129,8 +129,8 @@ TEST_CASE("options of an optimizer that have no effect are errors") {
                  "learning_rate_factors[0].layers: unknown key; did you mean 'match'?"));
   CHECK(contains(error_of("{type: sgd, learning_rate_factors: [{match: \"frozen/*\", factor: 2}]}"),
                  "matches no trainable variable"));
-  CHECK(
-      contains(with_optimizer("{type: adam, exclude_from_weight_decay: [\"*/bias\"]}").errors, "no effect without `weight_decay`"));
+  CHECK(contains(with_optimizer("{type: adam, exclude_from_weight_decay: [\"*/bias\"]}").errors,
+                 "no effect without `weight_decay`"));
   CHECK(with_optimizer("{type: muon, weight_decay: null, exclude_from_weight_decay: [\"*/bias\"]}").errors.empty());
   CHECK(contains(error_of("{type: adam, ema_momentum: 0.5}"), "no effect without `use_ema: true`"));
   CHECK(contains(error_of("{type: adam, ema_overwrite_frequency: 5}"), "no effect without `use_ema: true`"));

@@ -7,8 +7,8 @@ namespace mirrortrain::ops {
 
 /// A function of the elements of several tensors in one pass. Their shapes per row are broadcast as in NumPy: aligned
 /// at the last axis, an axis of 1 or none is repeated. Inputs: float32 or bfloat16 with rows, all of as many axes;
-/// float32 without rows, of as many axes or fewer. Output: of the broadcast shape, batched in `dtype` where an input is,
-/// else float32 without rows. `pointwise` adds axes where they lack.
+/// float32 without rows, of as many axes or fewer. Output: of the broadcast shape, batched in `dtype` where an input
+/// is, else float32 without rows. `pointwise` adds axes where they lack.
 struct Pointwise : Op {
   /// Kernels take no more.
   static constexpr std::size_t kMostInputs = 8, kMostSteps = 144, kMostConstants = 48;

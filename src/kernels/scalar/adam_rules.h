@@ -118,7 +118,7 @@ struct ScheduleFreeAdam {
   float beta_1 = 0.9f, beta_2 = 0.999f, epsilon = 1e-8f;
   std::int64_t warmup_steps = 0;
   float rate = 0, second_correction = 1, newest = 1;  ///< the share of the newest z in x
-  float kept = 1;  ///< by weight decay, of y; z starts at the weights before it
+  float kept = 1;                                     ///< by weight decay, of y; z starts at the weights before it
   bool is_first = false;
 
   MIRRORTRAIN_HOST_DEVICE ScheduleFreeAdam at(float learning_rate, long t) const {

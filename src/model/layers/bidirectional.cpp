@@ -64,9 +64,10 @@ ValueId Bidirectional::build(LayerBuilder& builder, std::span<const ValueId> sou
   const ValueId forward = build_part(builder, "forward", layer, sources[0]);
   const ValueId backward = build_part(builder, "backward", backward_layer.value_or(other), sources[0]);
   if (merge_mode != MergeMode::kConcat && builder.shape(forward) != builder.shape(backward)) {
-    throw Error(fmt::format("the outputs of both directions are merged element by element; expected equal units, found {} "
-                            "and {} of backward_layer; make them equal, or write merge_mode: concat",
-                            common(layer).units, common(*backward_layer).units));
+    throw Error(
+        fmt::format("the outputs of both directions are merged element by element; expected equal units, found {} "
+                    "and {} of backward_layer; make them equal, or write merge_mode: concat",
+                    common(layer).units, common(*backward_layer).units));
   }
   builder.set_output_mask(common(layer).return_sequences ? builder.mask(0) : kNoValue);
   switch (merge_mode) {

@@ -17,8 +17,8 @@ using RecurrentLayer = std::variant<layers::SimpleRnn, layers::Lstm, layers::Gru
 template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::RecurrentLayer> {
   static constexpr std::string_view noun = "a recurrent layer";
-  static constexpr auto advice = std::to_array<Advice>(
-      {{"dense", "expected one that goes along a sequence; choose simple_rnn, lstm or gru"}});
+  static constexpr auto advice =
+      std::to_array<Advice>({{"dense", "expected one that goes along a sequence; choose simple_rnn, lstm or gru"}});
 };
 
 namespace mirrortrain::layers {

@@ -116,8 +116,8 @@ ValueId WindowOptions<kAxes>::convolve(LayerBuilder& builder, ValueId source, Va
 template <std::size_t kAxes>
 config::Section<ConvOptions<kAxes>> ConvOptions<kAxes>::section() {
   return config::Section<ConvOptions>("A convolution.")
-      .key("filters", &ConvOptions::filters, "Number of output channels.", required, at_least(1),
-           at_most(kMostFilters), kFiltersAliases)
+      .key("filters", &ConvOptions::filters, "Number of output channels.", required, at_least(1), at_most(kMostFilters),
+           kFiltersAliases)
       .key("kernel_initializer", &ConvOptions::kernel_initializer, "Initializer of the kernel.",
            kKernelInitializerAliases)
       .key("kernel_regularizer", &ConvOptions::kernel_regularizer, "Regularizer of the kernel; null: none.")

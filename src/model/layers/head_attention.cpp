@@ -170,9 +170,9 @@ ValueId HeadAttentionOptions::attend(LayerBuilder& builder, std::span<const Valu
       ops::both_masks(builder.graph(), builder.mask(in.value_number),
                       in.key_number == in.value_number ? kNoValue : builder.mask(in.key_number));
   ValueId attended =
-      builder.apply(ops::Attention(attributes), {query, with_repeated_heads(builder, key, heads.size, sharing),
-                                                 with_repeated_heads(builder, value, heads.value_size, sharing),
-                                                 builder.mask(0), source_mask});
+      builder.apply(ops::Attention(attributes),
+                    {query, with_repeated_heads(builder, key, heads.size, sharing),
+                     with_repeated_heads(builder, value, heads.value_size, sharing), builder.mask(0), source_mask});
   if (use_gate) {
     const ValueId open = builder.apply(ops::Activation(ops::ActivationKind::kSigmoid), {gate});
     attended = builder.apply(ops::Combine(ops::CombineKind::kMultiply), {attended, open});

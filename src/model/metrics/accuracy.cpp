@@ -88,7 +88,8 @@ config::Section<TopKAccuracy> TopKAccuracy::section() {
 
 config::Section<BinaryAccuracy> BinaryAccuracy::section() {
   return config::Section<BinaryAccuracy>("How often each output is on its label's side of a threshold.")
-      .key("threshold", &BinaryAccuracy::threshold, "A probability above it predicts the label 1; null: 0.5, and 0 for the outputs of hinge losses.",
+      .key("threshold", &BinaryAccuracy::threshold,
+           "A probability above it predicts the label 1; null: 0.5, and 0 for the outputs of hinge losses.",
            config::between(0, 1));
 }
 

@@ -36,8 +36,7 @@ MetricNode two_bins(const Loss& loss, const std::optional<double>& threshold, Me
 
 /// One of the four counts.
 MetricNode count_node(const Count& options, const Loss& loss, std::size_t which) {
-  return two_bins(loss, one_of(options.thresholds),
-                  [which](Sums sums, std::int64_t) { return sums[which]; });
+  return two_bins(loss, one_of(options.thresholds), [which](Sums sums, std::int64_t) { return sums[which]; });
 }
 
 MetricNode share_node(const Share& options, const Loss& loss, const Shape& output, MetricValue value) {

@@ -76,8 +76,8 @@ struct Recall : Share {
   static config::Section<Recall> section();
 };
 
-/// The threshold for a loss's outputs: the given one, or else 0.5, or 0 of hinge losses, whose outputs have signs and are
-/// no probabilities.
+/// The threshold for a loss's outputs: the given one, or else 0.5, or 0 of hinge losses, whose outputs have signs and
+/// are no probabilities.
 float threshold_for(const Loss& loss, const std::optional<double>& given);
 
 /// The number of a class as the op has it, -1 for none. Throws Error if the output has no such class.

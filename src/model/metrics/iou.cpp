@@ -166,7 +166,8 @@ config::Section<BinaryIou> BinaryIou::section() {
   return config::Section<BinaryIou>("Intersection over union of outputs that are each true or false.")
       .key("target_class_ids", &BinaryIou::target_class_ids, "The classes whose mean it is: 0, 1 or both.",
            config::non_empty)
-      .key("threshold", &BinaryIou::threshold, "A probability of at least this predicts class 1; null: 0.5, and 0 for the outputs of hinge losses.",
+      .key("threshold", &BinaryIou::threshold,
+           "A probability of at least this predicts class 1; null: 0.5, and 0 for the outputs of hinge losses.",
            config::between(0, 1))
       .check("target_class_ids", [](const BinaryIou& metric) { return wrong_targets(metric.target_class_ids, 2); });
 }

@@ -74,7 +74,8 @@ bool may_change(const ChangedKey& changed) {
   if (key == "optimizer" || (key.starts_with("optimizer[") && key.find('.') == key.npos)) return false;  // how many
   if (key.starts_with("optimizer") && (key.ends_with(".type") || key.ends_with(".match"))) return false;
   // Which of two rules updates a variable decides what is kept for it.
-  if (key.starts_with("optimizer") && key.find(".exclude_") != key.npos && key.find("weight_decay") == key.npos) return false;
+  if (key.starts_with("optimizer") && key.find(".exclude_") != key.npos && key.find("weight_decay") == key.npos)
+    return false;
   // The location of examples, and when they are read by which thread, do not affect results.
   if (key == "data.cache" || key == "data.threads" || key == "data.memory") return true;
   if (is_path(changed.before) && is_path(changed.now)) return true;

@@ -91,7 +91,8 @@ const std::vector<Described> kModels = {
      kWords, true},
     {"regularized and clipped",
      "[6]",
-     "{dense: {units: 9, kernel_regularizer: {l2: 0.01, orthogonal_regularizer: {factor: 0.3}}, bias_regularizer: {l1: 0.01}}}, {dense: {units: 5, "
+     "{dense: {units: 9, kernel_regularizer: {l2: 0.01, orthogonal_regularizer: {factor: 0.3}}, bias_regularizer: {l1: "
+     "0.01}}}, {dense: {units: 5, "
      "kernel_constraint: {max_norm: {max_value: 1}}}}, {dense: {units: 3}}",
      {"gradients.clip_norm=0.05"}},
     {"accumulated",
@@ -102,8 +103,10 @@ const std::vector<Described> kModels = {
      "[4]",
      "{embedding: {input_dim: 9, output_dim: 6, mask_zero: true}}, {dense: {units: 10, activation: relu}}, {dense: "
      "{units: 9}}",
-     {"data.train={format: inline, features: [[1, 4, 2, 0], [3, 8, 0, 0], [5, 5, 6, 7], [2, 1, 8, 3], [7, 0, 0, 0], [1, "
-      "2, 3, 4], [8, 6, 4, 0]], labels: [[4, 2, 0, 0], [8, 1, 0, 0], [5, 6, 7, 5], [1, 8, 3, 2], [0, 0, 0, 0], [2, 3, 4, "
+     {"data.train={format: inline, features: [[1, 4, 2, 0], [3, 8, 0, 0], [5, 5, 6, 7], [2, 1, 8, 3], [7, 0, 0, 0], "
+      "[1, "
+      "2, 3, 4], [8, 6, 4, 0]], labels: [[4, 2, 0, 0], [8, 1, 0, 0], [5, 6, 7, 5], [1, 8, 3, 2], [0, 0, 0, 0], [2, 3, "
+      "4, "
       "1], [6, 4, 0, 0]], weights: [1, 2, 0.5, 1, 0, 3, 1]}",
       "data.global_batch_size=5", "metrics=[accuracy]"},
      true},
