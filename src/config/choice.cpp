@@ -36,10 +36,11 @@ const Alternative* find_plain(const Choice& choice, const Value& value) {
   const auto text = as_text(value);
   for (const Alternative& alternative : choice.alternatives) {
     if (!alternative.name.empty() || !alternative.accepts(value)) continue;
+    if (!text || !takes_list(choice)) return &alternative;
     const Schema schema = alternative.schema({});
-    const bool other_text =
-        text && schema.kind == Schema::Kind::kNames && std::ranges::count(schema.names, *text, &Name::text) == 0;
-    if (!other_text || !takes_list(choice)) return &alternative;
+    if (schema.kind != Schema::Kind::kNames || std::ranges::count(schema.names, *text, &Name::text) > 0) {
+      return &alternative;
+    }
   }
   return nullptr;
 }

@@ -141,15 +141,16 @@ Value with_brackets(const Node& node) {
   return list ? std::move(*list) : Value::sequence({}, place);
 }
 
-bool check_list(const Node& node, const Schema& list, const std::function<std::string()>& hint) {
+bool check_list(const Node& node, std::optional<std::size_t> length, const std::function<Schema()>& schema,
+                const std::function<std::string()>& hint) {
   if (!node.value().is_sequence()) {
     const std::string how = hint();
-    node.wrong(in_words(list), how.empty() ? advice_on_value(node) : how);
+    node.wrong(in_words(schema()), how.empty() ? advice_on_value(node) : how);
     return false;
   }
   const std::size_t count = node.value().items().size();
-  if (list.length && count != *list.length) {
-    node.wrong(in_words(list));
+  if (length && count != *length) {
+    node.wrong(in_words(schema()));
     return false;
   }
   if (node.rules().non_empty && count == 0) {

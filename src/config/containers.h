@@ -23,8 +23,10 @@ std::string list_hint(const Node& node, const ReadList& read, const MeantItem& m
 /// Its items, as if it had brackets. Errors are added to the node.
 Value with_brackets(const Node& node);
 /// Whether the value is a list that satisfies the node's rules and, where `length` is given, has that many items.
+/// `schema`: of the list, asked for only when the value is wrong, because that of a long choice takes a while to make;
 /// `hint`: for a value that is not a list.
-bool check_list(const Node& node, const Schema& list, const std::function<std::string()>& hint);
+bool check_list(const Node& node, std::optional<std::size_t> length, const std::function<Schema()>& schema,
+                const std::function<std::string()>& hint);
 Schema list_schema(Schema item, const Rules& rules, std::optional<std::size_t> length);
 Schema optional_schema(Schema inner);
 
@@ -56,7 +58,9 @@ struct Codec<std::vector<T>> {
     if (detail::is_bare_list(node.value())) return read(node.with_value(detail::with_brackets(node)), out);
     const bool may_be_emptied = node.value().is_null() && !node.rules().non_empty;
     const auto hint = [&] { return may_be_emptied ? "write [] for none" : list_hint(node); };
-    if (!detail::check_list(node, schema(node.rules()), hint)) return;
+    if (!detail::check_list(
+            node, std::nullopt, [&] { return schema(node.rules()); }, hint))
+      return;
     const Rules rules = node.rules().for_items();
     const std::size_t count = node.value().items().size();
     out.clear();
@@ -101,7 +105,8 @@ struct Codec<std::array<T, N>> {
       T item{};
       Codec<T>::read(node, item);
       out.fill(item);
-    } else if (detail::check_list(node, schema(node.rules()), [&] { return list_hint(node); })) {
+    } else if (detail::check_list(
+                   node, N, [&] { return schema(node.rules()); }, [&] { return list_hint(node); })) {
       const Rules rules = node.rules().for_items();
       for (std::size_t i = 0; i < N; ++i) Codec<T>::read(node.item(i, rules), out[i]);
     }

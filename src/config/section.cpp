@@ -302,9 +302,8 @@ bool is_misspelled(const std::string& name, const Keys& keys, const Value& secti
 std::string without_brackets(const Keys& keys, const Key& key, const Node& node, const Value::Entry& entry) {
   const auto& entries = node.value().entries();
   const auto next = std::ranges::find_if(entries, [&](const Value::Entry& one) { return &one == &entry; }) + 1;
-  if (next == entries.end() || !takes_list(key.schema(key.rules))) return "";
-  const Remainder rest = remainder_of(keys, *next, node.value());
-  if (rest.key != &key) return "";
+  const Remainder rest = next == entries.end() ? Remainder{} : remainder_of(keys, *next, node.value());
+  if (rest.key != &key || !takes_list(key.schema(key.rules))) return "";
   std::vector<std::string> values = rest.values;
   for (auto at = next + 1; at != entries.end() && at->value.is_null() && !find_key(keys, at->key); ++at) {
     if (std::ranges::count(values, at->key) == 0) values.push_back(at->key);

@@ -24,12 +24,12 @@ struct RowChoice {
   std::int64_t first = 0;
 };
 
-/// (x - shift) * scale + offset for an element's channel: its index in the row modulo `channels`. Vectors of `channels`
-/// in device memory. The arithmetic is float32 for uint8, bfloat16 and float32 elements unless `in_double`, double for
-/// the others.
+/// (x - shift) * scale + offset, with the constants of an element's index in the row modulo `period`. Vectors of
+/// `period` in device memory. The arithmetic is float32 for uint8, bfloat16 and float32 elements unless `in_double`,
+/// double for the others.
 struct DeviceAffine {
   const double *shift = nullptr, *scale = nullptr, *offset = nullptr;
-  std::int64_t channels = 1;
+  std::int64_t period = 1;
   bool identity = false;   ///< only a conversion; the vectors are not read
   bool in_double = false;  ///< for every element type
 };

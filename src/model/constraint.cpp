@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "model/axes.h"
+#include "base/axes.h"
 
 namespace mirrortrain::constraints {
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <utility>
 
+#include "base/axes.h"
 #include "base/error.h"
 #include "graph/ops/collective.h"
-#include "model/axes.h"
 #include "model/build_model.h"
 #include "model/wiring.h"
 
@@ -42,7 +42,7 @@ bool has_activity_regularizer(const Layer& layer) {
 
 /// Whether the statistics of a position depend on others.
 bool normalizes_over_steps(const Layer& layer) {
-  const auto is_last = [](const layers::Axes& axis) {
+  const auto is_last = [](const Axes& axis) {
     const auto* const one = std::get_if<std::int64_t>(&axis);
     return one != nullptr && *one == -1;
   };

@@ -110,7 +110,7 @@ TEST_CASE_FIXTURE(Fixture, "a table of runs keeps its figures on a narrow termin
 }
 
 TEST_CASE_FIXTURE(Fixture, "a terminal that calls itself dumb gets no escapes" * doctest::skip(no_terminals())) {
-  const Screen screen = fit("--set data.global_batch_size=9000", 80, {}, "TERM=dumb");
+  const Screen screen = fit("--set data.train.examples=400 --set data.global_batch_size=9000", 80, {}, "TERM=dumb");
   CHECK(screen.exit_code == 0);
   CHECK(contains(screen.text, "warning: --set data.global_batch_size"));
   CHECK_FALSE(contains(screen.text, "\x1b"));

@@ -56,7 +56,7 @@ struct CopiedAffine {
       : shift(from.shift),
         scale(from.scale),
         offset(from.offset),
-        affine{shift.data(), scale.data(), offset.data(), static_cast<std::int64_t>(from.channels()), identity} {}
+        affine{shift.data(), scale.data(), offset.data(), static_cast<std::int64_t>(from.period()), identity} {}
 };
 
 /// Rows in any order, one of them twice; or none.

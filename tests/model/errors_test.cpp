@@ -234,8 +234,19 @@ TEST_CASE("what a layer asks of its input is told at its place") {
   message("conv1d: {filters: 2, kernel_size: 3}",
           "expected sequences [steps, channels], found the shape [8, 8, 3] of the model's input");
   message("global_average_pooling1d", "expected sequences [steps, channels], found the shape [8, 8, 3]");
-  message("multi_head_attention: {num_heads: 2, key_dim: 4}",
+  message("group_query_attention: {num_query_heads: 2, num_key_value_heads: 1, head_dim: 4}",
           "expected sequences [steps, channels], found the shape [8, 8, 3]");
+  message("multi_head_attention: {num_heads: 2, key_dim: 4, use_causal_mask: true}",
+          "use_causal_mask needs steps in an order, that is one attended axis, found 2 of [8, 8, 3]");
+  message("multi_head_attention: {num_heads: 2, key_dim: 4, attention_axes: [1, 2], sliding_window: 2}",
+          "sliding_window needs steps in an order, that is one attended axis, found 2 of [8, 8, 3]");
+  message("multi_head_attention: {num_heads: 2, key_dim: 4, attention_axes: 3}",
+          "the last axis of [8, 8, 3] of the model's input holds the features; expected attention_axes before it");
+  message("multi_head_attention: {num_heads: 2, key_dim: 4, attention_axes: [1, 5]}",
+          "expected an axis from 1 to 3, or from -3 to -1, of the shape [8, 8, 3] of the model's input, found 5");
+  message("multi_head_attention: {num_heads: 2, key_dim: 4, attention_axes: [1, -3]}", "two are one");
+  message("multi_head_attention: {num_heads: 2, key_dim: 4, attention_axes: []}", "expected at least one axis");
+  message("multi_head_attention: {num_heads: 2, key_dim: 4, output_shape: []}", "at least one item");
   message("multi_head_attention: {num_heads: 2, key_dim: 4, inputs: [input, input, input, input]}",
           "expected one to three inputs, found 4");
   message("lstm: {units: 4}", "expected sequences [steps, channels], found the shape [8, 8, 3]");

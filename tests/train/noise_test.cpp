@@ -34,8 +34,10 @@ void check_close(const std::vector<double>& a, const std::vector<double>& b) {
 }
 
 TEST_CASE("dropout of the state that a recurrent layer reads, of nothing, is the layer without it") {
-  for (const char* const cell : {"simple_rnn: {units: 4", "lstm: {units: 4", "gru: {units: 4",
-                                 "gru: {units: 4, reset_after: false, go_backwards: true"}) {
+  for (const char* const cell :
+       {"simple_rnn: {units: 4", "lstm: {units: 4", "gru: {units: 4",
+        "gru: {units: 4, reset_after: false, go_backwards: true",
+        "reshape: {target_shape: [5, 3, 1]}\n    - conv_lstm1d: {filters: 3, kernel_size: 2"}) {
     for (const char* const masked : {"", "    - masking: {mask_value: 7}\n"}) {
       CAPTURE(cell);
       const std::string layer = std::string(masked) + "    - " + cell + ", return_sequences: true";
@@ -54,6 +56,7 @@ TEST_CASE("what layers draw does not depend on the number of replicas") {
        {"gaussian_noise: {stddev: 0.5}", "gaussian_dropout: {rate: 0.4}", "alpha_dropout: {rate: 0.4}",
         "spatial_dropout1d: {rate: 0.4}", "dropout: {rate: 0.4, noise_shape: [null, 1, null]}",
         "lstm: {units: 3, dropout: 0.3, recurrent_dropout: 0.3, return_sequences: true}",
+        "reshape: {target_shape: [5, 3, 1]}\n    - conv_lstm1d: {filters: 2, kernel_size: 2, recurrent_dropout: 0.3}",
         "time_distributed: {layer: {dropout: {rate: 0.4}}}"}) {
     CAPTURE(layer);
     const std::string text = with_layers(std::string("    - ") + layer);

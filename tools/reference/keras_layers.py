@@ -502,6 +502,36 @@ def attentions():
             - global_average_pooling1d""", model, rate=0.1)
 
 
+def attention_axes():
+    """Heads over rows, columns and all of images, with an output of several axes."""
+    def model(x):
+        all_of_it = layers.MultiHeadAttention(2, 3, name="all")(x, x)
+        rows = layers.MultiHeadAttention(3, 2, value_dim=4, attention_axes=1, use_gate=True, name="rows")(
+            all_of_it, all_of_it)
+        columns = layers.MultiHeadAttention(2, 2, attention_axes=(2,), output_shape=6, name="columns")(rows, x)
+        pixels = layers.MultiHeadAttention(
+            2, 3, attention_axes=(-3, -2), output_shape=(2, 3), kernel_regularizer=L1L2(0.01, 0.02), name="pixels")(
+                columns, layers.Cropping2D(((1, 0), (0, 1)))(x), rows[:, 1:, :-1])
+        return layers.Flatten()(pixels)
+
+    return training(images(3, 4, 5), 2, """
+            - multi_head_attention: {num_heads: 2, key_dim: 3, name: all}
+            - multi_head_attention: {num_heads: 3, key_dim: 2, value_dim: 4, attention_axes: 1, use_gate: true, name: rows}
+            - multi_head_attention:
+                {num_heads: 2, key_dim: 2, attention_axes: [2], output_shape: 6, inputs: [rows, input], name: columns}
+            - cropping2d: {cropping: [[1, 0], [0, 1]], inputs: [input], name: part}
+            - cropping2d: {cropping: [[1, 0], [0, 1]], inputs: [rows], name: part_of_rows}
+            - multi_head_attention:
+                num_heads: 2
+                key_dim: 3
+                attention_axes: [-3, -2]
+                output_shape: [2, 3]
+                kernel_regularizer: {l1: 0.01, l2: 0.02}
+                inputs: [columns, part, part_of_rows]
+                name: pixels
+            - flatten""", model)
+
+
 def step_by_step():
     """Layers applied to each step, and recurrent convolutions."""
     def model(x):
@@ -862,7 +892,7 @@ def reversed_embeddings():
 if __name__ == "__main__":
     for function in (spectra, renormalizations, spectrograms, mel_spectrograms, low_ranks, sliding_windows,
                      reversed_embeddings, enlarged, by_channel, sizes, merges, sequences, frozen, windows, volumes, activations,
-                     normalizations, directions, attentions, step_by_step, penalties, equations):
+                     normalizations, directions, attentions, attention_axes, step_by_step, penalties, equations):
         name = function.__name__.replace("_", "-")
         if len(sys.argv) == 1 or name in sys.argv[1:]:
             make(f"layers/{name}", function(), "keras_layers.py")

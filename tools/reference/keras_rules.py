@@ -100,6 +100,9 @@ def losses():
         "categorical_hinge": ("one_hot", "{}", lambda: of.CategoricalHinge(), "tanh", "linear"),
         "categorical_focal_crossentropy": (
             "one_hot", "{alpha: 0.7, gamma: 1.5}", lambda: of.CategoricalFocalCrossentropy(0.7, 1.5), "tanh", "softmax"),
+        "categorical_focal_crossentropy-classes": (
+            "one_hot", "{alpha: [0.7, 0.2, 1.5], label_smoothing: 0.2}",
+            lambda: of.CategoricalFocalCrossentropy([0.7, 0.2, 1.5], label_smoothing=0.2), "tanh", "softmax"),
         "categorical_focal_crossentropy-logits": (
             "one_hot", "{from_logits: true, label_smoothing: 0.1}",
             lambda: of.CategoricalFocalCrossentropy(from_logits=True, label_smoothing=0.1), "tanh", "linear"),

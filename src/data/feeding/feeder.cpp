@@ -42,9 +42,9 @@ Feeder::Feeder(const Dataset& dataset, const std::vector<PreprocessingStep>& pre
   for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
     const std::string& name = spec.inputs[i].name;
     const std::vector<PreprocessingStep> steps = steps_of_input(preprocessing, name);
-    Binned binned = with_bins(dataset_, i, steps);
+    Binned binned = with_bins(dataset_, i, steps, spec.inputs[i].shape);
     dataset_ = std::move(binned.dataset);
-    acting.push_back(acting_steps(binned.rest, dataset_.features(i).row_shape(), options.trains));
+    acting.push_back(acting_steps(binned.rest, dataset_.features(i).row_shape(), spec.inputs[i].shape, options.trains));
     const std::size_t after = steps.size() - steps_before_mixing(preprocessing, name);  // which are of single numbers
     const bool is_mixed = options.trains && find_mixing(preprocessing, name) != nullptr;
     add_input(i, acting.back(), is_mixed ? std::optional(acting.back().size() - after) : std::nullopt, spec.inputs[i],
@@ -77,7 +77,6 @@ void Feeder::add_input(std::size_t number, const std::vector<PreprocessingStep>&
   Affine affine = fold(single);
   const std::string made = example == read.row_shape() ? "" : " after data.preprocessing";
   require_shape(read.origin + made, features_mismatch(example, spec));
-  require("data.preprocessing", channels_mismatch(affine.channels(), spec));
   if (dataset_.source(number) != nullptr && spec.numbers_below > 0) {
     throw Error(
         fmt::format("{}: pictures are decoded while the run continues, and an embedding needs whole numbers; "

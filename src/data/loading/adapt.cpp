@@ -6,7 +6,9 @@
 #include <atomic>
 #include <exception>
 #include <iterator>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <numeric>
 #include <string_view>
 #include <thread>
@@ -69,21 +71,23 @@ void add(Moments& all, const Moments& more) {
 /// The training data after the transforms before one that adapts, as doubles.
 class TrainingFeatures {
  public:
-  TrainingFeatures(Binned train, std::size_t input) : train_(std::move(train.dataset)), input_(input) {
-    const auto acting = acting_steps(train.rest, train_.features(input).row_shape(), false);
+  TrainingFeatures(Binned train, std::size_t input, const Shape& wanted)
+      : train_(std::move(train.dataset)), input_(input) {
+    const auto acting = acting_steps(train.rest, train_.features(input).row_shape(), wanted, false);
     if (train_.source(input) == nullptr && std::ranges::none_of(acting, is_of_pictures)) {
       affine_ = fold(acting);
-      elements_ = train_.features(input).row_elements();
+      shape_ = train_.features(input).row_shape();
       return;
     }
     maker_ = std::make_unique<ExampleMaker>(train_, input, acting, 0);
-    elements_ = maker_->features().row_elements();
+    shape_ = maker_->features().row_shape();
   }
 
-  std::int64_t elements() const { return elements_; }
+  /// Of an example.
+  const Shape& shape() const { return shape_; }
 
   void read(std::int64_t row, std::vector<double>& to) const {
-    to.resize(static_cast<std::size_t>(elements_));
+    to.resize(static_cast<std::size_t>(shape_.elements()));
     if (maker_) {
       thread_local std::vector<float> made;
       made.resize(to.size());
@@ -96,7 +100,7 @@ class TrainingFeatures {
       const auto all = train_.features(input_).span<T>().subspan(
           static_cast<std::size_t>(train_.first_row() + row) * to.size(), to.size());
       for (std::size_t i = 0; i < all.size(); ++i) {
-        const std::size_t c = i % affine_.channels();
+        const std::size_t c = i % affine_.period();
         to[i] = (static_cast<double>(all[i]) - affine_.shift[c]) * affine_.scale[c] + affine_.offset[c];
       }
     });
@@ -107,8 +111,22 @@ class TrainingFeatures {
   std::size_t input_;
   Affine affine_;
   std::unique_ptr<ExampleMaker> maker_;  ///< null if the data are in memory and no transform is for pictures
-  std::int64_t elements_ = 0;
+  Shape shape_;
 };
+
+/// The moments of numbers that share statistics, from those of each number of a period.
+Moments shared_moments(const Moments& of_period, const SharedStatistics& shared) {
+  std::vector<Moments> each(shared.count);
+  for (std::size_t i = 0; i < shared.of.size(); ++i) {
+    add(each[shared.of[i]], {of_period.count, {of_period.mean[i]}, {of_period.squares[i]}});
+  }
+  Moments all{each[0].count, {}, {}};
+  for (const Moments& one : each) {
+    all.mean.push_back(one.mean[0]);
+    all.squares.push_back(one.squares[0]);
+  }
+  return all;
+}
 
 /// Uses distances from the first number of each channel, which are small even if the mean is large.
 Moments moments_of_rows(const TrainingFeatures& examples, std::int64_t first, std::int64_t last, std::size_t channels) {
@@ -133,33 +151,41 @@ Moments moments_of_rows(const TrainingFeatures& examples, std::int64_t first, st
   return moments;
 }
 
-/// Parts of the rows are split and added in a fixed order, whichever thread computes them.
-Moments moments_of(const TrainingFeatures& examples, std::int64_t rows, std::size_t channels, int threads) {
+/// Parts of the rows are added in their order, whichever thread computes them, as soon as those before them are.
+Moments moments_of(const TrainingFeatures& examples, std::int64_t rows, const SharedStatistics& shared, int threads) {
   constexpr std::int64_t kRowsOfPart = 256;
-  std::vector<Moments> parts(static_cast<std::size_t>((rows + kRowsOfPart - 1) / kRowsOfPart));
-  std::vector<std::exception_ptr> errors(parts.size());
-  std::atomic<std::size_t> next = 0;
+  const std::int64_t parts = (rows + kRowsOfPart - 1) / kRowsOfPart;
+  std::atomic<std::int64_t> next = 0;
+  std::mutex mutex;
+  Moments all;
+  std::map<std::int64_t, Moments> waiting;  // by part
+  std::int64_t added = 0;
+  std::pair<std::int64_t, std::exception_ptr> failure{parts, nullptr};  // the first part's
   const auto compute = [&] {
-    for (std::size_t part = next++; part < parts.size(); part = next++) {
-      const std::int64_t first = static_cast<std::int64_t>(part) * kRowsOfPart;
+    for (std::int64_t part = next++; part < parts; part = next++) {
+      const std::int64_t first = part * kRowsOfPart;
       try {
-        parts[part] = moments_of_rows(examples, first, std::min(first + kRowsOfPart, rows), channels);
+        const std::int64_t last = std::min(first + kRowsOfPart, rows);
+        Moments made = shared_moments(moments_of_rows(examples, first, last, shared.of.size()), shared);
+        const std::lock_guard lock(mutex);
+        waiting.emplace(part, std::move(made));
+        for (auto found = waiting.begin(); found != waiting.end() && found->first == added; ++added) {
+          add(all, found->second);
+          found = waiting.erase(found);
+        }
       } catch (...) {
-        errors[part] = std::current_exception();
-        next = parts.size();
+        const std::lock_guard lock(mutex);
+        if (part < failure.first) failure = {part, std::current_exception()};
+        next = parts;
       }
     }
   };
   {
     std::vector<std::jthread> others;
-    for (int i = 1; i < std::min(threads, static_cast<int>(parts.size())); ++i) others.emplace_back(compute);
+    for (int i = 1; i < std::min<std::int64_t>(threads, parts); ++i) others.emplace_back(compute);
     compute();
   }
-  for (const std::exception_ptr& error : errors) {
-    if (error) std::rethrow_exception(error);
-  }
-  Moments all;
-  for (const Moments& part : parts) add(all, part);
+  if (failure.second) std::rethrow_exception(failure.second);
   return all;
 }
 
@@ -233,15 +259,16 @@ namespace {
 
 AdaptedNormalization adapted_normalization(const Normalization& step, const TrainingFeatures& examples,
                                            std::int64_t rows, const InputSpec& input, int threads) {
-  const std::int64_t channels = input.shape.rank() == 0 ? 1 : input.shape.back();
-  if (examples.elements() == 0 || examples.elements() % channels != 0) {
+  const SharedStatistics shared = shared_statistics(step, examples.shape(), input.shape);
+  const std::int64_t elements = examples.shape().elements(), period = std::ssize(shared.of);
+  if (elements == 0 || elements % period != 0) {
     const StepPlace at = located(step);
     throw KeyError(at.place, at.path,
                    fmt::format("examples of {} numbers do not have {} channels, as the last axis of {} has; make the "
                                "shape that of the data",
-                               examples.elements(), channels, input.path));
+                               elements, period, input.path));
   }
-  Moments moments = moments_of(examples, rows, static_cast<std::size_t>(channels), threads);
+  Moments moments = moments_of(examples, rows, shared, threads);
   for (double& squares : moments.squares) squares /= moments.count;
   return {std::move(moments.mean), std::move(moments.squares)};
 }
@@ -269,7 +296,9 @@ AdaptedSteps adapt(const std::vector<PreprocessingStep>& steps, const Dataset& t
     const std::size_t input =
         normalization != nullptr ? input_of(*normalization, inputs) : input_of(*discretization, inputs);
     const auto before = with_adapted({steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(i)}, adapted);
-    const TrainingFeatures examples(with_bins(train, input, steps_of_input(before, inputs[input].name)), input);
+    const TrainingFeatures examples(
+        with_bins(train, input, steps_of_input(before, inputs[input].name), inputs[input].shape), input,
+        inputs[input].shape);
     if (normalization != nullptr) {
       adapted.normalizations.push_back(
           adapted_normalization(*normalization, examples, train.rows(), inputs[input], threads));

@@ -13,9 +13,9 @@ namespace mirrortrain::data {
 // normalization {adapt: true}: mean and variance of the training data after the transforms before it.
 // discretization {num_bins: ...}: the boundaries of bins with about equally many numbers of the training data each.
 
-/// The mean and the variance of each channel, the innermost axis of an input's examples, and the boundaries of bins,
-/// for every transform that needs them. Random transforms are not applied. The same bits on any number of threads.
-/// Throws Error if an example cannot be read, or if a transform is not applicable to it.
+/// The means and the variances of an input's numbers along a normalization's axes, and the boundaries of bins, for
+/// every transform that needs them. Random transforms are not applied. The same bits on any number of threads. Throws
+/// Error if an example cannot be read, or if a transform is not applicable to it.
 AdaptedSteps adapt(const std::vector<PreprocessingStep>& steps, const Dataset& train,
                    const std::vector<InputSpec>& inputs, int threads);
 

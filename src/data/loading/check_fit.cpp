@@ -42,12 +42,7 @@ class FitCheck {
     read_ = spec_before_bins(spec_, steps_);
     for (const InputSpec& input : spec_.inputs) of_input_.push_back(steps_of_input(steps_, input.name));
     for (std::size_t i = 0; i < spec_.inputs.size(); ++i) {
-      for (const PreprocessingStep& step : of_input_[i]) {
-        if (const auto* normalization = std::get_if<Normalization>(&step)) {
-          check_channels(normalization->mean, i);
-          check_channels(normalization->variance, i);
-        }
-      }
+      check_statistics(i);
       check_before_bins(i);
       spec_.inputs[i].numbers_below > 0 ? check_lookups(i) : check_size(i);
     }
@@ -343,12 +338,20 @@ class FitCheck {
 
   void check(const SyntheticLabels& labels, std::size_t output, const std::vector<Shape>& shapes) {
     const std::string mismatch = label_mismatch(output, shapes, labels.shape());
-    if (labels.label_shape.value && (!mismatch.empty() || !labels.classes.value)) {
-      return add(labels.label_shape, mismatch);
-    }
-    if (!labels.classes.value) return;  // already reported
-    if (!mismatch.empty()) return add(labels.classes, mismatch);
     const LabelSpec& spec = spec_.labels[output];
+    if (labels.label_shape.value && !mismatch.empty()) return add(labels.label_shape, mismatch);
+    if (!labels.classes.value) {
+      const std::string_view taken = spec.classes > 0     ? "class numbers"
+                                     : spec.signs         ? "the numbers -1, 0 and 1"
+                                     : spec.probabilities ? "numbers from 0 to 1"
+                                                          : "";
+      if (!labels.label_shape.value || taken.empty()) return;  // already reported, or right
+      return add(labels.label_shape,
+                 fmt::format("labels without `classes` are any numbers, but the loss takes {}; give classes, or take "
+                             "mean_squared_error",
+                             taken));
+    }
+    if (!mismatch.empty()) return add(labels.classes, mismatch);
     const std::int64_t depth = wanted_.one_hot_depth(output);
     const std::int64_t most = depth > 0 ? depth : spec.classes > 0 ? spec.classes : spec.probabilities ? 2 : 0;
     if (most > 0 && *labels.classes.value > most) {
@@ -387,8 +390,8 @@ class FitCheck {
       constexpr bool kTrains = true;
       Shape fed = label;
       for (std::size_t i = 0; i < examples.size(); ++i) {
-        const auto steps =
-            label_steps(acting_steps(of_input_[i], examples[i], kTrains), examples[i], label, output, wanted_);
+        const auto steps = label_steps(acting_steps(of_input_[i], examples[i], spec_.inputs[i].shape, kTrains),
+                                       examples[i], label, output, wanted_);
         if (!steps.empty()) fed = shape_after(steps, label);
       }
       return labels_mismatch(fed, output, wanted_);
@@ -398,10 +401,20 @@ class FitCheck {
     }
   }
 
-  void check_channels(const config::Located<std::optional<PerChannel>>& values, std::size_t input) {
-    if (!values.value) return;
-    if (const auto* list = std::get_if<std::vector<double>>(&*values.value))
-      add(values, channels_mismatch(list->size(), spec_.inputs[input]));
+  /// Of examples that come with the shape of the input; that of pictures which change their size shows when they are
+  /// read.
+  void check_statistics(std::size_t input) {
+    if (std::ranges::any_of(of_input_[input], is_of_pictures)) return;
+    const Shape& shape = spec_.inputs[input].shape;
+    for (const PreprocessingStep& step : of_input_[input]) {
+      const auto* const normalization = std::get_if<Normalization>(&step);
+      if (normalization == nullptr) continue;
+      try {
+        spread(*normalization, shared_statistics(*normalization, shape, shape));
+      } catch (const KeyError& error) {
+        errors_.add(error.place(), error.path(), error.message());
+      }
+    }
   }
 
   void add(const StepPlace& at, const std::string& message) { add(at, at.place, message); }

@@ -83,12 +83,6 @@ std::string features_mismatch(const Shape& example, const InputSpec& spec) {
                              key, example.text());
 }
 
-std::string channels_mismatch(std::size_t channels, const InputSpec& spec) {
-  const std::int64_t wanted = spec.shape.rank() == 0 ? 1 : spec.shape.back();
-  if (channels == 1 || static_cast<std::int64_t>(channels) == wanted) return "";
-  return fmt::format("{} channels, but the last axis of {} {} has {}", channels, spec.path, spec.shape.text(), wanted);
-}
-
 std::string labels_mismatch(const Shape& label, std::size_t output, const Wanted& wanted) {
   const LabelSpec& spec = wanted.spec->labels[output];
   const std::int64_t depth = wanted.one_hot_depth(output);

@@ -318,9 +318,8 @@ class Scale : public PictureStep {
  public:
   Scale(const PreprocessingStep& step, const Extents& from) : PictureStep(from), affine_(fold(std::span(&step, 1))) {}
   void apply(const Draw&, const float* from, float* to) const override {
-    const auto channels = static_cast<std::size_t>(result().channels);
     for (std::size_t i = 0; i < static_cast<std::size_t>(result().elements()); ++i) {
-      const std::size_t c = affine_.channels() == 1 ? 0 : i % channels;
+      const std::size_t c = i % affine_.period();
       to[i] =
           static_cast<float>((static_cast<double>(from[i]) - affine_.shift[c]) * affine_.scale[c] + affine_.offset[c]);
     }
@@ -468,12 +467,16 @@ std::string picture_mismatch(const PreprocessingStep& step, const Shape& example
 }
 
 std::vector<PreprocessingStep> acting_steps(const std::vector<PreprocessingStep>& steps, const Shape& example,
-                                            bool trains) {
+                                            const Shape& wanted, bool trains) {
   std::vector<PreprocessingStep> acting;
   Shape shape = example;
   for (const PreprocessingStep& step : steps) {
     if (is_of_pictures(step)) require_picture(step, shape);
-    if (acts(step, shape, trains)) acting.push_back(step);
+    if (const auto* const normalization = std::get_if<Normalization>(&step)) {
+      acting.push_back(spread(*normalization, shared_statistics(*normalization, shape, wanted)));
+    } else if (acts(step, shape, trains)) {
+      acting.push_back(step);
+    }
     shape = shape_after(step, shape);
   }
   return acting;

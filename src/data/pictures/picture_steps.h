@@ -28,10 +28,11 @@ StepPlace located(const PreprocessingStep& step);
 /// The size of pictures after a transform, without channels; nothing if it keeps their size.
 std::optional<Extents> size_after(const PreprocessingStep& step);
 
-/// The transforms that change examples of a shape. Outside of training, random transforms do nothing, except that
-/// random_crop gives pictures the same size as in training.
+/// The transforms that change examples of a shape, normalizations as spread() makes them; `wanted`: the input's shape
+/// in the model. Outside of training, random transforms do nothing, except that random_crop gives pictures the same
+/// size as in training. Throws KeyError if one is not applicable.
 std::vector<PreprocessingStep> acting_steps(const std::vector<PreprocessingStep>& steps, const Shape& example,
-                                            bool trains);
+                                            const Shape& wanted, bool trains);
 
 /// The shape of examples after the transforms. Throws KeyError if they are not pictures.
 Shape shape_after(const std::vector<PreprocessingStep>& steps, const Shape& example);

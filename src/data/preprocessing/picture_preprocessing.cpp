@@ -24,6 +24,7 @@ Bounds bounds_of(const Factor& factor) {
 
 config::Section<Resizing> Resizing::section() {
   return config::Section<Resizing>("Resizes pictures to `height` x `width`.")
+      .advice("fill_mode", "what pad_to_aspect_ratio adds is always fill_value; leave it out")
       .key("height", &Resizing::height, "Height in pixels.", config::required, kExtent)
       .key("width", &Resizing::width, "Width in pixels.", config::required, kExtent)
       .key("interpolation", &Resizing::interpolation, "How pixels are made of those around them.",

@@ -18,16 +18,18 @@ std::vector<double> values_of(const std::optional<PerChannel>& values) {
   return {std::get<double>(*values)};
 }
 
-bool same_channels(std::size_t a, std::size_t b) { return a == b || a == 1 || b == 1; }
-
-void widen(Affine& affine, std::size_t channels) {
-  if (!same_channels(affine.channels(), channels)) {
+/// Lets the constants repeat with the period of others, too.
+void widen(Affine& affine, std::size_t period) {
+  if (affine.period() % period == 0) return;
+  if (period % affine.period() != 0) {
     throw Error(
         fmt::format("data.preprocessing: one step has {} channels and another one {}; give them the same number",
-                    affine.channels(), channels));
+                    affine.period(), period));
   }
   for (auto* values : {&affine.shift, &affine.scale, &affine.offset}) {
-    if (values->size() < channels) values->resize(channels, values->front());
+    const std::size_t before = values->size();
+    values->resize(period);
+    for (std::size_t i = before; i < period; ++i) (*values)[i] = (*values)[i - before];
   }
 }
 
@@ -40,19 +42,22 @@ void apply(Affine& affine, const Rescaling& step) {
 // ((x - shift) scale + offset - mean) / deviation = (x - (shift - (offset - mean) / scale)) (scale / deviation)
 void apply(Affine& affine, const Normalization& step) {
   constexpr double kLeastDeviation = 1e-7;  // as in Keras, so that a constant feature does not cause a division by zero
-  const std::vector<double> mean = values_of(step.mean.value), variance = values_of(step.variance.value);
-  widen(affine, mean.size());
-  widen(affine, variance.size());
-  for (std::size_t i = 0; i < affine.channels(); ++i) {
-    const double center = affine.offset[i] - mean[mean.size() == 1 ? 0 : i];
-    const double deviation = std::max(std::sqrt(variance[variance.size() == 1 ? 0 : i]), kLeastDeviation);
-    if (affine.scale[i] == 0) {
-      affine.offset[i] = center / deviation;
-      continue;
+  const std::vector<double> means = values_of(step.mean.value), variances = values_of(step.variance.value);
+  widen(affine, means.size());
+  widen(affine, variances.size());
+  for (std::size_t i = 0; i < affine.period(); ++i) {
+    const double mean = means[i % means.size()];
+    const double deviation = std::max(std::sqrt(variances[i % variances.size()]), kLeastDeviation);
+    if (step.invert) {
+      affine.scale[i] *= deviation;
+      affine.offset[i] = affine.offset[i] * deviation + mean;
+    } else if (affine.scale[i] == 0) {
+      affine.offset[i] = (affine.offset[i] - mean) / deviation;
+    } else {
+      affine.shift[i] -= (affine.offset[i] - mean) / affine.scale[i];
+      affine.offset[i] = 0;
+      affine.scale[i] /= deviation;
     }
-    affine.shift[i] -= center / affine.scale[i];
-    affine.offset[i] = 0;
-    affine.scale[i] /= deviation;
   }
 }
 
@@ -73,39 +78,6 @@ config::Section<Rescaling> Rescaling::section() {
       .key("scale", &Rescaling::scale, "Factor to multiply by; 0.00392156862745098 (1/255) maps bytes to [0, 1].",
            config::required)
       .key("offset", &Rescaling::offset, "Value to add.")
-      .include<OfInput>();
-}
-
-config::Section<Normalization> Normalization::section() {
-  return config::Section<Normalization>(
-             "Subtracts `mean` from the features and divides by the square root of `variance`.")
-      .advice("std", "write variance, which is its square: 0.25 for a standard deviation of 0.5")
-      .key("adapt", &Normalization::adapt,
-           "Whether to compute `mean` and `variance` of each channel (the last axis) from the training data, after the "
-           "steps before this one. They are kept in the run folder.")
-      .key("mean", &Normalization::mean, "Mean of the features: one number, or one per channel (the last axis).",
-           config::required_unless("adapt", {}), config::non_empty)
-      .key("variance", &Normalization::variance,
-           "Variance of the features: one number, or one per channel (the last axis).",
-           config::required_unless("adapt", {}), config::non_empty, config::at_least(0))
-      .relation(R"({"if": {"required": ["adapt"], "properties": {"adapt": {"const": true}}},
-                    "then": {"properties": {"mean": {"type": "null"}, "variance": {"type": "null"}}}})")
-      .check("adapt",
-             [](const Normalization& step) -> std::string {
-               const bool has_mean = step.mean.value.has_value(), has_variance = step.variance.value.has_value();
-               if (step.adapt && (has_mean || has_variance)) {
-                 return "mean and variance are computed from the training data; leave them out, or adapt";
-               }
-               return step.adapt || (has_mean && has_variance) ? "" : "without it, give mean and variance";
-             })
-      .check("variance",
-             [](const Normalization& step) -> std::string {
-               if (!step.mean.value || !step.variance.value) return "";
-               const std::size_t means = values_of(step.mean.value).size(),
-                                 variances = values_of(step.variance.value).size();
-               if (same_channels(means, variances)) return "";
-               return fmt::format("expected one number, or {} as in mean, found {}", means, variances);
-             })
       .include<OfInput>();
 }
 
@@ -169,7 +141,7 @@ bool is_of_colors(const PreprocessingStep& step) {
 
 bool Affine::needs_double() const {
   constexpr double kFar = 16;  // float32's rounding of the shift is a millionth of a deviation
-  for (std::size_t i = 0; i < channels(); ++i) {
+  for (std::size_t i = 0; i < period(); ++i) {
     if (std::abs(shift[i] * scale[i]) > kFar) return true;
   }
   return false;

@@ -14,6 +14,7 @@
 #include "data/preprocessing/color_preprocessing.h"
 #include "data/preprocessing/composed_preprocessing.h"
 #include "data/preprocessing/mixing_preprocessing.h"
+#include "data/preprocessing/normalization.h"
 #include "data/preprocessing/picture_preprocessing.h"
 
 namespace mirrortrain::data {
@@ -24,18 +25,6 @@ struct Rescaling : OfInput {
   static constexpr std::string_view kAliases = "scale, rescale";
   double scale = 1, offset = 0;
   static config::Section<Rescaling> section();
-};
-
-/// One number for all features, or one for each channel (the last axis).
-using PerChannel = std::variant<double, std::vector<double>>;
-
-/// (features - mean) / sqrt(variance)
-struct Normalization : OfInput {
-  static constexpr std::string_view kName = "normalization";
-  static constexpr std::string_view kAliases = "normalize";
-  bool adapt = false;                                         ///< to the training data; see data/loading/adapt.h
-  config::Located<std::optional<PerChannel>> mean, variance;  ///< null if adapted
-  static config::Section<Normalization> section();
 };
 
 /// Converts class labels to one-hot vectors.
@@ -68,18 +57,19 @@ bool always_acts(const PreprocessingStep& step);
 /// Whether it changes the colors of pictures alone, so that pictures that are labels stay as they are.
 bool is_of_colors(const PreprocessingStep& step);
 
-/// All transforms of individual features combined: y = (x - shift) * scale + offset. One entry each, or one per
-/// channel. Subtracting first preserves digits that a mean much larger than the deviation would round away.
+/// All transforms of individual features combined: y = (x - shift) * scale + offset. One entry each, or one per number
+/// of a period, such as the channels, that repeats along an example. Subtracting first preserves digits that a mean
+/// much larger than the deviation would round away.
 struct Affine {
   std::vector<double> shift{0.0}, scale{1.0}, offset{0.0};
-  std::size_t channels() const { return shift.size(); }
+  std::size_t period() const { return shift.size(); }
   /// Whether float32 would lose too much precision in the difference to a shift that is many deviations from 0, like
   /// those of times and years.
   bool needs_double() const;
 };
 
-/// Throws Error if two transforms have different numbers of channels. None may be for pictures, bin, or be not yet
-/// adapted.
+/// The transforms as acting_steps() makes them. Throws Error if the period of one is no multiple of another's. None may
+/// be for pictures, bin, or be not yet adapted.
 Affine fold(std::span<const PreprocessingStep> steps);
 
 /// The transforms of an input's features, in their order.
@@ -102,10 +92,6 @@ Wanted wanted_by(const ExampleSpec* spec, const std::vector<PreprocessingStep>& 
 
 }  // namespace mirrortrain::data
 
-template <>
-struct mirrortrain::config::ChoiceTag<mirrortrain::data::PerChannel> {
-  static constexpr std::string_view noun = "a number or a list with one number per channel";
-};
 template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::data::PreprocessingStep> {
   static constexpr std::string_view noun = "a preprocessing step";

@@ -82,7 +82,7 @@ void write_bins(BinOutput output, std::span<const std::int64_t> bins, std::int64
 
 /// The input's numbers after the other transforms, in bins.
 Array binned(const Dataset& dataset, std::size_t input, std::span<const PreprocessingStep> before,
-             const PreprocessingStep& step) {
+             const PreprocessingStep& step, const Shape& wanted) {
   const Array& from = dataset.features(input);
   const BinOutput output = as_binning(step)->output_mode;
   const bool is_of_ones = output == BinOutput::kOneHot || output == BinOutput::kMultiHot;
@@ -93,7 +93,9 @@ Array binned(const Dataset& dataset, std::size_t input, std::span<const Preproce
              elements_to = static_cast<std::size_t>(to.row_elements());
   std::vector<std::int64_t> bins(elements);
   std::vector<float> changed(elements);
-  const RowConverter change(from, fold(before), DType::kFloat32);
+  constexpr bool kTrains = false;
+  const auto acting = acting_steps({before.begin(), before.end()}, from.row_shape(), wanted, kTrains);
+  const RowConverter change(from, fold(acting), DType::kFloat32);
   with_element_type(to.dtype, [&](auto* type_to) {
     using To = std::remove_pointer_t<decltype(type_to)>;
     with_element_type(from.dtype, [&](auto* type_from) {
@@ -118,7 +120,7 @@ Array binned(const Dataset& dataset, std::size_t input, std::span<const Preproce
 
 }  // namespace
 
-Binned with_bins(const Dataset& dataset, std::size_t input, std::vector<PreprocessingStep> steps) {
+Binned with_bins(const Dataset& dataset, std::size_t input, std::vector<PreprocessingStep> steps, const Shape& wanted) {
   Binned made{dataset, std::move(steps)};
   while (true) {
     const auto step = std::ranges::find_if(made.rest, as_binning);
@@ -128,7 +130,8 @@ Binned with_bins(const Dataset& dataset, std::size_t input, std::vector<Preproce
       throw KeyError(at.place, at.path.empty() ? "data.preprocessing" : at.path,
                      "bins are for numbers, and pictures are decoded while the run continues; leave it out");
     }
-    made.dataset = made.dataset.with_features(input, binned(made.dataset, input, {made.rest.begin(), step}, *step));
+    made.dataset =
+        made.dataset.with_features(input, binned(made.dataset, input, {made.rest.begin(), step}, *step, wanted));
     made.rest.erase(made.rest.begin(), step + 1);
   }
 }

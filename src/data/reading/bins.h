@@ -15,8 +15,9 @@ struct Binned {
 };
 
 /// Applies an input's transforms up to the last one that bins, once for all examples. `steps`: all transforms of the
-/// input; those before one that bins are of individual numbers. Without any that bins the data set is the same. Throws
-/// KeyError if the examples are pictures that are decoded when they are needed.
-Binned with_bins(const Dataset& dataset, std::size_t input, std::vector<PreprocessingStep> steps);
+/// input; those before one that bins are of individual numbers. `wanted`: the input's shape in the model. Without any
+/// that bins the data set is the same. Throws KeyError if the examples are pictures that are decoded when they are
+/// needed.
+Binned with_bins(const Dataset& dataset, std::size_t input, std::vector<PreprocessingStep> steps, const Shape& wanted);
 
 }  // namespace mirrortrain::data

@@ -27,8 +27,8 @@ struct RowSource {
 /// float32 cannot represent.
 class RowConverter {
  public:
-  /// `from` must outlive this. `to` is kFloat32 or kBfloat16; `affine` has one channel or as many as the last axis of
-  /// the rows' shape.
+  /// `from` must outlive this. `to` is kFloat32 or kBfloat16; `affine` has a period of which the
+  /// rows' elements are a multiple.
   RowConverter(const Array& from, const Affine& affine, DType to);
 
   /// Row r of the result is row first_row + rows[r] of the array, or its first `taken` elements. Does not allocate.

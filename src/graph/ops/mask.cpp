@@ -17,6 +17,7 @@ void expect_mask(std::string_view op, const Shape& shape, const ValueSpec& spec,
 
 ValueId both_masks(Graph& graph, ValueId one, ValueId other) {
   if (one == kNoValue || other == kNoValue) return one == kNoValue ? other : one;
+  if (one == other) return one;
   if (graph.spec(one).shape.rank() < graph.spec(other).shape.rank()) std::swap(one, other);
   std::vector<std::int64_t> dims = graph.spec(other).shape.dims();
   dims.resize(graph.spec(one).shape.rank(), 1);

@@ -20,7 +20,7 @@ struct Affine {
     __device__ float operator()(Real x) {
       if (affine.identity) return static_cast<float>(x);
       const float converted = affine.in_double ? convert(static_cast<double>(x)) : convert(x);
-      if (++channel == affine.channels) channel = 0;
+      if (++channel == affine.period) channel = 0;
       return converted;
     }
     template <class T>
@@ -30,7 +30,7 @@ struct Affine {
     }
   };
   __device__ Walk from(std::int64_t element) const {
-    return {affine, affine.channels == 1 ? 0 : divide(element, affine.channels).rest};
+    return {affine, affine.period == 1 ? 0 : divide(element, affine.period).rest};
   }
 };
 

@@ -20,7 +20,7 @@ struct AttentionOperands {
   explicit AttentionOperands(std::span<const ValueId> sources)
       : query(sources[0]),
         value(sources[sources.size() > 1 ? 1 : 0]),
-        key(sources[sources.size() > 2 ? 2 : sources.size() - 1]),
+        key(sources.back()),
         value_number(sources.size() > 1 ? 1 : 0),
         key_number(sources.size() - 1) {}
 };

@@ -55,6 +55,9 @@ config::Section<ConvLstm<kAxes>> ConvLstm<kAxes>::section() {
       .key("dropout", &Self::dropout,
            "Fraction of the input's elements to drop during training, the same at all steps.", config::at_least(0),
            config::less_than(1))
+      .key("recurrent_dropout", &Self::recurrent_dropout,
+           "Fraction of the state's elements to drop where a step reads them during training, the same at all steps.",
+           config::at_least(0), config::less_than(1))
       .check("padding",
              [](const Self& layer) -> std::string {
                return layer.is_causal() ? "a convolutional LSTM has no causal padding; expected valid or same" : "";
@@ -106,13 +109,18 @@ ValueId ConvLstm<kAxes>::build(LayerBuilder& builder, std::span<const ValueId> s
                                 values, dtype);
   };
 
-  ValueId state = kNoValue, cell = kNoValue;
+  ValueId state = kNoValue, cell = kNoValue, drops = kNoValue;
+  const auto read = [&] {
+    if (recurrent_dropout == 0 || builder.mode() == Mode::kEvaluation) return state;
+    if (drops == kNoValue) drops = drawn_mask(builder, builder.shape(state), recurrent_dropout, dtype);
+    return product(builder, state, drops);
+  };
   std::vector<ValueId> states;
   for (std::int64_t i = 0; i < shape[0]; ++i) {
     const std::int64_t step = go_backwards ? shape[0] - 1 - i : i;
     ValueId gates = this->convolve(builder, layers::step(builder.graph(), x, 0, step), kernel, offset, 1);
     if (state != kNoValue) {
-      gates = builder.apply(ops::AddN{}, {gates, of_state.convolve(builder, state, recurrent_kernel, kNoValue, 1)});
+      gates = builder.apply(ops::AddN{}, {gates, of_state.convolve(builder, read(), recurrent_kernel, kNoValue, 1)});
     }
     const auto gate = [&](std::int64_t number, ActivationName by) {
       return activated(by, part(builder.graph(), gates, builder.shape(gates).rank() - 1, number * filters, filters));

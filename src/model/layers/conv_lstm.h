@@ -24,7 +24,7 @@ struct ConvLstm : WindowOptions<kAxes> {
   bool unit_forget_bias = true;
   std::optional<Regularizer> kernel_regularizer, recurrent_regularizer;
   std::optional<Constraint> kernel_constraint, recurrent_constraint;
-  float dropout = 0;
+  float dropout = 0, recurrent_dropout = 0;
   bool return_sequences = false, go_backwards = false;
 
   ConvLstm() { this->activation = static_cast<ActivationName>(ops::ActivationKind::kTanh); }

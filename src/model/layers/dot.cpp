@@ -4,11 +4,11 @@
 
 #include <vector>
 
+#include "base/axes.h"
 #include "base/error.h"
 #include "graph/ops/arrange.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/matmul.h"
-#include "model/axes.h"
 #include "model/formula/formula_graph.h"
 #include "model/layers/moved_axes.h"
 

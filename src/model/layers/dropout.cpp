@@ -56,9 +56,10 @@ Shape drawn_shape(const LayerBuilder& builder, ValueId source, const NoiseShape&
 
 }  // namespace
 
-ValueId drawn_mask(LayerBuilder& builder, Shape shape, float rate) {
+ValueId drawn_mask(LayerBuilder& builder, Shape shape, float rate, DType dtype) {
   const ValueId ones = builder.apply(ops::FullMask(std::move(shape)), {builder.rows()});
-  return builder.apply(ops::Dropout(rate, builder.random_stream()), {ones});
+  const ValueId drawn = builder.apply(ops::Dropout(rate, builder.random_stream()), {ones});
+  return dtype == DType::kFloat32 ? drawn : builder.apply(ops::Cast(dtype), {drawn});
 }
 
 ValueId dropped_alike(LayerBuilder& builder, ValueId source, Shape drawn, float rate) {

@@ -10,8 +10,8 @@
 
 namespace mirrortrain::layers {
 
-/// In training, numbers that are 0 with probability `rate`, else 1 / (1 - rate): batched `shape` float32.
-ValueId drawn_mask(LayerBuilder& builder, Shape shape, float rate);
+/// In training, numbers that are 0 with probability `rate`, else 1 / (1 - rate): batched `shape`.
+ValueId drawn_mask(LayerBuilder& builder, Shape shape, float rate, DType dtype = DType::kFloat32);
 
 /// `source` in training with dropout of which `drawn` is drawn, which has 1 along axes whose elements are dropped
 /// together.

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
-#include <vector>
+#include <numeric>
 
 #include "base/error.h"
+#include "graph/ops/arrange.h"
 #include "graph/ops/attention.h"
 #include "graph/ops/combine.h"
 #include "graph/ops/constant.h"
@@ -15,7 +17,6 @@
 #include "model/formula/formula_graph.h"
 #include "model/key_aliases.h"
 #include "model/layers/along_axis.h"
-#include "model/layers/attention.h"
 
 namespace mirrortrain::layers {
 namespace {
@@ -29,25 +30,30 @@ class Projections {
  public:
   Projections(LayerBuilder& builder, const HeadAttentionOptions& layer) : builder_(builder), layer_(layer) {}
 
-  /// [steps, in] -> [steps, heads size].
+  /// [rows, in] -> [rows, heads size].
   ValueId to_heads(std::string_view name, ValueId x, std::int64_t heads, std::int64_t size) {
-    const std::int64_t in = builder_.sequence(x).back();
+    const std::int64_t in = builder_.shape(x).back();
     const ValueId of_kernel = kernel(name, {in, heads, size}, 1, {in, heads * size});
     const ValueId of_bias = layer_.use_bias ? bias(name, {heads, size}, {heads * size}) : kNoValue;
     return builder_.apply(ops::Dense(), {x, of_kernel, of_bias});
   }
-  /// [steps, heads size] -> [steps, out].
-  ValueId from_heads(ValueId x, std::int64_t heads, std::int64_t size, std::int64_t out) {
-    const ValueId of_kernel = kernel("attention_output", {heads, size, out}, 2, {heads * size, out});
-    const ValueId of_bias = layer_.use_bias ? bias("attention_output", {out}, {out}) : kNoValue;
+  /// [rows, heads size] -> [rows, elements of `out`].
+  ValueId from_heads(ValueId x, std::int64_t heads, std::int64_t size, const Shape& out) {
+    std::vector<std::int64_t> dims{heads, size};
+    dims.insert(dims.end(), out.begin(), out.end());
+    const std::int64_t columns = out.elements();
+    const ValueId of_kernel = kernel("attention_output", Shape(dims), 2, {heads * size, columns});
+    const ValueId of_bias = layer_.use_bias ? bias("attention_output", out, {columns}) : kNoValue;
     return builder_.apply(ops::Dense(), {x, of_kernel, of_bias});
   }
 
  private:
   /// `inputs`: how many of the first axes are those of the input, for the fans.
-  ValueId kernel(std::string_view of, const Shape& shape, std::int64_t inputs, const Shape& matrix) {
+  ValueId kernel(std::string_view of, const Shape& shape, std::size_t inputs, const Shape& matrix) {
     std::vector<std::int64_t> in, out;
-    for (std::int64_t axis = 0; axis < 3; ++axis) (axis < inputs ? in : out).push_back(axis);
+    for (std::size_t axis = 0; axis < shape.rank(); ++axis) {
+      (axis < inputs ? in : out).push_back(static_cast<std::int64_t>(axis));
+    }
     const ValueId whole =
         builder_.weight(fmt::format("{}/kernel", of), shape, with_fan_axes(layer_.kernel_initializer, in, out),
                         layer_.kernel_regularizer, layer_.kernel_constraint);
@@ -62,6 +68,81 @@ class Projections {
   LayerBuilder& builder_;
   const HeadAttentionOptions& layer_;
 };
+
+/// An input of attention as steps, which are the positions along the attended axes. The positions along its other axes
+/// are groups: the steps of one do not attend to those of another.
+class Steps {
+ public:
+  Steps(LayerBuilder& builder, ValueId input, const std::vector<std::size_t>& attended)
+      : builder_(builder), moved_(builder, input, with_channels(builder, input, attended)) {
+    const Shape& shape = builder.shape(moved_.value());
+    const std::size_t others = shape.rank() - 1 - attended.size();
+    outer_.assign(shape.begin(), shape.end() - 1);
+    for (std::size_t axis = 0; axis < outer_.size(); ++axis) (axis < others ? groups_ : steps_) *= outer_[axis];
+  }
+
+  std::int64_t groups() const { return groups_; }
+  std::int64_t steps() const { return steps_; }
+  /// [groups steps, channels].
+  ValueId rows() const { return reshaped(moved_.value(), {groups_ * steps_, builder_.shape(moved_.value()).back()}); }
+  /// [groups steps, columns] -> [steps, groups columns], in which the heads of all groups are beside each other.
+  ValueId beside(ValueId rows) const {
+    if (groups_ == 1) return rows;
+    const std::int64_t columns = builder_.shape(rows).back();
+    return reshaped(exchanged(reshaped(rows, {groups_, steps_, columns})), {steps_, groups_ * columns});
+  }
+  /// What beside() made of rows, as these.
+  ValueId rows_of(ValueId beside) const {
+    if (groups_ == 1) return beside;
+    const std::int64_t columns = builder_.shape(beside).back() / groups_;
+    return reshaped(exchanged(reshaped(beside, {steps_, groups_, columns})), {groups_ * steps_, columns});
+  }
+  /// [groups steps, elements of `features`] -> the input's axes, with these in place of the channels.
+  ValueId back(ValueId rows, const Shape& features) const {
+    std::vector<std::int64_t> dims = outer_;
+    dims.push_back(features.elements());
+    const ValueId value = moved_.back(reshaped(rows, Shape(dims)));
+    dims.assign(builder_.shape(value).begin(), builder_.shape(value).end() - 1);
+    dims.insert(dims.end(), features.begin(), features.end());
+    return reshaped(value, Shape(dims));
+  }
+
+ private:
+  static std::vector<std::size_t> with_channels(const LayerBuilder& builder, ValueId input,
+                                                std::vector<std::size_t> attended) {
+    attended.push_back(builder.shape(input).rank() - 1);
+    return attended;
+  }
+  ValueId reshaped(ValueId value, const Shape& shape) const {
+    return builder_.shape(value) == shape ? value : builder_.apply(ops::Reshape(shape), {value});
+  }
+  ValueId exchanged(ValueId value) const { return builder_.apply(ops::Transpose({1, 0, 2}), {value}); }
+
+  LayerBuilder& builder_;
+  MovedAxes moved_;
+  std::vector<std::int64_t> outer_;  ///< without the channels
+  std::int64_t groups_ = 1, steps_ = 1;
+};
+
+/// Throws Error unless query and source have the same groups, and value and key the same steps.
+void require_alike(const LayerBuilder& builder, const AttentionOperands& in, const std::vector<std::size_t>& attended) {
+  const Shape query = builder.shape(in.query), value = builder.shape(in.value), key = builder.shape(in.key);
+  const auto differ = [&](const Shape& a, const Shape& b, bool in_steps) {
+    for (std::size_t axis = 0; axis + 1 < a.rank(); ++axis) {
+      const bool is_step = std::ranges::find(attended, axis) != attended.end();
+      if ((in_steps || !is_step) && a[axis] != b[axis]) return true;
+    }
+    return false;
+  };
+  if (query.rank() != value.rank() || differ(query, value, false)) {
+    throw Error(fmt::format("expected query and value to differ along attended axes alone, found {} and {}",
+                            builder.described(in.query), builder.described(in.value)));
+  }
+  if (value.rank() != key.rank() || differ(value, key, true)) {
+    throw Error(fmt::format("expected as many steps in value and key, found {} and {}", builder.described(in.value),
+                            builder.described(in.key)));
+  }
+}
 
 /// [steps, heads size] with each head's pairs (i, i + size / 2) turned by the angle step / wavelength^(2 i / size) (Su
 /// et al., 2021).
@@ -108,8 +189,6 @@ config::Section<HeadAttentionOptions> HeadAttentionOptions::section() {
       .advice("attention_mask",
               "padding is left out by the masks of an embedding with mask_zero, of masking and of sequences of several "
               "lengths, later steps by use_causal_mask; leave it out")
-      .advice("attention_axes",
-              "the steps are the axis before the features; bring them there with reshape and permute, and leave it out")
       .key("dropout", &Self::dropout, "Fraction of the attention weights to drop during training.", at_least(0),
            less_than(1))
       .key("use_bias", &Self::use_bias, "Whether the projections use bias vectors.", kUseBiasAliases)
@@ -140,45 +219,75 @@ config::Section<HeadAttentionOptions> HeadAttentionOptions::section() {
       .include<LayerCommon>();
 }
 
+void HeadAttentionOptions::check_axes(const LayerBuilder& builder, const AttentionOperands& in,
+                                      const std::vector<std::size_t>& attended) const {
+  require_alike(builder, in, attended);
+  const auto needs_order = [&](std::string_view option) {
+    throw Error(
+        fmt::format("{} needs steps in an order, that is one attended axis, found {} of {}; name it in "
+                    "attention_axes",
+                    option, attended.size(), builder.described(in.query)));
+  };
+  if (attended.size() > 1 && use_causal_mask) needs_order("use_causal_mask");
+  if (attended.size() > 1 && sliding_window) needs_order("sliding_window");
+  if (attended.size() > 1 && rope_max_wavelength) needs_order("rope_max_wavelength");
+  for (const std::size_t number : {std::size_t{0}, in.value_number, in.key_number}) {
+    if (builder.mask(number) == kNoValue) continue;
+    const Shape& mask = builder.shape(builder.mask(number));
+    if (attended == std::vector<std::size_t>{0} && mask.rank() == 1) continue;
+    throw Error(fmt::format(
+        "what is masked is left out along one axis, the first, where attention is along that axis alone; "
+        "found a mask {} and {} attended axes of {}; put the layer that masks (masking, or an embedding with "
+        "mask_zero) behind this one, or do without",
+        mask.text(), attended.size(), builder.described(in.query)));
+  }
+}
+
 ValueId HeadAttentionOptions::attend(LayerBuilder& builder, std::span<const ValueId> sources, const Heads& heads,
-                                     std::optional<std::int64_t> features) const {
+                                     const std::vector<std::size_t>& attended, const Shape& features) const {
   const AttentionOperands in(sources);
-  const std::int64_t out = features.value_or(builder.sequence(in.query).back());
+  check_axes(builder, in, attended);
+  const Steps query_steps(builder, in.query, attended);
+  const Steps key_steps = in.key == in.query ? query_steps : Steps(builder, in.key, attended);
+  const Steps value_steps = in.value == in.key ? key_steps : Steps(builder, in.value, attended);
   Projections projections(builder, *this);
+  const auto projected = [&](std::string_view name, const Steps& steps, std::int64_t count, std::int64_t size) {
+    return steps.beside(projections.to_heads(name, steps.rows(), count, size));
+  };
   // In Keras's variable order.
-  ValueId query = projections.to_heads("query", in.query, heads.of_query, heads.size);
-  ValueId key = projections.to_heads("key", in.key, heads.of_source, heads.size);
+  ValueId query = projected("query", query_steps, heads.of_query, heads.size);
+  ValueId key = projected("key", key_steps, heads.of_source, heads.size);
   if (rope_max_wavelength) {
     query = rotated(builder, query, heads.size, *rope_max_wavelength);
     key = rotated(builder, key, heads.size, *rope_max_wavelength);
   }
-  const ValueId gate = use_gate ? projections.to_heads("gate", in.query, heads.of_query, heads.value_size) : kNoValue;
-  const ValueId value = projections.to_heads("value", in.value, heads.of_source, heads.value_size);
+  const ValueId gate = use_gate ? projected("gate", query_steps, heads.of_query, heads.value_size) : kNoValue;
+  const ValueId value = projected("value", value_steps, heads.of_source, heads.value_size);
 
-  ops::AttentionAttributes attributes{.heads = heads.of_query,
+  ops::AttentionAttributes attributes{.heads = query_steps.groups() * heads.of_query,
                                       .scale = static_cast<float>(1 / std::sqrt(static_cast<double>(heads.size))),
                                       .causal = use_causal_mask,
                                       .window = sliding_window.value_or(0)};
-  // With dropout, Keras computes the weights explicitly, in training and evaluation.
-  attributes.blind_sees_all = dropout == 0;
+  // With dropout, and of inputs with more axes, Keras computes the weights explicitly, in training and evaluation.
+  attributes.blind_sees_all = dropout == 0 && builder.shape(in.query).rank() == 2;
   if (builder.mode() == Mode::kTraining) {
     attributes.dropout = static_cast<float>(dropout);
     attributes.stream = builder.random_stream();
   }
   const std::int64_t sharing = heads.of_query / heads.of_source;
   const ValueId source_mask =
-      ops::both_masks(builder.graph(), builder.mask(in.value_number),
-                      in.key_number == in.value_number ? kNoValue : builder.mask(in.key_number));
-  ValueId attended =
+      ops::both_masks(builder.graph(), builder.mask(in.value_number), builder.mask(in.key_number));
+  ValueId weighted =
       builder.apply(ops::Attention(attributes),
                     {query, with_repeated_heads(builder, key, heads.size, sharing),
                      with_repeated_heads(builder, value, heads.value_size, sharing), builder.mask(0), source_mask});
   if (use_gate) {
     const ValueId open = builder.apply(ops::Activation(ops::ActivationKind::kSigmoid), {gate});
-    attended = builder.apply(ops::Combine(ops::CombineKind::kMultiply), {attended, open});
+    weighted = builder.apply(ops::Combine(ops::CombineKind::kMultiply), {weighted, open});
   }
   builder.set_output_mask(builder.mask(0));
-  return projections.from_heads(attended, heads.of_query, heads.value_size, out);
+  const ValueId rows = query_steps.rows_of(weighted);
+  return query_steps.back(projections.from_heads(rows, heads.of_query, heads.value_size, features), features);
 }
 
 config::Section<MultiHeadAttention> MultiHeadAttention::section() {
@@ -192,13 +301,41 @@ config::Section<MultiHeadAttention> MultiHeadAttention::section() {
            at_most(kLargestHead))
       .key("value_dim", &Self::value_dim, "Size of each head's values; null: key_dim.", at_least(1),
            at_most(kLargestHead))
-      .key("output_shape", &Self::output_shape, "Number of output features; null: as many as the query has.",
-           at_least(1), at_most(kLargestHead))
+      .key("output_shape", &Self::output_shape,
+           "Number of output features, or the extents of several axes of them; null: as many as the query has.",
+           at_least(1), at_most(kLargestHead), config::non_empty)
+      .key("attention_axes", &Self::attention_axes,
+           "Axis, or axes, whose positions attend to each other; 0 is the batch, -1 the features; null: all between "
+           "these.")
+      .check("attention_axes",
+             [](const Self& layer) { return layer.attention_axes ? wrong_axes(*layer.attention_axes) : ""; })
       .include<HeadAttentionOptions>();
 }
 
 ValueId MultiHeadAttention::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
-  return attend(builder, sources, {num_heads, num_heads, key_dim, value_dim.value_or(key_dim)}, output_shape);
+  for (const ValueId source : sources) {
+    if (builder.shape(source).rank() < 2) builder.sequence(source);  // throws
+  }
+  const Shape shape = builder.shape(sources[0]);
+  std::vector<std::size_t> attended(shape.rank() - 1);
+  std::iota(attended.begin(), attended.end(), 0);
+  if (attention_axes) {
+    try {
+      attended = require_axes(builder, sources[0], *attention_axes);
+    } catch (const Error& error) {
+      throw Error(fmt::format("attention_axes: {}", error.what()));
+    }
+  }
+  if (attended.back() == shape.rank() - 1) {
+    throw Error(fmt::format("the last axis of {} holds the features; expected attention_axes before it",
+                            builder.described(sources[0])));
+  }
+  Shape features{shape.back()};
+  if (output_shape) {
+    const auto* const one = std::get_if<std::int64_t>(&*output_shape);
+    features = one != nullptr ? Shape{*one} : Shape(std::get<std::vector<std::int64_t>>(*output_shape));
+  }
+  return attend(builder, sources, {num_heads, num_heads, key_dim, value_dim.value_or(key_dim)}, attended, features);
 }
 
 config::Section<GroupQueryAttention> GroupQueryAttention::section() {
@@ -221,7 +358,9 @@ config::Section<GroupQueryAttention> GroupQueryAttention::section() {
 }
 
 ValueId GroupQueryAttention::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
-  return attend(builder, sources, {num_query_heads, num_key_value_heads, head_dim, head_dim}, std::nullopt);
+  for (const ValueId source : sources) builder.sequence(source);
+  return attend(builder, sources, {num_query_heads, num_key_value_heads, head_dim, head_dim}, {0},
+                {builder.shape(sources[0]).back()});
 }
 
 }  // namespace mirrortrain::layers

@@ -4,11 +4,15 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <variant>
+#include <vector>
 
 #include "model/constraint.h"
 #include "model/initializers.h"
 #include "model/layer_builder.h"
 #include "model/layer_common.h"
+#include "model/layers/attention.h"
+#include "model/layers/moved_axes.h"
 #include "model/regularizer.h"
 
 namespace mirrortrain::layers {
@@ -35,22 +39,30 @@ struct HeadAttentionOptions : LayerCommon {
     std::int64_t of_query, of_source;  ///< of_query / of_source neighbouring heads of the query share a source's
     std::int64_t size, value_size;
   };
-  /// `features`: of the output; those of the query by default.
+  /// `attended`: the axes whose positions are the steps, in order; `features`: the output's last axes.
   ValueId attend(LayerBuilder& builder, std::span<const ValueId> sources, const Heads& heads,
-                 std::optional<std::int64_t> features) const;
+                 const std::vector<std::size_t>& attended, const Shape& features) const;
+
+ private:
+  /// Throws Error where an option or an input does not go with the attended axes.
+  void check_axes(const LayerBuilder& builder, const AttentionOperands& in,
+                  const std::vector<std::size_t>& attended) const;
 };
 
 /// query [steps, channels], value [source steps, its own channels] or the query, key or the value -> [steps, channels]:
 /// projections of the query to num_heads queries of key_dim, of the key to as many keys and of the value to values of
 /// value_dim, attention of each head, and a projection of all heads' outputs to output_shape or back to the query's
-/// channels. Variables, each kernel and bias:
+/// channels. Inputs may have more axes: the steps are then the positions along attention_axes, all but the channels by
+/// default, and those that differ along another axis do not attend to each other. Variables, each kernel and bias:
 /// query [channels, num_heads, key_dim], key, value [..., value_dim], attention_output [num_heads, value_dim,
 /// channels], and gate as query, with values' size, with use_gate.
 struct MultiHeadAttention : HeadAttentionOptions {
   static constexpr std::string_view kName = "multi_head_attention";
   static constexpr std::string_view kAliases = "mha";
   std::int64_t num_heads = 1, key_dim = 1;
-  std::optional<std::int64_t> value_dim, output_shape;
+  std::optional<std::int64_t> value_dim;
+  std::optional<std::variant<std::int64_t, std::vector<std::int64_t>>> output_shape;
+  std::optional<Axes> attention_axes;
 
   static config::Section<MultiHeadAttention> section();
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;

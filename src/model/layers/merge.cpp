@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/axes.h"
 #include "base/error.h"
 #include "graph/ops/arrange.h"
 #include "graph/ops/combine.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/mask.h"
-#include "model/axes.h"
 
 namespace mirrortrain::layers {
 namespace {

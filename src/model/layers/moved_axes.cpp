@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "graph/ops/arrange.h"
-#include "model/axes.h"
 
 namespace mirrortrain::layers {
 
@@ -43,6 +42,19 @@ std::size_t require_axis(const LayerBuilder& builder, ValueId value, std::int64_
   const std::size_t rank = builder.features(value).rank();
   if (const auto of_example = axis_of_example(axis, rank)) return *of_example;
   throw Error(wrong_axis(builder, value, axis));
+}
+
+std::vector<std::size_t> require_axes(const LayerBuilder& builder, ValueId value, const Axes& axes) {
+  if (const auto* const one = std::get_if<std::int64_t>(&axes)) return {require_axis(builder, value, *one)};
+  std::vector<std::size_t> found;
+  for (const std::int64_t one : std::get<std::vector<std::int64_t>>(axes)) {
+    found.push_back(require_axis(builder, value, one));
+  }
+  std::ranges::sort(found);
+  if (std::ranges::adjacent_find(found) != found.end()) {
+    throw Error(fmt::format("expected different axes of the shape {}; two are one", builder.described(value)));
+  }
+  return found;
 }
 
 }  // namespace mirrortrain::layers

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "base/axes.h"
 #include "model/layer_builder.h"
 
 namespace mirrortrain::layers {
@@ -29,5 +31,7 @@ std::string wrong_axis(const LayerBuilder& builder, ValueId value, std::int64_t 
 
 /// The axis of an example that an option names, as in axes.h. Throws Error, with the shape, where there is none.
 std::size_t require_axis(const LayerBuilder& builder, ValueId value, std::int64_t axis);
+/// Those of several, in the order in which the example has them. Throws Error where two are the same one.
+std::vector<std::size_t> require_axes(const LayerBuilder& builder, ValueId value, const Axes& axes);
 
 }  // namespace mirrortrain::layers

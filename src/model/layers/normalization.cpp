@@ -2,33 +2,24 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstddef>
 
 #include "base/error.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/group_norm.h"
-#include "model/axes.h"
 #include "model/formula/formula_graph.h"
 #include "model/key_aliases.h"
-#include "model/layers/moved_axes.h"
 
 namespace mirrortrain::layers {
 namespace {
 
 constexpr std::string_view kAxisHelp = "Axis, or axes, over which to normalize; 0 is the batch, -1 the last axis.";
 
-std::string wrong_axes(const Axes& axis) {
-  const auto* const several = std::get_if<std::vector<std::int64_t>>(&axis);
-  if (several == nullptr) return "";
-  return several->empty() ? "expected at least one axis" : repeated_axis(*several);
-}
-
 /// The axes that are normalized as the last one.
 class LastAxis {
  public:
   LastAxis(LayerBuilder& builder, ValueId source, const Axes& axis)
-      : builder_(builder), axes_(of_example(builder, source, axis)), moved_(builder, source, axes_) {
+      : builder_(builder), axes_(require_axes(builder, source, axis)), moved_(builder, source, axes_) {
     shape_ = builder.shape(moved_.value());
     for (const std::size_t one : axes_) extents_.push_back(builder.shape(source)[one]);
   }
@@ -51,20 +42,6 @@ class LastAxis {
   }
 
  private:
-  /// In the order in which the example has them, so that weights are, too.
-  static std::vector<std::size_t> of_example(const LayerBuilder& builder, ValueId source, const Axes& axis) {
-    std::vector<std::size_t> axes;
-    if (const auto* const one = std::get_if<std::int64_t>(&axis)) return {require_axis(builder, source, *one)};
-    for (const std::int64_t one : std::get<std::vector<std::int64_t>>(axis)) {
-      axes.push_back(require_axis(builder, source, one));
-    }
-    std::ranges::sort(axes);
-    if (std::ranges::adjacent_find(axes) != axes.end()) {
-      throw Error(fmt::format("expected different axes of the shape {}; two are one", builder.described(source)));
-    }
-    return axes;
-  }
-
   LayerBuilder& builder_;
   std::vector<std::size_t> axes_;
   MovedAxes moved_;

@@ -3,19 +3,16 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <variant>
 #include <vector>
 
 #include "model/constraint.h"
 #include "model/initializers.h"
 #include "model/layer_builder.h"
 #include "model/layer_common.h"
+#include "model/layers/moved_axes.h"
 #include "model/regularizer.h"
 
 namespace mirrortrain::layers {
-
-/// One axis, or several.
-using Axes = std::variant<std::int64_t, std::vector<std::int64_t>>;
 
 /// What normalized values are multiplied by and moved by: the weights gamma and beta.
 struct GammaAndBeta {

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "base/axes.h"
 #include "base/error.h"
 #include "graph/ops/combine.h"
 #include "graph/ops/elementwise.h"
-#include "model/axes.h"
 
 namespace mirrortrain::layers {
 

@@ -180,8 +180,7 @@ ValueId RecurrentOptions::dropped_states(LayerBuilder& builder, const ops::Recur
     const ValueId none = builder.apply(ops::Scale(0), {ones});
     return dtype == DType::kFloat32 ? none : builder.apply(ops::Cast(dtype), {none});
   };
-  const ValueId drawn = drawn_mask(builder, {units}, recurrent_dropout);
-  const ValueId drops = dtype == DType::kFloat32 ? drawn : builder.apply(ops::Cast(dtype), {drawn});
+  const ValueId drops = drawn_mask(builder, {units}, recurrent_dropout, dtype);
   CellOfNodes cell(builder, attributes, units, recurrent_kernel, recurrent_bias);
   ValueId state = zeros();
   std::vector<ValueId> states;

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
+#include "base/axes.h"
 #include "base/error.h"
 #include "graph/ops/arrange.h"
 #include "graph/ops/elementwise.h"
-#include "model/axes.h"
 
 namespace mirrortrain::layers {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "config/section.h"
@@ -65,12 +66,15 @@ struct CategoricalFocalCrossentropy : Composite, LastAxis {
   static constexpr std::string_view kName = "categorical_focal_crossentropy";
   static constexpr std::string_view kAliases = "categorical_focal_loss, softmax_focal_loss";
   static constexpr Targets kTargets = Targets::kProbabilities;
-  double alpha = 0.25, gamma = 2;
+  /// One factor of all classes, or one of each.
+  std::variant<double, std::vector<double>> alpha = 0.25;
+  double gamma = 2;
   bool from_logits = false;
   double label_smoothing = 0;
   ClassWeight class_weight{};
 
-  /// What the op reads: the loss of each position, in the places of the output and of the labels.
+  /// What the op reads: the loss of each position, in the places of the output and of the labels. Throws Error unless
+  /// there are as many factors as classes.
   std::vector<ValueId> inputs(Graph& graph, ValueId output, ValueId labels) const;
 
   static config::Section<CategoricalFocalCrossentropy> section();

@@ -57,7 +57,7 @@ DeviceExamples::Source DeviceExamples::source_of(const data::Feeder& examples) {
 }
 
 void DeviceExamples::upload_affine(const data::Affine& affine, Input& input) {
-  const std::size_t channels = affine.channels();
+  const std::size_t period = affine.period();
   std::vector<double> vectors = affine.shift;
   vectors.insert(vectors.end(), affine.scale.begin(), affine.scale.end());
   vectors.insert(vectors.end(), affine.offset.begin(), affine.offset.end());
@@ -68,9 +68,9 @@ void DeviceExamples::upload_affine(const data::Affine& affine, Input& input) {
     return std::all_of(values.begin(), values.end(), [&](double one) { return one == value; });
   };
   input.conversion = {on_device,
-                      on_device + channels,
-                      on_device + 2 * channels,
-                      static_cast<std::int64_t>(channels),
+                      on_device + period,
+                      on_device + 2 * period,
+                      static_cast<std::int64_t>(period),
                       all_are(affine.shift, 0) && all_are(affine.scale, 1) && all_are(affine.offset, 0),
                       affine.needs_double()};
 }

@@ -13,6 +13,7 @@
 
 #include "base/utf8.h"
 #include "data/example_classes.h"
+#include "data/pictures/picture_steps.h"
 #include "report/format.h"
 
 namespace mirrortrain {
@@ -156,10 +157,11 @@ void warn_of_rows(const Columns& columns, const data::AdaptedTable& table, const
   }
 }
 
-bool has_adapted_normalization(const std::vector<data::PreprocessingStep>& steps) {
-  return std::ranges::any_of(steps, [](const data::PreprocessingStep& step) {
+/// `divides`: only those that divide by what they adapt.
+bool has_adapted_normalization(const std::vector<data::PreprocessingStep>& steps, bool divides = false) {
+  return std::ranges::any_of(steps, [&](const data::PreprocessingStep& step) {
     const auto* const normalization = std::get_if<data::Normalization>(&step);
-    return normalization != nullptr && normalization->adapt;
+    return normalization != nullptr && normalization->adapt && !(divides && normalization->invert);
   });
 }
 
@@ -176,7 +178,8 @@ const char* key_of_columns(const Configuration& values) {
 
 void warn_of_constants(const Columns& columns, const std::vector<data::PreprocessingStep>& steps,
                        const Configuration& values, config::Errors& errors) {
-  if (columns.rows() < 2 || !has_adapted_normalization(steps)) return;
+  constexpr bool kDivides = true;
+  if (columns.rows() < 2 || !has_adapted_normalization(steps, kDivides)) return;
   std::vector<std::string> constant;
   for (std::size_t i = 0; i < columns.count(); ++i) {
     if (is_constant(columns.values(i)) && !columns.is_word(i)) constant.push_back(columns.text_of(i));
@@ -196,10 +199,12 @@ void warn_of_lost_differences(const CheckedConfiguration& checked, std::size_t i
   const std::vector<data::PreprocessingStep> steps = checked.steps_of(input);
   const Configuration& values = checked.values();
   if (has_adapted_normalization(steps) || !are_numbers(steps)) return;
-  const data::Affine affine = data::fold(steps);
+  const Shape& shape = checked.examples.inputs[input].shape;
+  constexpr bool kTrains = false;
+  const data::Affine affine = data::fold(data::acting_steps(steps, shape, shape, kTrains));
   std::vector<std::string> lost;
   for (std::size_t i = 0; i < columns.count(); ++i) {
-    const std::size_t channel = affine.channels() == 1 ? 0 : i % affine.channels();
+    const std::size_t channel = i % affine.period();
     std::set<double> before;
     std::set<float> after;
     for (const double value : columns.values(i)) {

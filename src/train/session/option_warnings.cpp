@@ -8,8 +8,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/axes.h"
 #include "config/scalar.h"
-#include "model/axes.h"
 #include "model/wiring.h"
 
 namespace mirrortrain {

@@ -61,7 +61,8 @@ std::vector<Column> columns_of(const data::Dataset& dataset, std::size_t input) 
 /// whatever their scale.
 bool is_normalized(const CheckedConfiguration& checked, std::size_t input) {
   for (const data::PreprocessingStep& step : checked.steps_of(input)) {
-    if (std::holds_alternative<data::Normalization>(step) || data::as_binning(step) != nullptr) return true;
+    const auto* const normalization = std::get_if<data::Normalization>(&step);
+    if (data::as_binning(step) != nullptr || (normalization != nullptr && !normalization->invert)) return true;
   }
   if (checked.examples.inputs[input].numbers_below > 0) return true;
   const ModelOptions& options = *checked.values().model;

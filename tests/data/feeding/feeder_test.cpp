@@ -165,7 +165,7 @@ TEST_CASE("data that does not fit the model is refused with file, shapes and rem
   Normalization normalization;
   normalization.mean.value = std::vector<double>{1, 2};
   normalization.variance.value = 1.0;
-  CHECK(contains(error(three_images(), {normalization}, class_spec()), "2 channels, but the last axis"));
+  CHECK(contains(error(three_images(), {normalization}, class_spec()), "expected one number"));
 
   OneHot one_hot;
   one_hot.depth.value = 3;

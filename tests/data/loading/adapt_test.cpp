@@ -8,9 +8,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "data/feeding/feeder.h"
 #include "data/files.h"
-#include "data/one_spec.h"
+#include "data/transformed.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -23,19 +22,11 @@ Normalization adapting() {
   return step;
 }
 
-template <class T>
-Dataset dataset_of(Shape shape, const std::vector<T>& elements) {
-  Array features(kDTypeOf<T>, shape, "x"), labels(DType::kUint8, {shape[0]}, "y");
-  std::ranges::copy(elements, features.span<T>().begin());
-  std::ranges::fill(labels.span<std::uint8_t>(), std::uint8_t{0});
-  return Dataset(examples_of(std::move(features), std::move(labels)));
-}
-
 TEST_CASE("mean, variance and normalized features are those of Keras's Normalization.adapt") {
   std::ifstream text(std::string(MIRRORTRAIN_SOURCE_DIR) + "/tests/golden/picture-preprocessing.json");
   for (const json& one : json::parse(text)["adapted"]) {
     const Shape shape(one["shape"].get<std::vector<std::int64_t>>());
-    const Dataset dataset = dataset_of(shape, one["examples"].get<std::vector<float>>());
+    const Dataset dataset = data_of(shape, one["examples"].get<std::vector<float>>());
     const std::vector<PreprocessingStep> steps{adapting()};
     const AdaptedSteps found = adapt(steps, dataset, {{"input", dataset.features(0).row_shape()}}, 2);
     const auto& adapted = found.normalizations;
@@ -44,13 +35,8 @@ TEST_CASE("mean, variance and normalized features are those of Keras's Normaliza
       CHECK(adapted[0].mean[c] == doctest::Approx(one["mean"][c].get<double>()).epsilon(1e-5));
       CHECK(adapted[0].variance[c] == doctest::Approx(one["variance"][c].get<double>()).epsilon(1e-5));
     }
-    const OneSpec spec{.features = dataset.features(0).row_shape(), .labels = {1}};
-    const Feeder feeder(dataset, with_adapted(steps, found), spec);
-    std::vector<std::int64_t> rows;
-    for (std::int64_t row = 0; row < dataset.rows(); ++row) rows.push_back(row);
-    std::vector<float> x(one["examples"].size()), y(rows.size());
-    feeder.fill(rows, one_batch({DType::kFloat32, shape, reinterpret_cast<std::byte*>(x.data())},
-                                {DType::kFloat32, {shape[0], 1}, reinterpret_cast<std::byte*>(y.data())}));
+    const auto x = fed(dataset, with_adapted(steps, found), {.features = dataset.features(0).row_shape()});
+    REQUIRE(x.size() == one["normalized"].size());
     for (std::size_t i = 0; i < x.size(); ++i) CHECK(std::abs(x[i] - one["normalized"][i].get<float>()) < 1e-5f);
   }
 }
@@ -58,7 +44,7 @@ TEST_CASE("mean, variance and normalized features are those of Keras's Normaliza
 TEST_CASE("the bits do not depend on the threads, and a large mean does not cost the variance its digits") {
   std::vector<double> elements;
   for (int i = 0; i < 3000; ++i) elements.insert(elements.end(), {1.7e9 + i % 2, std::sin(i)});
-  const Dataset dataset = dataset_of<double>({3000, 2}, elements);
+  const Dataset dataset = data_of<double>({3000, 2}, elements);
   const std::vector<InputSpec> inputs{{"input", {2}}};
   const auto one = adapt({adapting()}, dataset, inputs, 1).normalizations,
              many = adapt({adapting()}, dataset, inputs, 7).normalizations;
@@ -71,7 +57,7 @@ TEST_CASE("the bits do not depend on the threads, and a large mean does not cost
 TEST_CASE("each step adapts to what the steps before it make, and those that draw do nothing") {
   std::vector<std::uint8_t> pixels;
   for (int i = 0; i < 10 * 4 * 4 * 2; ++i) pixels.push_back(static_cast<std::uint8_t>(i * 7));
-  const Dataset dataset = dataset_of<std::uint8_t>({10, 4, 4, 2}, pixels);
+  const Dataset dataset = data_of<std::uint8_t>({10, 4, 4, 2}, pixels);
   CenterCrop middle;
   middle.height.value = middle.width = 2;
   RandomContrast contrast;

@@ -10,30 +10,16 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "config/document.h"
 #include "data/files.h"
 #include "data/pictures/color.h"
 #include "data/pictures/elastic.h"
 #include "data/pictures/move_picture.h"
+#include "data/transformed.h"
 
 namespace mirrortrain::data {
 namespace {
 
 using nlohmann::json;
-
-struct Steps {
-  std::vector<PreprocessingStep> steps;
-  static config::Section<Steps> section() { return config::Section<Steps>("").key("steps", &Steps::steps, ""); }
-};
-
-/// As data.preprocessing has them.
-std::vector<PreprocessingStep> steps_of(const std::string& list) {
-  config::Errors errors;
-  config::Document document = config::load_text("steps: " + list + "\n", "a.yaml", {}, errors);
-  Steps read = config::read<Steps>(document, errors);
-  CHECK_MESSAGE(errors.empty(), errors.text());
-  return std::move(read.steps);
-}
 
 /// As tools/reference/picture_preprocessing.py makes them.
 std::vector<float> picture(const Extents& extents) {
@@ -373,11 +359,11 @@ TEST_CASE("outside of training steps that draw leave pictures as they are, and a
   CHECK(made(drawing, kSize, 0) == picture(kSize));
   CHECK(made(drawing, kSize, 1) != picture(kSize));
   const Shape shape{6, 5, 2};
-  CHECK(acting_steps(steps_of(drawing), shape, false).empty());
-  CHECK(acting_steps(steps_of(drawing), shape, true).size() == 4);
+  CHECK(acting_steps(steps_of(drawing), shape, shape, false).empty());
+  CHECK(acting_steps(steps_of(drawing), shape, shape, true).size() == 4);
   const std::string same_size = "[{random_crop: {height: 6, width: 5, padding: 2}}, {resizing: {height: 6, width: 5}}]";
-  CHECK(acting_steps(steps_of(same_size), shape, false).empty());
-  CHECK(acting_steps(steps_of(same_size), shape, true).size() == 1);
+  CHECK(acting_steps(steps_of(same_size), shape, shape, false).empty());
+  CHECK(acting_steps(steps_of(same_size), shape, shape, true).size() == 1);
   CHECK(shape_after(steps_of("[{random_crop: {height: 3, width: 2}}]"), shape) == Shape{3, 2, 2});
 }
 

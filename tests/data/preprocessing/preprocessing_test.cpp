@@ -33,7 +33,7 @@ TEST_CASE("steps are applied in their order") {
 
 TEST_CASE("normalization takes numbers per channel, and one number for all") {
   const Affine affine = folded({Rescaling{{}, 0.5, 0}, normalization(std::vector<double>{1, 2, 3}, 4.0)});
-  REQUIRE(affine.channels() == 3);
+  REQUIRE(affine.period() == 3);
   CHECK(apply(affine, 8, 0) == doctest::Approx((4 - 1) / 2.0));
   CHECK(apply(affine, 8, 2) == doctest::Approx((4 - 3) / 2.0));
 }

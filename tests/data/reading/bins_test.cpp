@@ -9,44 +9,16 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "config/document.h"
 #include "data/files.h"
 #include "data/loading/adapt.h"
-#include "data/one_spec.h"
+#include "data/transformed.h"
 
 namespace mirrortrain::data {
 namespace {
 
 using nlohmann::json;
 
-struct Steps {
-  std::vector<PreprocessingStep> steps;
-  static config::Section<Steps> section() { return config::Section<Steps>("").key("steps", &Steps::steps, ""); }
-};
-
-std::pair<std::vector<PreprocessingStep>, std::string> read_steps(const std::string& list) {
-  config::Errors errors;
-  config::Document document = config::load_text("steps: " + list + "\n", "a.yaml", {}, errors);
-  Steps read = config::read<Steps>(document, errors);
-  return {std::move(read.steps), errors.empty() ? "" : errors.text()};
-}
-
-/// As data.preprocessing has them.
-std::vector<PreprocessingStep> steps_of(const std::string& list) {
-  auto [steps, errors] = read_steps(list);
-  CHECK_MESSAGE(errors.empty(), errors);
-  return std::move(steps);
-}
-
-template <class T>
-Dataset data_of(Shape shape, const std::vector<T>& numbers) {
-  Array features(kDTypeOf<T>, shape, "x"), labels(DType::kUint8, {shape[0]}, "y");
-  std::ranges::copy(numbers, features.span<T>().begin());
-  std::ranges::fill(labels.span<std::uint8_t>(), std::uint8_t{0});
-  return Dataset(examples_of(std::move(features), std::move(labels)));
-}
-
-Dataset data_of(const json& one) {
+Dataset data_of_case(const json& one) {
   const Shape shape(one["shape"].get<std::vector<std::int64_t>>());
   const json& numbers = one["examples"];
   if (one["dtype"] == "float32") return data_of(shape, numbers.get<std::vector<float>>());
@@ -63,19 +35,6 @@ std::vector<float> numbers_of(const Array& array) {
   });
 }
 
-/// What the model gets of all rows.
-std::vector<float> fed(const Dataset& dataset, const std::vector<PreprocessingStep>& steps, OneSpec spec) {
-  spec.labels = {1};
-  const Feeder feeder(dataset, steps, spec);
-  std::vector<std::int64_t> rows;
-  for (std::int64_t row = 0; row < dataset.rows(); ++row) rows.push_back(row);
-  std::vector<float> x(rows.size() * static_cast<std::size_t>(spec.features.elements())), y(rows.size());
-  feeder.fill(rows, one_batch({DType::kFloat32, spec.features.with_rows(dataset.rows()),
-                               reinterpret_cast<std::byte*>(x.data())},
-                              {DType::kFloat32, {dataset.rows(), 1}, reinterpret_cast<std::byte*>(y.data())}));
-  return x;
-}
-
 json golden_bins() {
   return json::parse(std::ifstream(std::string(MIRRORTRAIN_SOURCE_DIR) + "/tests/golden/binning.json"));
 }
@@ -89,8 +48,8 @@ TEST_CASE("numbers are put into the bins of Keras's Discretization and Hashing, 
     if (one.contains("boundaries")) {
       std::get<Discretization>(steps.front()).bin_boundaries.value = one["boundaries"].get<std::vector<double>>();
     }
-    const Dataset dataset = data_of(one);
-    const Binned binned = with_bins(dataset, 0, steps);
+    const Dataset dataset = data_of_case(one);
+    const Binned binned = with_bins(dataset, 0, steps, dataset.features(0).row_shape());
     const Array& made = binned.dataset.features(0);
     CHECK_MESSAGE(made.shape == Shape(one["made_shape"].get<std::vector<std::int64_t>>()), one["step"].dump(),
                   made.shape.text());
@@ -110,7 +69,8 @@ TEST_CASE("boundaries are to the last bit what Keras's Discretization adapts to 
     const std::vector<PreprocessingStep> steps = steps_of("[" + one["step"].dump() + "]");
     for (const json& set : all["adapted"]) {
       if (set["name"] != one["adapted_to"]) continue;
-      const Dataset dataset = data_of({{"shape", set["shape"]}, {"dtype", "float32"}, {"examples", set["numbers"]}});
+      const Dataset dataset =
+          data_of_case({{"shape", set["shape"]}, {"dtype", "float32"}, {"examples", set["numbers"]}});
       const AdaptedSteps adapted = adapt(steps, dataset, {{"input", dataset.features(0).row_shape()}}, 2);
       REQUIRE(adapted.bin_boundaries.size() == 1);
       CHECK_MESSAGE(adapted.bin_boundaries[0] == one["boundaries"].get<std::vector<double>>(), set["name"],

@@ -85,6 +85,9 @@ const std::vector<Described> kModels = {
      "{embedding: {input_dim: 9, output_dim: 5}}, {multi_head_attention: {num_heads: 5, key_dim: 2, value_dim: 3, "
      "dropout: 0.2, use_bias: false}}, {flatten: {}}, {dense: {units: 3}}",
      kWords, true},
+    {"attention along axes of images", "[3, 4, 5]",
+     "{multi_head_attention: {num_heads: 4, key_dim: 3}}, {multi_head_attention: {num_heads: 3, key_dim: 2, "
+     "attention_axes: 2, output_shape: [2, 4], dropout: 0.2, use_gate: true}}, {flatten: {}}, {dense: {units: 3}}"},
     {"recurrent", "[4]",
      "{embedding: {input_dim: 9, output_dim: 5, mask_zero: true}}, {lstm: {units: 6, return_sequences: true}}, {gru: "
      "{units: 4}}, {dense: {units: 3}}",

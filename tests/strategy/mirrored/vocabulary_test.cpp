@@ -48,7 +48,7 @@ const std::vector<Drawable> kDrawables = {
     {"separable_conv1d", kSequence, {"filters: 3, kernel_size: 2"}},
     {"separable_conv2d", kImage, {"filters: 3, kernel_size: 2, depth_multiplier: 2"}},
     {"conv_lstm1d", kImage, {"filters: 2, kernel_size: 2, padding: same, return_sequences: true"}},
-    {"conv_lstm2d", kVolume, {"filters: 2, kernel_size: 2, padding: same"}},
+    {"conv_lstm2d", kVolume, {"filters: 2, kernel_size: 2, padding: same, recurrent_dropout: 0.2"}},
     {"simple_rnn", kSequence, {"units: 4", "units: 3, return_sequences: true, go_backwards: true, dropout: 0.2"}},
     {"lstm", kSequence, {"units: 3", "units: 4, return_sequences: true, recurrent_dropout: 0.2"}},
     {"gru", kSequence, {"units: 3", "units: 4, reset_after: false, return_sequences: true"}},
