@@ -41,6 +41,11 @@ std::vector<std::size_t> bucket_counts(const CheckedConfiguration& checked) {
 }
 
 void bench_on_devices(const Topology& topology, const AllReduceBenchOptions& options) {
+  if (topology.mesh.model > 1) {
+    throw UsageError(
+        "strategy.mesh.model: the gradients of divided layers are added among the devices with the same parts, which "
+        "bench-allreduce does not measure; use model: 1");
+  }
   const bool one_gpu = topology.on_gpus() && topology.lanes.size() == 1;
   for (const LanePlace& lane : topology.lanes) {
     if (lane.replicas.size() > 1 && !one_gpu) {

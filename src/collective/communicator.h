@@ -86,6 +86,13 @@ class Communicator {
   /// longer than the group's timeout. Use it for streams that wait for other ranks: Stream::synchronize never returns
   /// if a rank does not reach the operation.
   virtual void synchronize(Stream& stream) = 0;
+  /// Whether everything enqueued on the stream is done, which may also wait for operations of other groups. Throws
+  /// Error if anything of this group failed or waits longer than its timeout. Returns at once where operations wait on
+  /// a device; else synchronizes.
+  virtual bool poll(Stream& stream) {
+    synchronize(stream);
+    return true;
+  }
   /// Makes every rank's current and later operations fail with Error(reason). Called by the thread that drives this
   /// rank or, on a CPU, by any lane of its domain.
   virtual void abort(const std::string& reason) = 0;

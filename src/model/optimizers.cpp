@@ -152,10 +152,12 @@ bool average_weights(const Optimizers& optimizers) {
   return std::ranges::any_of(optimizers.all, [](const Optimizer& one) { return options_of(one).use_ema; });
 }
 
-bool read_wholes(const Optimizers& optimizers) {
-  return std::ranges::any_of(optimizers.all, [](const Optimizer& one) {
-    return VariableUpdate{rule(one), {}, options_of(one).clipnorm}.reads_whole();
-  });
+std::string reader_of_wholes(const Optimizers& optimizers) {
+  for (const Optimizer& one : optimizers.all) {
+    if (VariableUpdate{rule(one), {}, {}}.reads_whole()) return std::string(name_of(one));
+    if (options_of(one).clipnorm) return "clipnorm";
+  }
+  return "";
 }
 
 double loss_scale_of(const Optimizers& optimizers) {

@@ -34,8 +34,8 @@ using Optimizers = config::OneOrMore<Optimizer>;
 std::vector<LearningRate> learning_rates_of(const Optimizers& optimizers);
 /// Whether any of them averages weights.
 bool average_weights(const Optimizers& optimizers);
-/// Whether any of them updates variables as wholes: see VariableUpdate::reads_whole.
-bool read_wholes(const Optimizers& optimizers);
+/// What of them updates variables as wholes, see VariableUpdate::reads_whole: "lamb", "clipnorm"; "" if nothing does.
+std::string reader_of_wholes(const Optimizers& optimizers);
 /// Of the whole loss: the same for all.
 double loss_scale_of(const Optimizers& optimizers);
 

@@ -58,15 +58,19 @@ std::string mesh_error(const StrategyOptions& options) {
   }
   if (options.replicas && !number_of(options.mesh->data))
     return "write the number of replicas as `data`, not as replicas";
-  if (model > 1 && options.cross_device_ops != CrossDeviceOps::kAuto) {
-    return "where several places divide the layers, the update adds the gradients; leave cross_device_ops out";
+  return model > 1 ? conflict_with_divided_layers(options) : "";
+}
+}  // namespace
+
+std::string conflict_with_divided_layers(const StrategyOptions& options) {
+  if (options.cross_device_ops != CrossDeviceOps::kAuto) {
+    return "where several places divide the layers, how they add is chosen by itself; leave cross_device_ops out";
   }
-  if (model > 1 && options.communication.compression != Compression::kNone) {
+  if (options.communication.compression != Compression::kNone) {
     return "compression of gradients does not know divided layers yet; leave communication.compression out";
   }
   return "";
 }
-}  // namespace
 
 config::Section<StrategyOptions> StrategyOptions::section() {
   return config::Section<StrategyOptions>("Distribution of training over devices.")

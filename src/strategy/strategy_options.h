@@ -93,6 +93,9 @@ struct StrategyOptions {
   static config::Section<StrategyOptions> section();
 };
 
+/// What does not go with layers that several places divide; "" if nothing.
+std::string conflict_with_divided_layers(const StrategyOptions& options);
+
 }  // namespace mirrortrain
 
 namespace mirrortrain::config {

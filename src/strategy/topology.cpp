@@ -101,20 +101,38 @@ Mesh mesh_on(const StrategyOptions& options, std::size_t devices, int workers) {
     throw WrongMesh(fmt::format("{} x {} = {} places {}", d, m, d * m, why));
   };
   if (d * m % all != 0) {
-    refuse(fmt::format("cannot be dealt to {} device{}, each the same number; expected a multiple", all,
-                       all == 1 ? "" : "s"));
+    refuse(fmt::format("cannot be dealt to {} device{}{}, each the same number; expected a multiple of {}", all,
+                       all == 1 ? "" : "s", workers == 1 ? "" : fmt::format(" of {} workers", workers), all));
   }
-  if (d * m / workers % m != 0) {
-    refuse(
-        fmt::format("on {} workers: the places of a replica have to be on one worker; use a `data` that is a "
-                    "multiple of the workers",
-                    workers));
+  if (const auto here = d * m / workers; here % m != 0 && m % here != 0) {
+    refuse(fmt::format(
+        "on {} workers, {} each: a replica's {} have to be on one worker, or on several that have no other; "
+        "use a `data` that is a multiple of the workers",
+        workers, here, m));
   }
   return {static_cast<int>(d), static_cast<int>(m)};
 }
 
 std::int64_t batch_of_worker(std::int64_t global_batch, int workers) {
   return std::max<std::int64_t>(1, global_batch / workers);
+}
+
+/// Throws WrongMesh unless each memory has whole replicas, or as many neighbouring places of one as the others.
+void require_rows(const Topology& topology) {
+  const int model = topology.mesh.model;
+  if (model == 1) return;
+  const std::vector<DomainPlace> domains = topology.domains();
+  const auto places = static_cast<int>(domains.front().replicas.size());
+  for (const DomainPlace& domain : domains) {
+    const std::vector<int>& own = domain.replicas;
+    const bool follow = own.back() - own.front() + 1 == std::ssize(own);
+    if (follow && std::ssize(own) == places && (places % model == 0 || model % places == 0)) continue;
+    throw WrongMesh(fmt::format(
+        "the {} places of a replica have to be in one memory, or in several that have as many of them each, "
+        "and {} would have {}; list each GPU once",
+        model, topology.lanes[static_cast<std::size_t>(domain.lanes.front())].device.text(),
+        place_names(own, topology.mesh)));
+  }
 }
 
 LanePlace& lane_of(std::vector<LanePlace>& lanes, const DeviceId& device) {
@@ -153,6 +171,22 @@ std::vector<DomainPlace> Topology::domains() const {
   return domains;
 }
 
+int Topology::memories_of_replica() const {
+  const auto places = static_cast<int>(domains().front().replicas.size());
+  return mesh.model > places ? mesh.model / places : 1;
+}
+
+std::vector<std::vector<int>> Topology::memory_groups(ops::Axis axis) const {
+  const int in_row = memories_of_replica(), all = ranks();
+  const bool are_rows = axis == ops::Axis::kModel;
+  std::vector<std::vector<int>> groups(static_cast<std::size_t>(are_rows ? all / in_row : in_row));
+  for (int memory = 0; memory < all; ++memory) {
+    groups[static_cast<std::size_t>(are_rows ? memory / in_row : memory % in_row)].push_back(memory);
+  }
+  if (groups.front().size() == 1) groups.clear();
+  return groups;
+}
+
 Mesh mesh_of(const StrategyOptions& options, std::int64_t global_batch, const Machine& machine, int workers) {
   Topology unused;
   const std::vector<DeviceId> devices =
@@ -176,8 +210,9 @@ Topology make_topology(const StrategyOptions& options, std::int64_t global_batch
     throw UsageError(fmt::format("strategy.cross_device_ops: {}", kNcclNeedsGpus));
   }
   topology.mesh = mesh_on(options, devices.size(), cluster.workers);
-  if (on_gpus && topology.mesh.model > 1) {
-    throw WrongMesh("layers are divided among CPU devices only so far; use `model: 1` on GPUs");
+  if (topology.mesh.model > 1) {
+    if (const std::string conflict = conflict_with_divided_layers(options); !conflict.empty())
+      throw WrongMesh(conflict);
   }
   const int here = topology.mesh.places() / cluster.workers;
   const int each = here / static_cast<int>(devices.size());
@@ -185,6 +220,7 @@ Topology make_topology(const StrategyOptions& options, std::int64_t global_batch
     LanePlace& lane = lane_of(topology.lanes, devices[static_cast<std::size_t>(place / each)]);
     lane.replicas.push_back(cluster.worker * here + place);
   }
+  require_rows(topology);
 
   const std::vector<int>& cores = machine.cores;
   const auto core_count = static_cast<int>(cores.size());

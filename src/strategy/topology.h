@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "device/cuda/gpus.h"
 #include "device/device.h"
+#include "graph/ops/collective.h"
 #include "strategy/strategy_options.h"
 
 namespace mirrortrain {
@@ -81,7 +82,9 @@ struct DomainPlace {
 };
 
 /// The participants of a run: its workers, its replicas and which of them are in this process, on which lanes and
-/// memories. Plain data, created once. Every worker has the same number of replicas and of memories.
+/// memories. Plain data, created once. Every worker has the same number of places and of memories. A memory has the
+/// places of whole replicas, or the places of a replica are in several memories that follow each other, a row of them,
+/// each with as many.
 struct Topology {
   Cluster cluster;
   Mesh mesh;                       ///< the run's places, on all workers
@@ -92,8 +95,14 @@ struct Topology {
   bool on_gpus() const { return lanes.front().device.kind == DeviceId::Kind::kCuda; }
   bool is_chief() const { return cluster.worker == 0; }
   std::vector<DomainPlace> domains() const;
-  /// The number of the run's memories. The ranks of collective operations are memories, worker by worker.
+  /// The number of the run's memories, which are numbered worker by worker.
   int ranks() const { return cluster.workers * static_cast<int>(domains().size()); }
+  /// How many memories a replica's places are in, and whether those are several workers'.
+  int memories_of_replica() const;
+  bool replica_spans_workers() const { return memories_of_replica() > static_cast<int>(domains().size()); }
+  /// The memories that exchange with each other along an axis, by their numbers in the run, ascending: those with the
+  /// same parts of the layers, or those of a row. Empty if each would be alone.
+  std::vector<std::vector<int>> memory_groups(ops::Axis axis) const;
 };
 
 /// Assigns replicas to devices. The number of threads of a replica depends only on the number of replicas here and the

@@ -96,6 +96,32 @@ TEST_CASE_FIXTURE(Fixture, "with reduction_to_one_device the weights are one mac
   CHECK(read_text_file(folder / "one/model.safetensors") == read_text_file(folder / "two/model.safetensors"));
 }
 
+TEST_CASE_FIXTURE(Fixture, "the places of a replica on several workers have one machine's bits, also after a resume") {
+  const std::string one_row = "--set strategy.mesh.data=1 --set strategy.mesh.model=2 ",
+                    rows = "--set strategy.mesh.data=2 --set strategy.mesh.model=2 ";
+  REQUIRE(on_one_machine(2, one_row + "--run-dir one").exit_code == 0);
+  const auto weights = [&](const std::string& run) { return read_text_file(folder / (run + "/model.safetensors")); };
+  for (const char* transport : {"auto", "ring"}) {
+    CAPTURE(transport);
+    const std::string run = fmt::format("two-{}", transport);
+    const Outcome outcome =
+        launch(2, fmt::format("fit net.yaml {} --run-dir {} --set strategy.communication.implementation={}", one_row,
+                              run, transport));
+    CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+    CHECK(weights(run) == weights("one"));
+  }
+  CHECK(launch(2, "fit net.yaml " + one_row + "--run-dir part --set training.epochs=1").exit_code == 0);
+  CHECK(launch(2, "fit --resume part --set training.epochs=2").exit_code == 0);
+  CHECK(launch(2, "fit net.yaml " + one_row + "--run-dir whole --set training.epochs=2").exit_code == 0);
+  CHECK(weights("part") == weights("whole"));
+  REQUIRE(on_one_machine(4, rows + "--run-dir four-of-one").exit_code == 0);
+  const Outcome four = launch(4, "fit net.yaml " + rows + "--run-dir four");
+  CHECK_MESSAGE(four.exit_code == 0, four.err);
+  CHECK(weights("four") == weights("four-of-one"));
+  CHECK(contains(launch(2, "fit net.yaml " + one_row + "--run-dir no --set strategy.elastic=true").err,
+                 "a worker that is lost takes its part of a replica's layers with it"));
+}
+
 TEST_CASE_FIXTURE(Fixture,
                   "compressed gradients train over the network, and a resume gives the bits of a run without one") {
   const std::string options =

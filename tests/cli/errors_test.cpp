@@ -221,8 +221,11 @@ strategy: {devices: [cpu:0]}
                                  "\"$MIRRORTRAIN\" launch --workers 2 --grace 3 -- fit wide.yaml --run-dir run --set "
                                  "strategy.type=multi_worker_mirrored");
   CHECK(two.exit_code == 1);
-  CHECK(
-      contains(two.err, "with strategy.optimizer_state: sharded the state is 3.6 TiB here; else use a smaller model"));
+  CHECK(contains(
+      two.err,
+      "with strategy.optimizer_state: sharded the state is 3.6 TiB here; with strategy.mesh: {data: auto, model: "
+      "2} each memory has a part of the divided weights, gradients and state; else use a smaller "
+      "model"));
 }
 
 TEST_CASE_FIXTURE(Fixture, "tasks of a cluster that may start no more threads say so") {

@@ -70,9 +70,10 @@ TEST_CASE("plan refuses what it cannot read before it measures anything") {
   };
   refused("--workers 1..2000", "--workers: expected numbers from 1 to 1024, found 2000");
   refused("--network fast", "--network: expected LATENCY,BANDWIDTH such as 20us,10Gbit/s, found 'fast'");
-  refused("--workers 1,2,3 --set 'strategy.mesh={data: 2, model: 1}' --set strategy.devices=[cpu:0]",
-          "--workers 3: strategy.mesh: 2 x 1 = 2 places cannot be dealt to 3 devices, each the same number; expected a "
-          "multiple; plan for --workers 1,2, or add --set strategy.mesh.data=auto");
+  refused(
+      "--workers 1,2,3 --set 'strategy.mesh={data: 2, model: 1}' --set strategy.devices=[cpu:0]",
+      "--workers 3: strategy.mesh: 2 x 1 = 2 places cannot be dealt to 3 devices of 3 workers, each the same number; "
+      "expected a multiple of 3; plan for --workers 1,2, or add --set strategy.mesh.data=auto");
   refused("--set strategy.type=one_device --set strategy.devices=[cpu:0]", "one_device cannot be planned");
 }
 

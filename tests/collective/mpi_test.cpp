@@ -103,6 +103,29 @@ TEST_CASE("all_gather gives every rank every other's part") {
   }
 }
 
+TEST_CASE("some of the processes are a group in an order of their own, beside the others alone") {
+  const auto all = make_group(20);
+  const int own = the_session->rank();
+  const std::vector<int> members = own == 1 ? std::vector{1} : std::vector{2, 0};
+  const auto group = make_mpi_communicator(the_session, 20, {}, members);
+  CHECK(group->size() == (own == 1 ? 1 : 2));
+  CHECK(group->rank() == (own == 0 ? 1 : 0));
+  InlineStream stream;
+  for (const std::size_t count : {5, 50000}) {
+    std::vector<double> values(count, own + 1.0), expected(count, own == 1 ? 2.0 : 4.0);
+    group->all_reduce(stream, std::span(values));
+    CHECK(values == expected);
+    std::vector<std::int64_t> parts(count * static_cast<std::size_t>(group->size()), -1);
+    std::fill_n(parts.begin() + static_cast<std::ptrdiff_t>(count) * group->rank(), count, own);
+    group->all_gather(stream, std::span(parts));
+    CHECK(parts.front() == members.front());
+    CHECK(parts.back() == members.back());
+  }
+  std::vector<float> one(1, 1);
+  all->all_reduce(stream, std::span(one));
+  CHECK(one[0] == 3);
+}
+
 TEST_CASE("two communicators work side by side, each on a thread of its own") {
   const auto first = make_group(20);
   const auto second = make_group(20);

@@ -125,6 +125,77 @@ TEST_CASE("GPUs that each keep a part of the optimizer's state train as GPUs tha
   }
 }
 
+constexpr const char* kAttention = R"(
+seed: 4
+training: {tf32: false}
+data:
+  global_batch_size: 6
+  train: {format: synthetic, examples: 20, shape: [7, 9], classes: 3, seed: 5}
+model:
+  input_shape: [7, 9]
+  layers:
+    - dense: {units: 10, name: in}
+    - multi_head_attention: {num_heads: 5, key_dim: 2, use_bias: false, kernel_regularizer: {l2: 0.01}}
+    - add: {inputs: [in, multi_head_attention]}
+    - layer_normalization
+    - dense: {units: 13, activation: gelu, kernel_regularizer: {l1: 0.001}}
+    - dense: {units: 10, kernel_constraint: {max_norm: {max_value: 0.9}}}
+    - flatten
+    - dense: {units: 3}
+loss: {type: sparse_categorical_crossentropy, from_logits: true}
+metrics: [accuracy]
+optimizer: {type: adamw, learning_rate: 0.01, use_ema: true}
+gradients: {clip_norm: 0.5}
+)";
+
+TEST_CASE("replicas whose places are on several GPUs train as on one") {
+  if (testing::skip_without(testing::has_gpus(4), "4 GPUs")) return;
+  struct Placed {
+    int data;
+    const char *mesh, *devices;
+  };
+  const std::vector<Placed> all = {{1, "{data: 1, model: 2}", "[cuda:0, cuda:1]"},
+                                   {2, "{data: 2, model: 2}", "[cuda:0, cuda:1, cuda:2, cuda:3]"},
+                                   {1, "{data: 1, model: 4}", "[cuda:1, cuda:0]"},
+                                   {1, "{data: 1, model: 3}", "[cuda:2, cuda:0, cuda:1]"},
+                                   {2, "{data: 2, model: 2}", "[cuda:0, cuda:1]"}};
+  const auto check = [](const char* network, const Placed& placed, const char* state, bool has_nccl) {
+    CAPTURE(std::string(placed.mesh));
+    CAPTURE(std::string(placed.devices));
+    CAPTURE(has_nccl);
+    Hardware hardware = testing::gpus_under_test(4);
+    if (!has_nccl) hardware.why_no_nccl = [] { return std::string("no NCCL here"); };
+    Training one(network, {strategy_of("cuda", placed.data)}, testing::gpus_under_test(1));
+    Training several(network,
+                     {fmt::format("strategy={{type: mirrored, devices: {}, mesh: {}, optimizer_state: {}, "
+                                  "communication: {{bytes_per_pack: 100}}}}",
+                                  placed.devices, placed.mesh, state)},
+                     hardware);
+    const auto expected = one.steps(4), found = several.steps_in_flight(4);
+    for (std::size_t i = 0; i < expected.size(); ++i) CHECK(found[i] == near(expected[i]));
+    for (int r = 0; r < placed.data; ++r) {
+      CHECK(difference(one.variables(r), several.variables(r)) < testing::tolerance().variables);
+    }
+    CHECK(several.strategy->differing_replicas() == "");
+    CHECK(evaluate_all(*several.strategy, several.examples(), 6).loss ==
+          near(evaluate_all(*one.strategy, one.examples(), 6).loss));
+  };
+  for (const Placed& placed : all) {
+    check(kNetwork, placed, "replicated", true);
+    check(kAttention, placed, "sharded", false);
+  }
+  check(kCnn, all[0], "replicated", false);
+  check(kCnn, all[1], "sharded", true);
+  check(kAttention, all[1], "replicated", true);
+  CHECK(contains(
+      error_text([&] {
+        Training(kCnn,
+                 {"strategy={type: mirrored, devices: [cuda:0, cuda:1, cuda:0, cuda:2], mesh: {data: 2, model: 2}}"},
+                 testing::gpus_under_test(4));
+      }),
+      "the 2 places of a replica have to be in one memory, or in several that have as many of them each"));
+}
+
 TEST_CASE("without NCCL, auto adds across GPUs by copies") {
   if (testing::skip_without(testing::has_gpus(2), "2 GPUs")) return;
   Hardware hardware = testing::gpus_under_test(2);
@@ -239,7 +310,7 @@ Hardware with_failing_rank(int sums, std::chrono::milliseconds silence = std::ch
       FailingRank rank;
     };
     RunCommunicators made = whole(topology, options, choice, backend, gpus);
-    Communicators& domains = made.domains;
+    Communicators& domains = made.along_data;
     const auto owned = std::make_shared<Owned>(Owned{domains.owner, {*domains.ranks[1], sums, silence}});
     domains.ranks[1] = &owned->rank;
     domains.owner = owned;

@@ -16,6 +16,7 @@
 #include "kernels/cuda/step_kernels.h"
 #include "simulated_gpu/host_stream.h"
 #include "simulated_gpu/threaded_device.h"
+#include "strategy/reduction/memory_groups.h"
 
 namespace mirrortrain::testing {
 namespace {
@@ -166,17 +167,24 @@ class SimulatedBackend : public Backend {
 };
 
 template <class Group>
-RunCommunicators ranks_of(std::shared_ptr<Group> group) {
-  return {{group, group->ranks()}};
+Communicators ranks_of(std::shared_ptr<Group> group) {
+  return {group, group->ranks()};
 }
 
 /// What stands for NCCL meets on the streams' threads, as NCCL's kernels do.
-RunCommunicators communicators(const Topology&, const StrategyOptions& options, const ReductionChoice& choice,
+RunCommunicators communicators(const Topology& topology, const StrategyOptions& options, const ReductionChoice& choice,
                                const Backend& backend, std::span<Device* const> devices) {
   const double timeout = options.communication.timeout_seconds;
-  if (!choice.stages) return ranks_of(std::make_shared<ThreadGroup>(static_cast<int>(devices.size()), timeout));
-  return ranks_of(
-      std::make_shared<PeerGroup>(*choice.stages, devices, backend.step_kernels(), PeerGroupOptions{false, timeout}));
+  const auto along = [&](ops::Axis axis, const std::optional<StagedReduction>& stages) {
+    return communicators_along(axis, topology, [&](const MemoryGroup& of) {
+      if (!stages) return ranks_of(std::make_shared<ThreadGroup>(static_cast<int>(of.memories.size()), timeout));
+      std::vector<Device*> own;
+      for (const std::size_t number : of.here) own.push_back(devices[number]);
+      return ranks_of(
+          std::make_shared<PeerGroup>(*stages, own, backend.step_kernels(), PeerGroupOptions{false, timeout}));
+    });
+  };
+  return {along(ops::Axis::kData, choice.stages), along(ops::Axis::kModel, choice.stages_in_row)};
 }
 
 }  // namespace

@@ -124,6 +124,35 @@ TEST_CASE("a worker has the run's replicas that follow those of the workers befo
   CHECK_FALSE(second.is_chief());
 }
 
+TEST_CASE("memories with the same parts of the layers exchange along data, those of a replica along model") {
+  using Groups = std::vector<std::vector<int>>;
+  const auto placed = [](std::initializer_list<int> gpus, int data, int model, Cluster cluster = {}) {
+    StrategyOptions options = on_gpus(gpus);
+    options.mesh = MeshOptions{std::int64_t{data}, std::int64_t{model}};
+    return make_topology(options, 96, with_gpus(4), cluster);
+  };
+  const Topology four = placed({0, 1, 2, 3}, 2, 2);
+  CHECK(four.memories_of_replica() == 2);
+  CHECK_FALSE(four.replica_spans_workers());
+  CHECK(four.memory_groups(ops::Axis::kData) == Groups{{0, 2}, {1, 3}});
+  CHECK(four.memory_groups(ops::Axis::kModel) == Groups{{0, 1}, {2, 3}});
+  const Topology row = placed({0, 1}, 1, 4);
+  CHECK(row.domains()[1].replicas == std::vector{2, 3});
+  CHECK(row.memory_groups(ops::Axis::kData).empty());
+  CHECK(row.memory_groups(ops::Axis::kModel) == Groups{{0, 1}});
+  const Topology wholes = placed({0, 1}, 2, 2);
+  CHECK(wholes.memories_of_replica() == 1);
+  CHECK(wholes.memory_groups(ops::Axis::kData) == Groups{{0, 1}});
+  CHECK(wholes.memory_groups(ops::Axis::kModel).empty());
+  const Topology workers = placed({0, 1}, 2, 4, {.workers = 4, .worker = 3});
+  CHECK(workers.replica_spans_workers());
+  CHECK(workers.domains()[0].replicas == std::vector{6});
+  CHECK(workers.memory_groups(ops::Axis::kData) == Groups{{0, 4}, {1, 5}, {2, 6}, {3, 7}});
+  CHECK(workers.memory_groups(ops::Axis::kModel) == Groups{{0, 1, 2, 3}, {4, 5, 6, 7}});
+  CHECK_THROWS_AS(placed({0, 1, 0, 2}, 2, 2), WrongMesh);
+  CHECK_THROWS_AS(placed({0, 1}, 3, 4), WrongMesh);
+}
+
 TEST_CASE("parts cover the batch in order, larger ones first, and differ by one at most") {
   for (std::int64_t rows = 0; rows < 40; ++rows) {
     for (int replicas = 1; replicas < 10; ++replicas) {

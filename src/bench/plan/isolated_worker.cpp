@@ -67,7 +67,7 @@ IsolatedWorker::IsolatedWorker(const CheckedConfiguration& checked, const Hardwa
     isolated.communicators = [this](const Topology&, const StrategyOptions&, const ReductionChoice&, const Backend&,
                                     std::span<Device* const>) {
       RunCommunicators communicators;
-      for (ExchangeRecorder& domain : domains_) communicators.domains.ranks.push_back(&domain);
+      for (ExchangeRecorder& domain : domains_) communicators.along_data.ranks.push_back(&domain);
       communicators.workers = &workers_;
       return communicators;
     };

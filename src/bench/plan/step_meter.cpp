@@ -30,6 +30,12 @@ Layout StepMeter::layout(int workers, std::int64_t global_batch) const {
   Layout layout;
   layout.global_batch = global_batch;
   layout.topology = make_topology(options, global_batch, hardware_.machine, {workers, 0});
+  if (layout.topology.memories_of_replica() > 1 && workers > 1) {
+    throw WrongMesh(fmt::format(
+        "the places of a replica would be in {} memories, whose exchanges `plan` does not measure; use as many "
+        "places on the axis `model` as {} has",
+        layout.topology.memories_of_replica(), layout.topology.on_gpus() ? "a GPU" : "a worker"));
+  }
   layout.choice = choose_reduction(options, layout.topology, checked_.values().gradients.aggregation_method,
                                    reduced_gradient_bytes(*checked_.model, checked_.policies()), hardware_.why_no_nccl);
   for (int replica = 0; replica < layout.topology.mesh.data / workers; ++replica) {

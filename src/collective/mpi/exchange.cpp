@@ -50,15 +50,15 @@ MPI_Datatype type_of(DType dtype) {
 
 }  // namespace
 
-Exchange::Exchange(std::shared_ptr<Session> session, double timeout_seconds)
+Exchange::Exchange(std::shared_ptr<Session> session, double timeout_seconds, std::vector<int> members)
     : session_(std::move(session)),
       timeout_seconds_(timeout_seconds),
+      members_(std::move(members)),
       note_(session_, timeout_seconds),
       messages_(own_communicator(*session_, timeout_seconds)),
       hash_bits_(bits_of_hash(messages_)) {
-  const auto others = static_cast<std::size_t>(size() - 1);
-  round_messages_.reserve(2 * others);
-  requests_.reserve(2 * others);
+  round_messages_.reserve(2 * members_.size());
+  requests_.reserve(2 * members_.size());
 }
 
 Exchange::~Exchange() {
@@ -94,6 +94,7 @@ void Exchange::add(int peer, std::size_t count, bool is_receipt) {
 
 void Exchange::send(int to, const std::byte* data, std::size_t count) {
   if (count == 0) return;
+  to = members_[static_cast<std::size_t>(to)];
   add(to, count, false);
   const std::lock_guard lock(session_->calls());
   check_call(MPI_Isend(data, static_cast<int>(count), type_, to, tag(), messages_, &requests_.back()), "MPI_Isend");
@@ -101,6 +102,7 @@ void Exchange::send(int to, const std::byte* data, std::size_t count) {
 
 void Exchange::receive(int from, std::byte* data, std::size_t count) {
   if (count == 0) return;
+  from = members_[static_cast<std::size_t>(from)];
   add(from, count, true);
   const std::lock_guard lock(session_->calls());
   check_call(MPI_Irecv(data, static_cast<int>(count), type_, from, tag(), messages_, &requests_.back()), "MPI_Irecv");
@@ -143,7 +145,7 @@ void Exchange::look_for_stranger() {
   if (flag == 0 || status.MPI_TAG == tag() || status.MPI_TAG >> hash_bits_ != tag() >> hash_bits_) return;
   throw Error(fmt::format(
       "worker {} is in another operation than worker {}, which does {}; do both run the same configuration?",
-      status.MPI_SOURCE, rank(), call_->text()));
+      status.MPI_SOURCE, session_->rank(), call_->text()));
 }
 
 std::string Exchange::overdue() const {
@@ -153,7 +155,7 @@ std::string Exchange::overdue() const {
     MPI_Request_get_status(requests_[i], &flag, MPI_STATUS_IGNORE);
     if (flag == 0) missing.insert(round_messages_[i].peer);
   }
-  return fmt::format("{}: worker {} waited {} s for worker {}{}", call_->text(), rank(), timeout_seconds_,
+  return fmt::format("{}: worker {} waited {} s for worker {}{}", call_->text(), session_->rank(), timeout_seconds_,
                      fmt::join(missing, ", "), round_ == 0 ? "" : ", which may wait for another");
 }
 

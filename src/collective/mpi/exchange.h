@@ -20,14 +20,12 @@ namespace mirrortrain::mpi {
 /// `begin`, followed by rounds of messages, each ended by `finish`. Allocates nothing per operation.
 class Exchange {
  public:
-  /// Uses its own duplicates of MPI_COMM_WORLD. Throws Error if the other ranks do not make theirs in time.
-  Exchange(std::shared_ptr<Session> session, double timeout_seconds);
+  /// Uses its own duplicates of MPI_COMM_WORLD, for messages among `members`, which are numbered in their order. Throws
+  /// Error if the other processes do not make theirs in time.
+  Exchange(std::shared_ptr<Session> session, double timeout_seconds, std::vector<int> members);
   ~Exchange();
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
-
-  int rank() const { return session_->rank(); }
-  int size() const { return session_->size(); }
 
   /// Starts the operation's timeout. `call` must live until the last `finish`.
   void begin(const CollectiveCall& call);
@@ -58,6 +56,7 @@ class Exchange {
 
   const std::shared_ptr<Session> session_;
   const double timeout_seconds_;
+  const std::vector<int> members_;  ///< MPI's ranks
   FailureNote note_;
   MPI_Comm messages_;
   const int hash_bits_;  ///< of a tag
@@ -70,7 +69,7 @@ class Exchange {
 
   /// A message of this round.
   struct Message {
-    int peer = 0;
+    int peer = 0;  ///< MPI's rank
     int count = 0;
     bool is_receipt = false;
   };

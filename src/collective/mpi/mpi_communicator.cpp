@@ -1,8 +1,10 @@
 #include "collective/mpi/mpi_communicator.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <exception>
+#include <numeric>
 #include <vector>
 
 #include "collective/host_communicator.h"
@@ -18,10 +20,13 @@ constexpr std::size_t kFewBytes = 16 << 10;
 
 class MpiCommunicator : public HostCommunicator {
  public:
-  MpiCommunicator(const std::shared_ptr<mpi::Session>& session, double timeout_seconds, OperationWatch watch)
-      : HostCommunicator(session->rank(), session->size(), std::move(watch)),
-        exchange_(session, timeout_seconds),
-        terms_(static_cast<std::size_t>(session->size())) {}
+  /// `members`: MPI's ranks of the group.
+  MpiCommunicator(const std::shared_ptr<mpi::Session>& session, double timeout_seconds, OperationWatch watch,
+                  std::vector<int> members)
+      : HostCommunicator(static_cast<int>(std::ranges::find(members, session->rank()) - members.begin()),
+                         static_cast<int>(members.size()), std::move(watch)),
+        terms_(members.size()),
+        exchange_(session, timeout_seconds, std::move(members)) {}
 
   std::size_t bytes() const override { return received_.bytes(); }
   void check() override {
@@ -112,16 +117,20 @@ class MpiCommunicator : public HostCommunicator {
     if (received_.bytes() < bytes) received_ = allocate_host_memory(bytes);
   }
 
-  mpi::Exchange exchange_;
   Buffer received_;
   std::vector<std::byte*> terms_;  ///< by rank
+  mpi::Exchange exchange_;
 };
 
 }  // namespace
 
 std::unique_ptr<Communicator> make_mpi_communicator(std::shared_ptr<mpi::Session> session, double timeout_seconds,
-                                                    OperationWatch watch) {
-  return std::make_unique<MpiCommunicator>(session, timeout_seconds, std::move(watch));
+                                                    OperationWatch watch, std::vector<int> members) {
+  if (members.empty()) {
+    members.resize(static_cast<std::size_t>(session->size()));
+    std::iota(members.begin(), members.end(), 0);
+  }
+  return std::make_unique<MpiCommunicator>(session, timeout_seconds, std::move(watch), std::move(members));
 }
 
 }  // namespace mirrortrain

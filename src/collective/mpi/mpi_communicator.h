@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "cluster/mpi/session.h"
 #include "collective/communicator.h"
@@ -8,9 +9,9 @@
 
 namespace mirrortrain {
 
-/// This process's rank in the group of all processes that MPI's launcher started, numbered as in MPI; its elements are
-/// in host memory. Every process creates its communicators in the same order; each has its own MPI communicators. On a
-/// CPU's stream the calling thread waits inside an operation.
+/// This process's rank in the group of all processes that MPI's launcher started, numbered as in MPI, or of `members`
+/// of them, in that order; its elements are in host memory. Every process creates its communicators in the same order;
+/// each has its own MPI communicators. On a CPU's stream the calling thread waits inside an operation.
 ///
 /// Sums are in rank order regardless of the size, the number of ranks and the MPI library: rank r receives every rank's
 /// r-th shard (shard_of), adds them as 0 + 1 + 2 + ..., and sends the sum to all. Each rank thus sends and receives 2
@@ -25,6 +26,6 @@ namespace mirrortrain {
 ///
 /// Throws UsageError if the executable has no MPI, Error if the other processes do not make theirs in time.
 std::unique_ptr<Communicator> make_mpi_communicator(std::shared_ptr<mpi::Session> session, double timeout_seconds,
-                                                    OperationWatch watch = {});
+                                                    OperationWatch watch = {}, std::vector<int> members = {});
 
 }  // namespace mirrortrain

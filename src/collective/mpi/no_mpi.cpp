@@ -4,7 +4,8 @@
 
 namespace mirrortrain {
 
-std::unique_ptr<Communicator> make_mpi_communicator(std::shared_ptr<mpi::Session>, double, OperationWatch) {
+std::unique_ptr<Communicator> make_mpi_communicator(std::shared_ptr<mpi::Session>, double, OperationWatch,
+                                                    std::vector<int>) {
   throw UsageError(mpi::why_no_mpi());
 }
 

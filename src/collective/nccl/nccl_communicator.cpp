@@ -158,6 +158,11 @@ class NcclCommunicator : public Communicator {
     check();
   }
 
+  bool poll(Stream& stream) override {
+    check();
+    return is_done(stream);
+  }
+
   /// Each rank leaves on the thread that drives it, at its next check: the thread may be inside a call now.
   void abort(const std::string& reason) override { group_->abort(reason); }
 

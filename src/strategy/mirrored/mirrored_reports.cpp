@@ -24,7 +24,7 @@ std::uint64_t whole(double high, double low) {
   return static_cast<std::uint64_t>(high) << kHalf | static_cast<std::uint64_t>(low);
 }
 
-/// A checksum of each variable; of no bytes if the replicas do not share the variable.
+/// A checksum of each variable, of its parts here; of no bytes if the replicas do not share the variable.
 std::vector<std::uint64_t> checksums_of(const MemoryDomain& domain, Stream& stream) {
   std::vector<std::uint64_t> checksums;
   std::vector<std::byte> on_host;
@@ -46,32 +46,46 @@ std::vector<std::uint64_t> checksums_of(const MemoryDomain& domain, Stream& stre
   return checksums;
 }
 
-/// Compares the variables that all replicas share, in every memory of the run. Returns the first whose copies differ,
-/// and the replicas ("dense/kernel: replica 2 has other values than the rest"); empty if all are equal. `streams`: the
-/// lanes', with no work in flight. Called by every worker. Compares all at once, and one by one only if something
-/// differs.
-std::string differing_variable(const RunVariables& run, std::span<Stream* const> streams, const Workers& workers) {
-  std::map<int, std::vector<std::uint64_t>> checksums;  // by replica of this process
+/// Compares the variables that all replicas share, in every memory of the run, and parts of divided ones in those that
+/// have the same. Returns the first whose copies differ, and the replicas ("dense/kernel: replica 2 has other values
+/// than the rest"); empty if all are equal. `streams`: the lanes', with no work in flight. Called by every worker.
+/// Compares all at once, and one by one only if something differs.
+std::string differing_variable(const RunVariables& run, const Model& model, const Mesh& mesh,
+                               std::span<Stream* const> streams, const Workers& workers) {
+  std::map<int, std::vector<std::uint64_t>> checksums;  // by place of this process
   for (const auto& domain : run.domains()) {
     Stream& stream = *streams[static_cast<std::size_t>(domain->place.lanes.front())];
     const std::vector<std::uint64_t> of_domain = checksums_of(*domain, stream);
     for (const int replica : domain->place.replicas) checksums[replica] = of_domain;
   }
-  const auto difference = [&](std::size_t first, std::size_t count) {
+  const auto difference = [&](const std::vector<std::size_t>& variables, bool are_divided) {
     std::vector<double> halves;
-    for (const auto& [replica, own] : checksums) {
-      const std::uint64_t sum = checksum(std::as_bytes(std::span(own).subspan(first, count)));
+    for (const auto& [place, own] : checksums) {
+      std::vector<std::uint64_t> chosen;
+      for (const std::size_t variable : variables) chosen.push_back(own[variable]);
+      const std::uint64_t sum = checksum(std::as_bytes(std::span(chosen)));
       halves.insert(halves.end(), {high_half(sum), low_half(sum)});
     }
     const std::vector<double> all = workers.gather(halves);
-    std::vector<std::uint64_t> of_replicas;
-    for (std::size_t i = 0; i < all.size(); i += 2) of_replicas.push_back(whole(all[i], all[i + 1]));
-    return differing_replicas_text(of_replicas);
+    const auto parts = static_cast<std::size_t>(are_divided ? mesh.model : 1);
+    std::vector<std::vector<std::uint64_t>> of_places(parts);  // by part
+    for (std::size_t i = 0; i < all.size(); i += 2) of_places[i / 2 % parts].push_back(whole(all[i], all[i + 1]));
+    std::string text;
+    for (auto part = of_places.begin(); text.empty() && part != of_places.end(); ++part) {
+      text = differing_replicas_text(*part, mesh.model > 1 && !are_divided ? "place" : "replica");
+    }
+    return text;
   };
-  const std::vector<DistributedVariable>& variables = run.domains()[0]->variables.variables();
-  if (difference(0, variables.size()).empty()) return "";
-  for (std::size_t i = 0; i < variables.size(); ++i) {
-    if (const std::string text = difference(i, 1); !text.empty()) return variables[i].name() + ": " + text;
+  for (const bool are_divided : {false, true}) {
+    std::vector<std::size_t> variables;
+    for (std::size_t i = 0; i < model.variables.size(); ++i) {
+      if (model.variables[i].sharding.is_divided() == are_divided) variables.push_back(i);
+    }
+    if (variables.empty() || difference(variables, are_divided).empty()) continue;
+    for (const std::size_t i : variables) {
+      const std::string text = difference({i}, are_divided);
+      if (!text.empty()) return model.variables[i].spec.name + ": " + text;
+    }
   }
   return "";
 }
@@ -81,7 +95,7 @@ std::string differing_variable(const RunVariables& run, std::span<Stream* const>
 std::string MirroredStrategy::differing_replicas() {
   if (!reduction_->exchanges()) return "";
   synchronize();
-  return differing_variable(*variables_, lanes_.streams, workers());
+  return differing_variable(*variables_, model_, topology_.mesh, lanes_.streams, workers());
 }
 
 std::vector<double> MirroredStrategy::take_waiting_shares() {

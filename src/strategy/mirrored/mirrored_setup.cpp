@@ -87,8 +87,7 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
     : topology_(std::move(topology)),
       model_(model),
       parts_(std::move(parts)),
-      in_flight_(model, topology_.on_gpus() || topology_.ranks() > 1 ? kStepsAhead : 1, topology_.mesh.places(),
-                 parts_.options.optimizer_state != OptimizerState::kReplicated && topology_.ranks() > 1) {
+      in_flight_(model, topology_.on_gpus() || topology_.ranks() > 1 ? kStepsAhead : 1, topology_.mesh.places()) {
   const ReductionChoice choice = choose_reduction(parts_.options, topology_, parts_.gradients.aggregation_method,
                                                   reduced_gradient_bytes(model, parts_.policies), parts_.why_no_nccl);
   // A gradient that is stored for later, or reduced before the update, needs memory.
@@ -111,14 +110,15 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
   store.keeps_gradients = keeps_gradients;
   store.compresses = choice.compresses;
   store.bytes_per_bucket = bucket_bytes(parts_.options.communication);
-  if (choice.shards) store.shard.ranks = topology_.ranks();
+  if (choice.shards) store.shard.ranks = topology_.ranks() / topology_.memories_of_replica();
   const bool adds_on_host = choice.body == ReductionChoice::Body::kCollective && !topology_.on_gpus();
-  if (adds_on_host && !choice.compresses) store.adds_gradients = reduction_->workers();
+  if (adds_on_host && !choice.compresses) store.adds_gradients = reduction_->first_domain();
   for (const ProductGradient& product : products_) store.without_gradient.push_back(product.variable);
   require_memory_for_variables(store);
   variables_.emplace(model, std::move(store),
                      UpdateOptions{parts_.gradients, choice.adds_before_update(), keeps_gradients}, topology_,
                      lanes_.devices, *parts_.backend, reduction_->workers());
+  in_flight_.set_regularization_in_parts(variables_->domains()[0]->update.sums_parts());
   reduction_->add_domains(*variables_, choice, parts_.backend->step_kernels(), model, lanes_.devices);
   note_ = choice.note;
   if (!note_.empty() && !reduction_->transport().empty()) note_ += ", over " + reduction_->transport();
@@ -214,8 +214,10 @@ void MirroredStrategy::connect_domains() {
   run_lanes([this](int lane) {
     if (variables_->of_lane(lane).place.lanes.front() != lane) return;
     const DomainReduction& reduction = reduction_of_lane(lane);
-    reduction.link->all_reduce(lanes_.stream(lane), {reinterpret_cast<float*>(lanes_[lane].norms()), 1},
-                               "the first, which connects the devices");
+    reduction.for_each_link([&](const DomainLink& to) {
+      to.all_reduce(lanes_.stream(lane), {reinterpret_cast<float*>(lanes_[lane].norms()), 1},
+                    "the first, which connects the devices");
+    });
     if (variables_->of_lane(lane).place.on_host || !reduction.reducer) return;
     reduction.synchronize(lanes_.stream(lane));  // operations of a rank on two streams are unordered
     for (const GradientBucket& bucket : reduction.buckets) reduction.reducer->connect(bucket);
@@ -231,16 +233,23 @@ void MirroredStrategy::require_memory_for_variables(const StoreOptions& store) c
     const DeviceMemory memory = device.memory();
     const VariableBytes wanted = variable_bytes(model_, store, domain, topology_.mesh);
     if (wanted.all() <= memory.free) continue;
-    const int ranks = topology_.ranks();
-    const bool can_shard = store.shard.ranks == 1 && ranks > 1 && wanted.state > 0;
+    const int ranks = topology_.ranks() / topology_.memories_of_replica();
+    std::string remedies;
+    if (store.shard.ranks == 1 && ranks > 1 && wanted.state > 0) {
+      remedies += fmt::format("with strategy.optimizer_state: sharded the state is {} here; ",
+                              report::bytes_text(wanted.state / static_cast<std::size_t>(ranks)));
+    }
+    if (topology_.mesh.model == 1 && ranks > 1) {
+      remedies += fmt::format(
+          "with strategy.mesh: {{data: auto, model: {}}} each memory has a part of the divided weights, gradients and "
+          "state; ",
+          ranks % 2 == 0 ? 2 : ranks);
+    }
     throw Error(fmt::format(
         "{}: not enough memory: the model wants {} for weights, {} for gradients and {} for the optimizer's state, and "
-        "{} are free; {}use a smaller model or another device",
+        "{} are free; {}{}use a smaller model or another device",
         memory_name(domain, device), report::bytes_text(wanted.weights), report::bytes_text(wanted.gradients),
-        report::bytes_text(wanted.state), report::bytes_text(memory.free),
-        can_shard ? fmt::format("with strategy.optimizer_state: sharded the state is {} here; else ",
-                                report::bytes_text(wanted.state / static_cast<std::size_t>(ranks)))
-                  : ""));
+        report::bytes_text(wanted.state), report::bytes_text(memory.free), remedies, remedies.empty() ? "" : "else "));
   }
 }
 

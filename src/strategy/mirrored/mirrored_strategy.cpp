@@ -159,7 +159,7 @@ void MirroredStrategy::run_lanes(const std::function<void(int)>& work) {
     try {
       work(lane);
     } catch (const std::exception& error) {
-      reduction_of_lane(lane).link->communicator().abort(error.what());
+      reduction_of_lane(lane).abort(error.what());
       throw;
     }
   };

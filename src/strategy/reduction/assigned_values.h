@@ -17,8 +17,10 @@ namespace mirrortrain {
 /// into one value in every domain.
 class AssignedValues {
  public:
-  /// `replicas`: the maximum of a domain. `others`: the domain's rank; null if there is only one. All must outlive it.
-  AssignedValues(Device& device, const StepKernels& kernels, const Model& model, int replicas, Communicator* others);
+  /// `replicas`: the maximum of places in a domain. `others`: its rank among those with the same parts of the layers;
+  /// null if it is alone. Device, kernels and communicator must outlive it.
+  AssignedValues(Device& device, const StepKernels& kernels, const Model& model, int replicas, const Mesh& mesh,
+                 Communicator* others);
 
   /// Where a replica of the domain writes its assigned values.
   float* own(std::size_t assignment, int replica) const {
@@ -28,14 +30,16 @@ class AssignedValues {
   /// Fetches the other domains' values, once the domain's replicas have written theirs. Called by its first lane, like
   /// `write`, before it.
   void gather(Stream& stream, std::size_t assignment) const { values_[assignment].gather(stream); }
-  /// Sets `value` to the sum, the mean over the run's replicas, or the first replica's, of the places of `mesh` that
-  /// have this part.
-  void write(Stream& stream, std::size_t assignment, Aggregation aggregation, const Mesh& mesh, int part, float* value);
+  /// Sets `value` to the sum, the mean over the run's replicas, or the first replica's, of the places with this index
+  /// on the axis `model`.
+  void write(Stream& stream, std::size_t assignment, Aggregation aggregation, int part, float* value);
 
   std::size_t bytes() const;
 
  private:
   const StepKernels& kernels_;
+  const Mesh mesh_;
+  const int parts_here_;  ///< indices on the axis `model` in a memory
   std::vector<GatheredRows> values_;
   std::vector<scalar::GradientSource> sources_;  ///< of the current sum
 };

@@ -65,7 +65,8 @@ void require_transport(const StrategyOptions& options, const Topology& topology,
   };
   const Transport transport = options.communication.implementation;
   if (!topology.on_gpus()) {
-    if (transport == Transport::kNccl) refuse("communication.implementation", kNcclNeedsGpus);
+    if (transport == Transport::kNccl)
+      refuse("communication.implementation", "nccl adds across GPUs alone; use auto or ring");
     return;
   }
   if (transport == Transport::kRing) {
@@ -95,7 +96,7 @@ bool compresses(const StrategyOptions& options, const ReductionChoice& choice) {
 }
 
 /// Notes the options that have no effect if all gradients are in one memory.
-ReductionChoice in_one_memory(ReductionChoice choice, const StrategyOptions& options) {
+ReductionChoice in_one_memory(ReductionChoice choice, const StrategyOptions& options, bool has_row) {
   const auto note = [&](std::string_view section, std::string_view what) {
     choice.note += fmt::format("{}{}", choice.note.empty() ? section : "; ", what);
   };
@@ -103,7 +104,8 @@ ReductionChoice in_one_memory(ReductionChoice choice, const StrategyOptions& opt
     note("strategy.communication.", "compression has no effect: no gradients leave this memory");
   }
   if (options.optimizer_state != OptimizerState::kReplicated) {
-    note("strategy.", "optimizer_state has no effect: all replicas share one memory, which has it once");
+    note("strategy.", has_row ? "optimizer_state has no effect: there is one replica, whose memories have their parts"
+                              : "optimizer_state has no effect: all replicas share one memory, which has it once");
   }
   return choice;
 }
@@ -112,21 +114,28 @@ ReductionChoice in_one_memory(ReductionChoice choice, const StrategyOptions& opt
 
 ReductionChoice choose_reduction(const StrategyOptions& options, const Topology& topology, AggregationMethod method,
                                  std::uint64_t gradient_bytes, const std::function<std::string()>& why_no_nccl) {
-  const int ranks = topology.ranks();
-  if (ranks == 1) {
-    return in_one_memory(
-        gradient_bytes == 0 ? ReductionChoice() : choose_within(options, topology, method, gradient_bytes), options);
-  }
   if (topology.cluster.workers > 1) require_transport(options, topology, why_no_nccl);
-  ReductionChoice choice;
-  choice.operation = options.cross_device_ops;
+  const int in_row = topology.memories_of_replica(), ranks = topology.ranks() / in_row;
   const bool is_auto = options.cross_device_ops == CrossDeviceOps::kAuto;
-  std::string why;
-  if (is_auto) {
-    const std::string no_nccl = topology.on_gpus() ? why_no_nccl() : "";
-    choice.operation = topology.on_gpus() && no_nccl.empty() ? CrossDeviceOps::kNccl : CrossDeviceOps::kRing;
-    if (!no_nccl.empty()) why = fmt::format(" by copies ({})", no_nccl);
+  const std::string no_nccl = is_auto && topology.on_gpus() && topology.ranks() > 1 ? why_no_nccl() : "";
+  const CrossDeviceOps operation = !is_auto                                ? options.cross_device_ops
+                                   : topology.on_gpus() && no_nccl.empty() ? CrossDeviceOps::kNccl
+                                                                           : CrossDeviceOps::kRing;
+  std::optional<StagedReduction> stages_in_row;
+  if (in_row > 1 && topology.on_gpus() && operation != CrossDeviceOps::kNccl) {
+    stages_in_row.emplace(operation, in_row, method);
   }
+  if (ranks == 1) {
+    ReductionChoice choice = in_one_memory(
+        gradient_bytes == 0 ? ReductionChoice() : choose_within(options, topology, method, gradient_bytes), options,
+        in_row > 1);
+    choice.stages_in_row = std::move(stages_in_row);
+    return choice;
+  }
+  ReductionChoice choice;
+  choice.operation = operation;
+  choice.stages_in_row = std::move(stages_in_row);
+  const std::string why = no_nccl.empty() ? "" : fmt::format(" by copies ({})", no_nccl);
   // Replicas in memories that cannot reach each other are gathered, so that the order is the replicas'; otherwise the
   // workers' communicator adds.
   const bool gathers = *choice.operation == CrossDeviceOps::kReductionToOneDevice && !topology.on_gpus();
@@ -142,25 +151,28 @@ ReductionChoice choose_reduction(const StrategyOptions& options, const Topology&
     by_method = uses_aggregation_method(*choice.operation);
   }
   const std::string before =
-      topology.mesh.places() > ranks && !gathers ? ", once each has added its own replicas' gradients" : "";
+      topology.mesh.data > ranks && !gathers ? ", once each has added its own replicas' gradients" : "";
+  const std::string_view memory = topology.on_gpus() ? "GPU" : "worker";
+  const std::string memories =
+      in_row == 1 ? plural(ranks, memory) : fmt::format("{} of {}", plural(ranks, "row"), plural(in_row, memory));
   const std::string_view name = config::name_of(*choice.operation);
   if (topology.on_gpus() || gathers) {
     choice.note =
         fmt::format("cross_device_ops: {} across {}{}{}{}",
                     is_auto ? fmt::format("auto selected {}, which adds", name) : fmt::format("{} adds", name),
-                    plural(ranks, topology.on_gpus() ? "GPU" : "worker"), why, order_note(by_method, method), before);
+                    memories, why, order_note(by_method, method), before);
   } else {
     choice.note = fmt::format(
         "cross_device_ops: {}: {} are processes of their own, so their communicator adds the gradients, in its own "
         "order{}",
-        is_auto ? "auto" : fmt::format("{} has no effect", name), plural(ranks, "worker"), before);
+        is_auto ? "auto" : fmt::format("{} has no effect", name), memories, before);
   }
   choice.compresses = compresses(options, choice);
   if (choice.compresses) choice.note += ", as bfloat16 with error feedback";
   choice.shards = options.optimizer_state != OptimizerState::kReplicated;
   if (choice.shards) {
     choice.note += fmt::format("; optimizer_state: each {} keeps and updates its 1/{}, then they gather the weights",
-                               topology.on_gpus() ? "GPU" : "worker", ranks);
+                               memory, ranks);
   }
   return choice;
 }

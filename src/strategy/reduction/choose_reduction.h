@@ -31,6 +31,9 @@ struct ReductionChoice {
   /// (reduction_to_one_device across workers), over the domains if devices copy from each other. Absent with nccl, and
   /// if the workers' communicator adds.
   std::optional<StagedReduction> stages;
+  /// The same over the memories of a row, whose replica's places exchange along the axis `model`; absent where all
+  /// places of a replica share a memory, with nccl, and across workers.
+  std::optional<StagedReduction> stages_in_row;
   bool compresses = false;  ///< gradients are sent between memories as bfloat16
   bool shards = false;      ///< the optimizer's state is divided among the memories
   std::string note;         ///< the choice and its reason, for the log
@@ -40,7 +43,8 @@ struct ReductionChoice {
   bool scatters() const { return shards && body == Body::kCollective; }
 };
 
-/// Follows `cross_device_ops`; auto decides only by the topology, never by timing in the run, so that the same run
+/// How the gradients of a run are summed over the memories that have the same parts of the layers. Follows
+/// `cross_device_ops`; auto decides only by the topology, never by timing in the run, so that the same run
 /// gives the same bits. In one memory without gradients to add there is nothing to choose. `why_no_nccl`: called only
 /// across GPUs; returns a sentence, or nothing if NCCL can be used. Throws UsageError if reduce_to_device is not among
 /// the devices.

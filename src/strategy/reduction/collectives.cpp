@@ -9,16 +9,18 @@ namespace mirrortrain {
 
 Collectives::Collectives(Device& device, const StepKernels& kernels, std::span<const Graph* const> graphs,
                          std::int64_t most_rows, const Mesh& mesh, std::vector<std::vector<int>> places,
-                         int largest_domain, Communicator* others)
-    : kernels_(kernels), mesh_(mesh), places_(std::move(places)), is_alone_(others == nullptr) {
+                         int largest_domain, Communicator* across, Communicator* row)
+    : kernels_(kernels), mesh_(mesh), places_(std::move(places)), parts_here_(std::min(mesh.model, largest_domain)) {
   for (ops::PlacedCollective& of : ops::collectives_of(*graphs[0])) {
     const auto& [dtype, shape, batched] = graphs[0]->spec(of.inputs[0]);
     std::vector<std::int64_t> elements;
     for (const Graph* const graph : graphs) elements.push_back(graph->spec(of.inputs[0]).shape.elements());
+    Communicator* const others = of.op->axis == ops::Axis::kData ? across : row;
     const std::int64_t part = whole_shards(std::ranges::max(elements) * (batched ? most_rows : 1));
     GatheredRows rows(device, others, largest_domain, dtype, part * std::ssize(of.inputs),
                       graphs[0]->node(graphs[0]->value(of.outputs[0]).producer).layer + "'s values of all places");
-    One& one = all_.emplace_back(std::move(of), dtype, batched, std::move(elements), part, std::move(rows));
+    One& one =
+        all_.emplace_back(std::move(of), dtype, batched, others != nullptr, std::move(elements), part, std::move(rows));
     for (const std::vector<int>& own : places_) {
       std::vector<Result>& results = one.results.emplace_back();
       if (one.gathers()) continue;
@@ -37,18 +39,19 @@ bool Collectives::are_shared() const {
   return std::ranges::any_of(all_, [&](const One& one) { return places_of(one) > 1; });
 }
 
-std::int64_t Collectives::row_of(const One& one, int place) const {
+int Collectives::number_here(int place) const {
   int before = 0;  // places of the domain with smaller numbers
   for (const std::vector<int>& of_lane : places_) {
     before += static_cast<int>(std::ranges::count_if(of_lane, [place](int other) { return other < place; }));
   }
-  return one.rows.own(before);
+  return before;
 }
 
+/// The table has the places of this domain alone, or those of all domains of the group, one after the other.
 Collectives::Group Collectives::group_of(const One& one, int place) const {
   if (mesh_.model == 1) return {0, 1, static_cast<int>(one.rows.rows())};  // those of smaller domains hold 0
-  if (one.of.op->axis == ops::Axis::kData) return {mesh_.model_index(place), mesh_.model, mesh_.data};
-  return {place - mesh_.model_index(place), 1, mesh_.model};
+  if (one.of.op->axis == ops::Axis::kData) return {mesh_.model_index(place) % parts_here_, parts_here_, mesh_.data};
+  return {one.exchanges ? 0 : number_here(place) - mesh_.model_index(place), 1, mesh_.model};
 }
 
 bool Collectives::share(const One& one, int place, int other) const {
@@ -89,7 +92,7 @@ void Collectives::zero_inputs(Stream& stream, int place) const {
 void Collectives::run(std::size_t which, std::int64_t examples, DomainLane& lane, GradientReducer* reducer) {
   One& one = all_[which];
   lane.meet();  // every place of the domain has written its inputs
-  if (!is_alone_) {
+  if (one.exchanges) {
     if (lane.is_first()) {
       if (reducer != nullptr) reducer->finish(lane);  // ranks enqueue on streams that wait for each other
       one.rows.gather(*lane.stream);

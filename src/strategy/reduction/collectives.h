@@ -15,16 +15,20 @@ namespace mirrortrain {
 /// The collectives of a model's graphs (graph/ops/collective.h) in one memory domain. Each place of the mesh writes its
 /// inputs to a row of a table; the rows of other domains are gathered; then every lane computes the results of its
 /// places from the rows of their group, in the places' order. A group: places that differ in the index of the
-/// collective's axis alone.
+/// collective's axis alone; its places may all be in this domain.
 class Collectives {
  public:
   /// `graphs`: by index on the axis `model`. `places`: of the domain, by lane. `largest_domain`: the maximum number of
   /// places of a domain; with an axis `model`, every domain has as many, which follow each other. `most_rows`: of a
-  /// place's programs. `others`: the domain's rank; null if there is only one. All but `places` must outlive it.
+  /// place's programs. `across`, `row`: the domain's rank among those with the same parts of the layers, and among
+  /// those of its row; null where it is alone. All but `places` must outlive it.
   Collectives(Device& device, const StepKernels& kernels, std::span<const Graph* const> graphs, std::int64_t most_rows,
-              const Mesh& mesh, std::vector<std::vector<int>> places, int largest_domain, Communicator* others);
+              const Mesh& mesh, std::vector<std::vector<int>> places, int largest_domain, Communicator* across,
+              Communicator* row);
 
   std::size_t size() const { return all_.size(); }
+  /// Whether it has places in other domains.
+  bool exchanges(std::size_t which) const { return all_[which].exchanges; }
   /// Whether any depends on another place; otherwise the programs run without a break.
   bool are_shared() const;
 
@@ -55,6 +59,7 @@ class Collectives {
     ops::PlacedCollective of;
     DType dtype;                           ///< of the inputs
     bool batched = false;                  ///< whether they have rows of examples
+    bool exchanges = false;                ///< with other domains
     std::vector<std::int64_t> elements{};  ///< of each input, or of a row of it, by index on the axis `model`
     std::int64_t part = 0;                 ///< numbers of a row of the table for each input
     GatheredRows rows;
@@ -65,8 +70,10 @@ class Collectives {
     bool scatters() const { return of.op->kind == ops::Collective::Kind::kReduceScatter; }
   };
 
+  /// The number of a place among those of this domain.
+  int number_here(int place) const;
   /// The row of a place of this domain.
-  std::int64_t row_of(const One& one, int place) const;
+  std::int64_t row_of(const One& one, int place) const { return one.rows.own(number_here(place)); }
   Group group_of(const One& one, int place) const;
   int places_of(const One& one) const { return one.of.op->axis == ops::Axis::kData ? mesh_.data : mesh_.model; }
   /// Whether both get the same sum.
@@ -77,7 +84,7 @@ class Collectives {
   const StepKernels& kernels_;
   const Mesh mesh_;
   const std::vector<std::vector<int>> places_;
-  const bool is_alone_;  ///< there is only one domain
+  const int parts_here_;  ///< indices on the axis `model` in a domain
   std::vector<One> all_;
 };
 

@@ -39,17 +39,19 @@ void RunReduction::add_domains(const RunVariables& variables, const ReductionCho
     const std::vector<int>& lanes = domain->place.lanes;
     Device& device = *devices[static_cast<std::size_t>(lanes.front())];
     DomainReduction& reduction = domains_.emplace_back();
-    if (!communicators_.domains.ranks.empty()) {
-      Communicator& rank = *communicators_.domains.ranks[domains_.size() - 1];
-      reduction.link = std::make_unique<DomainLink>(device, kernels, rank);
-    }
-    const DomainLink* const link = reduction.link.get();
-    reduction.assigned = std::make_unique<AssignedValues>(device, kernels, model, replicas, reduction.others());
+    const auto link_in = [&](const Communicators& group) {
+      return group.ranks.empty() ? nullptr
+                                 : std::make_unique<DomainLink>(device, kernels, *group.ranks[domains_.size() - 1]);
+    };
+    reduction.along_data = link_in(communicators_.along_data);
+    reduction.along_model = link_in(communicators_.along_model);
+    const DomainLink* const link = reduction.along_data.get();
+    Communicator* const rank = reduction.others(ops::Axis::kData);
+    reduction.assigned = std::make_unique<AssignedValues>(device, kernels, model, replicas, domain->mesh, rank);
     if (!choice.adds_before_update()) continue;
     reduction.buckets = make_buckets(domain->variables);
     std::int64_t largest = 0;
     for (const GradientBucket& bucket : reduction.buckets) largest = std::max(largest, bucket.elements);
-    const Communicator* const rank = reduction.others();
     if (choice.scatters()) {
       reduction.received = scatter_buckets(reduction.buckets, rank->rank(), rank->size(), device);
     }
@@ -76,7 +78,8 @@ void RunReduction::add_collectives(const RunVariables& variables, const Topology
       std::vector<const Graph*> graphs;
       for (int place = 0; place < topology.mesh.model; ++place) graphs.push_back(&model.graph(trains, place).graph);
       return std::make_unique<Collectives>(*devices[static_cast<std::size_t>(lanes.front())], kernels, graphs,
-                                           most_rows, topology.mesh, places, largest, reduction.others());
+                                           most_rows, topology.mesh, places, largest,
+                                           reduction.others(ops::Axis::kData), reduction.others(ops::Axis::kModel));
     };
     reduction.training = of(true);
     reduction.evaluation = of(false);
@@ -91,7 +94,9 @@ void RunReduction::order_buckets(const RunVariables& variables,
 }
 
 void RunReduction::abort(const char* reason) const {
-  for (Communicator* const rank : communicators_.domains.ranks) rank->abort(reason);
+  for (const Communicators* const group : {&communicators_.along_data, &communicators_.along_model}) {
+    for (Communicator* const rank : group->ranks) rank->abort(reason);
+  }
   if (communicators_.workers != nullptr) communicators_.workers->abort(reason);
 }
 

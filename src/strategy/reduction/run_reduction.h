@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "strategy/reduction/assigned_values.h"
@@ -16,9 +17,11 @@ namespace mirrortrain {
 
 /// This process's ranks in the run's communicators.
 struct RunCommunicators {
-  Communicators domains;            ///< one rank for each memory domain
+  /// For each memory domain its rank among those with the same parts of the layers, and among those of its row; none
+  /// where each is alone. See Topology::memory_groups.
+  Communicators along_data, along_model{};
   Communicator* workers = nullptr;  ///< this process's rank among the workers, in host memory; null for one worker
-  std::string transport;            ///< carries the sums, for the log: "gloo"; may be empty
+  std::string transport{};          ///< carries the sums, for the log: "gloo"; may be empty
 };
 
 /// What a reducer works with; all must outlive it.
@@ -26,7 +29,7 @@ struct ReducerPlace {
   Device& device;  ///< of the domain's first lane
   const StepKernels& kernels;
   int lanes = 1;                     ///< of the domain
-  const DomainLink* link = nullptr;  ///< null if there is one domain
+  const DomainLink* link = nullptr;  ///< as DomainReduction::along_data
   std::int64_t largest_bucket = 0;   ///< in elements
   bool overlaps = false;             ///< whether lanes in host memory continue while buckets are added across domains
 };
@@ -37,14 +40,26 @@ std::unique_ptr<GradientReducer> make_reducer(const ReductionChoice& choice, con
 /// How a domain's gradients are reduced, and its other exchanges with other domains.
 struct DomainReduction {
   std::vector<GradientBucket> buckets;
-  std::unique_ptr<DomainLink> link;                   ///< null if there is one domain
+  std::unique_ptr<DomainLink> along_data;             ///< to those with the same parts of the layers; null if alone
+  std::unique_ptr<DomainLink> along_model;            ///< to those with the other places of its replica; null if alone
   std::unique_ptr<GradientReducer> reducer;           ///< null if the update adds the gradients
   Buffer compressed, received;                        ///< of the buckets
   std::unique_ptr<AssignedValues> assigned;           ///< values that layers assign to variables
   std::unique_ptr<Collectives> training, evaluation;  ///< of the programs; null before they are built
 
-  /// The domain's rank; null if there is one domain.
-  Communicator* others() const { return link ? &link->communicator() : nullptr; }
+  /// The domain's rank along an axis; null if it is alone there.
+  Communicator* others(ops::Axis axis) const {
+    const DomainLink* const to = (axis == ops::Axis::kData ? along_data : along_model).get();
+    return to == nullptr ? nullptr : &to->communicator();
+  }
+  /// Whether there are other domains.
+  bool exchanges() const { return along_data != nullptr || along_model != nullptr; }
+  /// Calls body(link) for the domain's links.
+  template <class Body>
+  void for_each_link(const Body& body) const {
+    if (along_data) body(*along_data);
+    if (along_model) body(*along_model);
+  }
   /// Those of the training programs, or of the evaluation's.
   Collectives& collectives(bool trains) const { return trains ? *training : *evaluation; }
   /// Of the rows that the replicas' programs write, and those gathered from other domains.
@@ -53,11 +68,23 @@ struct DomainReduction {
   }
   /// Of the device's memory, where it is known.
   std::size_t bytes() const {
-    return (link ? link->bytes() : 0) + (reducer ? reducer->bytes() : 0) + compressed.bytes() + received.bytes() +
-           rows_bytes();
+    std::size_t links = 0;
+    for_each_link([&](const DomainLink& to) { links += to.bytes(); });
+    return links + (reducer ? reducer->bytes() : 0) + compressed.bytes() + received.bytes() + rows_bytes();
   }
   /// Waits for the stream of one of the domain's lanes. Throws Error if an operation failed.
-  void synchronize(Stream& stream) const { link ? link->communicator().synchronize(stream) : stream.synchronize(); }
+  void synchronize(Stream& stream) const {
+    if (!exchanges()) return stream.synchronize();
+    // An operation that waits in one group holds up those of the other, whose own time has not begun.
+    for (bool is_done = false; !is_done; std::this_thread::yield()) {
+      is_done = true;
+      for_each_link([&](const DomainLink& to) { is_done = to.communicator().poll(stream) && is_done; });
+    }
+  }
+  /// Fails the domain's current and later operations.
+  void abort(const std::string& reason) const {
+    for_each_link([&](const DomainLink& to) { to.communicator().abort(reason); });
+  }
 };
 
 /// The reductions of this process's domains, and their ranks.
@@ -78,10 +105,14 @@ class RunReduction {
 
   const DomainReduction& of_domain(int domain) const { return domains_[static_cast<std::size_t>(domain)]; }
   /// Whether the run has other domains, in this process or on other workers.
-  bool exchanges() const { return domains_[0].link != nullptr; }
+  bool exchanges() const { return domains_[0].exchanges(); }
   const std::string& transport() const { return communicators_.transport; }
   /// Null for one worker.
   Communicator* workers() const { return communicators_.workers; }
+  /// The first domain's rank among those with the same parts of the layers; null if it is alone.
+  Communicator* first_domain() const {
+    return communicators_.along_data.ranks.empty() ? nullptr : communicators_.along_data.ranks.front();
+  }
 
   /// To be called if a lane failed: the others' streams may wait for it, and destroying them would wait too.
   void abort(const char* reason) const;

@@ -35,13 +35,13 @@ void LaneSteps::write_shared(const Step& step, const DistributedVariable& variab
     stream().copy(reinterpret_cast<std::byte*>(assigned), variable.data(replica->in_domain), variable.bytes());
   }
   reduction_.assigned->gather(stream(), assignment);
-  if (exchanges()) meet_while_warming_up(step);
+  if (reduction_.along_data) meet_while_warming_up(step);
   for (const LaneReplica& one : domain_replicas_) {
     std::byte* const copy = variable.data(one.replica->in_domain);
     const auto first = std::ranges::find_if(
         domain_replicas_, [&](const LaneReplica& other) { return variable.data(other.replica->in_domain) == copy; });
     if (first->replica != one.replica) continue;
-    reduction_.assigned->write(stream(), assignment, variable.policy().aggregation, topology_.mesh, one.replica->model,
+    reduction_.assigned->write(stream(), assignment, variable.policy().aggregation, one.replica->model,
                                reinterpret_cast<float*>(copy));
   }
 }

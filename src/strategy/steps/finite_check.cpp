@@ -28,7 +28,9 @@ void LaneSteps::find_non_finite(const Step& step) {
     domains = is_finite_in_domain() ? 0 : 1;
     stream().copy(of_domain, number, sizeof domains);
     if (exchanges()) {
-      reduction_.link->sum_number(stream(), reinterpret_cast<double*>(of_domain), "numbers that are not finite");
+      reduction_.for_each_link([&](const DomainLink& to) {
+        to.sum_number(stream(), reinterpret_cast<double*>(of_domain), "numbers that are not finite");
+      });
       meet_while_warming_up(step);
     }
   }

@@ -58,7 +58,7 @@ void Lane::bind(MemoryDomain& domain, const DomainReduction& reduction, std::siz
   const auto replicas = static_cast<int>(replicas_.size());
   buffers_.emplace(*device_, replicas, model_.loss_sums() + model_.metric_sums(),
                    examples_ ? programs().most_rows() * replicas : 0, steps, together);
-  norms_ = device_->allocate((2 + replicas_.size()) * sizeof(double));
+  norms_ = device_->allocate((kSharedNorms + replicas_.size()) * sizeof(double));
   if (model_.layers.empty()) return;
   blocks_done_ = device_->allocate(sizeof(unsigned));
   arena_ = device_->allocate(arenas() * arena_bytes());
@@ -168,7 +168,8 @@ std::vector<std::byte*> Lane::derived_copies(const Replica& replica, StepKind ki
   std::vector<std::byte*> places;
   for (const DerivedCopy& copy : program.derived_copies()) {
     const auto variable = static_cast<std::size_t>(std::ranges::find(variables, copy.variable) - variables.begin());
-    const bool out_first = copy.form.of_out_first != nullptr && domain.layouts.contains(variable);
+    const bool out_first =
+        copy.form.of_out_first != nullptr && domain.layouts[static_cast<std::size_t>(replica.model)].contains(variable);
     const DerivedForm& form = out_first ? *copy.form.of_out_first : copy.form;
     const TensorView from = canonical(replica, kind, domain.variables, variable);
     places.push_back(form.refresh ? domain.derived.request(from, form, changes(variable)) : from.data);

@@ -128,7 +128,7 @@ void LaneSteps::add_shared_update(StepPlan& plan) {
 /// One across domains waits for other lanes, so it is enqueued anew each time.
 void LaneSteps::add_collective(StepPlan& plan, StepKind kind, std::size_t which) {
   const auto run = [this, kind, which](const Step& step) { run_collective(step, kind, which); };
-  if (exchanges()) {
+  if (collectives(kind).exchanges(which)) {
     plan.add("run collective", run);
   } else {
     plan.add_fixed("run collective", run);
@@ -183,12 +183,12 @@ void LaneSteps::add_update(StepPlan& plan) {
   }
   // Across domains, the sums of shared variables are added.
   add_unless_skipped(
-      plan, "write variables", [this](const Step& step) { write_assigned(step); }, !exchanges());
+      plan, "write variables", [this](const Step& step) { write_assigned(step); }, reduction_.along_data == nullptr);
   add_meeting(plan);  // every variable is written
   add_unless_skipped(plan, "refresh derived copies", [this](const Step& step) {
     if (step.key.applies) refresh_derived_copies(true);
   });
-  if ((update.is_sharded() ? own_.is_first() : is_first_) && update.is_regularized()) {
+  if ((update.sums_parts() ? own_.is_first() : is_first_) && update.is_regularized()) {
     plan.add_fixed("sum regularization", [this, &update](const Step&) {
       update.sum_regularization(stream(), lane_.buffers().regularization());
     });

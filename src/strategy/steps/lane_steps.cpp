@@ -118,7 +118,7 @@ void LaneSteps::choose_cores() {
 void LaneSteps::run_collective(const Step& step, StepKind kind, std::size_t which) {
   GradientReducer* const reducer = kind == StepKind::kTrain ? reduction_.reducer.get() : nullptr;
   collectives(kind).run(which, step.key.examples, own_, reducer);
-  if (exchanges()) meet_while_warming_up(step);
+  if (collectives(kind).exchanges(which)) meet_while_warming_up(step);
 }
 
 void LaneSteps::reduce(const Step& step, const GradientBucket& bucket) {
@@ -130,20 +130,23 @@ void LaneSteps::reduce(const Step& step, const GradientBucket& bucket) {
   meet_while_warming_up(step);
 }
 
-/// Adds the squares that each domain has of its own over all domains, for the norm.
+/// Adds the squares that each domain has of its own over the others that have such, for the norm.
 void LaneSteps::add_squares_of_domains(const Step& step) {
   if (!step.key.applies) return;
-  const std::span<const std::size_t> own = domain_.update.own_squares();
+  const std::span<const OwnSquares> own = domain_.update.own_squares();
   if (own_.is_first()) {
-    for (const std::size_t place : own) {
-      reduction_.link->sum_number(stream(), lane_.norms() + place, "squares of the gradients in each memory");
+    constexpr std::string_view kWhat = "squares of the gradients in each memory";
+    for (const OwnSquares& squares : own) {
+      double* const number = lane_.norms() + squares.place;
+      if (squares.along_data && reduction_.along_data) reduction_.along_data->sum_number(stream(), number, kWhat);
+      if (squares.along_model && reduction_.along_model) reduction_.along_model->sum_number(stream(), number, kWhat);
     }
     meet_while_warming_up(step);
   }
   own_.meet();
   if (!own_.is_first()) {  // lanes of one domain are in host memory
     const double* const first = domain_replicas_.front().lane->norms();
-    for (const std::size_t place : own) lane_.norms()[place] = first[place];
+    for (const OwnSquares& squares : own) lane_.norms()[squares.place] = first[squares.place];
   }
   own_.meet();
 }
@@ -155,7 +158,7 @@ void LaneSteps::gather_weights(const Step& step) {
     const VariableGroup& group = domain_.variables.groups()[static_cast<std::size_t>(bucket.group)];
     float* const weights = group.master(bucket.replicas.front()) + bucket.begin;
     const std::span<float> all(weights, static_cast<std::size_t>(bucket.elements));
-    reduction_.link->communicator().all_gather(stream(), {all, bucket.weights_name});
+    reduction_.along_data->communicator().all_gather(stream(), {all, bucket.weights_name});
   }
   meet_while_warming_up(step);
 }

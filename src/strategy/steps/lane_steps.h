@@ -69,7 +69,7 @@ class LaneSteps {
   const Model& model() const { return lane_.model(); }
   bool has_model() const { return !model().layers.empty(); }
   /// Whether the run has other domains.
-  bool exchanges() const { return reduction_.link != nullptr; }
+  bool exchanges() const { return reduction_.exchanges(); }
   /// The replica's part of the step's global batch.
   RowRange rows_of(const Step& step, const Replica& replica) const {
     return rows_of_place(step.key.examples, replica.index, topology_.mesh);

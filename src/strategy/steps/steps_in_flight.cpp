@@ -7,10 +7,9 @@
 
 namespace mirrortrain {
 
-StepsInFlight::StepsInFlight(const Model& model, std::size_t capacity, int replicas, bool regularization_in_parts)
+StepsInFlight::StepsInFlight(const Model& model, std::size_t capacity, int replicas)
     : model_(model),
       loss_sums_(model.loss_sums()),
-      regularization_in_parts_(regularization_in_parts),
       sums_(capacity, StepSums(model.outputs.size(), model.metric_sums())) {
   rest_.counted.resize(model.outputs.size());
   numbers_.reserve(capacity * static_cast<std::size_t>(replicas) * values());
@@ -58,7 +57,7 @@ void StepsInFlight::read(std::size_t slot, std::span<const LaneReplica> replicas
     const bool counts = regularization_in_parts_ && !given ? replica->in_domain == 0 : replica->index == 0;
     numbers[0] = counts ? given.value_or(lane->buffers().regularization(slot)) : 0;
     std::ranges::copy(found, numbers.begin() + 1);
-    if (replica->model > 0) std::ranges::fill(numbers.first(values()), 0.0);
+    if (replica->model > 0) std::ranges::fill(numbers.subspan(1, values() - 1), 0.0);
     numbers = numbers.subspan(values());
   }
 }

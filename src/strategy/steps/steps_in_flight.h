@@ -14,9 +14,10 @@ namespace mirrortrain {
 /// The steps whose sums have not been taken. Each has a slot, to which the lanes write their replicas' results.
 class StepsInFlight {
  public:
-  /// `capacity`: how many steps may wait to be taken; `replicas`: of the run; `regularization_in_parts`: whether each
-  /// memory has the regularization of the weights that it updates. The model must outlive it.
-  StepsInFlight(const Model& model, std::size_t capacity, int replicas, bool regularization_in_parts = false);
+  /// `capacity`: how many steps may wait to be taken; `replicas`: of the run. The model must outlive it.
+  StepsInFlight(const Model& model, std::size_t capacity, int replicas);
+  /// Whether each memory has a part of the sum of regularization; else the run's first place has it.
+  void set_regularization_in_parts(bool in_parts) { regularization_in_parts_ = in_parts; }
 
   std::size_t capacity() const { return sums_.size(); }
   std::size_t size() const { return steps_.size(); }
@@ -53,7 +54,7 @@ class StepsInFlight {
 
   const Model& model_;
   std::size_t loss_sums_;
-  bool regularization_in_parts_;
+  bool regularization_in_parts_ = false;
   Rest rest_;  ///< of the step that is being added up
   std::vector<Step> steps_;
   std::vector<StepSums> sums_;   ///< by slot

@@ -23,7 +23,7 @@ std::uint64_t checksum(std::span<const std::byte> bytes) {
   return sum + rest * (2 * words + 1);
 }
 
-std::string differing_replicas_text(std::span<const std::uint64_t> checksums) {
+std::string differing_replicas_text(std::span<const std::uint64_t> checksums, std::string_view noun) {
   struct Equal {
     std::uint64_t checksum = 0;
     std::vector<std::size_t> replicas;
@@ -35,8 +35,8 @@ std::string differing_replicas_text(std::span<const std::uint64_t> checksums) {
     set->replicas.push_back(r);
   }
   if (sets.size() < 2) return "";
-  const auto text = [](const std::vector<std::size_t>& replicas) {
-    return fmt::format("replica{} {}", replicas.size() == 1 ? "" : "s", fmt::join(replicas, ", "));
+  const auto text = [noun](const std::vector<std::size_t>& replicas) {
+    return fmt::format("{}{} {}", noun, replicas.size() == 1 ? "" : "s", fmt::join(replicas, ", "));
   };
   const auto largest = std::ranges::max_element(sets, {}, [](const Equal& set) { return set.replicas.size(); });
   if (2 * largest->replicas.size() > checksums.size()) {

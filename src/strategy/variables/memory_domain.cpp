@@ -50,7 +50,7 @@ Slice slice_of(const Model& model, std::size_t variable, int part) {
 
 MemoryDomain::MemoryDomain(DomainPlace of, const Mesh& of_run, const Model& model, const StoreOptions& store,
                            const UpdateOptions& options, Device& device, const StepKernels& kernels,
-                           VariableLayouts laid_out)
+                           std::vector<VariableLayouts> laid_out)
     : place(std::move(of)),
       mesh(of_run),
       variables(model, store, device),
@@ -58,13 +58,14 @@ MemoryDomain::MemoryDomain(DomainPlace of, const Mesh& of_run, const Model& mode
       derived(device, kernels.refreshes_rounded() && !store.shard.is_part() ? &variables : nullptr),
       update(variables, kernels, place.replicas, mesh, options),
       layouts(std::move(laid_out)),
-      constraints(model, variables, kernels, layouts),
-      spectra(model, variables, device, kernels, layouts),
+      constraints(model, variables, kernels, layouts.front()),  // of whole variables, as spectra
+      spectra(model, variables, device, kernels, layouts.front()),
       model_(model) {}
 
-const VariableLayout* MemoryDomain::layout_of(std::size_t variable) const {
-  const auto found = layouts.find(variable);
-  return found == layouts.end() ? nullptr : &found->second;
+const VariableLayout* MemoryDomain::layout_of(std::size_t variable, int part) const {
+  const VariableLayouts& of_part = layouts[static_cast<std::size_t>(part)];
+  const auto found = of_part.find(variable);
+  return found == of_part.end() ? nullptr : &found->second;
 }
 
 /// A copy of what lasts of a variable, here and in the whole variable.
@@ -126,16 +127,18 @@ void MemoryDomain::copy_to(Stream& stream, const LastingVariable& whole, bool ev
   struct Arrived {
     std::vector<std::byte> part;
     Slice slice;
+    const VariableLayout* layout;
     std::byte* whole;
   };
   std::vector<Arrived> arrived;  // what the whole has in other places
-  const VariableLayout* const layout = layout_of(whole.index);
+  const bool is_divided = model_.variables[whole.index].sharding.is_divided();
   for_each_copy(whole, [&](const Copied& copied) {
-    if (copied.is_everywhere && !everything) return;
+    if (copied.is_everywhere ? !everything : !is_divided && copied.part != 0) return;
     const Slice slice = slice_of(model_, whole.index, copied.part);
+    const VariableLayout* const layout = layout_of(whole.index, copied.part);
     std::byte* part = copied.whole + slice.first;
     if (slice.blocks > 1 || layout != nullptr) {
-      arrived.push_back({std::vector<std::byte>(slice.all_bytes()), slice, copied.whole});
+      arrived.push_back({std::vector<std::byte>(slice.all_bytes()), slice, layout, copied.whole});
       part = arrived.back().part.data();
     }
     for (const auto& [here, first, bytes] : copied.runs) stream.copy(part + first, here, bytes);
@@ -145,7 +148,7 @@ void MemoryDomain::copy_to(Stream& stream, const LastingVariable& whole, bool ev
     stream.copy(there, variables.residual(whole.index)->data(0), whole.residual->bytes());
   }
   stream.synchronize();
-  for (auto& [part, slice, to] : arrived) {
+  for (auto& [part, slice, layout, to] : arrived) {
     if (layout != nullptr) layout->to_canonical(reinterpret_cast<float*>(part.data()));
     slice.add_to_whole(part.data(), to);
   }
@@ -155,7 +158,7 @@ void MemoryDomain::copy_to(Stream& stream, const LastingVariable& whole, bool ev
 const std::byte* MemoryDomain::part_of(const std::byte* whole, std::size_t variable, int part,
                                        std::deque<std::vector<std::byte>>& parts) const {
   const Slice slice = slice_of(model_, variable, part);
-  const VariableLayout* const layout = layout_of(variable);
+  const VariableLayout* const layout = layout_of(variable, part);
   if (slice.blocks == 1 && layout == nullptr) return whole + slice.first;
   std::byte* const copy = parts.emplace_back(slice.all_bytes()).data();
   slice.from_whole(copy, whole);

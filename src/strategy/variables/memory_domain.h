@@ -16,16 +16,20 @@ namespace mirrortrain {
 /// The variables in one memory, with their updates there: one domain for all CPU lanes of a process, one for each GPU.
 struct MemoryDomain {
   /// Replica i of `variables` is place.replicas[i] of the run's `mesh`. Throws Error where the device has not
-  /// enough memory. `layouts`: Backend::layouts. `model`, `device` and `kernels` must outlive it.
+  /// enough memory. `layouts`: Backend::layouts, by index on the axis `model`. `model`, `device` and `kernels` must
+  /// outlive it.
   MemoryDomain(DomainPlace place, const Mesh& mesh, const Model& model, const StoreOptions& store,
-               const UpdateOptions& update, Device& device, const StepKernels& kernels, VariableLayouts layouts);
+               const UpdateOptions& update, Device& device, const StepKernels& kernels,
+               std::vector<VariableLayouts> layouts);
 
   DomainPlace place;
   Mesh mesh;  ///< of the run
   VariableStore variables;
   DerivedCopies derived;
   WeightUpdate update;
-  VariableLayouts layouts;  ///< of the variables whose elements are in another order than the host's
+  /// Of the variables whose elements are in another order than the host's, and of their parts, by index on the axis
+  /// `model`.
+  std::vector<VariableLayouts> layouts;
   WeightConstraints constraints;
   WeightSpectra spectra;
 
@@ -35,7 +39,8 @@ struct MemoryDomain {
   // all the run's replicas: here, variables may be divided among places, and laid out as `layouts` says. They return
   // when all is copied.
 
-  /// Copies what is here alone to a variable of zeros and, if `everything`, what all memories have.
+  /// Copies what is here alone to a variable of zeros and, if `everything`, what other memories have, too: a variable
+  /// that every memory has, or the parts of one that a row of memories has.
   void copy_to(Stream& stream, const LastingVariable& whole, bool everything) const;
   void copy_from(Stream& stream, const LastingVariable& whole) const;
   /// Copies the value that evaluation reads, if it is not a replica's own copy.
@@ -43,7 +48,7 @@ struct MemoryDomain {
 
  private:
   struct Copied;
-  const VariableLayout* layout_of(std::size_t variable) const;
+  const VariableLayout* layout_of(std::size_t variable, int part) const;
   template <class Body>
   void for_each_copy(const LastingVariable& whole, const Body& body) const;
   const std::byte* part_of(const std::byte* whole, std::size_t variable, int part,

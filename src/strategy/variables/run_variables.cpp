@@ -23,12 +23,12 @@ void for_each_part(const LastingVariable& variable, const Body& body) {
   if (variable.residual) body(*variable.residual);
 }
 
-/// Completes copies of which only one worker has each element; the others have zeros. `is_sharded`: whether that is so
-/// of all that lasts beside the value.
-void gather_copies(Communicator& workers, const LastingVariable& variable, bool is_sharded) {
+/// Completes copies of which only one worker has each element; the others have zeros. `is_divided`, `is_sharded`:
+/// whether that is so of all that lasts, and of all beside the value.
+void gather_copies(Communicator& workers, const LastingVariable& variable, bool is_divided, bool is_sharded) {
   for_each_part(variable, [&](const DistributedVariable& part) {
-    const bool is_whole_here = !part.policy().copies_can_differ() && !(is_sharded && &part != &variable.value);
-    if (is_whole_here) return;
+    const bool is_elsewhere = is_divided || (is_sharded && &part != &variable.value);
+    if (!part.policy().copies_can_differ() && !is_elsewhere) return;
     for (const std::span<std::byte> copy : part.storage()) merge(workers, copy, kWhat);
   });
 }
@@ -46,6 +46,28 @@ double regularization_of(const ModelVariable& variable, const std::byte* values,
   return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
+/// Of each place's parts.
+std::vector<VariableLayouts> layouts_of(const Model& model, const Backend& backend) {
+  std::vector<VariableLayouts> all;
+  for (int place = 0; place < model.places(); ++place) {
+    const ModelGraph &training = model.graph(true, place), &evaluation = model.graph(false, place);
+    const GraphVariables graphs[] = {{training.graph, training.variables}, {evaluation.graph, evaluation.variables}};
+    try {
+      all.push_back(backend.layouts(graphs));
+    } catch (const Error& error) {
+      if (model.places() == 1) throw;
+      throw UsageError(
+          fmt::format("strategy.mesh: {}: on these devices a place needs all of a filter's numbers or the part that it "
+                      "computes with; give its variable a `shard` that divides the last axis, or [null]",
+                      error.what()));
+    }
+    std::erase_if(all.back(), [&](const auto& one) {  // directions read rows and columns of the canonical order
+      return scalar::takes_directions(model.variables[one.first].update.rule);
+    });
+  }
+  return all;
+}
+
 }  // namespace
 
 RunVariables::RunVariables(const Model& model, StoreOptions store, const UpdateOptions& update,
@@ -54,21 +76,17 @@ RunVariables::RunVariables(const Model& model, StoreOptions store, const UpdateO
     : model_(model),
       mesh_(topology.mesh),
       memories_(topology.ranks()),
+      in_row_(topology.memories_of_replica()),
       domain_of_lane_(topology.lanes.size()),
       workers_(workers) {
-  const GraphVariables graphs[] = {{model.training.graph, model.training.variables},
-                                   {model.evaluation.graph, model.evaluation.variables}};
-  VariableLayouts layouts = backend.layouts(graphs);
-  std::erase_if(layouts, [&](const auto& one) {  // directions read rows and columns of the canonical order
-    return scalar::takes_directions(model.variables[one.first].update.rule);
-  });
+  const std::vector<VariableLayouts> layouts = layouts_of(model, backend);
   store.all_replicas = mesh_.places();
   for (const DomainPlace& place : topology.domains()) {
     for (const int lane : place.lanes) {
       domain_of_lane_[static_cast<std::size_t>(lane)] = static_cast<int>(domains_.size());
     }
     store.parts.clear();
-    store.shard.rank = place.rank;
+    store.shard.rank = place.rank / in_row_;
     for (const int replica : place.replicas) store.parts.push_back(mesh_.model_index(replica));
     Device& device = *devices[static_cast<std::size_t>(place.lanes.front())];
     try {
@@ -100,10 +118,25 @@ LastingVariable RunVariables::open(VariableWindow& window, std::size_t variable,
   return window.open(domains_[0]->variables, variable, model_.variables[variable].spec.shape, what);
 }
 
+/// Whether a row of memories is in this process.
+bool RunVariables::is_whole_here() const { return std::ssize(domains_) % in_row_ == 0; }
+
+/// Whether a memory copies what others have, too: of what all have, the first of this process; of the parts of a
+/// divided variable, those of a row, which is the run's first one if it is in several processes.
+bool RunVariables::copies_everything(const MemoryDomain& domain, std::size_t variable) const {
+  const int first = domains_.front()->place.rank, own = domain.place.rank;
+  if (!model_.variables[variable].sharding.is_divided()) return own == first;
+  return is_whole_here() ? own - first < in_row_ : own < in_row_;
+}
+
 /// Copies the last values to a variable of zeros.
 void RunVariables::read_one(const LastingVariable& whole, std::span<Stream* const> streams) const {
-  for (const auto& domain : domains_) domain->copy_to(stream_of(*domain, streams), whole, domain == domains_.front());
-  if (workers_ != nullptr) gather_copies(*workers_, whole, domains_[0]->variables.sharded(whole.index));
+  for (const auto& domain : domains_) {
+    domain->copy_to(stream_of(*domain, streams), whole, copies_everything(*domain, whole.index));
+  }
+  if (workers_ == nullptr) return;
+  const bool is_divided = !is_whole_here() && model_.variables[whole.index].sharding.is_divided();
+  gather_copies(*workers_, whole, is_divided, domains_[0]->variables.sharded(whole.index));
 }
 
 void RunVariables::read(Lasting what, std::span<Stream* const> streams, const VariableVisit& visit) {

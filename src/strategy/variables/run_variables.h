@@ -45,6 +45,8 @@ class RunVariables {
   const std::vector<LastingVariable>& in_place(Lasting what);
   LastingVariable open(VariableWindow& window, std::size_t variable, Lasting what) const;
   void read_one(const LastingVariable& whole, std::span<Stream* const> streams) const;
+  bool copies_everything(const MemoryDomain& domain, std::size_t variable) const;
+  bool is_whole_here() const;
   VariableWindow window() const;
   Stream& stream_of(const MemoryDomain& domain, std::span<Stream* const> streams) const {
     return *streams[static_cast<std::size_t>(domain.place.lanes.front())];
@@ -53,6 +55,7 @@ class RunVariables {
   const Model& model_;
   Mesh mesh_;
   int memories_;  ///< of the run
+  int in_row_;    ///< memories that a replica's places are in
   std::vector<int> domain_of_lane_;
   std::vector<std::unique_ptr<MemoryDomain>> domains_;
   bool is_in_place_;  ///< whether the one domain has all replicas' whole variables in host memory

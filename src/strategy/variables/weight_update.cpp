@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
@@ -16,9 +17,10 @@ namespace {
 /// Rows of a matrix multiplication computed together.
 constexpr std::int64_t kProductRows = 8;
 
-/// The places of squared norms in a lane's `norms`: of what replicas share, of the shards of all memories, of the
-/// lane's first replica.
-enum NormPlace : std::size_t { kOfShared, kOfShards, kOfReplicas };
+/// The places of squared norms in a lane's `norms`: of what replicas share, of the shards of whole variables, of the
+/// parts of divided ones that other memories have a part of, of the lane's first replica.
+enum NormPlace : std::size_t { kOfShared, kOfShards, kOfParts, kOfReplicas };
+static_assert(kOfReplicas == kSharedNorms);
 
 /// A total on the device of numbers from several places there.
 class Total {
@@ -47,7 +49,9 @@ WeightUpdate::WeightUpdate(const VariableStore& variables, const StepKernels& ke
       mesh_(mesh),
       options_(options.gradients),
       reduced_(options.reduced),
-      keeps_gradients_(options.keeps_gradients) {
+      keeps_gradients_(options.keeps_gradients),
+      has_all_parts_(std::set(variables.parts().begin(), variables.parts().end()).size() ==
+                     static_cast<std::size_t>(mesh.model)) {
   if (variables.replicas() > kernels_.most_sources()) {
     throw UsageError(
         fmt::format("strategy: at most {} replicas can be on one GPU, found {}; use more devices or fewer "
@@ -70,8 +74,18 @@ WeightUpdate::WeightUpdate(const VariableStore& variables, const StepKernels& ke
   }
   if (!needs_norm()) return;
   const bool all_shared = std::ranges::all_of(parts_, [](const Part& part) { return part.group->shared(); });
-  if (!all_shared) own_squares_.push_back(kOfShared);
-  if (is_sharded()) own_squares_.push_back(kOfShards);
+  if (!all_shared) own_squares_.push_back({kOfShared, true, true});
+  const auto any_at = [this](std::size_t place) {
+    return std::ranges::any_of(parts_, [&](const Part& part) { return place_of_squares(*part.group) == place; });
+  };
+  if (any_at(kOfShards)) own_squares_.push_back({kOfShards, true, false});
+  if (any_at(kOfParts)) own_squares_.push_back({kOfParts, is_sharded(), true});
+}
+
+std::optional<std::size_t> WeightUpdate::place_of_squares(const VariableGroup& group) const {
+  if (!group.shared()) return std::nullopt;
+  if (group.divided() && !has_all_parts_) return kOfParts;
+  return group.is_sharded() ? std::optional<std::size_t>(kOfShards) : std::nullopt;
 }
 
 void WeightUpdate::add_product(const VariableGroup& group, std::vector<int> replicas, const ProductWeight& weight,
@@ -162,11 +176,12 @@ bool WeightUpdate::is_sharded() const {
 
 void WeightUpdate::sum_own_squares(const DomainLane& lane) const {
   if (!step_.applies) return;
-  Total mean(kernels_, *lane.stream, lane.norms + kOfShared), shards(kernels_, *lane.stream, lane.norms + kOfShards);
+  Total mean(kernels_, *lane.stream, lane.norms + kOfShared), shards(kernels_, *lane.stream, lane.norms + kOfShards),
+      divided(kernels_, *lane.stream, lane.norms + kOfParts);
   for (const Part& part : parts_) {
-    if (part.group->is_sharded()) {
+    if (const auto place = place_of_squares(*part.group)) {
       const GroupPiece& piece = part.of(part.replica);
-      shards.add(piece.view.squares, piece.chunks());
+      (*place == kOfParts ? divided : shards).add(piece.view.squares, piece.chunks());
     }
     if (part.group->shared()) continue;
     for (int r = 0; r < part.group->copies(); ++r) {
@@ -183,13 +198,15 @@ void WeightUpdate::scale_to_norms(const DomainLane& lane) const {
     kernels_.scale_to_norm(*lane.stream, lane.norms + place, *options_.clip_norm, step_.gradients, lane.params + which);
   };
   const auto add_shared = [&](Total& total) {
-    if (is_sharded()) total.add(lane.norms + kOfShards, 1);
+    for (const OwnSquares& own : own_squares_) {
+      if (own.place != kOfShared) total.add(lane.norms + own.place, 1);
+    }
     for (const Part& part : parts_) {
       const GroupPiece& piece = part.of(part.replica);
-      if (part.group->shared() && !part.group->is_sharded()) total.add(piece.view.squares, piece.chunks());
+      if (part.group->shared() && !place_of_squares(*part.group)) total.add(piece.view.squares, piece.chunks());
     }
   };
-  const bool begun = std::ranges::count(own_squares_, kOfShared) > 0;
+  const bool begun = std::ranges::count(own_squares_, kOfShared, &OwnSquares::place) > 0;
   Total of_shared(kernels_, *lane.stream, lane.norms + kOfShared, begun);
   add_shared(of_shared);
   scale(kOfShared, 0);
@@ -236,13 +253,21 @@ bool WeightUpdate::is_regularized() const {
   return std::any_of(parts_.begin(), parts_.end(), [](const Part& part) { return part.group->is_regularized(); });
 }
 
+/// Whether this memory's sums are counted. Where each memory adds a part, those of shards are; of what several memories
+/// have, those of replica 0 are, at its first memory or, of a divided variable, at all of its row.
+bool WeightUpdate::counts_regularization(const VariableGroup& group) const {
+  if (!group.is_regularized()) return false;
+  if (!sums_parts()) return true;
+  const bool has_first_part = mesh_.model_index(replicas_.front()) == 0 || (group.divided() && !has_all_parts_);
+  return has_first_part && (group.is_sharded() || mesh_.data_index(replicas_.front()) == 0);
+}
+
 void WeightUpdate::sum_regularization(Stream& stream, double* total) const {
-  Total of_all(kernels_, stream, total);
+  if (sums_parts()) stream.zero(reinterpret_cast<std::byte*>(total), sizeof(double));  // it may count nothing
+  Total of_all(kernels_, stream, total, sums_parts());
   for (const Part& part : parts_) {
-    // Where each memory has the sums of its shards, the run's first has those of replica 0's own variables.
-    const bool is_elsewhere = is_sharded() && !part.group->is_sharded() && replicas_.front() != 0;
     const GroupPiece& piece = part.of(part.replica);
-    if (part.group->is_regularized() && !is_elsewhere) of_all.add(piece.view.regularization, piece.chunks());
+    if (counts_regularization(*part.group)) of_all.add(piece.view.regularization, piece.chunks());
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,15 @@
 #include "strategy/variables/variable_store.h"
 
 namespace mirrortrain {
+
+/// The number of a lane's `norms` before those of its replicas.
+inline constexpr std::size_t kSharedNorms = 3;
+
+/// A number in `norms` to which other memories add theirs.
+struct OwnSquares {
+  std::size_t place;
+  bool along_data = false, along_model = false;  ///< those with the same parts of the layers; those of the row
+};
 
 /// How gradients update weights.
 struct UpdateOptions {
@@ -57,20 +67,20 @@ class WeightUpdate {
 
   /// Whether the norm has parts that other memories have. Then all lanes call `sum_own_squares` before
   /// `scale_to_norms`: it writes this memory's contributions to the numbers of `own_squares`, and the lanes add those
-  /// of all memories up.
+  /// of the other memories.
   bool needs_own_squares() const { return !own_squares_.empty(); }
   void sum_own_squares(const DomainLane& lane) const;
-  /// Their places in `norms`: of what replicas do not share, the mean over all replicas; of the shards of what they
-  /// share, the sum.
-  std::span<const std::size_t> own_squares() const { return own_squares_; }
+  /// Of what replicas do not share, the mean over all replicas; of shards and of parts of what they share, the sum.
+  std::span<const OwnSquares> own_squares() const { return own_squares_; }
 
   /// Writes the sum of the regularization terms from the last `accumulate` or `apply`, of replica 0's values if copies
   /// differ, to `total`. Call it once every lane has finished that.
   void sum_regularization(Stream& stream, double* total) const;
   bool is_regularized() const;
-  /// Whether the state is sharded: then `apply` updates this memory's part of the weights, and the sums of
-  /// regularization are of that part.
+  /// Whether the state is sharded: then `apply` updates this memory's part of the weights.
   bool is_sharded() const;
+  /// Whether the sum of regularization is that of a part, to which those of other memories are added.
+  bool sums_parts() const { return is_sharded() || !has_all_parts_; }
 
  private:
   struct Part {
@@ -90,6 +100,9 @@ class WeightUpdate {
     std::vector<ProductSource> sources;
     std::int64_t rows_per_example = 1;
   };
+  /// Where the squares of a group that replicas share are added up with those of other memories; nothing if not.
+  std::optional<std::size_t> place_of_squares(const VariableGroup& group) const;
+  bool counts_regularization(const VariableGroup& group) const;
   template <class Work>
   void for_each_range(const DomainLane& lane, const Work& work) const;
 
@@ -98,9 +111,10 @@ class WeightUpdate {
   Mesh mesh_;
   GradientOptions options_;
   bool reduced_, keeps_gradients_;
+  bool has_all_parts_;  ///< of divided variables
   std::vector<Part> parts_;
   std::vector<Product> products_;
-  std::vector<std::size_t> own_squares_;
+  std::vector<OwnSquares> own_squares_;
   StepSpec step_;
 };
 

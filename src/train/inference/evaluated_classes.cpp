@@ -42,6 +42,11 @@ nlohmann::ordered_json evaluated_classes(const CheckedConfiguration& checked, co
   }
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
   if (reports.empty()) return json;
+  if (run.strategy->topology().replica_spans_workers()) {
+    spdlog::info(
+        "the figures of each class are left out: the layers are divided among workers, of which each would need all");
+    return json;
+  }
   const data::Dataset part = part_of_worker(run.split(split)->dataset(), run.strategy->topology().cluster);
   const StoredTensors weights = copy_weights(*run.strategy);
   if (part.rows() > 0) {

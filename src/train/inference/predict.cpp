@@ -14,7 +14,10 @@ namespace mirrortrain {
 namespace {
 
 StrategyOptions strategy_to_predict(StrategyOptions options, bool one_replica) {
-  if (is_of_several_processes(options.type)) options.type = StrategyType::kMirrored;
+  if (is_of_several_processes(options.type)) {
+    options.type = StrategyType::kMirrored;
+    if (options.mesh) options.mesh->data = AutoSize::kAuto;  // that of the whole run is for all of its workers
+  }
   options.threads_per_replica = 1;  // kernels may split a sum over threads
   if (!one_replica) return options;
   options.type = StrategyType::kOneDevice;

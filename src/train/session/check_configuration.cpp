@@ -144,15 +144,22 @@ void add_lengths(const Configuration& values, Model& model, const BuildModel& bu
 }
 
 /// A rule that reads whole variables has only parts of them where memories have a part of the state.
+/// The remedy beside others for an optimizer that reads whole gradients.
+std::string without(const std::string& reader) {
+  return reader == "clipnorm" ? "; gradients.clip_norm, over all of them, does not" : "";
+}
+
 void check_optimizer_state(const CheckedConfiguration& checked, config::Errors& errors) {
   const Configuration& values = checked.values();
   if (values.strategy.optimizer_state == OptimizerState::kReplicated || !values.optimizer) return;
-  if (!read_wholes(*values.optimizer)) return;
+  const std::string reader = reader_of_wholes(*values.optimizer);
+  if (reader.empty()) return;
   const std::string key = "strategy.optimizer_state";
   errors.add(
       checked.place_of(key), key,
-      "the optimizer reads each variable's whole gradient (its norm, rows or columns), of which the memories have "
-      "parts; use replicated");
+      fmt::format("{} reads each variable's whole gradient (its norm, rows or columns), of which the memories have "
+                  "parts; use replicated{}",
+                  reader, without(reader)));
 }
 
 /// Parameter servers have the weights, and workers that compute by themselves would each assign others.
@@ -188,10 +195,11 @@ int places_of_model(const CheckedConfiguration& checked, config::Errors& errors)
   if (values.data.sequences.value) {
     refuse("data.sequences", "sequences of several lengths are not computed by several places yet");
   }
-  if (values.optimizer && read_wholes(*values.optimizer)) {
+  if (const std::string reader = values.optimizer ? reader_of_wholes(*values.optimizer) : ""; !reader.empty()) {
     refuse("optimizer",
-           "it reads each variable's whole gradient (its norm, rows or columns), of which the places of a model have "
-           "parts");
+           fmt::format("{} reads each variable's whole gradient (its norm, rows or columns), of which the places of a "
+                       "model have parts{}",
+                       reader, without(reader)));
   }
   return places;
 }

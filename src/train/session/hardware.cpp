@@ -1,10 +1,13 @@
 #include "train/session/hardware.h"
 
+#include <spdlog/spdlog.h>
+
 #include "collective/nccl/nccl_communicator.h"
 #include "collective/peer/peer_group.h"
 #include "device/cuda/gpus.h"
 #include "kernels/cpu/backend.h"
 #include "kernels/cuda/backend.h"
+#include "strategy/reduction/memory_groups.h"
 
 namespace mirrortrain {
 namespace {
@@ -13,7 +16,13 @@ std::shared_ptr<const Backend> backend_for(const Topology& topology, const Train
   if (!topology.on_gpus()) return {std::shared_ptr<void>(), &cpu::backend()};
   cuda::MathOptions math;
   math.tf32 = training.tf32;
-  math.autotune = training.autotune;
+  const bool is_divided = topology.memories_of_replica() > 1;
+  if (training.autotune && is_divided) {
+    spdlog::warn(
+        "training.autotune has no effect: the GPUs of a replica compute the gradients of whole variables each for "
+        "itself, by the same algorithms, so that they stay equal");
+  }
+  math.autotune = training.autotune && !is_divided;
   return cuda::make_backend(math);
 }
 
@@ -23,11 +32,22 @@ RunCommunicators communicators_for(const Topology& topology, const StrategyOptio
   std::vector<int> gpus;
   for (const LanePlace& lane : topology.lanes) gpus.push_back(lane.device.index);
   const double timeout = options.communication.timeout_seconds;
-  if (!choice.stages) return {owned(make_nccl_communicators(gpus, timeout))};
-  cuda::enable_peer_access(gpus);
-  const auto group = std::make_shared<PeerGroup>(*choice.stages, devices, backend.step_kernels(),
-                                                 PeerGroupOptions{topology.cores_of_their_own, timeout});
-  return {{group, group->ranks()}};
+  if (choice.stages || choice.stages_in_row) cuda::enable_peer_access(gpus);
+  const auto along = [&](ops::Axis axis, const std::optional<StagedReduction>& stages) {
+    return communicators_along(axis, topology, [&](const MemoryGroup& of) -> Communicators {
+      std::vector<int> own;
+      std::vector<Device*> own_devices;
+      for (const std::size_t number : of.here) {
+        own.push_back(gpus[number]);
+        own_devices.push_back(devices[number]);
+      }
+      if (!stages) return owned(make_nccl_communicators(own, timeout));
+      const auto group = std::make_shared<PeerGroup>(*stages, own_devices, backend.step_kernels(),
+                                                     PeerGroupOptions{topology.cores_of_their_own, timeout});
+      return {group, group->ranks()};
+    });
+  };
+  return {along(ops::Axis::kData, choice.stages), along(ops::Axis::kModel, choice.stages_in_row)};
 }
 
 }  // namespace

@@ -96,8 +96,9 @@ void add_batch_sizes(std::int64_t examples, std::int64_t batch_size, bool drop_r
   if (examples % batch_size > 0 && !drop_remainder) sizes.push_back(examples % batch_size);
 }
 
-/// Each worker's number of rows of a full batch.
+/// The number of rows of a full batch of each worker, or of the workers of a row, which compute the same ones.
 std::vector<std::int64_t> rows_of_workers(std::int64_t batch, int replicas, int workers) {
+  workers = std::min(workers, replicas);
   std::vector<std::int64_t> rows(static_cast<std::size_t>(workers));
   for (int replica = 0; replica < replicas; ++replica) {
     rows[static_cast<std::size_t>(replica / (replicas / workers))] += rows_of_replica(batch, replica, replicas).count;

@@ -1,9 +1,13 @@
 #include "train/session/run_cluster.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
@@ -162,19 +166,59 @@ Cluster RunCluster::workers() const {
   return {static_cast<int>(trainers.size()), static_cast<int>(own - trainers.begin())};
 }
 
-/// The communicator in host memory across the workers, and its transport.
-std::pair<std::shared_ptr<Communicator>, std::string> RunCluster::among_workers(const Cluster& cluster, bool may_share,
-                                                                                double timeout,
-                                                                                const RendezvousStore& meeting,
-                                                                                const OperationWatch& watch) const {
-  if (mpi_) return {make_mpi_communicator(mpi_, timeout, watch), "MPI"};
-  if (may_share) {
-    auto shared = make_shared_memory_communicator(cluster.worker, cluster.workers, timeout, meeting, watch);
+/// The communicator in host memory of some of the workers, which has this one, and its transport.
+std::pair<std::shared_ptr<Communicator>, std::string> RunCluster::among_workers(
+    std::span<const int> workers, const CommunicationOptions& options) const {
+  const double timeout = options.timeout_seconds;
+  const std::string prefix = fmt::format("workers {}: ", fmt::join(workers, ","));
+  const RendezvousStore meeting{
+      [this, prefix](const std::string& key, const std::string& value) { control_->put(prefix + key, value); },
+      [this, prefix](const std::string& key) { return control_->get(prefix + key); }};
+  const OperationWatch watch{[this](std::string_view what) { control_->begin_operation(what); },
+                             [this] { control_->end_operation(); },
+                             [this](const std::string& error) { return control_->explain(error); }};
+  if (mpi_) return {make_mpi_communicator(mpi_, timeout, watch, {workers.begin(), workers.end()}), "MPI"};
+  const auto size = static_cast<int>(workers.size());
+  const auto rank = static_cast<int>(std::ranges::find(workers, this->workers().worker) - workers.begin());
+  if (options.implementation == Transport::kAuto) {
+    auto shared = make_shared_memory_communicator(rank, size, timeout, meeting, watch);
     if (shared) return {std::move(shared), "shared memory"};
   }
   const std::string& address = spec_.address(spec_.task);
   const std::string host = address.empty() ? reachable_host() : Address::of(address).host;
-  return {make_gloo_communicator({cluster.worker, cluster.workers, host, timeout}, meeting, watch), "gloo"};
+  return {make_gloo_communicator({rank, size, host, timeout}, meeting, watch), "gloo"};
+}
+
+/// Warns where the places of a replica, which exchange activations in every layer, are on several machines.
+void RunCluster::warn_of_distance(const Topology& topology) const {
+  if (!topology.replica_spans_workers() || !topology.is_chief()) return;
+  const std::vector<Task> trainers = spec_.trainers();
+  const auto memories = static_cast<int>(topology.domains().size());
+  for (const std::vector<int>& row : topology.memory_groups(ops::Axis::kModel)) {
+    std::set<std::string> hosts;
+    for (const int memory : row) {
+      const std::string& address = spec_.address(trainers[static_cast<std::size_t>(memory / memories)]);
+      if (!address.empty()) hosts.insert(Address::of(address).host);
+    }
+    if (hosts.size() < 2) continue;
+    spdlog::warn(
+        "strategy.mesh: the places of a replica are on several machines ({}), and exchange activations in every layer; "
+        "a "
+        "`model` of the places that a machine has is faster",
+        fmt::join(hosts, ", "));
+    return;
+  }
+}
+
+/// This process's ranks in a group of GPUs.
+Communicators RunCluster::among_gpus(const MemoryGroup& group, const Topology& topology, double timeout) const {
+  std::vector<int> gpus;
+  for (const std::size_t lane : group.here) gpus.push_back(topology.lanes[lane].device.index);
+  const std::string key = fmt::format("nccl id of {}", fmt::join(group.memories, ","));
+  if (group.first_rank == 0) control_->put(key, make_nccl_id());
+  const NcclWorld world{group.first_rank, static_cast<int>(group.memories.size()), control_->get(key),
+                        [this] { return control_->failure(); }};
+  return owned(make_nccl_communicators(gpus, timeout, world));
 }
 
 Hardware RunCluster::hardware() const {
@@ -184,31 +228,46 @@ Hardware RunCluster::hardware() const {
   if (hardware.cluster.workers == 1) return hardware;
   hardware.communicators = [this](const Topology& topology, const StrategyOptions& options, const ReductionChoice&,
                                   const Backend&, std::span<Device* const>) {
-    const double timeout = options.communication.timeout_seconds;
-    require_same("number of replicas", std::to_string(topology.mesh.data / topology.cluster.workers));
-    const RendezvousStore meeting{
-        [this](const std::string& key, const std::string& value) { control_->put(key, value); },
-        [this](const std::string& key) { return control_->get(key); }};
-    const OperationWatch watch{[this](std::string_view what) { control_->begin_operation(what); },
-                               [this] { control_->end_operation(); },
-                               [this](const std::string& error) { return control_->explain(error); }};
-    const bool may_share = options.communication.implementation == Transport::kAuto;
-    const auto [workers, transport] = among_workers(topology.cluster, may_share, timeout, meeting, watch);
-    Communicator* const rank = workers.get();
+    if (options.elastic && topology.replica_spans_workers()) {
+      throw UsageError(
+          "strategy.elastic: a worker that is lost takes its part of a replica's layers with it; leave elastic out, or "
+          "keep the places of a replica on one worker");
+    }
+    require_same("division of the run", fmt::format("{} x {} places in {} memories of each worker", topology.mesh.data,
+                                                    topology.mesh.model, topology.domains().size()));
+    if (topology.replica_spans_workers() && !topology.on_gpus()) {
+      // Each place computes the gradients of whole variables itself: in the same parts, for the same bits.
+      require_same("number of threads of a place", std::to_string(topology.lanes.front().threads));
+    }
+    warn_of_distance(topology);
+    std::vector<int> all(static_cast<std::size_t>(topology.cluster.workers));
+    std::iota(all.begin(), all.end(), 0);
+    const auto [workers, transport] = among_workers(all, options.communication);
     // Until the strategy exists and aborts all: the first operations wait for workers that are still building.
     control_->on_failure([workers = workers](const std::string& reason) { workers->abort(reason); });
-    if (!topology.on_gpus()) return RunCommunicators{{workers, {rank}}, rank, transport};
-
-    std::vector<int> gpus;
-    for (const LanePlace& lane : topology.lanes) gpus.push_back(lane.device.index);
-    if (topology.is_chief()) control_->put("nccl id", make_nccl_id());
-    const NcclWorld world{topology.cluster.worker * static_cast<int>(gpus.size()), topology.ranks(),
-                          control_->get("nccl id"), [this] { return control_->failure(); }};
-    Communicators ranks = owned(make_nccl_communicators(gpus, timeout, world));
-    // Both live as long as the ranks.
-    ranks.owner =
-        std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<Communicator>>>(ranks.owner, workers);
-    return RunCommunicators{std::move(ranks), rank, "NCCL"};
+    const auto group = [&, workers = workers](const MemoryGroup& of) -> Communicators {
+      if (topology.on_gpus()) return among_gpus(of, topology, options.communication.timeout_seconds);
+      if (of.memories.size() == all.size()) return {workers, {workers.get()}};
+      std::shared_ptr<Communicator> some = among_workers(of.memories, options.communication).first;
+      return {some, {some.get()}};
+    };
+    RunCommunicators made;
+    made.along_model = communicators_along(ops::Axis::kModel, topology, group);
+    made.along_data = communicators_along(ops::Axis::kData, topology, group);
+    made.workers = workers.get();
+    made.transport = topology.on_gpus() ? "NCCL" : transport;
+    control_->on_failure(
+        [workers = workers, along = std::vector{made.along_model, made.along_data}](const std::string& reason) {
+          workers->abort(reason);
+          for (const Communicators& groups : along) {
+            for (Communicator* const rank : groups.ranks) rank->abort(reason);
+          }
+        });
+    // The workers' communicator lives as long as the ranks.
+    Communicators& longest = made.along_data.ranks.empty() ? made.along_model : made.along_data;
+    longest.owner =
+        std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<Communicator>>>(longest.owner, workers);
+    return made;
   };
   return hardware;
 }

@@ -10,6 +10,7 @@
 #include "collective/communicator.h"
 #include "collective/process_group.h"
 #include "rpc/control_plane.h"
+#include "strategy/reduction/memory_groups.h"
 #include "train/session/check_configuration.h"
 #include "train/session/hardware.h"
 #include "train/session/parameter_server_task.h"
@@ -47,9 +48,10 @@ class RunCluster {
   Hardware hardware() const;
 
  private:
-  std::pair<std::shared_ptr<Communicator>, std::string> among_workers(const Cluster& cluster, bool may_share,
-                                                                      double timeout, const RendezvousStore& meeting,
-                                                                      const OperationWatch& watch) const;
+  std::pair<std::shared_ptr<Communicator>, std::string> among_workers(std::span<const int> workers,
+                                                                      const CommunicationOptions& options) const;
+  void warn_of_distance(const Topology& topology) const;
+  Communicators among_gpus(const MemoryGroup& group, const Topology& topology, double timeout) const;
 
   ClusterSpec spec_;
   std::shared_ptr<mpi::Session> mpi_;  ///< if MPI's launcher started the tasks

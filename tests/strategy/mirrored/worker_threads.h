@@ -2,6 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -9,18 +15,45 @@
 #include "base/error.h"
 #include "collective/thread_group.h"
 #include "error_text.h"
+#include "strategy/reduction/memory_groups.h"
 #include "train/training.h"
 
 namespace mirrortrain::testing {
 
+/// Groups of the workers that are threads here, created when a worker first asks for one.
+class ThreadGroups {
+ public:
+  explicit ThreadGroups(int workers) : all_(static_cast<std::size_t>(workers)) {
+    std::iota(all_.begin(), all_.end(), 0);
+  }
+  int workers() const { return static_cast<int>(all_.size()); }
+  /// The rank of `worker` in the group of all, or of `members`.
+  Communicator& rank_of(int worker) { return rank_of(worker, all_); }
+  Communicator& rank_of(int worker, std::span<const int> members) {
+    const std::lock_guard lock(mutex_);
+    std::unique_ptr<ThreadGroup>& group = groups_[{members.begin(), members.end()}];
+    if (!group) group = std::make_unique<ThreadGroup>(static_cast<int>(members.size()));
+    return group->communicator(static_cast<int>(std::ranges::find(members, worker) - members.begin()));
+  }
+
+ private:
+  std::vector<int> all_;
+  std::mutex mutex_;
+  std::map<std::vector<int>, std::unique_ptr<ThreadGroup>> groups_;
+};
+
 /// This machine as one worker of several.
-inline Hardware as_worker(int worker, const ThreadGroup& group) {
+inline Hardware as_worker(int worker, ThreadGroups& groups) {
   Hardware hardware = this_hardware();
-  hardware.cluster = {group.size(), worker};
-  hardware.communicators = [worker, &group](const Topology&, const StrategyOptions&, const ReductionChoice&,
-                                            const Backend&, std::span<Device* const>) {
-    Communicator& rank = group.communicator(worker);
-    return RunCommunicators{{nullptr, {&rank}}, &rank};
+  hardware.cluster = {groups.workers(), worker};
+  hardware.communicators = [worker, &groups](const Topology& topology, const StrategyOptions&, const ReductionChoice&,
+                                             const Backend&, std::span<Device* const>) {
+    const auto along = [&](ops::Axis axis) {
+      return communicators_along(axis, topology, [&](const MemoryGroup& of) -> Communicators {
+        return {nullptr, {&groups.rank_of(worker, of.memories)}};
+      });
+    };
+    return RunCommunicators{along(ops::Axis::kData), along(ops::Axis::kModel), &groups.rank_of(worker)};
   };
   return hardware;
 }
@@ -30,14 +63,14 @@ inline Hardware as_worker(int worker, const ThreadGroup& group) {
 template <class Body>
 std::string run_workers(int workers, const char* configuration, const std::vector<std::string>& overrides,
                         const Body& body) {
-  const ThreadGroup group(workers);
+  ThreadGroups groups(workers);
   std::vector<std::string> messages(static_cast<std::size_t>(workers));
   std::vector<std::thread> threads;
   for (int worker = 0; worker < workers; ++worker) {
     threads.emplace_back([&, worker] {
       std::string& message = messages[static_cast<std::size_t>(worker)];
       message = error_text([&] {
-        Training training(configuration, overrides, as_worker(worker, group));
+        Training training(configuration, overrides, as_worker(worker, groups));
         try {
           body(worker, training);
         } catch (const Error& error) {

@@ -109,8 +109,48 @@ TEST_CASE("replicas of two places each train on two workers as on one machine") 
         Overrides{"variables=[{match: \"*/moving_*\", synchronization: on_write}]"}}) {
     check_against_one_machine(2, 2, ", mesh: {data: 2, model: 2}", more, true);
   }
-  CHECK(contains(run_workers(2, kNetwork, {replicas_on_cpus(1, ", mesh: {data: 1, model: 2}")}, [](int, Training&) {}),
-                 "the places of a replica have to be on one worker"));
+}
+
+TEST_CASE("replicas whose places are on several workers train as on one machine") {
+  for (const Overrides& more :
+       {Overrides{}, Overrides{"optimizer={type: adamw, learning_rate: 0.01, use_ema: true, ema_momentum: 0.8}"},
+        Overrides{"gradients={clip_norm: 0.1, accumulate_steps: 2}"}, Overrides{"training.on_non_finite=skip"},
+        Overrides{"variables=[{match: \"*/moving_*\", synchronization: on_write}]"},
+        Overrides{"variables=[{match: \"dense_1/*\", aggregation: none}]", "gradients.clip_norm=0.1"},
+        Overrides{"model.layers[1].batch_normalization.synchronized=true",
+                  "model.layers[0].dense.kernel_constraint={max_norm: {max_value: 0.5}}"}}) {
+    CAPTURE(more.empty() ? std::string("sgd") : more.front());
+    check_against_one_machine(2, 1, ", mesh: {data: 1, model: 2}", more, true);
+    check_against_one_machine(4, 1, ", mesh: {data: 2, model: 2}", more, true);
+    check_against_one_machine(2, 2, ", mesh: {data: 1, model: 4}", more, true);
+    check_against_one_machine(6, 1, ", mesh: {data: 2, model: 3}", more, true);
+  }
+  // Sharded over the workers that have the same parts.
+  for (const Overrides& more : {Overrides{"optimizer={type: adam, learning_rate: 0.01}"},
+                                Overrides{"gradients={clip_norm: 0.1, accumulate_steps: 2}"}}) {
+    check_against_one_machine(4, 1, ", mesh: {data: 2, model: 2}, optimizer_state: sharded", more, false);
+    check_against_one_machine(6, 1, ", mesh: {data: 3, model: 2}, optimizer_state: sharded", more, false);
+  }
+  CHECK(contains(run_workers(3, kNetwork, {replicas_on_cpus(2, ", mesh: {data: 2, model: 3}")}, [](int, Training&) {}),
+                 "a replica's 3 have to be on one worker, or on several that have no other"));
+}
+
+TEST_CASE("each of several workers has its places' parts of the weights, gradients and slots alone") {
+  const auto bytes_with = [](int workers, const char* mesh) {
+    std::size_t bytes = 0;
+    REQUIRE(run_workers(workers, kNetwork,
+                        {replicas_on_cpus(1, mesh), "model.layers[0].dense.units=1000",
+                         "optimizer={type: adam, learning_rate: 0.01}"},
+                        [&](int worker, Training& training) {
+                          if (worker == 1) bytes = training.strategy->memory().variables;
+                        }) == "no error");
+    return static_cast<double>(bytes);
+  };
+  const double whole = bytes_with(2, "");
+  for (const int parts : {2, 4}) {
+    const double part = bytes_with(parts, fmt::format(", mesh: {{data: 1, model: {}}}", parts).c_str());
+    CHECK(part == doctest::Approx(whole / parts).epsilon(0.02));
+  }
 }
 
 TEST_CASE("classes and examples count by their weights on workers as on one machine") {

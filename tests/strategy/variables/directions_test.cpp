@@ -102,11 +102,11 @@ TEST_CASE("what reads whole variables is refused where memories or places have p
                      Training(kMlp,
                               whole_overrides(optimizer, "[cpu:0, cpu:1]", {"strategy.mesh={data: 1, model: 2}"}));
                    }),
-                   "it reads each variable's whole gradient"));
+                   "reads each variable's whole gradient"));
     CHECK(contains(error_text([&] {
                      Training(kMlp, whole_overrides(optimizer, "[cpu:0, cpu:1]", {"strategy.optimizer_state=sharded"}));
                    }),
-                   "the optimizer reads each variable's whole gradient"));
+                   "reads each variable's whole gradient"));
   }
 }
 
