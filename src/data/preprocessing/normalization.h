@@ -42,9 +42,8 @@ struct SharedStatistics {
 /// there is no such axis.
 SharedStatistics shared_statistics(const Normalization& step, const Shape& example, const Shape& wanted);
 
-/// The transform with mean and variance as one number, or as many as `of` has, along no axis more: not to be spread
-/// again. Throws KeyError if they are neither one
-/// number, nor one for each of the statistics, nor one for each position along the last of the axes.
+/// The transform with mean and variance as one number, or as many as `of` has: not to be spread again. Throws KeyError if
+/// they are neither one number, nor one for each of the statistics, nor one for each position along the last of the axes.
 Normalization spread(Normalization step, const SharedStatistics& statistics);
 
 }  // namespace mirrortrain::data
