@@ -104,13 +104,14 @@ Mesh mesh_on(const StrategyOptions& options, std::size_t devices, int workers) {
     refuse(fmt::format("cannot be dealt to {} device{}{}, each the same number; expected a multiple of {}", all,
                        all == 1 ? "" : "s", workers == 1 ? "" : fmt::format(" of {} workers", workers), all));
   }
-  if (const auto here = d * m / workers; here % m != 0 && m % here != 0) {
+  const Mesh mesh{static_cast<int>(d), static_cast<int>(m)};
+  if (const int here = mesh.places() / workers; !mesh.fits(here)) {
     refuse(fmt::format(
         "on {} workers, {} each: a replica's {} have to be on one worker, or on several that have no other; "
         "use a `data` that is a multiple of the workers",
         workers, here, m));
   }
-  return {static_cast<int>(d), static_cast<int>(m)};
+  return mesh;
 }
 
 std::int64_t batch_of_worker(std::int64_t global_batch, int workers) {
@@ -126,7 +127,7 @@ void require_rows(const Topology& topology) {
   for (const DomainPlace& domain : domains) {
     const std::vector<int>& own = domain.replicas;
     const bool follow = own.back() - own.front() + 1 == std::ssize(own);
-    if (follow && std::ssize(own) == places && (places % model == 0 || model % places == 0)) continue;
+    if (follow && std::ssize(own) == places && topology.mesh.fits(places)) continue;
     throw WrongMesh(fmt::format(
         "the {} places of a replica have to be in one memory, or in several that have as many of them each, "
         "and {} would have {}; list each GPU once",
@@ -172,8 +173,7 @@ std::vector<DomainPlace> Topology::domains() const {
 }
 
 int Topology::memories_of_replica() const {
-  const auto places = static_cast<int>(domains().front().replicas.size());
-  return mesh.model > places ? mesh.model / places : 1;
+  return mesh.model / mesh.parts_in(static_cast<int>(domains().front().replicas.size()));
 }
 
 std::vector<std::vector<int>> Topology::memory_groups(ops::Axis axis) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -59,6 +60,10 @@ struct Mesh {
   int places() const { return data * model; }
   int data_index(int place) const { return place / model; }
   int model_index(int place) const { return place % model; }
+  /// How many indices on the axis `model` a memory of so many places has.
+  int parts_in(int places_of_memory) const { return std::min(model, places_of_memory); }
+  /// Whether memories of so many neighbouring places have whole replicas, or the places of one are in several.
+  bool fits(int places_of_memory) const { return places_of_memory % model == 0 || model % places_of_memory == 0; }
 };
 
 /// One thread that drives one device and runs the replicas assigned to it.
@@ -100,6 +105,8 @@ struct Topology {
   /// How many memories a replica's places are in, and whether those are several workers'.
   int memories_of_replica() const;
   bool replica_spans_workers() const { return memories_of_replica() > static_cast<int>(domains().size()); }
+  /// The number of memories that have the same parts of the layers: all, unless a replica's places are in several.
+  int memories_of_parts() const { return ranks() / memories_of_replica(); }
   /// The memories that exchange with each other along an axis, by their numbers in the run, ascending: those with the
   /// same parts of the layers, or those of a row. Empty if each would be alone.
   std::vector<std::vector<int>> memory_groups(ops::Axis axis) const;

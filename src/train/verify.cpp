@@ -83,11 +83,7 @@ StrategyOptions options_for(const StrategyOptions& configured, std::vector<Devic
   options.replicas.reset();
   options.mesh = MeshOptions{std::int64_t{mesh.data}, std::int64_t{mesh.model}};
   int count = std::min(mesh.places(), static_cast<int>(devices.size()));
-  const auto fits = [&] {  // a GPU has whole replicas, or one's places are on several
-    const int each = mesh.places() / count;
-    return mesh.places() % count == 0 && (each % mesh.model == 0 || mesh.model % each == 0);
-  };
-  while (!fits()) --count;
+  while (mesh.places() % count != 0 || !mesh.fits(mesh.places() / count)) --count;
   devices.resize(static_cast<std::size_t>(count));
   options.devices = std::move(devices);
   return options;

@@ -110,7 +110,7 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
   store.keeps_gradients = keeps_gradients;
   store.compresses = choice.compresses;
   store.bytes_per_bucket = bucket_bytes(parts_.options.communication);
-  if (choice.shards) store.shard.ranks = topology_.ranks() / topology_.memories_of_replica();
+  if (choice.shards) store.shard.ranks = topology_.memories_of_parts();
   const bool adds_on_host = choice.body == ReductionChoice::Body::kCollective && !topology_.on_gpus();
   if (adds_on_host && !choice.compresses) store.adds_gradients = reduction_->first_domain();
   for (const ProductGradient& product : products_) store.without_gradient.push_back(product.variable);
@@ -233,7 +233,7 @@ void MirroredStrategy::require_memory_for_variables(const StoreOptions& store) c
     const DeviceMemory memory = device.memory();
     const VariableBytes wanted = variable_bytes(model_, store, domain, topology_.mesh);
     if (wanted.all() <= memory.free) continue;
-    const int ranks = topology_.ranks() / topology_.memories_of_replica();
+    const int ranks = topology_.memories_of_parts();
     std::string remedies;
     if (store.shard.ranks == 1 && ranks > 1 && wanted.state > 0) {
       remedies += fmt::format("with strategy.optimizer_state: sharded the state is {} here; ",

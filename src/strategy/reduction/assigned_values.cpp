@@ -1,14 +1,12 @@
 #include "strategy/reduction/assigned_values.h"
 
-#include <algorithm>
-
 #include "strategy/reduction/sum_sources.h"
 
 namespace mirrortrain {
 
 AssignedValues::AssignedValues(Device& device, const StepKernels& kernels, const Model& model, int replicas,
                                const Mesh& mesh, Communicator* others)
-    : kernels_(kernels), mesh_(mesh), parts_here_(std::min(mesh.model, replicas)) {
+    : kernels_(kernels), mesh_(mesh), parts_here_(mesh.parts_in(replicas)) {
   for (const Assignment& assignment : model.training.assignments) {
     const std::int64_t elements = model.part_shape(assignment.variable, 0).elements();
     values_.emplace_back(device, others, replicas, DType::kFloat32, elements,

@@ -115,7 +115,7 @@ ReductionChoice in_one_memory(ReductionChoice choice, const StrategyOptions& opt
 ReductionChoice choose_reduction(const StrategyOptions& options, const Topology& topology, AggregationMethod method,
                                  std::uint64_t gradient_bytes, const std::function<std::string()>& why_no_nccl) {
   if (topology.cluster.workers > 1) require_transport(options, topology, why_no_nccl);
-  const int in_row = topology.memories_of_replica(), ranks = topology.ranks() / in_row;
+  const int in_row = topology.memories_of_replica(), ranks = topology.memories_of_parts();
   const bool is_auto = options.cross_device_ops == CrossDeviceOps::kAuto;
   const std::string no_nccl = is_auto && topology.on_gpus() && topology.ranks() > 1 ? why_no_nccl() : "";
   const CrossDeviceOps operation = !is_auto                                ? options.cross_device_ops

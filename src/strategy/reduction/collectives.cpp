@@ -9,13 +9,13 @@ namespace mirrortrain {
 
 Collectives::Collectives(Device& device, const StepKernels& kernels, std::span<const Graph* const> graphs,
                          std::int64_t most_rows, const Mesh& mesh, std::vector<std::vector<int>> places,
-                         int largest_domain, Communicator* across, Communicator* row)
-    : kernels_(kernels), mesh_(mesh), places_(std::move(places)), parts_here_(std::min(mesh.model, largest_domain)) {
+                         int largest_domain, Communicator* along_data, Communicator* along_model)
+    : kernels_(kernels), mesh_(mesh), places_(std::move(places)), parts_here_(mesh.parts_in(largest_domain)) {
   for (ops::PlacedCollective& of : ops::collectives_of(*graphs[0])) {
     const auto& [dtype, shape, batched] = graphs[0]->spec(of.inputs[0]);
     std::vector<std::int64_t> elements;
     for (const Graph* const graph : graphs) elements.push_back(graph->spec(of.inputs[0]).shape.elements());
-    Communicator* const others = of.op->axis == ops::Axis::kData ? across : row;
+    Communicator* const others = of.op->axis == ops::Axis::kData ? along_data : along_model;
     const std::int64_t part = whole_shards(std::ranges::max(elements) * (batched ? most_rows : 1));
     GatheredRows rows(device, others, largest_domain, dtype, part * std::ssize(of.inputs),
                       graphs[0]->node(graphs[0]->value(of.outputs[0]).producer).layer + "'s values of all places");

@@ -20,11 +20,11 @@ class Collectives {
  public:
   /// `graphs`: by index on the axis `model`. `places`: of the domain, by lane. `largest_domain`: the maximum number of
   /// places of a domain; with an axis `model`, every domain has as many, which follow each other. `most_rows`: of a
-  /// place's programs. `across`, `row`: the domain's rank among those with the same parts of the layers, and among
-  /// those of its row; null where it is alone. All but `places` must outlive it.
+  /// place's programs. `along_data`, `along_model`: the domain's rank among those with the same parts of the layers,
+  /// and among those of its row; null where it is alone. All but `places` must outlive it.
   Collectives(Device& device, const StepKernels& kernels, std::span<const Graph* const> graphs, std::int64_t most_rows,
-              const Mesh& mesh, std::vector<std::vector<int>> places, int largest_domain, Communicator* across,
-              Communicator* row);
+              const Mesh& mesh, std::vector<std::vector<int>> places, int largest_domain, Communicator* along_data,
+              Communicator* along_model);
 
   std::size_t size() const { return all_.size(); }
   /// Whether it has places in other domains.

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <set>
 #include <utility>
 
 #include "base/error.h"
@@ -50,8 +49,7 @@ WeightUpdate::WeightUpdate(const VariableStore& variables, const StepKernels& ke
       options_(options.gradients),
       reduced_(options.reduced),
       keeps_gradients_(options.keeps_gradients),
-      has_all_parts_(std::set(variables.parts().begin(), variables.parts().end()).size() ==
-                     static_cast<std::size_t>(mesh.model)) {
+      has_all_parts_(mesh.parts_in(variables.replicas()) == mesh.model) {
   if (variables.replicas() > kernels_.most_sources()) {
     throw UsageError(
         fmt::format("strategy: at most {} replicas can be on one GPU, found {}; use more devices or fewer "
