@@ -32,6 +32,7 @@ class Barrier {
   }
 
   int size() const { return size_; }
+  std::chrono::nanoseconds timeout() const { return timeout_; }
 
   /// Only while no thread waits; a thread that was released may still be returning.
   void set_timeout(double seconds) { timeout_ = from_seconds(seconds); }

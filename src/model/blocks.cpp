@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -48,10 +49,11 @@ class Expansion {
   Expansion(std::vector<std::string> inputs, config::Errors& errors) : errors_(errors), layers_(std::move(inputs)) {}
 
   /// `root`: of the file. `freeze`: the globs of frozen layers, to which names of layers in blocks are added.
-  /// `recompute`: globs, of which those of blocks' uses become lists of their layers. `outputs`: the model's, in which
-  /// names of blocks' uses are refused. All may be null.
+  /// `recompute`: globs, of which those of blocks' uses become lists of their layers. `split_before`: of a pipeline, in
+  /// which uses of blocks become their first layers. `outputs`: the model's, in which names of blocks' uses are
+  /// refused. All may be null.
   Value run(const Value& root, const Value& blocks, const Value& layers, Value* freeze, Value* recompute,
-            Value* outputs) {
+            Value* split_before, Value* outputs) {
     blocks_ = read_block_definitions(blocks, errors_);
     Scope model;
     add_list(layers, model, "model.layers");
@@ -59,6 +61,7 @@ class Expansion {
     warn_of_unused_blocks();
     if (freeze != nullptr && freeze->is_sequence()) name_frozen(*freeze);
     if (recompute != nullptr && recompute->is_sequence()) list_recomputed(*recompute);
+    if (split_before != nullptr && split_before->is_sequence()) name_first_layers(*split_before);
     refuse_globs_of_blocks(root, layers_, errors_);
     if (outputs != nullptr && outputs->is_sequence()) refuse_uses(*outputs);
     for (std::size_t i = 0; i < layers_.size(); ++i) {
@@ -113,6 +116,17 @@ class Expansion {
       if (names_layer) items.push_back(item);
     }
     recompute = Value::sequence(std::move(items), recompute.place());
+  }
+
+  void name_first_layers(Value& names) const {
+    std::vector<Value> items;
+    for (const Value& item : names.items()) {
+      const auto name = config::as_text(item);
+      const auto use = name ? layers_.use_named(*name) : std::nullopt;
+      const bool has_layers = use && layers_.uses()[*use].first < layers_.uses()[*use].end;
+      items.push_back(has_layers ? Value::scalar(layers_.name(layers_.uses()[*use].first), true, item.place()) : item);
+    }
+    names = Value::sequence(std::move(items), names.place());
   }
 
   /// What belongs to an output has its name, which is a layer's.
@@ -650,6 +664,17 @@ bool holds_blocks(const Value& layers) {
   });
 }
 
+/// The value below mappings; null where it is not written.
+Value* value_at(Value& root, std::initializer_list<std::string_view> keys) {
+  Value* at = &root;
+  for (const std::string_view key : keys) {
+    Value::Entry* const entry = at->is_mapping() ? at->find(key) : nullptr;
+    if (entry == nullptr) return nullptr;
+    at = &entry->value;
+  }
+  return at;
+}
+
 }  // namespace
 
 void expand_blocks(Value& root, config::Errors& errors) {
@@ -669,6 +694,7 @@ void expand_blocks(Value& root, config::Errors& errors) {
       Expansion(std::move(names), errors)
           .run(root, blocks == nullptr ? Value() : blocks->value, layers->value,
                freeze == nullptr ? nullptr : &freeze->value, recompute == nullptr ? nullptr : &recompute->value,
+               value_at(root, {"strategy", "pipeline", "split_before"}),
                outputs == nullptr ? nullptr : &outputs->value);
   std::erase_if(model->value.entries(), [](const Value::Entry& entry) { return entry.key == "blocks"; });
 }

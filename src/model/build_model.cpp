@@ -457,6 +457,7 @@ double weight_of(const Loss& loss) {
 void add_all_gradients(const Model& model, ModelGraph& made, AggregationMethod aggregation,
                        const std::map<std::string, int>& units, double loss_scale) {
   const auto forward = static_cast<NodeId>(made.graph.nodes().size());
+  made.forward = forward;
   std::vector<ValueId> trained;
   for (std::size_t i = 0; i < model.variables.size(); ++i) {
     if (model.variables[i].spec.trainable) trained.push_back(made.variables[i]);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/ops/collective.h"
 #include "graph/sharding.h"
 #include "kernels/scalar/weight_bounds.h"
 #include "model/metrics/metric_node.h"
@@ -38,6 +39,7 @@ struct ModelVariable {
   std::optional<WeightConstraint> constraint{};
   std::optional<Spectrum> spectrum{};
   Sharding sharding{};  ///< over the places of the axis `model`
+  int data_parts = 1;   ///< how many flat parts of a place's elements those of the axis `data` have; see ops::flat_part
 };
 
 /// A value that a step writes to a variable after all its readers (moving statistics).
@@ -92,6 +94,7 @@ struct ModelGraph {
   std::vector<ValueId> variables;    ///< in the order of Model::variables
   std::vector<ValueId> gradients;    ///< training only: one per variable, kNoValue for a frozen one
   std::vector<Assignment> assignments;
+  NodeId forward = 0;              ///< training only: how many nodes come before those of the gradients
   std::vector<ValueId> penalties;  ///< what layers add to each example's loss, batched [1]; while the graph is built
   ValueId penalty = kNoValue;      ///< float64 [], the sum of these over rows; absent without any
 
@@ -164,10 +167,17 @@ struct Model {
     const PlaceGraphs& of = other_places[static_cast<std::size_t>(place - 1)];
     return trains ? of.training : of.evaluation;
   }
-  /// The shape of a place's part of a variable.
+  /// The shape of a place's part of a variable, among those of the axis `model`.
   Shape part_shape(std::size_t variable, int place) const {
     const ModelVariable& of = variables[variable];
     return of.sharding.local(of.spec.shape, {place, places()});
+  }
+
+  /// The shape of what a place has of a variable, if those of the axis `data` divide it too.
+  Shape local_shape(std::size_t variable, int place) const {
+    const Shape part = part_shape(variable, place);
+    const int parts = variables[variable].data_parts;
+    return parts == 1 ? part : Shape{ops::flat_part(part.elements(), parts)};
   }
 
   /// Whether an output has a mask, so that loss and metrics exclude padding.

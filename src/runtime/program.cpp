@@ -52,6 +52,9 @@ class Program::Lowering {
   /// Binds the output to outside storage. If its root is already bound to another output, it is copied at the end.
   void bind_output(ValueId output) {
     const ValueId root = root_of(output);
+    if (graph_.value(root).source == Graph::Source::kNode && graph_.value(root).producer < 0) {
+      throw Error(fmt::format("no node computes the program's output {}", output));
+    }
     if (graph_.value(root).source == Graph::Source::kNode && bound_as_[index(root)] == kNoValue) {
       bound_as_[index(root)] = output;
     } else if (bound_as_[index(root)] != output) {
@@ -144,7 +147,9 @@ class Program::Lowering {
   /// A program's output is final after the last step, or copy, for which this is called.
   void touch(ValueId value) {
     const ValueId output = value == kNoValue ? kNoValue : bound_as_[index(root_of(value))];
-    if (output != kNoValue) program_.complete_after_[output] = program_.steps_.size();
+    if (output == kNoValue) return;
+    program_.first_access_.try_emplace(output, std::max<std::size_t>(program_.steps_.size(), 1) - 1);
+    program_.complete_after_[output] = program_.steps_.size();
   }
 
   void add_derived_forms(const Node& node, Step& step) {
@@ -194,6 +199,16 @@ std::size_t Program::complete_after(ValueId output) const {
   const auto found = complete_after_.find(output);
   if (found == complete_after_.end()) throw Error(fmt::format("value {} is no output of the program", output));
   return found->second;
+}
+
+std::optional<Program::Segments> Program::segments_of(ValueId bound) const {
+  const auto first = first_access_.find(bound);
+  if (first == first_access_.end()) return std::nullopt;
+  const auto segment_of = [this](std::size_t step) {
+    const auto next = std::ranges::upper_bound(segment_ends_, step);
+    return static_cast<std::size_t>(next - segment_ends_.begin());
+  };
+  return Segments{segment_of(first->second), segment_of(complete_after(bound) - 1)};
 }
 
 }  // namespace mirrortrain

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,8 @@ class Program {
   /// and on every device; only the work before a step's kernel (derived forms) may differ.
   std::size_t steps() const { return steps_.size(); }
 
+  const std::string& layer_of_step(std::size_t step) const { return steps_[step].layer; }
+
   /// For each collective of the graph, how many steps come before it. With its input among the outputs, that is
   /// complete by then.
   const std::vector<std::size_t>& segment_ends() const { return segment_ends_; }
@@ -51,6 +54,13 @@ class Program {
   /// The number of steps after which an output has its final value and the program no longer accesses it; steps() if a
   /// copy after the last step does. Throws Error for a value that is not an output.
   std::size_t complete_after(ValueId output) const;
+
+  /// The segments in which the program first and last accesses an output or what a collective gives: segment i is
+  /// between collectives i - 1 and i. Nothing if it never does.
+  struct Segments {
+    std::size_t first = 0, last = 0;
+  };
+  std::optional<Segments> segments_of(ValueId bound) const;
 
  private:
   friend class BoundProgram;
@@ -91,7 +101,7 @@ class Program {
   std::vector<Step> steps_;
   std::vector<std::size_t> segment_ends_;
   std::vector<Copy> copies_;
-  std::map<ValueId, std::size_t> complete_after_;  ///< by output
+  std::map<ValueId, std::size_t> first_access_, complete_after_;  ///< steps before, by output
 };
 
 /// A program with its memory: enqueue allocates nothing.

@@ -67,7 +67,7 @@ class Strategy {
   virtual ~Strategy() = default;
 
   virtual const Topology& topology() const = 0;
-  int num_replicas_in_sync() const { return topology().mesh.data; }
+  int num_replicas_in_sync() const { return topology().mesh.replicas(); }
   /// How gradients are added and why, for the log; may be empty.
   virtual std::string note() const { return ""; }
 

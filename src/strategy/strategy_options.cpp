@@ -36,6 +36,22 @@ constexpr const char* kOfParameterServer = "belongs to `type: parameter_server`"
 
 bool is_cpu(const DeviceId& device) { return device.kind == DeviceId::Kind::kCpu; }
 
+/// What a pipeline does not go with; empty if there is nothing.
+std::string pipeline_error(const StrategyOptions& options) {
+  if (!options.pipeline) return "";
+  if (options.type != StrategyType::kMirrored) {
+    return fmt::format("the stages of a pipeline are on the CPUs of one process, found type: {}; use `type: mirrored`",
+                       config::name_of(options.type));
+  }
+  if (options.mesh && number_of(options.mesh->model).value_or(2) > 1) {
+    return "stages whose layers are divided are not possible yet; use mesh.model: 1, or leave pipeline out";
+  }
+  if (options.cross_device_ops != CrossDeviceOps::kAuto) {
+    return "microbatches are added in their order; leave cross_device_ops out";
+  }
+  return "";
+}
+
 /// What is wrong with the mesh whatever the devices are; empty if nothing is.
 std::string mesh_error(const StrategyOptions& options) {
   if (!options.mesh) return "";
@@ -93,9 +109,15 @@ config::Section<StrategyOptions> StrategyOptions::section() {
            "Number of threads of a CPU replica; null: the cores divided by the replicas.", config::between(1, 1024))
       .key("mesh", &StrategyOptions::mesh,
            "Devices in two axes, where several divide the layers of a replica; null: each replica has one device.")
+      .key("pipeline", &StrategyOptions::pipeline,
+           "Layers in stages on devices of their own, computing one microbatch after the other; null: each replica's "
+           "devices compute all layers.",
+           config::aliases("pipeline_parallel, pp"))
       .key("optimizer_state", &StrategyOptions::optimizer_state,
            "Where the optimizer's state is: replicated: all of it in each memory, a worker's or a GPU's; sharded: each "
-           "memory keeps and updates its part alone, and then the weights are gathered (ZeRO 1).",
+           "memory keeps and updates its part alone, and then the weights are gathered (ZeRO 1); sharded_gradients: "
+           "each memory keeps parts of the gradients and of the weights between steps too (ZeRO 2); sharded_weights: "
+           "weights are whole only while a layer computes with them (ZeRO 3).",
            config::aliases("zero, zero_stage, zero_optimization"))
       .key("cross_device_ops", &StrategyOptions::cross_device_ops, "Algorithm that sums gradients across replicas.")
       .key("reduce_to_device", &StrategyOptions::reduce_to_device,
@@ -143,6 +165,7 @@ config::Section<StrategyOptions> StrategyOptions::section() {
                           : "";
              })
       .check("mesh", mesh_error)
+      .check("pipeline", pipeline_error)
       .check("optimizer_state",
              [](const StrategyOptions& options) -> std::string {
                if (options.optimizer_state == OptimizerState::kReplicated) return "";
@@ -181,7 +204,9 @@ config::Section<StrategyOptions> StrategyOptions::section() {
         if (options.type == StrategyType::kOneDevice && *options.replicas != 1) {
           return "one_device has one replica; use `type: mirrored`";
         }
-        if (listed == nullptr || *options.replicas % static_cast<std::int64_t>(listed->size()) == 0) return "";
+        const bool is_multiple =
+            listed == nullptr || *options.replicas % static_cast<std::int64_t>(listed->size()) == 0;
+        if (is_multiple || options.pipeline) return "";  // which has several devices for a replica
         return fmt::format("expected a multiple of the {} devices listed, found {}", listed->size(), *options.replicas);
       });
 }

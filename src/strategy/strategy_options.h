@@ -15,6 +15,7 @@
 #include "device/device.h"
 #include "strategy/mesh_options.h"
 #include "strategy/partitioner.h"
+#include "strategy/pipeline_options.h"
 
 namespace mirrortrain {
 
@@ -40,8 +41,10 @@ enum class Compression : std::uint8_t {
 /// What the memories of the axis `data` keep of the optimizer's state; see Rajbhandari et al., ZeRO: Memory
 /// Optimizations Toward Training Trillion Parameter Models (2019).
 enum class OptimizerState : std::uint8_t {
-  kReplicated,  ///< each all of it
-  kSharded,     ///< each the state of the weights that it updates
+  kReplicated,        ///< each all of it
+  kSharded,           ///< each the state of the weights that it updates
+  kShardedGradients,  ///< and the gradients of these alone
+  kShardedWeights,    ///< and these weights alone
 };
 
 enum class AllDevices : std::uint8_t { kAll };
@@ -82,6 +85,7 @@ struct StrategyOptions {
   Devices devices;
   std::optional<std::int64_t> replicas, cpu_replicas, threads_per_replica;
   std::optional<MeshOptions> mesh;
+  std::optional<PipelineOptions> pipeline;
   OptimizerState optimizer_state = OptimizerState::kReplicated;
   CrossDeviceOps cross_device_ops = CrossDeviceOps::kAuto;
   std::optional<DeviceId> reduce_to_device;
@@ -129,9 +133,15 @@ struct EnumNames<Compression> {
 template <>
 struct EnumNames<OptimizerState> {
   static constexpr auto names = std::to_array<std::pair<std::string_view, OptimizerState>>(
-      {{"replicated", OptimizerState::kReplicated}, {"sharded", OptimizerState::kSharded}});
+      {{"replicated", OptimizerState::kReplicated},
+       {"sharded", OptimizerState::kSharded},
+       {"sharded_gradients", OptimizerState::kShardedGradients},
+       {"sharded_weights", OptimizerState::kShardedWeights}});
   static constexpr auto aliases = std::to_array<std::pair<std::string_view, std::string_view>>(
-      {{"replicated", "zero_0, none, false"}, {"sharded", "zero, zero_1, zero1, stage_1, partitioned, true"}});
+      {{"replicated", "zero_0, none, false"},
+       {"sharded", "zero, zero_1, zero1, stage_1, partitioned, true"},
+       {"sharded_gradients", "zero_2, zero2, stage_2, shard_grad_op"},
+       {"sharded_weights", "zero_3, zero3, stage_3, full_shard, fsdp"}});
 };
 
 template <>

@@ -53,17 +53,35 @@ struct Cluster {
   int workers = 1, worker = 0;
 };
 
+/// A place's indices on the axes of a mesh.
+struct MeshIndex {
+  int data = 0, model = 0;
+  friend bool operator==(const MeshIndex&, const MeshIndex&) = default;
+};
+
 /// The places of a run: data x model, the model index fastest. A replica is a row of places, which compute parts of the
-/// layers for the same examples.
+/// layers for the same examples. In a pipeline, it is a row for each of its microbatches, whose layers are computed in
+/// stages.
 struct Mesh {
   int data = 1, model = 1;
+  int microbatches = 1, stages = 1;  ///< of a replica
+
+  int replicas() const { return data / microbatches; }
+  /// How many microbatches of a replica are computed at the same time: as many as there are stages.
+  int in_flight() const { return std::min(microbatches, stages); }
   int places() const { return data * model; }
   int data_index(int place) const { return place / model; }
   int model_index(int place) const { return place % model; }
+  MeshIndex index(int place) const { return {data_index(place), model_index(place)}; }
   /// How many indices on the axis `model` a memory of so many places has.
   int parts_in(int places_of_memory) const { return std::min(model, places_of_memory); }
   /// Whether memories of so many neighbouring places have whole replicas, or the places of one are in several.
   bool fits(int places_of_memory) const { return places_of_memory % model == 0 || model % places_of_memory == 0; }
+};
+
+/// A stage of a replica's layers.
+struct StagePlace {
+  int replica = 0, stage = 0;
 };
 
 /// One thread that drives one device and runs the replicas assigned to it.
@@ -72,11 +90,19 @@ struct LanePlace {
   int threads = 1;
   std::vector<int> cores;     ///< one per thread, or none: not pinned
   std::vector<int> replicas;  ///< their places' numbers in the run, ascending
+  /// In a pipeline: what it computes. Whoever has a replica's first stage has its microbatches in `replicas`.
+  std::vector<StagePlace> stages{};
 };
 
 /// "replica 2", "replicas 2, 3"; of a mesh with several places of a replica "places (0, 0), (0, 1)", data and model
 /// index.
 std::string place_names(const std::vector<int>& places, const Mesh& mesh);
+
+/// The stages of a pipeline cannot be dealt to the devices.
+struct WrongPipeline : DoesNotFit {
+  static constexpr const char* kKey = "strategy.pipeline";
+  explicit WrongPipeline(const std::string& why) : DoesNotFit(kKey, why) {}
+};
 
 /// A memory with variables and the lanes that compute on it: all CPU lanes of a process, or one GPU.
 struct DomainPlace {

@@ -125,6 +125,38 @@ TEST_CASE("GPUs that each keep a part of the optimizer's state train as GPUs tha
   }
 }
 
+TEST_CASE("GPUs that each keep a part of the weights train as GPUs that keep all of them") {
+  if (testing::skip_without(testing::has_gpus(4), "4 GPUs")) return;
+  for (const bool has_nccl : {true, false}) {
+    for (const char* devices : {"[cuda:0, cuda:1, cuda:2, cuda:3]", "[cuda:1, cuda:0]"}) {
+      for (const char* precision : {"float32", "mixed_bfloat16"}) {
+        for (const char* state : {"sharded_gradients", "sharded_weights"}) {
+          CAPTURE(has_nccl);
+          CAPTURE(std::string(devices));
+          CAPTURE(std::string(precision));
+          CAPTURE(std::string(state));
+          const auto on_four = [&](const char* of) {
+            return Overrides{
+                fmt::format("strategy={{type: mirrored, devices: {}, replicas: 4, optimizer_state: {}}}", devices, of),
+                fmt::format("training.precision={}", precision), "model.layers[0].conv2d.filters=64",
+                "gradients={clip_norm: 0.3, accumulate_steps: 2}",
+                "optimizer={type: adamw, learning_rate: 0.01, weight_decay: 0.1, use_ema: true}"};
+          };
+          Hardware hardware = testing::gpus_under_test(4);
+          if (!has_nccl) hardware.why_no_nccl = [] { return std::string("no NCCL here"); };
+          Training all(kNetwork, on_four("replicated"), hardware), parts(kNetwork, on_four(state), hardware);
+          CHECK(contains(parts.strategy->note(), "variables are divided among the replicas"));
+          const auto expected = all.steps(6), found = parts.steps_in_flight(6);
+          for (std::size_t i = 0; i < expected.size(); ++i) CHECK(found[i] == near(expected[i]));
+          CHECK(difference(all.variables(), parts.variables()) < testing::tolerance().variables);
+          CHECK(evaluate_all(*parts.strategy, parts.examples(), 6).loss ==
+                near(evaluate_all(*all.strategy, all.examples(), 6).loss));
+        }
+      }
+    }
+  }
+}
+
 constexpr const char* kAttention = R"(
 seed: 4
 training: {tf32: false}

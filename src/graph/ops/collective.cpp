@@ -56,6 +56,29 @@ std::vector<ValueId> ReduceScatter::gradient(Graph& graph, const Node& node, std
   return graph.apply(AllGather(axis, static_cast<int>(node.inputs.size())), {output_gradients[0]});
 }
 
+std::int64_t flat_part(std::int64_t elements, int places) {
+  constexpr std::int64_t kLine = 64 / sizeof(float);
+  const std::int64_t lines = (elements + kLine - 1) / kLine;
+  return (lines + places - 1) / places * kLine;
+}
+
+std::vector<ValueSpec> GatherParts::infer(std::span<const ValueSpec> inputs) const {
+  expect_exchangeable(*this, inputs[0]);
+  expect(inputs[0].shape == Shape{flat_part(whole.elements(), places)}, name(), "a flat part", inputs[0]);
+  return {{inputs[0].dtype, whole, false}};
+}
+
+std::vector<ValueId> GatherParts::gradient(Graph& graph, const Node&, std::span<const ValueId> output_gradients,
+                                           const std::vector<bool>& wanted) const {
+  if (!flows(output_gradients, wanted)) return {kNoValue};
+  return {graph.apply_one(ReduceParts(places), {exchangeable(graph, output_gradients[0])})};
+}
+
+std::vector<ValueSpec> ReduceParts::infer(std::span<const ValueSpec> inputs) const {
+  expect_exchangeable(*this, inputs[0]);
+  return {{inputs[0].dtype, Shape{flat_part(inputs[0].shape.elements(), places)}, false}};
+}
+
 std::vector<ValueSpec> CopyToPlaces::infer(std::span<const ValueSpec> inputs) const {
   expect(is_float(inputs[0].dtype), name(), "float32 or bfloat16", inputs[0]);
   return {inputs[0]};

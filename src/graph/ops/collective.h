@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "graph/graph.h"
@@ -22,10 +23,12 @@ enum class Axis : std::uint8_t {
 };
 
 struct Collective : Op {
-  enum class Kind : std::uint8_t { kAllReduce, kAllGather, kReduceScatter };
+  enum class Kind : std::uint8_t { kAllReduce, kAllGather, kReduceScatter, kGatherParts, kReduceParts };
   Kind kind;
   Axis axis;
   bool is_collective() const override { return true; }
+  /// Whether places have flat parts of its input or output.
+  bool is_of_parts() const { return kind == Kind::kGatherParts || kind == Kind::kReduceParts; }
 
  protected:
   Collective(Kind what, Axis over) : kind(what), axis(over) {}
@@ -56,6 +59,30 @@ struct ReduceScatter : Collective {
   std::string_view name() const override { return "reduce_scatter"; }
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
   std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
+};
+
+/// The number of elements of each place's part of a flat tensor: equal parts in whole cache lines, so that places never
+/// write to the same one, the last ones with zeros behind the tensor's elements.
+std::int64_t flat_part(std::int64_t elements, int places);
+
+/// A tensor of which each place of kData has a part, as of fully sharded weights. Input: the place's flat part, float32
+/// [flat_part]; a variable, which the collective itself reads. Output: the tensor, float32, of the shape `whole`.
+struct GatherParts : Collective {
+  Shape whole;
+  int places;
+  GatherParts(Shape shape, int of) : Collective(Kind::kGatherParts, Axis::kData), whole(std::move(shape)), places(of) {}
+  std::string_view name() const override { return "gather_parts"; }
+  std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
+  std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
+};
+
+/// Input: a tensor, float32, without rows. Output: the place's flat part of the sum of every place's, float32
+/// [flat_part].
+struct ReduceParts : Collective {
+  int places;
+  explicit ReduceParts(int of) : Collective(Kind::kReduceParts, Axis::kData), places(of) {}
+  std::string_view name() const override { return "reduce_parts"; }
+  std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
 };
 
 /// A whole value that the places of kModel read for their parts of the layers. An alias; its gradient is the sum of all

@@ -24,13 +24,15 @@ std::uint64_t whole(double high, double low) {
   return static_cast<std::uint64_t>(high) << kHalf | static_cast<std::uint64_t>(low);
 }
 
-/// A checksum of each variable, of its parts here; of no bytes if the replicas do not share the variable.
+/// A checksum of each variable, of its parts here; of no bytes if the replicas do not share the variable
+/// or have parts of their own.
 std::vector<std::uint64_t> checksums_of(const MemoryDomain& domain, Stream& stream) {
   std::vector<std::uint64_t> checksums;
   std::vector<std::byte> on_host;
   for (const DistributedVariable& variable : domain.variables.variables()) {
     std::vector<std::uint64_t> of_parts;
-    const bool shared = !variable.policy().copies_can_differ();
+    const std::size_t number = checksums.size();
+    const bool shared = !variable.policy().copies_can_differ() && !domain.variables.division(number).data;
     for (const std::span<std::byte> part : shared ? variable.storage() : std::vector<std::span<std::byte>>()) {
       std::span<const std::byte> bytes = part;
       if (!domain.place.on_host) {

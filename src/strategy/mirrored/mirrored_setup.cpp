@@ -6,8 +6,10 @@
 #include "base/error.h"
 #include "device/cpu/cpu_device.h"
 #include "graph/ops/collective.h"
+#include "model/data_parts.h"
 #include "report/format.h"
 #include "strategy/mirrored/mirrored_strategy.h"
+#include "strategy/pipeline_stages.h"
 
 namespace mirrortrain {
 namespace {
@@ -56,21 +58,53 @@ VariableBytes variable_bytes(const Model& model, const StoreOptions& store, cons
   const auto parts = std::min(places, static_cast<std::size_t>(mesh.model));
   for (std::size_t i = 0; i < model.variables.size(); ++i) {
     const ModelVariable& variable = model.variables[i];
-    const bool shared = !store.policies[i].copies_can_differ();
-    const std::size_t copies = !shared ? places : variable.sharding.is_divided() ? parts : 1;
-    const auto of_copy = static_cast<std::size_t>(model.part_shape(i, 0).elements()) * sizeof(float);
+    const bool shared = !store.policies[i].copies_can_differ(), has_parts = variable.data_parts > 1;
+    const std::size_t replicas = has_parts || !shared ? places / parts : 1;
+    const std::size_t copies = replicas * (!shared || variable.sharding.is_divided() ? parts : 1);
+    const auto of_copy = static_cast<std::size_t>(model.local_shape(i, 0).elements()) * sizeof(float);
     bytes.weights += of_copy * copies;
     if (!variable.spec.trainable) continue;
-    if (std::ranges::count(store.without_gradient, i) == 0) bytes.gradients += of_copy * places;
+    // In a pipeline, that of a microbatch and the sum.
+    const auto rows = static_cast<std::size_t>(store.microbatches);
+    const std::size_t gradients = rows == 1 ? places : 2 * places / rows;
+    if (std::ranges::count(store.without_gradient, i) == 0) bytes.gradients += of_copy * gradients;
     const auto beside =
         static_cast<std::size_t>((store.keeps_slots ? variable.update.slots() : 0) + (store.keeps_gradients ? 1 : 0));
-    bytes.state += of_copy * copies * beside / static_cast<std::size_t>(shared ? store.shard.ranks : 1);
+    bytes.state += of_copy * copies * beside / static_cast<std::size_t>(shared && !has_parts ? store.shard.ranks : 1);
     if (!store.keeps_slots) continue;
     for (const UpdateState& state : states_of(variable.update, variable.spec.shape)) {
       bytes.state += static_cast<std::size_t>(state.shape.elements()) * sizeof(float) * copies;
     }
   }
   return bytes;
+}
+
+/// The model with weights in parts, if several memories are to keep them so.
+std::optional<Model> divided_model(const Model& model, const Topology& topology, const MirroredParts& parts) {
+  const OptimizerState state = parts.options.optimizer_state;
+  const bool is_asked = state == OptimizerState::kShardedGradients || state == OptimizerState::kShardedWeights;
+  if (!is_asked || topology.memories_of_parts() == 1 || model.layers.empty()) return std::nullopt;
+  const GraphVariables graphs[] = {{model.training.graph, model.training.variables},
+                                   {model.evaluation.graph, model.evaluation.variables}};
+  const VariableLayouts laid_out = parts.backend->layouts(graphs);  // which kernels read from variables alone
+  const auto divides = [&](std::size_t variable) {
+    const VariablePolicy& policy = parts.policies[variable];
+    return !policy.copies_can_differ() && policy.aggregation == Aggregation::kMean && !laid_out.contains(variable);
+  };
+  return divided_over_data(model, {topology.mesh.data, state == OptimizerState::kShardedWeights, divides});
+}
+
+/// What is divided, for the log: "; 4 of 6 variables are in parts, 12 MiB of 24 MiB on each place".
+std::string parts_note(const Model& model) {
+  std::size_t divided = 0;
+  std::uint64_t whole = 0, here = 0;  // bytes
+  for (std::size_t i = 0; i < model.variables.size(); ++i) {
+    if (model.variables[i].data_parts > 1) ++divided;
+    whole += static_cast<std::uint64_t>(model.part_shape(i, 0).elements()) * sizeof(float);
+    here += static_cast<std::uint64_t>(model.local_shape(i, 0).elements()) * sizeof(float);
+  }
+  return fmt::format("; {} of {} variables are divided among the replicas, which keep {} of {} each", divided,
+                     model.variables.size(), report::bytes_text(here), report::bytes_text(whole));
 }
 
 /// "cpu", or "cuda:1".
@@ -85,19 +119,21 @@ std::size_t reserve_of(std::size_t free) { return std::min(std::size_t{1} << 30,
 
 MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, MirroredParts parts)
     : topology_(std::move(topology)),
-      model_(model),
       parts_(std::move(parts)),
-      in_flight_(model, topology_.on_gpus() || topology_.ranks() > 1 ? kStepsAhead : 1, topology_.mesh.places()) {
+      divided_(divided_model(model, topology_, parts_)),
+      model_(divided_ ? *divided_ : model),
+      in_flight_(model_, topology_.on_gpus() || topology_.ranks() > 1 ? kStepsAhead : 1, topology_.mesh.places()) {
   const ReductionChoice choice = choose_reduction(parts_.options, topology_, parts_.gradients.aggregation_method,
-                                                  reduced_gradient_bytes(model, parts_.policies), parts_.why_no_nccl);
+                                                  reduced_gradient_bytes(model_, parts_.policies), parts_.why_no_nccl);
   // A gradient that is stored for later, or reduced before the update, needs memory.
-  const bool reads_wholes = parts_.updates && std::ranges::any_of(model.variables, [](const ModelVariable& variable) {
+  const bool reads_wholes = parts_.updates && std::ranges::any_of(model_.variables, [](const ModelVariable& variable) {
                               return variable.spec.trainable && variable.update.reads_whole();
                             });
   const bool keeps_gradients =
       parts_.keeps_gradients || parts_.gradients.are_kept() || reads_wholes || parts_.steps.skips_non_finite;
-  if (!topology_.on_gpus() && !choice.adds_before_update() && !keeps_gradients) {
-    products_ = find_product_gradients(model, parts_.policies, parts_.backend->step_kernels());
+  const bool is_pipeline = topology_.mesh.stages > 1;
+  if (!topology_.on_gpus() && !choice.adds_before_update() && !keeps_gradients && !is_pipeline) {
+    products_ = find_product_gradients(model_, parts_.policies, parts_.backend->step_kernels());
   }
   add_lanes(parts_.cache);
   const bool exchanges = topology_.ranks() > 1;
@@ -108,6 +144,7 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
   store.policies = parts_.policies;
   store.keeps_slots = parts_.updates;
   store.keeps_gradients = keeps_gradients;
+  store.microbatches = topology_.mesh.microbatches;
   store.compresses = choice.compresses;
   store.bytes_per_bucket = bucket_bytes(parts_.options.communication);
   if (choice.shards) store.shard.ranks = topology_.memories_of_parts();
@@ -115,18 +152,18 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
   if (adds_on_host && !choice.compresses) store.adds_gradients = reduction_->first_domain();
   for (const ProductGradient& product : products_) store.without_gradient.push_back(product.variable);
   require_memory_for_variables(store);
-  variables_.emplace(model, std::move(store),
+  variables_.emplace(model_, std::move(store),
                      UpdateOptions{parts_.gradients, choice.adds_before_update(), keeps_gradients}, topology_,
                      lanes_.devices, *parts_.backend, reduction_->workers());
   in_flight_.set_regularization_in_parts(variables_->domains()[0]->update.sums_parts());
-  reduction_->add_domains(*variables_, choice, parts_.backend->step_kernels(), model, lanes_.devices);
-  note_ = choice.note;
+  reduction_->add_domains(*variables_, choice, parts_.backend->step_kernels(), model_, lanes_.devices);
+  note_ = choice.note + (divided_ ? parts_note(model_) : "");
   if (!note_.empty() && !reduction_->transport().empty()) note_ += ", over " + reduction_->transport();
   if (const std::size_t buckets = reduction_->of_domain(0).buckets.size(); buckets > 0) {
     note_ += fmt::format("; {} gradient bucket{}", buckets, buckets == 1 ? "" : "s");
   }
-  state_ = std::make_unique<StateVariables>(parts_.state, topology_.mesh.data, has_one_plain_copy(parts_.options.type),
-                                            *make_cpu_device(0, 1, {}));
+  state_ = std::make_unique<StateVariables>(parts_.state, topology_.mesh.replicas(),
+                                            has_one_plain_copy(parts_.options.type), *make_cpu_device(0, 1, {}));
   std::vector<std::string> replicas;
   for (const LanePlace& lane : topology_.lanes) replicas.push_back(place_names(lane.replicas, topology_.mesh));
   team_ = std::make_unique<LaneTeam>(lanes_.devices, std::move(replicas), topology_.cores_of_their_own, 0);
@@ -150,8 +187,13 @@ void MirroredStrategy::add_lanes(data::Cache cache) {
 void MirroredStrategy::prepare(const BatchSizes& sizes) {
   // Lanes build concurrently, each on its own thread: kernels get that thread's number of threads.
   run_lanes([&](int lane) { lanes_[lane].build_programs(row_counts(lanes_[lane], sizes, topology_.mesh)); });
+  const auto any_program = [this](StepKind kind) {
+    const LanePrograms::BySize& programs = lanes_[0].programs().of(kind);
+    return programs.empty() ? nullptr : &programs.begin()->second;
+  };
   reduction_->add_collectives(*variables_, topology_, model_, parts_.backend->step_kernels(), lanes_.devices,
-                              rows_of_place(largest_batch(sizes), 0, topology_.mesh).count);
+                              rows_of_place(largest_batch(sizes), 0, topology_.mesh).count,
+                              {any_program(StepKind::kTrain), any_program(StepKind::kEvaluate)});
   // One device that needs only numbers from the host runs several steps at once.
   const bool together = parts_.steps.captures && !parts_.steps.skips_non_finite && topology_.ranks() == 1 &&
                         lanes_.size() == 1 && lanes_[0].stream().can_capture() && !model_.layers.empty();
@@ -170,10 +212,15 @@ void MirroredStrategy::prepare(const BatchSizes& sizes) {
     return std::size_t{0};
   });
   connect_domains();
+  std::map<std::string, int> stages;  // of a pipeline, by layer
+  if (topology_.mesh.stages > 1) {
+    stages = stages_of_layers(*parts_.options.pipeline, model_);
+    team_->pipeline().emplace(topology_.mesh);
+  }
   for (int lane = 0; lane < lanes_.size(); ++lane) {
     lane_steps_.push_back(std::make_unique<LaneSteps>(lane, lanes_[lane], variables_->of_lane(lane),
                                                       reduction_of_lane(lane), topology_, lanes_.replicas, *team_,
-                                                      parts_.steps));
+                                                      parts_.steps, stages));
   }
   if (variables_->domains()[0]->update.takes_directions()) {
     run_lanes([this](int lane) { steps_of_lane(lane).prepare_directions(*parts_.backend); });
@@ -245,6 +292,12 @@ void MirroredStrategy::require_memory_for_variables(const StoreOptions& store) c
           "state; ",
           ranks % 2 == 0 ? 2 : ranks);
     }
+    if (!divided_ && ranks > 1 && wanted.gradients > 0) {
+      remedies += fmt::format(
+          "with strategy.optimizer_state: sharded_weights all of it is about {}, and whole weights of a layer at a "
+          "time; ",
+          report::bytes_text(wanted.all() / static_cast<std::size_t>(ranks)));
+    }
     throw Error(fmt::format(
         "{}: not enough memory: the model wants {} for weights, {} for gradients and {} for the optimizer's state, and "
         "{} are free; {}{}use a smaller model or another device",
@@ -269,16 +322,17 @@ void MirroredStrategy::require_memory(int lane, const BatchSizes& sizes) const {
       static_cast<std::int64_t>(static_cast<double>(batch) * static_cast<double>(free) / static_cast<double>(wanted));
   const std::string examples =
       own.examples() == nullptr ? "" : fmt::format(" and {} of examples", report::bytes_text(own.examples()->bytes()));
-  throw Error(fmt::format(
-      "{}: not enough memory: a global batch of {} wants {} for activations and inputs here, and {} are "
-      "free, beside {} "
-      "of variables, gradients and optimizer{}; {}",
-      memory_name(domain.place, own.device()), batch, report::bytes_text(wanted), report::bytes_text(free),
-      report::bytes_text(domain.bytes()), examples,
-      fits >= topology_.mesh.data ? fmt::format("a global batch of about {} would fit, and "
-                                                "model.recompute keeps fewer activations",
-                                                fits)
-                                  : "no batch would fit; use a smaller model, model.recompute or another device"));
+  throw Error(
+      fmt::format("{}: not enough memory: a global batch of {} wants {} for activations and inputs here, and {} are "
+                  "free, beside {} "
+                  "of variables, gradients and optimizer{}; {}",
+                  memory_name(domain.place, own.device()), batch, report::bytes_text(wanted), report::bytes_text(free),
+                  report::bytes_text(domain.bytes()), examples,
+                  fits >= topology_.mesh.replicas()
+                      ? fmt::format("a global batch of about {} would fit, and "
+                                    "model.recompute keeps fewer activations",
+                                    fits)
+                      : "no batch would fit; use a smaller model, model.recompute or another device"));
 }
 
 }  // namespace mirrortrain

@@ -112,8 +112,9 @@ class MirroredStrategy : public Strategy {
   void synchronize();
 
   Topology topology_;
-  const Model& model_;
   const MirroredParts parts_;
+  const std::optional<Model> divided_;  ///< the model where places have parts of the weights; none if all have them
+  const Model& model_;                  ///< that one, or the given one
   std::string note_;
   std::vector<ProductGradient> products_;  ///< computed by the update itself
   std::optional<RunVariables> variables_;  ///< before the lanes, so that their streams are destroyed first

@@ -19,7 +19,7 @@ ServedVariables::ServedVariables(const Placement& placement, int server, const G
         *parts_.emplace_back(std::make_unique<Part>(part.elements, is_trained ? part.update : VariableUpdate{}));
     // Gradients are those in the messages, which include the regularization's: workers add it themselves.
     own.values.add({part.elements}, 0, 0, false);
-    own.values.allocate({{0}, own.values.update().reads_whole()}, *device_);
+    own.values.allocate({{MeshIndex{}}, 1, own.values.update().reads_whole()}, *device_);
     if (own.values.update().has_direction()) add_direction(own, part);
   }
 }

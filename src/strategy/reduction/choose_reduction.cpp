@@ -35,7 +35,7 @@ std::string plural(int count, std::string_view noun) {
 /// Chooses the reduction within one memory.
 ReductionChoice choose_within(const StrategyOptions& options, const Topology& topology, AggregationMethod method,
                               std::uint64_t gradient_bytes) {
-  const int replicas = topology.mesh.data;
+  const int replicas = topology.mesh.replicas();
   const std::string name(config::name_of(options.cross_device_ops));
   ReductionChoice choice;
   if (options.cross_device_ops != CrossDeviceOps::kAuto && !topology.on_gpus()) {
@@ -171,8 +171,11 @@ ReductionChoice choose_reduction(const StrategyOptions& options, const Topology&
   if (choice.compresses) choice.note += ", as bfloat16 with error feedback";
   choice.shards = options.optimizer_state != OptimizerState::kReplicated;
   if (choice.shards) {
-    choice.note += fmt::format("; optimizer_state: each {} keeps and updates its 1/{}, then they gather the weights",
-                               memory, ranks);
+    choice.note += fmt::format("; optimizer_state: each {} keeps and updates its 1/{}, {}", memory, ranks,
+                               options.optimizer_state == OptimizerState::kSharded ? "then they gather the weights"
+                               : options.optimizer_state == OptimizerState::kShardedGradients
+                                   ? "of weights and gradients too; each step gathers the weights"
+                                   : "of weights and gradients too; the weights are gathered layer by layer");
   }
   return choice;
 }

@@ -20,7 +20,7 @@ std::vector<GradientBucket> make_buckets(const VariableStore& variables) {
   std::vector<GradientBucket> buckets;
   for (std::size_t g = 0; g < variables.groups().size(); ++g) {
     const VariableGroup& group = variables.groups()[g];
-    if (!group.shared()) continue;
+    if (!group.shared() || group.division().data) continue;  // the programs add what is divided along `data`
     for (const auto& [first, elements] : group.buckets()) {
       GradientBucket bucket;
       bucket.aggregation = group.aggregation();

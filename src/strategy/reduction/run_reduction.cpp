@@ -66,23 +66,28 @@ void RunReduction::add_domains(const RunVariables& variables, const ReductionCho
 }
 
 void RunReduction::add_collectives(const RunVariables& variables, const Topology& topology, const Model& model,
-                                   const StepKernels& kernels, std::span<Device* const> devices,
-                                   std::int64_t most_rows) {
+                                   const StepKernels& kernels, std::span<Device* const> devices, std::int64_t most_rows,
+                                   const AnyPrograms& programs) {
   const int largest = largest_domain(variables);
   for (std::size_t i = 0; i < domains_.size(); ++i) {
     const std::vector<int>& lanes = variables.domains()[i]->place.lanes;
     std::vector<std::vector<int>> places;  // by lane
     for (const int lane : lanes) places.push_back(topology.lanes[static_cast<std::size_t>(lane)].replicas);
     DomainReduction& reduction = domains_[i];
+    Device& device = *devices[static_cast<std::size_t>(lanes.front())];
     const auto of = [&](bool trains) {
       std::vector<const Graph*> graphs;
       for (int place = 0; place < topology.mesh.model; ++place) graphs.push_back(&model.graph(trains, place).graph);
-      return std::make_unique<Collectives>(*devices[static_cast<std::size_t>(lanes.front())], kernels, graphs,
-                                           most_rows, topology.mesh, places, largest,
+      return std::make_unique<Collectives>(device, kernels, graphs, most_rows, topology.mesh, places, largest,
                                            reduction.others(ops::Axis::kData), reduction.others(ops::Axis::kModel));
     };
     reduction.training = of(true);
     reduction.evaluation = of(false);
+    const std::size_t bytes = std::max(programs.training ? reduction.training->plan(*programs.training) : 0,
+                                       programs.evaluation ? reduction.evaluation->plan(*programs.evaluation) : 0);
+    reduction.parts = device.allocate(bytes);
+    reduction.training->place_parts(reduction.parts.data());
+    reduction.evaluation->place_parts(reduction.parts.data());
   }
 }
 

@@ -46,6 +46,7 @@ struct DomainReduction {
   Buffer compressed, received;                        ///< of the buckets
   std::unique_ptr<AssignedValues> assigned;           ///< values that layers assign to variables
   std::unique_ptr<Collectives> training, evaluation;  ///< of the programs; null before they are built
+  Buffer parts;                                       ///< shared by those of parts, of both
 
   /// The domain's rank along an axis; null if it is alone there.
   Communicator* others(ops::Axis axis) const {
@@ -64,7 +65,7 @@ struct DomainReduction {
   Collectives& collectives(bool trains) const { return trains ? *training : *evaluation; }
   /// Of the rows that the replicas' programs write, and those gathered from other domains.
   std::size_t rows_bytes() const {
-    return assigned->bytes() + (training ? training->bytes() + evaluation->bytes() : 0);
+    return assigned->bytes() + (training ? training->bytes() + evaluation->bytes() : 0) + parts.bytes();
   }
   /// Of the device's memory, where it is known.
   std::size_t bytes() const {
@@ -95,10 +96,15 @@ class RunReduction {
   /// Creates the reducers of all domains. `devices`: by lane. All but `choice` must outlive this.
   void add_domains(const RunVariables& variables, const ReductionChoice& choice, const StepKernels& kernels,
                    const Model& model, std::span<Device* const> devices);
+  /// Any lane's programs; null where there are none.
+  struct AnyPrograms {
+    const Program *training = nullptr, *evaluation = nullptr;
+  };
   /// Creates the collectives of all domains' programs. `most_rows`: the maximum of a place. All but the topology must
   /// outlive this.
   void add_collectives(const RunVariables& variables, const Topology& topology, const Model& model,
-                       const StepKernels& kernels, std::span<Device* const> devices, std::int64_t most_rows);
+                       const StepKernels& kernels, std::span<Device* const> devices, std::int64_t most_rows,
+                       const AnyPrograms& programs);
   /// Sorts the buckets by when they are full; see order_buckets.
   void order_buckets(const RunVariables& variables,
                      const std::function<std::size_t(std::size_t variable)>& complete_after);

@@ -7,17 +7,23 @@ namespace mirrortrain {
 
 Lane::Lane(const LanePlace& place, const DomainPlace& domain, const Mesh& mesh, const Model& model,
            const std::vector<ProductGradient>& products, const Backend& backend, data::Cache cache)
-    : model_(model), products_(products), device_(backend.make_device(place.device.index, place.threads, place.cores)) {
+    : model_(model),
+      products_(products),
+      mesh_(mesh),
+      device_(backend.make_device(place.device.index, place.threads, place.cores)) {
   stream_ = device_->make_stream();
   for (const int number : place.replicas) {
     Replica& replica = replicas_.emplace_back();
     replica.index = number;
     replica.model = mesh.model_index(number);
-    programs_.try_emplace(replica.model, model, replica.model, products, backend);
+    // Lanes of a pipeline compute the same steps of several replicas at once, and a program is used by one lane only.
+    if (mesh.stages > 1) replica.in_pipeline = mesh.data_index(number) / mesh.microbatches;
+    programs_.try_emplace({replica.model, replica.in_pipeline}, model, replica.model, products, backend);
     replica.in_lane = static_cast<int>(replicas_.size()) - 1;
     replica.in_domain = static_cast<int>(std::ranges::find(domain.replicas, number) - domain.replicas.begin());
     in_domain_.push_back(replica.in_domain);
   }
+  if (replicas_.empty()) programs_.try_emplace({0, 0}, model, 0, products, backend);  // of a later stage of a pipeline
   if (const RowKernels* const rows = backend.row_kernels()) {
     examples_ = std::make_unique<DeviceExamples>(*device_, *rows, cache);
   }
@@ -103,7 +109,7 @@ void Lane::allocate(Replica& replica) {
 TensorView Lane::canonical(const Replica& replica, StepKind kind, const VariableStore& variables,
                            std::size_t variable) const {
   TensorView view = variables.variables()[variable].copy(replica.in_domain);
-  view.shape = model_.part_shape(variable, replica.model);
+  view.shape = model_.local_shape(variable, replica.model);
   if (kind == StepKind::kEvaluate) {
     view.data = reinterpret_cast<std::byte*>(variables.evaluation_copy(variable, replica.in_domain));
   }
@@ -142,7 +148,8 @@ Bindings Lane::bindings_of(const Replica& replica, StepKind kind, const Variable
   if (graph.penalty != kNoValue) bind(graph.penalty, loss);
   for (std::size_t i = 0; i < graph.variables.size(); ++i) {
     bind(graph.variables[i], canonical(replica, kind, variables, i).data);
-    if (train && graph.gradients[i] != kNoValue) bind(graph.gradients[i], variables.gradient(i, replica.in_domain));
+    if (train && graph.gradients[i] != kNoValue)
+      bind(graph.gradients[i], variables.written_gradient(i, replica.in_domain));
   }
   if (train) {
     for (const auto& [operand, buffer] : replica.operands) bind(operand, buffer.data());
@@ -150,8 +157,8 @@ Bindings Lane::bindings_of(const Replica& replica, StepKind kind, const Variable
   for (std::size_t i = 0; i < graph.assignments.size(); ++i) {
     bind(graph.assignments[i].value, reduction.assigned->own(i, replica.in_domain));
   }
-  reduction.collectives(train).bind(replica.index, bind);
-  bindings.arena = arena_.data() + (arenas() > 1 ? static_cast<std::size_t>(replica.in_lane) * arena_bytes() : 0);
+  reduction.collectives(train).bind(replica.index, bindings.values);
+  bindings.arena = arena_.data() + arena_of(replica) * arena_bytes();
   bindings.step = buffers_->params() + 1 + replica.in_lane;
   bindings.blocks_done = blocks_done_.as<unsigned>();
   return bindings;

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "device/device.h"
@@ -35,6 +36,7 @@ struct OutputBuffers {
 struct Replica {
   int index = 0;                       ///< its place in the run
   int model = 0;                       ///< that place's index on the axis `model`
+  int in_pipeline = 0;                 ///< of a microbatch: the number of the replica that it is of
   int in_lane = 0;                     ///< among the lane's replicas
   int in_domain = 0;                   ///< among those that compute on the same memory
   std::vector<Buffer> inputs;          ///< of the model, sized for the largest part of a batch
@@ -110,15 +112,26 @@ class Lane {
 
  private:
   void allocate(Replica& replica);
-  const LanePrograms& programs_of(const Replica& replica) const { return programs_.at(replica.model); }
+  const LanePrograms& programs_of(const Replica& replica) const {
+    return programs_.at({replica.model, replica.in_pipeline});
+  }
   /// The largest of any program.
   std::size_t arena_bytes() const;
   /// The buffer of the model's input that is this value of a graph.
   const Buffer& input_buffer(const Replica& replica, const ModelGraph& graph, ValueId value) const;
-  /// Replicas that wait for each other inside their programs cannot share an arena.
+  /// Replicas that wait for each other inside their programs cannot share an arena, nor can the microbatches that the
+  /// stages of a pipeline compute at the same time.
   std::size_t arenas() const {
+    if (mesh_.stages > 1) return replicas_.size() / static_cast<std::size_t>(mesh_.microbatches) * in_flight();
     const auto waits = [](const ModelGraph& model) { return !ops::collectives_of(model.graph).empty(); };
     return waits(model_.training) || waits(model_.evaluation) ? replicas_.size() : 1;
+  }
+  std::size_t in_flight() const { return static_cast<std::size_t>(mesh_.in_flight()); }
+  std::size_t arena_of(const Replica& replica) const {
+    const auto number = static_cast<std::size_t>(replica.in_lane),
+               microbatches = static_cast<std::size_t>(mesh_.microbatches);
+    if (mesh_.stages > 1) return number / microbatches * in_flight() + number % microbatches % in_flight();
+    return arenas() > 1 ? number : 0;
   }
   TensorView canonical(const Replica& replica, StepKind kind, const VariableStore& variables,
                        std::size_t variable) const;
@@ -132,8 +145,9 @@ class Lane {
 
   const Model& model_;
   const std::vector<ProductGradient>& products_;
+  const Mesh mesh_;  ///< of the run
   std::unique_ptr<Device> device_;
-  std::map<int, LanePrograms> programs_;  ///< by the replicas' index on the axis `model`
+  std::map<std::pair<int, int>, LanePrograms> programs_;  ///< by Replica::model and in_pipeline
   std::vector<Replica> replicas_;
   std::vector<int> in_domain_;
   Buffer arena_, norms_, blocks_done_;

@@ -7,7 +7,11 @@ StepPlan LaneSteps::training_plan() {
   StepPlan plan;
   const int lane = own_.index;
   if (shares_update()) plan.add("set up the update", [this, lane](const Step&) { team_.updates().restart(lane); });
-  if (shares_programs()) {
+  if (team_.pipeline()) {
+    add_inputs(plan);
+    add_normalization(plan);
+    add_pipeline(plan, StepKind::kTrain);
+  } else if (shares_programs()) {
     add_normalization(plan);
     add_shared_programs(plan);
   } else {
@@ -27,7 +31,11 @@ StepPlan LaneSteps::training_plan() {
 StepPlan LaneSteps::evaluation_plan() {
   StepPlan plan;
   add_inputs(plan);
-  add_programs(plan, StepKind::kEvaluate);
+  if (team_.pipeline()) {
+    add_pipeline(plan, StepKind::kEvaluate);
+  } else {
+    add_programs(plan, StepKind::kEvaluate);
+  }
   plan.add("send sums", [this](const Step& step) { lane_.buffers().send_sums(stream(), step.slot); });
   return plan;
 }
@@ -93,9 +101,26 @@ void LaneSteps::add_programs(StepPlan& plan, StepKind kind) {
   if (reduces) plan.add("wait for buckets", [this](const Step&) { reduction_.reducer->finish(own_); });
 }
 
+/// The stages of replicas that the lane computes, microbatch by microbatch. The counts are set back where all lanes
+/// have met and meet again before the next step.
+void LaneSteps::add_pipeline(StepPlan& plan, StepKind kind) {
+  if (!has_model()) return;
+  const bool trains = kind == StepKind::kTrain;
+  const auto lane = static_cast<std::size_t>(own_.index);
+  const auto schedule = pipeline_schedule(topology_.mesh, topology_.lanes, trains);
+  for (const MicrobatchWork& work : schedule[lane]) {
+    plan.add(work.backward ? "run stage backward" : "run stage",
+             [this, kind, work](const Step& step) { run_stage(step, kind, work); });
+  }
+  add_meeting(plan);  // every stage is done
+  plan.add("set up the next step",
+           [this, lane](const Step&) { team_.pipeline()->restart(topology_.lanes[lane].stages); });
+}
+
 /// Lanes of one memory share their programs' work if nothing has to happen between a program's parts.
 bool LaneSteps::shares_programs() const {
-  return own_.lanes > 1 && has_model() && reduction_.reducer == nullptr && collectives(StepKind::kTrain).size() == 0;
+  return !team_.pipeline() && own_.lanes > 1 && has_model() && reduction_.reducer == nullptr &&
+         collectives(StepKind::kTrain).size() == 0;
 }
 
 void LaneSteps::add_shared_programs(StepPlan& plan) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/error.h"
 #include "graph/ops/collective.h"
@@ -43,7 +44,9 @@ std::vector<ValueId> LanePrograms::outputs_of(StepKind kind) const {
   }
   for (const Assignment& assignment : graph.assignments) outputs.push_back(assignment.value);
   for (const ops::PlacedCollective& one : ops::collectives_of(graph.graph)) {
-    outputs.insert(outputs.end(), one.inputs.begin(), one.inputs.end());
+    // A variable's part is read by the collective itself.
+    std::ranges::copy_if(one.inputs, std::back_inserter(outputs),
+                         [&](ValueId input) { return graph.graph.value(input).source != Graph::Source::kVariable; });
   }
   return outputs;
 }

@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "strategy/reduction/run_reduction.h"
@@ -29,9 +31,11 @@ struct StepOptions {
 /// they exchange data.
 class LaneSteps {
  public:
-  /// The lane must be bound and the buckets ordered. `replicas`: of this process, in order. All must outlive it.
+  /// The lane must be bound and the buckets ordered. `replicas`: of this process, in order. `stages`: of a pipeline, by
+  /// layer. All others must outlive it.
   LaneSteps(int index, Lane& lane, MemoryDomain& domain, const DomainReduction& reduction, const Topology& topology,
-            std::span<const LaneReplica> replicas, LaneTeam& team, StepOptions options);
+            std::span<const LaneReplica> replicas, LaneTeam& team, StepOptions options,
+            const std::map<std::string, int>& stages);
   LaneSteps(const LaneSteps&) = delete;
   LaneSteps& operator=(const LaneSteps&) = delete;
 
@@ -91,6 +95,7 @@ class LaneSteps {
   void add_program(StepPlan& plan, Replica& replica, StepKind kind, std::size_t first, std::size_t last);
   void add_gathering(StepPlan& plan, Replica& replica);
   void add_programs(StepPlan& plan, StepKind kind);
+  void add_pipeline(StepPlan& plan, StepKind kind);
   void add_collective(StepPlan& plan, StepKind kind, std::size_t which);
   void add_update(StepPlan& plan);
   void add_unless_skipped(StepPlan& plan, const char* name, StepPlan::Run run, bool fixed = true);
@@ -117,6 +122,9 @@ class LaneSteps {
   void run_program(Replica& replica, StepKind kind, std::size_t first, std::size_t last) const;
   void run_without_rows(Replica& replica, StepKind kind, std::size_t first, std::size_t last) const;
   void run_collective(const Step& step, StepKind kind, std::size_t which);
+  void divide_among_stages(const std::map<std::string, int>& stages);
+  void run_stage(const Step& step, StepKind kind, const MicrobatchWork& work);
+  void add_microbatch(const Replica& replica, const MicrobatchWork& work);
   void reduce(const Step& step, const GradientBucket& bucket);
   void add_squares_of_domains(const Step& step);
   void gather_weights(const Step& step);
@@ -145,7 +153,9 @@ class LaneSteps {
   std::vector<float> scales_;                 ///< by replica of the domain, of the bucket being reduced
   StepPlan training_, evaluation_;
   std::optional<Directions> directions_;
-  bool skips_ = false;  ///< the last step checked changes no variable
+  std::optional<StageSteps> stage_training_, stage_evaluation_;  ///< in a pipeline
+  std::vector<std::vector<std::size_t>> stage_variables_;        ///< whose gradients a stage completes
+  bool skips_ = false;                                           ///< the last step checked changes no variable
   bool on_own_cores_ = true;
   double waited_in_training_ = 0;  ///< seconds, for the domain's other lanes
   double waited_at_end_ = 0;       ///< the same, after the list

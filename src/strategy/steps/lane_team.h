@@ -7,12 +7,14 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/barrier.h"
 #include "device/device.h"
+#include "strategy/steps/pipeline.h"
 #include "strategy/steps/shared_work.h"
 #include "strategy/steps/working_lanes.h"
 
@@ -49,6 +51,8 @@ class LaneTeam {
   SharedWork& programs() { return programs_; }
   SharedWork& updates() { return updates_; }
   WorkingLanes& working_lanes() { return working_; }
+  /// If they are a pipeline.
+  std::optional<PipelineProgress>& pipeline() { return pipeline_; }
 
   /// Inside `work`: waits for the other lanes; all writes before it are visible to all after it.
   void meet();
@@ -74,6 +78,7 @@ class LaneTeam {
   std::vector<std::string> replicas_;
   WorkingLanes working_;
   SharedWork programs_, updates_;
+  std::optional<PipelineProgress> pipeline_;
   double timeout_seconds_;
   Barrier start_, meet_;
   const std::function<void(int)>* work_ = nullptr;

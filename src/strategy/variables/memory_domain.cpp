@@ -49,10 +49,11 @@ Slice slice_of(const Model& model, std::size_t variable, int part) {
 }  // namespace
 
 MemoryDomain::MemoryDomain(DomainPlace of, const Mesh& of_run, const Model& model, const StoreOptions& store,
-                           const UpdateOptions& options, Device& device, const StepKernels& kernels,
+                           const UpdateOptions& options, Device& device, const StepKernels& step_kernels,
                            std::vector<VariableLayouts> laid_out)
     : place(std::move(of)),
       mesh(of_run),
+      kernels(step_kernels),
       variables(model, store, device),
       // An update refreshes what it updates alone: not the shards of other memories.
       derived(device, kernels.refreshes_rounded() && !store.shard.is_part() ? &variables : nullptr),
@@ -80,6 +81,16 @@ struct MemoryDomain::Copied {
   int part;            ///< of the variable, if it is divided among places
 };
 
+/// Where in a replica's part of a variable the elements that it has begin and end, in bytes.
+std::pair<std::size_t, std::size_t> MemoryDomain::own_bytes(std::size_t variable, int replica) const {
+  const auto [data, part] = variables.mesh_index(replica);
+  const std::size_t bytes = slice_of(model_, variable, part).all_bytes();
+  if (!variables.division(variable).data) return {0, bytes};
+  const std::size_t flat = static_cast<std::size_t>(model_.local_shape(variable, part).elements()) * sizeof(float);
+  const std::size_t begin = std::min(static_cast<std::size_t>(data) * flat, bytes);
+  return {begin, std::min(begin + flat, bytes)};
+}
+
 /// Calls body(copied) for each copy that lasts here. Places of one replica have equal copies of what is not divided.
 template <class Body>
 void MemoryDomain::for_each_copy(const LastingVariable& whole, const Body& body) const {
@@ -91,19 +102,20 @@ void MemoryDomain::for_each_copy(const LastingVariable& whole, const Body& body)
   for (int r = 0; r < variables.replicas(); ++r) {
     if (!seen.insert(values.data(r)).second) continue;
     const int there = can_differ ? mesh.data_index(place.replicas[static_cast<std::size_t>(r)]) : 0;
-    const int part = variables.parts()[static_cast<std::size_t>(r)];
-    const std::size_t bytes = slice_of(model_, i, part).all_bytes();
+    const int part = variables.mesh_index(r).model;
+    const auto [own_begin, own_end] = own_bytes(i, r);
+    const bool is_everywhere = !can_differ && !variables.division(i).data;
     if (whole.value.data(0) != nullptr) {
-      body(Copied{{{values.data(r), 0, bytes}}, whole.value.data(there), !can_differ, part});
+      body(Copied{{{values.data(r), own_begin, own_end - own_begin}}, whole.value.data(there), is_everywhere, part});
     }
     if (!whole.trainable) continue;
     const std::vector<VariableStore::UpdatedRun> updated = variables.updated_runs(i, r);
     const auto beside = [&](const DistributedVariable& to, Memory memory, std::size_t slot = 0) {
       Copied copied{{}, to.data(there), !can_differ && !variables.sharded(i), part};
       for (const auto& [view, first, in_view, count] : updated) {
-        const auto begin = static_cast<std::size_t>(first) * sizeof(float);
-        if (begin >= bytes) continue;  // the largest part has it alone
-        const std::size_t own = std::min(static_cast<std::size_t>(count) * sizeof(float), bytes - begin);
+        const auto begin = own_begin + static_cast<std::size_t>(first) * sizeof(float);
+        if (begin >= own_end) continue;  // the largest part has it alone
+        const std::size_t own = std::min(static_cast<std::size_t>(count) * sizeof(float), own_end - begin);
         copied.runs.push_back({reinterpret_cast<std::byte*>(memory(*view, slot) + in_view), begin, own});
       }
       body(copied);
@@ -186,7 +198,7 @@ void MemoryDomain::copy_evaluation_from(Stream& stream, std::size_t variable, co
   for (int r = 0; r < variables.replicas(); ++r) {
     float* const own = variables.evaluation_copy(variable, r);
     if (!seen.insert(own).second) continue;
-    const int part = variables.parts()[static_cast<std::size_t>(r)];
+    const int part = variables.mesh_index(r).model;
     stream.copy(reinterpret_cast<std::byte*>(own), part_of(whole, variable, part, parts),
                 slice_of(model_, variable, part).all_bytes());
   }

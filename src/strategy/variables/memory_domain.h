@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <utility>
 #include <vector>
 
 #include "strategy/topology.h"
@@ -24,6 +25,7 @@ struct MemoryDomain {
 
   DomainPlace place;
   Mesh mesh;  ///< of the run
+  const StepKernels& kernels;
   VariableStore variables;
   DerivedCopies derived;
   WeightUpdate update;
@@ -49,6 +51,7 @@ struct MemoryDomain {
  private:
   struct Copied;
   const VariableLayout* layout_of(std::size_t variable, int part) const;
+  std::pair<std::size_t, std::size_t> own_bytes(std::size_t variable, int replica) const;
   template <class Body>
   void for_each_copy(const LastingVariable& whole, const Body& body) const;
   const std::byte* part_of(const std::byte* whole, std::size_t variable, int part,

@@ -85,9 +85,9 @@ RunVariables::RunVariables(const Model& model, StoreOptions store, const UpdateO
     for (const int lane : place.lanes) {
       domain_of_lane_[static_cast<std::size_t>(lane)] = static_cast<int>(domains_.size());
     }
-    store.parts.clear();
+    store.places.clear();
     store.shard.rank = place.rank / in_row_;
-    for (const int replica : place.replicas) store.parts.push_back(mesh_.model_index(replica));
+    for (const int replica : place.replicas) store.places.push_back(mesh_.index(replica));
     Device& device = *devices[static_cast<std::size_t>(place.lanes.front())];
     try {
       domains_.push_back(
@@ -135,7 +135,8 @@ void RunVariables::read_one(const LastingVariable& whole, std::span<Stream* cons
     domain->copy_to(stream_of(*domain, streams), whole, copies_everything(*domain, whole.index));
   }
   if (workers_ == nullptr) return;
-  const bool is_divided = !is_whole_here() && model_.variables[whole.index].sharding.is_divided();
+  const ModelVariable& of = model_.variables[whole.index];
+  const bool is_divided = of.data_parts > 1 || (!is_whole_here() && of.sharding.is_divided());
   gather_copies(*workers_, whole, is_divided, domains_[0]->variables.sharded(whole.index));
 }
 

@@ -1,7 +1,6 @@
 #include "strategy/variables/variable_group.h"
 
 #include <algorithm>
-#include <numeric>
 #include <type_traits>
 
 namespace mirrortrain {
@@ -26,10 +25,10 @@ Buffer on_device(const std::vector<Item>& table, Device& device) {
 }
 
 /// For each replica, the number of its copy: of `keys`, those that are equal share one.
-std::vector<std::size_t> numbered(const std::vector<int>& keys) {
-  std::vector<int> known;
+std::vector<std::size_t> numbered(const std::vector<MeshIndex>& keys) {
+  std::vector<MeshIndex> known;
   std::vector<std::size_t> numbers;
-  for (const int key : keys) {
+  for (const MeshIndex& key : keys) {
     const auto found = std::ranges::find(known, key);
     numbers.push_back(static_cast<std::size_t>(found - known.begin()));
     if (found == known.end()) known.push_back(key);
@@ -80,21 +79,33 @@ std::vector<GroupPiece> VariableGroup::own_pieces() const {
   return pieces;
 }
 
+/// By replica: those without a copy of their own share that of the places that have the same part.
+std::vector<std::size_t> VariableGroup::copies_of_places() const {
+  std::vector<MeshIndex> keys;
+  for (int r = 0; r < static_cast<int>(places_.size()); ++r) {
+    const MeshIndex& place = places_[static_cast<std::size_t>(r)];
+    keys.push_back(shared() ? MeshIndex{division_.data ? place.data : 0, division_.model ? place.model : 0}
+                            : MeshIndex{r, 0});
+  }
+  return numbered(keys);
+}
+
 void VariableGroup::allocate(const GroupMemory& memory, Device& device) {
   device_ = &device;
   shard_ = memory.shard;
   if (is_sharded()) elements_ = gradient_elements_ = rounded_up(elements_, grain_);
   const auto bytes = static_cast<std::size_t>(elements_) * sizeof(float);
   const auto gradient_bytes = static_cast<std::size_t>(gradient_elements_) * sizeof(float);
-  if (memory.adds_gradients != nullptr && shared()) {
+  if (memory.adds_gradients != nullptr && shared() && !division_.data) {
     gradients_.push_back(memory.adds_gradients->allocate(gradient_bytes));
     if (gradients_[0].data() == nullptr) gradients_.clear();  // allocated separately then
   }
-  parts_ = memory.parts;
-  std::vector<int> own = parts_;
-  std::iota(own.begin(), own.end(), 0);
-  copy_of_ = shared() && !divided_ ? std::vector<std::size_t>(parts_.size(), 0) : numbered(shared() ? parts_ : own);
-  while (gradients_.size() < parts_.size()) gradients_.push_back(device.allocate(gradient_bytes));
+  places_ = memory.places;
+  copy_of_ = copies_of_places();
+  microbatches_ = memory.microbatches;
+  const std::size_t rows = places_.size() / static_cast<std::size_t>(microbatches_);
+  while (gradients_.size() < rows) gradients_.push_back(device.allocate(gradient_bytes));
+  while (microbatches_ > 1 && written_.size() < rows) written_.push_back(device.allocate(gradient_bytes));
   if (shared() && memory.compresses) residual_ = device.allocate(bytes);
   const bool measures = scalar::scales_by_norms(update_.rule);
   if (measures) normed_ = on_device(variables_, device);
@@ -117,8 +128,8 @@ void VariableGroup::allocate(const GroupMemory& memory, Device& device) {
     copy.norms = device.allocate(sums * sizeof(scalar::NormSums));
     copy.ratios = device.allocate(normed * sizeof(float));
     const int first_user = first_replica(static_cast<int>(&copy - copies_.data()));
-    point_to_memory(copy, divided_ ? static_cast<std::size_t>(parts_[static_cast<std::size_t>(first_user)]) : 0,
-                    normed);
+    const int part = division_.model ? places_[static_cast<std::size_t>(first_user)].model : 0;
+    point_to_memory(copy, static_cast<std::size_t>(part), normed);
   }
 }
 
@@ -172,16 +183,20 @@ int VariableGroup::first_replica(int copy) const {
 
 std::vector<int> VariableGroup::summed_replicas(int copy) const {
   std::vector<int> replicas;
-  const int part = parts_[static_cast<std::size_t>(first_replica(copy))];
-  for (std::size_t r = 0; r < parts_.size(); ++r) {
-    if (copy_of_[r] == static_cast<std::size_t>(copy) && parts_[r] == part) replicas.push_back(static_cast<int>(r));
+  const int part = places_[static_cast<std::size_t>(first_replica(copy))].model;
+  for (std::size_t r = 0; r < places_.size(); ++r) {
+    const bool has_copy = copy_of_[r] == static_cast<std::size_t>(copy);
+    const bool is_added = r % static_cast<std::size_t>(microbatches_) > 0;
+    if (has_copy && places_[r].model == part && !is_added) replicas.push_back(static_cast<int>(r));
   }
   return replicas;
 }
 
 std::size_t VariableGroup::bytes() const {
   std::size_t bytes = normed_.bytes() + residual_.bytes();
-  for (const Buffer& gradient : gradients_) bytes += gradient.bytes();
+  for (const auto* gradients : {&gradients_, &written_}) {
+    for (const Buffer& gradient : *gradients) bytes += gradient.bytes();
+  }
   for (const Copy& copy : copies_) {
     bytes += copy.values.bytes() + copy.accumulated.bytes() + copy.regularization.bytes() + copy.squares.bytes() +
              copy.norms.bytes() + copy.ratios.bytes() + copy.rounded.bytes();

@@ -8,6 +8,7 @@
 #include "device/device.h"
 #include "kernels/scalar/update_group.h"
 #include "model/variable_update.h"
+#include "strategy/topology.h"
 #include "strategy/variables/variable_policy.h"
 
 namespace mirrortrain {
@@ -21,9 +22,19 @@ struct StateShard {
   std::int64_t grain() const;
 };
 
+/// The axes of the mesh along which places have parts of variables.
+struct Division {
+  bool model = false;
+  bool data = false;  ///< in flat parts of what a place has otherwise, see ops::flat_part
+
+  bool any() const { return model || data; }
+  friend bool operator==(const Division&, const Division&) = default;
+};
+
 /// Sizes of a group's memory.
 struct GroupMemory {
-  std::vector<int> parts{0};               ///< by replica that uses it: which part it has of divided variables
+  std::vector<MeshIndex> places{{}};       ///< by replica that uses it
+  int microbatches = 1;                    ///< so many of them follow each other, and their gradients are added
   bool keeps_gradients = false;            ///< in addition to a step's, and the sums of their squares
   bool compresses = false;                 ///< keeps the rounding errors of compressed gradients
   Communicator* adds_gradients = nullptr;  ///< the first replica's become the sum; null if none does
@@ -53,11 +64,11 @@ struct GroupPiece {
 /// alone.
 class VariableGroup {
  public:
-  explicit VariableGroup(Aggregation aggregation, const VariableUpdate& update = {}, bool divided = false)
-      : aggregation_(aggregation), update_(update), divided_(divided) {}
+  explicit VariableGroup(Aggregation aggregation, const VariableUpdate& update = {}, Division division = {})
+      : aggregation_(aggregation), update_(update), division_(division) {}
 
-  /// Adds one more variable; returns its first element. `elements`: of each part, the first ones the largest; of an
-  /// undivided one, the only number. Those whose gradients are never stored must come last.
+  /// Adds one more variable; returns its first element. `elements`: of each part along `model`, the first ones the
+  /// largest; of one that is whole there, the only number. Those whose gradients are never stored must come last.
   std::int64_t add(const std::vector<std::int64_t>& elements, float l1, float l2, bool stores_gradient);
   /// The next variable added begins a bucket, whose elements are a multiple of `grain`.
   void begin_bucket(std::int64_t grain);
@@ -67,8 +78,7 @@ class VariableGroup {
   Aggregation aggregation() const { return aggregation_; }
   const VariableUpdate& update() const { return update_; }
   bool shared() const { return aggregation_ != Aggregation::kNone; }
-  /// Whether replicas have parts of the variables.
-  bool divided() const { return divided_; }
+  const Division& division() const { return division_; }
   std::int64_t elements() const { return elements_; }
   /// Number of elements, from the first, whose gradients are stored.
   std::int64_t gradient_elements() const { return gradient_elements_; }
@@ -83,7 +93,8 @@ class VariableGroup {
   bool is_regularized() const { return !regularized_.empty(); }
   /// Of the elements whose gradients are stored, in ascending order.
   std::vector<GroupBucket> buckets() const;
-  bool is_sharded() const { return shard_.is_part() && shared(); }
+  /// Whether each memory has but a shard of what lasts beside the values. Parts along `data` have no shards.
+  bool is_sharded() const { return shard_.is_part() && shared() && !division_.data; }
 
   /// A replica's values.
   float* master(int replica) const { return copy(replica).values.as<float>(); }
@@ -91,8 +102,12 @@ class VariableGroup {
   std::span<const GroupPiece> pieces(int replica) const { return copy(replica).pieces; }
   /// The one piece of a group that is not sharded: all of it.
   const scalar::UpdateGroupView& view(int replica) const { return copy(replica).pieces.front().view; }
-  /// Where a replica writes its gradient.
-  float* gradient(int replica) const { return gradients_[static_cast<std::size_t>(replica)].as<float>(); }
+  /// A replica's gradient; of microbatches, their sum.
+  float* gradient(int replica) const { return gradients_[row_of(replica)].as<float>(); }
+  /// Where a replica's programs write it: microbatches to memory that they share, one after the other.
+  float* written_gradient(int replica) const {
+    return (microbatches_ == 1 ? gradients_ : written_)[row_of(replica)].as<float>();
+  }
 
   /// The rounding errors of compressed gradients; null without compression.
   float* residual() const { return residual_.as<float>(); }
@@ -115,13 +130,15 @@ class VariableGroup {
     std::vector<Buffer> slots, segments;  ///< segments: of each piece
     std::vector<GroupPiece> pieces;
   };
+  std::vector<std::size_t> copies_of_places() const;
+  std::size_t row_of(int replica) const { return static_cast<std::size_t>(replica / microbatches_); }
   std::vector<GroupPiece> own_pieces() const;
   void point_to_memory(Copy& copy, std::size_t part, std::size_t normed);
   const Copy& copy(int replica) const { return copies_[copy_number(replica)]; }
 
   Aggregation aggregation_;
   VariableUpdate update_;
-  bool divided_;
+  Division division_;
   std::int64_t elements_ = 0, gradient_elements_ = 0;
   std::vector<std::int64_t> bucket_begins_;
   std::int64_t grain_ = 1;
@@ -130,10 +147,12 @@ class VariableGroup {
   std::vector<scalar::NormedSegment> variables_;  ///< all of them
   Buffer normed_;                                 ///< of variables_, on the device
   Device* device_ = nullptr;
-  std::vector<int> parts_;            ///< by replica
+  std::vector<MeshIndex> places_;     ///< by replica
   std::vector<std::size_t> copy_of_;  ///< by replica
   std::vector<Copy> copies_;
-  std::vector<Buffer> gradients_;  ///< by replica
+  int microbatches_ = 1;
+  std::vector<Buffer> gradients_;  ///< by replica, or by microbatches that are added
+  std::vector<Buffer> written_;    ///< by these
   Buffer residual_;                ///< only of a shared group
 };
 

@@ -13,27 +13,27 @@ namespace {
 std::byte* bytes_of(float* elements) { return reinterpret_cast<std::byte*>(elements); }
 
 /// The group for variables with this aggregation and update, added if there is none yet.
-int group_for(Aggregation aggregation, const VariableUpdate& update, bool divided, std::vector<VariableGroup>& groups) {
+int group_for(Aggregation aggregation, const VariableUpdate& update, const Division& division,
+              std::vector<VariableGroup>& groups) {
   const auto found = std::find_if(groups.begin(), groups.end(), [&](const VariableGroup& group) {
-    return group.aggregation() == aggregation && group.update() == update && group.divided() == divided;
+    return group.aggregation() == aggregation && group.update() == update && group.division() == division;
   });
-  if (found == groups.end()) groups.emplace_back(aggregation, update, divided);
+  if (found == groups.end()) groups.emplace_back(aggregation, update, division);
   return static_cast<int>(found - groups.begin());
 }
 
 }  // namespace
 
 VariableStore::VariableStore(const Model& model, const StoreOptions& options, Device& device)
-    : parts_(options.parts), keeps_slots_(options.keeps_slots), keeps_gradients_(options.keeps_gradients) {
+    : places_here_(options.places), keeps_slots_(options.keeps_slots), keeps_gradients_(options.keeps_gradients) {
   for (const ModelVariable& variable : model.variables) {
-    divided_.push_back(variable.sharding.is_divided());
+    divisions_.push_back({variable.sharding.is_divided(), variable.data_parts > 1});
   }
-  const auto shape_of = [&](std::size_t i) {
-    return divided_[i] ? model.part_shape(i, 0) : model.variables[i].spec.shape;
-  };
   add_groups(model, options);
   for (VariableGroup& group : groups_) {
-    group.allocate({parts_, keeps_gradients_, options.compresses, options.adds_gradients, options.shard}, device);
+    group.allocate({places_here_, options.microbatches, keeps_gradients_, options.compresses, options.adds_gradients,
+                    options.shard},
+                   device);
   }
 
   for (std::size_t i = 0; i < model.variables.size(); ++i) {
@@ -42,7 +42,7 @@ VariableStore::VariableStore(const Model& model, const StoreOptions& options, De
     const std::string error = policy_error(policy, DType::kFloat32, spec.trainable);
     if (!error.empty()) throw Error(spec.name + ": " + error);
     const bool differ = policy.copies_can_differ() && replicas() > 1;
-    const Shape shape = shape_of(i);
+    const Shape shape = model.local_shape(i, 0);
     const std::int64_t stride = with_padding(shape.elements());
     const auto stride_bytes = static_cast<std::size_t>(stride) * sizeof(float);
     std::size_t parts = 1;
@@ -87,14 +87,14 @@ void VariableStore::add_groups(const Model& model, const StoreOptions& options) 
       if (!variable.spec.trainable || stores != stored) continue;
       order.push_back(i);
       places_[i].group = group_for(options.policies[i].aggregation, keeps_slots_ ? variable.update : VariableUpdate{},
-                                   divided_[i], groups_);
+                                   divisions_[i], groups_);
       places_[i].stores_gradient = stores;
     }
   }
   const auto elements_of = [&](std::size_t i) {
     std::vector<std::int64_t> elements;  // of each part
-    for (int part = 0; part < (divided_[i] ? model.places() : 1); ++part) {
-      elements.push_back(divided_[i] ? model.part_shape(i, part).elements() : model.variables[i].spec.shape.elements());
+    for (int part = 0; part < (divisions_[i].model ? model.places() : 1); ++part) {
+      elements.push_back(model.local_shape(i, part).elements());
     }
     return elements;
   };
@@ -117,7 +117,8 @@ std::set<std::size_t> VariableStore::bucket_begins(std::span<const std::size_t> 
   bool any_full = false;
   for (const std::size_t i : order | std::views::reverse) {
     const Place& place = places_[i];
-    if (!place.stores_gradient || !groups_[static_cast<std::size_t>(place.group)].shared()) continue;
+    const VariableGroup& group = groups_[static_cast<std::size_t>(place.group)];
+    if (!place.stores_gradient || !group.shared() || group.division().data) continue;
     first[place.group] = i;
     std::uint64_t& open = bytes[place.group];
     open += static_cast<std::uint64_t>(with_padding(elements_of(i).front())) * sizeof(float);
@@ -129,6 +130,12 @@ std::set<std::size_t> VariableStore::bucket_begins(std::span<const std::size_t> 
   }
   for (const auto& [group, variable] : first) begins.insert(variable);
   return begins;
+}
+
+float* VariableStore::written_gradient(std::size_t variable, int replica) const {
+  const Place& place = places_[variable];
+  if (place.group < 0 || !place.stores_gradient) return nullptr;
+  return groups_[static_cast<std::size_t>(place.group)].written_gradient(replica) + place.first;
 }
 
 float* VariableStore::gradient(std::size_t variable, int replica) const {
@@ -225,15 +232,17 @@ std::optional<DistributedVariable> VariableStore::residual(std::size_t variable)
 }
 
 std::size_t VariableStore::part_number(std::size_t variable, int replica) const {
-  if (!divided_[variable]) return 0;
-  const auto of_replica = parts_.begin() + replica;
-  return std::set<int>(parts_.begin(), std::find(parts_.begin(), of_replica, *of_replica)).size();
+  if (!divisions_[variable].model) return 0;
+  const auto part_of = [this](int of) { return mesh_index(of).model; };
+  std::set<int> before;
+  for (int r = 0; r < replica && part_of(r) != part_of(replica); ++r) before.insert(part_of(r));
+  return before.size();
 }
 
 float* VariableStore::evaluation_copy(std::size_t variable, int replica) const {
   const Buffer& own = evaluation_copies_[variable];
   if (own.data() == nullptr) {
-    return variables_[variable].copy(divided_[variable] ? replica : 0).as<float>();
+    return variables_[variable].copy(divisions_[variable].any() ? replica : 0).as<float>();
   }
   return own.as<float>() + part_number(variable, replica) *
                                static_cast<std::size_t>(with_padding(variables_[variable].shape().elements()));

@@ -24,7 +24,8 @@ struct BucketBytes {
 /// The layout of a store.
 struct StoreOptions {
   std::vector<VariablePolicy> policies;       ///< one per variable of the model
-  std::vector<int> parts{0};                  ///< by replica that computes on this memory: its model index
+  std::vector<MeshIndex> places{{}};          ///< of the replicas that compute on this memory
+  int microbatches = 1;                       ///< as in GroupMemory
   int all_replicas = 1;                       ///< of the run
   bool keeps_slots = true;                    ///< those of the variables' updates; false: nothing is updated here
   bool keeps_gradients = false;               ///< in addition to a step's: see GradientOptions
@@ -42,18 +43,18 @@ class VariableStore {
   /// Values are zero until assigned. Throws Error for a policy that a variable cannot have.
   VariableStore(const Model& model, const StoreOptions& options, Device& device);
 
-  int replicas() const { return static_cast<int>(parts_.size()); }
-  /// The replicas' model indices.
-  const std::vector<int>& parts() const { return parts_; }
+  int replicas() const { return static_cast<int>(places_here_.size()); }
+  const MeshIndex& mesh_index(int replica) const { return places_here_[static_cast<std::size_t>(replica)]; }
 
   /// In the order of Model::variables. Of a divided one, with the shape of the largest part.
   const std::vector<DistributedVariable>& variables() const { return variables_; }
   bool trainable(std::size_t variable) const { return places_[variable].group >= 0; }
-  /// Whether the replicas have parts of it here, by their model indices.
-  bool divided(std::size_t variable) const { return divided_[variable]; }
+  const Division& division(std::size_t variable) const { return divisions_[variable]; }
 
   /// Where replica `replica` writes the variable's gradient; null for a frozen variable, or one whose gradient is not
   /// stored.
+  float* written_gradient(std::size_t variable, int replica) const;
+  /// The replica's gradient; of microbatches, their sum.
   float* gradient(std::size_t variable, int replica) const;
 
   /// A trainable variable's optimizer slot: of each weight, or from number element_slots() on a state of its direction;
@@ -73,6 +74,7 @@ class VariableStore {
   std::vector<UpdatedRun> updated_runs(std::size_t variable, int replica) const;
   /// Whether other memories have the rest of what lasts beside the variable.
   bool sharded(std::size_t variable) const {
+    if (divisions_[variable].data) return true;
     return trainable(variable) && groups_[static_cast<std::size_t>(places_[variable].group)].is_sharded();
   }
   /// How many slots a variable has, and how many of these, the first, have its shape and lie in the group.
@@ -116,9 +118,9 @@ class VariableStore {
   /// One of each part of a divided variable, by the parts' numbers among the replicas; one alone of another.
   std::size_t part_number(std::size_t variable, int replica) const;
 
-  std::vector<int> parts_;
+  std::vector<MeshIndex> places_here_;  ///< of the replicas
   bool keeps_slots_, keeps_gradients_;
-  std::vector<bool> divided_;
+  std::vector<Division> divisions_;
   std::vector<DistributedVariable> variables_;
   std::vector<Place> places_;
   std::vector<VariableGroup> groups_;

@@ -16,8 +16,8 @@ namespace {
 /// Rows of a matrix multiplication computed together.
 constexpr std::int64_t kProductRows = 8;
 
-/// The places of squared norms in a lane's `norms`: of what replicas share, of the shards of whole variables, of the
-/// parts of divided ones that other memories have a part of, of the lane's first replica.
+/// The places of squared norms in a lane's `norms`: of what replicas share, of what is in other memories along the axis
+/// `data` alone, of what is in others along `model`, of the lane's first replica.
 enum NormPlace : std::size_t { kOfShared, kOfShards, kOfParts, kOfReplicas };
 static_assert(kOfReplicas == kSharedNorms);
 
@@ -77,13 +77,14 @@ WeightUpdate::WeightUpdate(const VariableStore& variables, const StepKernels& ke
     return std::ranges::any_of(parts_, [&](const Part& part) { return place_of_squares(*part.group) == place; });
   };
   if (any_at(kOfShards)) own_squares_.push_back({kOfShards, true, false});
-  if (any_at(kOfParts)) own_squares_.push_back({kOfParts, is_sharded(), true});
+  if (any_at(kOfParts)) own_squares_.push_back({kOfParts, divides_over_data(), true});
 }
 
 std::optional<std::size_t> WeightUpdate::place_of_squares(const VariableGroup& group) const {
   if (!group.shared()) return std::nullopt;
-  if (group.divided() && !has_all_parts_) return kOfParts;
-  return group.is_sharded() ? std::optional<std::size_t>(kOfShards) : std::nullopt;
+  if (group.division().model && !has_all_parts_) return kOfParts;
+  const bool is_elsewhere = group.is_sharded() || group.division().data;
+  return is_elsewhere ? std::optional<std::size_t>(kOfShards) : std::nullopt;
 }
 
 void WeightUpdate::add_product(const VariableGroup& group, std::vector<int> replicas, const ProductWeight& weight,
@@ -172,6 +173,11 @@ bool WeightUpdate::is_sharded() const {
   return std::any_of(parts_.begin(), parts_.end(), [](const Part& part) { return part.group->is_sharded(); });
 }
 
+bool WeightUpdate::divides_over_data() const {
+  const auto divides = [](const Part& part) { return part.group->is_sharded() || part.group->division().data; };
+  return std::ranges::any_of(parts_, divides);
+}
+
 void WeightUpdate::sum_own_squares(const DomainLane& lane) const {
   if (!step_.applies) return;
   Total mean(kernels_, *lane.stream, lane.norms + kOfShared), shards(kernels_, *lane.stream, lane.norms + kOfShards),
@@ -256,8 +262,10 @@ bool WeightUpdate::is_regularized() const {
 bool WeightUpdate::counts_regularization(const VariableGroup& group) const {
   if (!group.is_regularized()) return false;
   if (!sums_parts()) return true;
-  const bool has_first_part = mesh_.model_index(replicas_.front()) == 0 || (group.divided() && !has_all_parts_);
-  return has_first_part && (group.is_sharded() || mesh_.data_index(replicas_.front()) == 0);
+  const Division& division = group.division();
+  const bool has_first_part = mesh_.model_index(replicas_.front()) == 0 || (division.model && !has_all_parts_);
+  const bool is_elsewhere = group.is_sharded() || division.data;
+  return has_first_part && (is_elsewhere || mesh_.data_index(replicas_.front()) == 0);
 }
 
 void WeightUpdate::sum_regularization(Stream& stream, double* total) const {

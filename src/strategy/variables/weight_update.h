@@ -77,10 +77,10 @@ class WeightUpdate {
   /// differ, to `total`. Call it once every lane has finished that.
   void sum_regularization(Stream& stream, double* total) const;
   bool is_regularized() const;
-  /// Whether the state is sharded: then `apply` updates this memory's part of the weights.
+  /// Whether the state of whole weights is sharded: then `apply` updates this memory's part of them.
   bool is_sharded() const;
   /// Whether the sum of regularization is that of a part, to which those of other memories are added.
-  bool sums_parts() const { return is_sharded() || !has_all_parts_; }
+  bool sums_parts() const { return divides_over_data() || !has_all_parts_; }
 
  private:
   struct Part {
@@ -103,6 +103,8 @@ class WeightUpdate {
   /// Where the squares of a group that replicas share are added up with those of other memories; nothing if not.
   std::optional<std::size_t> place_of_squares(const VariableGroup& group) const;
   bool counts_regularization(const VariableGroup& group) const;
+  /// Whether memories along the axis `data` have parts of the state, or of the weights too.
+  bool divides_over_data() const;
   template <class Work>
   void for_each_range(const DomainLane& lane, const Work& work) const;
 

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "base/error.h"
+#include "strategy/pipeline_stages.h"
 #include "strategy/topology.h"
 #include "train/session/check_callbacks.h"
 #include "train/session/check_data.h"
@@ -174,6 +175,32 @@ void check_spectra(const CheckedConfiguration& checked, const Wiring& wiring, co
   }
 }
 
+/// The gradients of microbatches are terms of a mean.
+void check_aggregations(const CheckedConfiguration& checked, config::Errors& errors) {
+  for (std::size_t i = 0; i < checked.variables.size(); ++i) {
+    const ModelVariable& variable = checked.model->variables[i];
+    const VariablePolicy& policy = checked.variables[i].policy;
+    if (!variable.spec.trainable || policy.aggregation == Aggregation::kMean) continue;
+    errors.add(
+        checked.place_of("variables"), "variables",
+        fmt::format("{}: a pipeline adds up the gradients of its microbatches, so that only aggregation: mean is "
+                    "possible; found {}",
+                    variable.spec.name, name_of(policy.aggregation)));
+    return;
+  }
+}
+
+/// Whether the stages of a pipeline can be dealt to the devices.
+void check_fits_devices(const CheckedConfiguration& checked, config::Errors& errors) {
+  const Configuration& values = checked.values();
+  try {
+    mesh_of(values.strategy, values.data.global_batch_size, this_machine());
+  } catch (const WrongPipeline& error) {
+    errors.add(checked.place_of(WrongPipeline::kKey), WrongPipeline::kKey, error.reason());
+  } catch (const UsageError&) {  // of the devices, reported elsewhere
+  }
+}
+
 /// How many places divide the layers of a replica; 1 where the mesh is wrong, which is reported elsewhere.
 int places_of_model(const CheckedConfiguration& checked, config::Errors& errors) {
   const Configuration& values = checked.values();
@@ -235,6 +262,10 @@ void check_model(CheckedConfiguration& checked, bool readable, config::Errors& e
   if (errors.count() != errors_before || errors.concern("model")) return;
   if (!errors.concern("optimizer") && !errors.concern("strategy")) check_optimizer_state(checked, errors);
   check_spectra(checked, wiring, errors);
+  if (values.strategy.pipeline && !errors.concern("strategy")) {
+    check_pipeline(*values.strategy.pipeline, *checked.model, errors);
+    check_fits_devices(checked, errors);
+  }
   if (values.optimizer && !errors.concern("optimizer")) {
     set_updates(*values.optimizer, checked.place_of("optimizer"), *checked.model, errors);
   }
@@ -242,6 +273,7 @@ void check_model(CheckedConfiguration& checked, bool readable, config::Errors& e
     check_callbacks(values, *checked.model, errors);
   }
   checked.variables = resolve_variables(*checked.model, values.variables, values.strategy.type, errors);
+  if (values.strategy.pipeline) check_aggregations(checked, errors);
   if (const auto& weights = values.model->initial_weights) {
     if (const auto* named = std::get_if<WeightsFile>(&*weights)) {
       check_weight_names(*named, checked.model->variables, errors);

@@ -3,14 +3,17 @@
 #include <fmt/format.h>
 
 #include "strategy/mirrored/mirrored_strategy.h"
-#include "strategy/mirrored/worker_threads.h"
+#include "strategy/mirrored/trained_result.h"
 #include "train/checkpoint/checkpoint.h"
 
 namespace mirrortrain {
 namespace {
 
+using testing::on_workers;
 using testing::replicas_on_cpus;
+using testing::Result;
 using testing::run_workers;
+using testing::trained;
 
 /// Sizes that no number of memories divides.
 constexpr const char* kNetwork = R"(
@@ -30,32 +33,6 @@ loss: {type: sparse_categorical_crossentropy, from_logits: true}
 metrics: [accuracy]
 optimizer: {type: adam, learning_rate: 0.01}
 )";
-
-struct Result {
-  std::vector<double> losses;
-  std::map<std::string, std::vector<float>> variables;
-  double evaluated = 0;
-};
-
-Result trained(Training& training, int steps = 7) {
-  Result result{training.steps(steps), {}, 0};
-  result.variables = training.variables();
-  result.evaluated = evaluate_all(*training.strategy, training.examples(), 12).loss;
-  return result;
-}
-
-Result on_workers(int workers, int replicas_each, const std::string& options, const std::vector<std::string>& more,
-                  int steps = 7) {
-  std::vector<std::string> overrides = more;
-  overrides.push_back(replicas_on_cpus(replicas_each, options));
-  Result of_chief;
-  REQUIRE(run_workers(workers, kNetwork, overrides, [&](int worker, Training& training) {
-            Result own = trained(training, steps);
-            CHECK(training.strategy->differing_replicas() == "");
-            if (worker == 0) of_chief = std::move(own);
-          }) == "no error");
-  return of_chief;
-}
 
 constexpr const char* kSharded = ", optimizer_state: sharded";
 
@@ -80,8 +57,8 @@ TEST_CASE("weights whose state is sharded are those of a replicated state") {
       for (const auto& [workers, each] : {std::pair{2, 1}, {2, 2}, {3, 1}, {4, 1}}) {
         CAPTURE(workers);
         const std::string communication = fmt::format(", communication: {{bytes_per_pack: {}}}", bytes);
-        const Result expected = on_workers(workers, each, communication, more),
-                     found = on_workers(workers, each, communication + kSharded, more);
+        const Result expected = on_workers(kNetwork, workers, each, communication, more),
+                     found = on_workers(kNetwork, workers, each, communication + kSharded, more);
         for (std::size_t i = 0; i < expected.losses.size(); ++i) {
           CHECK(found.losses[i] == doctest::Approx(expected.losses[i]).epsilon(1e-6));
         }
@@ -95,7 +72,8 @@ TEST_CASE("weights whose state is sharded are those of a replicated state") {
 TEST_CASE("a sharded state works where the sum is gathered and where layers are divided") {
   for (const char* more : {", cross_device_ops: reduction_to_one_device", ", mesh: {data: 2, model: 2}"}) {
     CAPTURE(std::string(more));
-    const Result expected = on_workers(2, 2, more, {}), found = on_workers(2, 2, more + std::string(kSharded), {});
+    const Result expected = on_workers(kNetwork, 2, 2, more, {}),
+                 found = on_workers(kNetwork, 2, 2, more + std::string(kSharded), {});
     CHECK(difference(expected.variables, found.variables) < 2e-6);
     CHECK(found.losses.back() == doctest::Approx(expected.losses.back()).epsilon(1e-6));
   }

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "device/device.h"
+#include "strategy/reduction/gradient_reducer.h"
+#include "strategy/topology.h"
+
+namespace mirrortrain {
+
+/// The places of one memory domain, by lane.
+struct PlacesHere {
+  Mesh mesh;  ///< of the run
+  std::vector<std::vector<int>> of_lane;
+  int parts = 1;  ///< how many indices on the axis `model` every domain has
+
+  /// The number of a place among those of this domain.
+  int number(int place) const;
+};
+
+/// A collective of a model's graph in one memory domain: computed by its lanes, between two segments of the programs.
+class DomainCollective {
+ public:
+  virtual ~DomainCollective() = default;
+  /// Whether it has places in other domains.
+  virtual bool exchanges() const = 0;
+  /// Whether it depends on another place.
+  virtual bool is_shared() const = 0;
+  /// Sets the memory of its inputs and outputs in a place's programs, by ValueId; variables and the
+  /// gradients of their parts are bound already.
+  virtual void bind(int place, std::vector<std::byte*>& values) = 0;
+  /// Sets the inputs of a place without rows to 0, before its first collective.
+  virtual void zero_inputs(Stream& /*stream*/, int /*place*/) const {}
+  /// See Collectives::run.
+  virtual void run(std::int64_t examples, DomainLane& lane, GradientReducer* reducer) = 0;
+  /// Of memory that is its own.
+  virtual std::size_t bytes() const = 0;
+};
+
+}  // namespace mirrortrain

@@ -1,0 +1,186 @@
+#include "strategy/steps/pipeline.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <tuple>
+#include <utility>
+
+#include "base/error.h"
+#include "base/relax.h"
+
+namespace mirrortrain {
+namespace {
+
+/// The order in which a stage of its own computes the microbatches of a replica.
+std::vector<MicrobatchWork> order_of_stage(const Mesh& mesh, const StagePlace& place, bool trains) {
+  std::vector<MicrobatchWork> order;
+  const bool is_last = place.stage + 1 == mesh.stages;
+  const int ahead = trains && !is_last ? std::min(mesh.stages - 1 - place.stage, mesh.microbatches) : 0;
+  const auto add = [&](int microbatch, bool backward) {
+    if (microbatch >= 0 && microbatch < mesh.microbatches) {
+      order.push_back({place.replica, place.stage, microbatch, backward});
+    }
+  };
+  for (int i = 0; i < mesh.microbatches + ahead; ++i) {
+    add(i, false);
+    if (trains && !is_last) add(i - ahead, true);
+  }
+  return order;
+}
+
+/// When each stage would compute what, if all had a lane of their own and everything took the same time.
+class IdealTimes {
+ public:
+  IdealTimes(const Mesh& mesh, bool trains) : mesh_(mesh), trains_(trains) {
+    const auto stages = static_cast<std::size_t>(mesh.stages),
+               microbatches = static_cast<std::size_t>(mesh.microbatches);
+    for (auto* ends : {&forward_, &backward_}) ends->assign(stages, std::vector<int>(microbatches, kUnknown));
+    std::vector<std::vector<MicrobatchWork>> orders;
+    for (int stage = 0; stage < mesh.stages; ++stage) orders.push_back(order_of_stage(mesh, {0, stage}, trains));
+    std::vector<std::size_t> next(stages, 0);
+    std::vector<int> now(stages, 0);
+    for (bool any = true; any;) {
+      any = false;
+      for (std::size_t s = 0; s < stages; ++s) {
+        while (next[s] < orders[s].size()) {
+          const MicrobatchWork& work = orders[s][next[s]];
+          const int ready = ready_for(work);
+          if (ready == kUnknown) break;
+          starts_.emplace_back(work, std::max(now[s], ready));
+          now[s] = starts_.back().second + 1;
+          end_of(work) = now[s];
+          if (trains && work.stage + 1 == mesh.stages) backward_[s][static_cast<std::size_t>(work.microbatch)] = now[s];
+          ++next[s];
+          any = true;
+        }
+      }
+    }
+  }
+
+  int start_of(MicrobatchWork work) const {
+    work.replica = 0;
+    return std::ranges::find(starts_, work, &std::pair<MicrobatchWork, int>::first)->second;
+  }
+
+ private:
+  static constexpr int kUnknown = -1;
+
+  int& end_of(const MicrobatchWork& work) {
+    return (work.backward ? backward_
+                          : forward_)[static_cast<std::size_t>(work.stage)][static_cast<std::size_t>(work.microbatch)];
+  }
+  /// When what it needs is done; kUnknown if that is not known yet.
+  int ready_for(const MicrobatchWork& work) {
+    const int stage = work.stage, microbatch = work.microbatch;
+    if (work.backward) return end_of({0, stage + 1, microbatch, true});
+    if (stage > 0) return end_of({0, stage - 1, microbatch, false});
+    if (microbatch < mesh_.in_flight()) return 0;
+    return trains_ ? end_of({0, 0, microbatch - mesh_.in_flight(), true})
+                   : end_of({0, mesh_.stages - 1, microbatch - mesh_.in_flight(), false});
+  }
+
+  const Mesh& mesh_;
+  const bool trains_;
+  std::vector<std::vector<int>> forward_, backward_;  ///< by stage and microbatch: when it is done
+  std::vector<std::pair<MicrobatchWork, int>> starts_;
+};
+
+}  // namespace
+
+std::vector<std::vector<MicrobatchWork>> pipeline_schedule(const Mesh& mesh, std::span<const LanePlace> lanes,
+                                                           bool trains) {
+  const IdealTimes times(mesh, trains);
+  std::vector<std::vector<MicrobatchWork>> schedule;
+  for (const LanePlace& lane : lanes) {
+    std::vector<std::pair<int, MicrobatchWork>> timed;
+    for (const StagePlace& place : lane.stages) {
+      for (const MicrobatchWork& work : order_of_stage(mesh, place, trains))
+        timed.emplace_back(times.start_of(work), work);
+    }
+    std::ranges::stable_sort(timed, {}, &std::pair<int, MicrobatchWork>::first);
+    std::vector<MicrobatchWork>& of_lane = schedule.emplace_back();
+    for (const auto& [time, work] : timed) of_lane.push_back(work);
+  }
+  return schedule;
+}
+
+StageSteps::StageSteps(const Program& program, const std::map<std::string, int>& stages, int count, bool trains) {
+  const std::size_t steps = program.steps();
+  // Where stage i or a later one first appears, and where one last does.
+  std::vector<std::size_t> first(static_cast<std::size_t>(count) + 1, steps),
+      end(static_cast<std::size_t>(count) + 1, 0);
+  for (std::size_t step = 0; step < steps; ++step) {
+    const auto found = stages.find(program.layer_of_step(step));
+    for (int stage = 0; found != stages.end() && stage <= found->second; ++stage) {
+      first[static_cast<std::size_t>(stage)] = std::min(first[static_cast<std::size_t>(stage)], step);
+      end[static_cast<std::size_t>(stage)] = step + 1;
+    }
+  }
+  first[0] = 0;
+  end[0] = steps;
+  for (std::size_t stage = 1; trains && stage < static_cast<std::size_t>(count); ++stage) {
+    if (first[stage] < end[stage]) continue;
+    first[stage] = end[stage] = first[stage - 1];  // it has no steps
+  }
+  for (std::size_t stage = 0; stage < static_cast<std::size_t>(count); ++stage) {
+    const bool is_last = stage + 1 == static_cast<std::size_t>(count);
+    const std::size_t all = trains ? end[stage] : steps;
+    forward_.push_back({first[stage], is_last ? all : first[stage + 1]});
+    backward_.push_back({is_last ? all : end[stage + 1], all});
+  }
+}
+
+PipelineProgress::PipelineProgress(const Mesh& mesh)
+    : mesh_(mesh), done_(static_cast<std::size_t>(mesh.replicas() * mesh.stages)) {}
+
+bool PipelineProgress::can_begin(const MicrobatchWork& work, bool trains) const {
+  const std::atomic<int>* done_there = nullptr;
+  int needed = work.microbatch + 1;
+  if (work.backward) {
+    done_there = &done(work.replica, work.stage + 1).backward;
+  } else if (work.stage > 0) {
+    done_there = &done(work.replica, work.stage - 1).forward;
+  } else {
+    needed -= mesh_.in_flight();
+    done_there = trains ? &done(work.replica, 0).backward : &done(work.replica, mesh_.stages - 1).forward;
+  }
+  return done_there->load(std::memory_order_acquire) >= needed;
+}
+
+void PipelineProgress::wait_for(const MicrobatchWork& work, bool trains, Barrier* barrier) const {
+  if (can_begin(work, trains)) return;
+  if (barrier == nullptr) throw Error("a pipeline of one lane would wait for itself");
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::microseconds kSpinTime{100}, kSleep{20};
+  const auto start = Clock::now();
+  while (!can_begin(work, trains)) {
+    barrier->throw_if_aborted();
+    const auto waited = Clock::now() - start;
+    if (barrier->timeout() > std::chrono::nanoseconds(0) && waited > barrier->timeout()) {
+      barrier->arrive_and_wait();  // the others do not arrive: it says so
+    }
+    if (waited > kSpinTime) {
+      std::this_thread::sleep_for(kSleep);
+    } else {
+      relax();
+    }
+  }
+}
+
+void PipelineProgress::finished(const MicrobatchWork& work) {
+  Done& of = done_[static_cast<std::size_t>(work.replica * mesh_.stages + work.stage)];
+  const bool is_last = work.stage + 1 == mesh_.stages;
+  if (work.backward || is_last) of.backward.store(work.microbatch + 1, std::memory_order_release);
+  if (!work.backward) of.forward.store(work.microbatch + 1, std::memory_order_release);
+}
+
+void PipelineProgress::restart(std::span<const StagePlace> stages) {
+  for (const auto& [replica, stage] : stages) {
+    Done& of = done_[static_cast<std::size_t>(replica * mesh_.stages + stage)];
+    of.forward.store(0, std::memory_order_relaxed);
+    of.backward.store(0, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace mirrortrain

@@ -1,0 +1,190 @@
+// Weights and gradients divided among memories: gathered for the layers that read them, summed in parts.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "strategy/mirrored/mirrored_strategy.h"
+#include "strategy/mirrored/trained_result.h"
+#include "train/checkpoint/checkpoint.h"
+
+namespace mirrortrain {
+namespace {
+
+using testing::on_workers;
+using testing::replicas_on_cpus;
+using testing::Result;
+using testing::run_workers;
+using testing::trained;
+
+/// Sizes that no number of memories divides, and a last batch of two examples; the first and the last weights are too
+/// small to be divided.
+constexpr const char* kDense = R"(
+seed: 3
+data:
+  global_batch_size: 12
+  shuffle: true
+  train: {format: synthetic, examples: 38, shape: [9], classes: 3, seed: 5}
+model:
+  input_shape: [9]
+  layers:
+    - dense: {units: 67, activation: tanh, kernel_regularizer: {l2: 0.01}}
+    - batch_normalization: {momentum: 0.5, synchronized: true}
+    - dense: {units: 131, activation: relu, kernel_regularizer: {l1: 0.0001, l2: 0.01}}
+    - dense: {units: 41, activation: tanh}
+    - dense: {units: 67, activation: relu, name: late}
+    - dense: {units: 3, bias_regularizer: {l1: 0.002}}
+loss: {type: sparse_categorical_crossentropy, from_logits: true}
+metrics: [accuracy]
+optimizer: {type: adam, learning_rate: 0.01}
+)";
+
+/// Attention, an embedding read by two layers, convolutions, recurrent units, dropout, a block and recomputation.
+constexpr const char* kLayers = R"(
+seed: 4
+data:
+  global_batch_size: 12
+  train: {format: synthetic, examples: 36, inputs: {input: {shape: [12], below: 61}}, classes: 5, seed: 5}
+model:
+  input_shape: [12]
+  layers:
+    - embedding: {input_dim: 61, output_dim: 32, name: words}
+    - multi_head_attention: {num_heads: 4, key_dim: 8, name: attention, use_bias: false}
+    - add: {inputs: [words, attention], name: sum}
+    - layer_normalization: {}
+    - dropout: {rate: 0.2}
+    - conv1d: {filters: 40, kernel_size: 3, padding: same, activation: relu, name: convolution}
+    - bidirectional: {layer: {lstm: {units: 24}}, name: recurrent}
+    - dense: {units: 5}
+  recompute: [convolution]
+loss: {type: sparse_categorical_crossentropy, from_logits: true}
+optimizer: {type: sgd, learning_rate: 0.1, momentum: 0.9}
+)";
+
+constexpr const char* kGradients = ", optimizer_state: sharded_gradients";
+constexpr const char* kWeights = ", optimizer_state: sharded_weights";
+
+TEST_CASE("divided weights are those of replicated ones") {
+  const std::vector<std::vector<std::string>> variants = {
+      {},
+      {"optimizer={type: sgd, learning_rate: 0.1, momentum: 0.9, nesterov: true}"},
+      {"optimizer={type: adamw, learning_rate: 0.01, weight_decay: 0.1, use_ema: true, ema_momentum: 0.8}"},
+      {"optimizer={type: adamw, learning_rate: 0.01, use_ema: true, ema_overwrite_frequency: 3}"},
+      {"gradients.clip_norm=0.2"},
+      {"gradients={accumulate_steps: 3, clip_norm: 0.3}"},
+      {"training.on_non_finite=skip"},
+      {"variables=[{match: \"dense_1/*\", aggregation: sum}]", "gradients.clip_norm=0.2"},
+      {"variables=[{match: \"late/*\", synchronization: none, aggregation: none}]", "gradients.clip_norm=0.2"},
+      {"training.precision=mixed_bfloat16"},
+  };
+  for (const std::vector<std::string>& more : variants) {
+    CAPTURE(more.empty() ? std::string("adam") : more.front());
+    for (const auto& [workers, each] : {std::pair{2, 1}, {2, 2}, {3, 1}, {4, 1}}) {
+      CAPTURE(workers);
+      const Result expected = on_workers(kDense, workers, each, "", more);
+      for (const char* state : {kGradients, kWeights}) {
+        CAPTURE(std::string(state));
+        const Result found = on_workers(kDense, workers, each, state, more);
+        for (std::size_t i = 0; i < expected.losses.size(); ++i) {
+          CHECK(found.losses[i] == doctest::Approx(expected.losses[i]).epsilon(2e-6));
+        }
+        CHECK(found.evaluated == doctest::Approx(expected.evaluated).epsilon(2e-6));
+        CHECK(difference(expected.variables, found.variables) < 5e-6);
+      }
+    }
+  }
+}
+
+TEST_CASE("divided weights work in every layer, and where layers are divided too") {
+  for (const char* mesh : {"", ", mesh: {data: 2, model: 2}"}) {
+    CAPTURE(std::string(mesh));
+    const Result expected = on_workers(kLayers, 2, 2, mesh, {});
+    for (const char* state : {kGradients, kWeights}) {
+      const Result found = on_workers(kLayers, 2, 2, mesh + std::string(state), {}),
+                   again = on_workers(kLayers, 2, 2, mesh + std::string(state), {});
+      CHECK(difference(expected.variables, found.variables) < 2e-6);
+      CHECK(found.losses.back() == doctest::Approx(expected.losses.back()).epsilon(2e-6));
+      CHECK(found.variables == again.variables);
+    }
+  }
+  const Result expected = on_workers(kLayers, 4, 1, ", mesh: {data: 2, model: 2}", {});
+  const Result found = on_workers(kLayers, 4, 1, std::string(", mesh: {data: 2, model: 2}") + kWeights, {});
+  CHECK(difference(expected.variables, found.variables) < 2e-6);
+}
+
+TEST_CASE("each of several memories keeps its part of weights, gradients and state") {
+  const auto bytes_on = [](int workers, const char* options) {
+    std::size_t bytes = 0;
+    REQUIRE(run_workers(workers, kDense,
+                        {replicas_on_cpus(1, options), "model.layers[2].dense.units=4000",
+                         "model.layers[3].dense.units=100", "gradients.accumulate_steps=2"},
+                        [&](int worker, Training& training) {
+                          if (worker == 0) bytes = training.strategy->memory().variables;
+                        }) == "no error");
+    return static_cast<double>(bytes);
+  };
+  // Weights, gradients, two slots and the accumulated gradients.
+  const double state = 5 * (67 * 4000 + 4000 * 100 + 4000) * sizeof(float);
+  for (const int workers : {2, 3, 4}) {
+    for (const char* options : {kGradients, kWeights}) {
+      const double whole = bytes_on(workers, ""), own = bytes_on(workers, options);
+      CHECK(whole - own == doctest::Approx(state * (workers - 1) / workers).epsilon(0.02));
+    }
+  }
+}
+
+TEST_CASE("weights that are gathered layer by layer share memory") {
+  const auto bytes_on = [](const char* options) {
+    std::size_t bytes = 0;
+    std::string layers;
+    for (int i = 0; i < 12; ++i) layers += fmt::format("{}{{dense: {{units: 300, activation: relu}}}}", i ? ", " : "");
+    REQUIRE(run_workers(2, kDense,
+                        {replicas_on_cpus(1, options), fmt::format("model.layers=[{}]", layers),
+                         "optimizer={type: sgd, learning_rate: 0.1}"},
+                        [&](int worker, Training& training) {
+                          const MemoryForecast memory = training.strategy->memory();
+                          if (worker == 0) bytes = memory.variables + memory.activations;
+                        }) == "no error");
+    return static_cast<double>(bytes);
+  };
+  const double of_layer = 300 * 300 * sizeof(float), weights = 11 * of_layer;
+  CHECK(bytes_on("") > 2 * weights);                      // and gradients
+  CHECK(bytes_on(kGradients) < weights + 1.5 * weights);  // half of both, and whole weights within a step
+  CHECK(bytes_on(kWeights) < weights + 6 * of_layer);     // half of both
+}
+
+Checkpoints checkpoints_in(Training& training, const std::filesystem::path& folder) {
+  return {folder / "checkpoints", *training.strategy, {training.checked.model->slot_names()}, {}};
+}
+
+TEST_CASE("a checkpoint of divided weights is resumed by any other run") {
+  const std::string mesh = ", mesh: {data: 2, model: 2}";
+  const std::vector<std::pair<int, std::string>> runs{
+      {1, ""}, {2, kWeights}, {3, kGradients}, {2, ", optimizer_state: sharded"}, {4, mesh + kWeights}, {4, mesh}};
+  for (const auto& [workers_before, options_before] : runs) {
+    const TemporaryFolder folder;
+    Result whole;
+    REQUIRE(run_workers(workers_before, kDense, {"gradients.accumulate_steps=2", replicas_on_cpus(1, options_before)},
+                        [&](int worker, Training& training) {
+                          training.steps(3);
+                          checkpoints_in(training, folder.path()).save(training.state, 1);
+                          Result own = trained(training, 4);
+                          if (worker == 0) whole = std::move(own);
+                        }) == "no error");
+    for (const auto& [workers, options] : runs) {
+      CAPTURE(options_before);
+      CAPTURE(workers);
+      CAPTURE(options);
+      Result resumed;
+      REQUIRE(run_workers(workers, kDense, {"gradients.accumulate_steps=2", replicas_on_cpus(1, options)},
+                          [&](int worker, Training& training) {
+                            training.seek(checkpoints_in(training, folder.path()).restore().value());
+                            Result own = trained(training, 4);
+                            if (worker == 0) resumed = std::move(own);
+                          }) == "no error");
+      const bool is_same = workers == workers_before && options == options_before;
+      CHECK(difference(whole.variables, resumed.variables) < (is_same ? 1e-30 : 3e-4));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace mirrortrain

@@ -1,0 +1,185 @@
+// Layers in stages, which compute the microbatches of a replica one after the other.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "error_text.h"
+#include "train/training.h"
+
+namespace mirrortrain {
+namespace {
+
+constexpr const char* kDense = R"(
+seed: 3
+data:
+  global_batch_size: 13
+  shuffle: true
+  train: {format: synthetic, examples: 40, shape: [9], classes: 3, seed: 5}
+model:
+  input_shape: [9]
+  layers:
+    - dense: {units: 20, activation: tanh, kernel_regularizer: {l2: 0.01}, name: a}
+    - dropout: {rate: 0.3}
+    - dense: {units: 17, activation: relu, name: b}
+    - layer_normalization: {name: norm}
+    - dense: {units: 11, activation: tanh, kernel_constraint: {max_norm: {max_value: 0.9}}, name: c}
+    - dense: {units: 3, name: d}
+loss: {type: sparse_categorical_crossentropy, from_logits: true}
+metrics: [accuracy]
+optimizer: {type: sgd, learning_rate: 0.1, momentum: 0.9}
+)";
+
+/// A block twice, an embedding that the last layer reads too, a connection over stages, convolutions.
+constexpr const char* kLayers = R"(
+seed: 4
+data:
+  global_batch_size: 11
+  train: {format: synthetic, examples: 36, inputs: {input: {shape: [12], below: 31}}, classes: 31, seed: 5}
+model:
+  input_shape: [12]
+  blocks:
+    encoder:
+      layers:
+        - layer_normalization: {name: norm}
+        - multi_head_attention: {num_heads: 2, key_dim: 4, use_bias: false, name: attention}
+        - dropout: {rate: 0.2}
+  layers:
+    - reversible_embedding: {input_dim: 31, output_dim: 16, name: words}
+    - encoder: {name: first}
+    - conv1d: {filters: 16, kernel_size: 3, padding: same, activation: relu, name: convolution}
+    - encoder: {name: second}
+    - add: {inputs: [words, second], name: sum}
+    - global_average_pooling1d: {name: pooled}
+    - reuse: {layer: words, reverse: true, name: logits}
+loss: {type: sparse_categorical_crossentropy, from_logits: true}
+optimizer: {type: sgd, learning_rate: 0.1}
+)";
+
+constexpr const char* kNormalized = R"(
+data:
+  global_batch_size: 13
+  train: {format: synthetic, examples: 40, shape: [9], classes: 3, seed: 5}
+model:
+  input_shape: [9]
+  layers:
+    - dense: {units: 20, name: a}
+    - batch_normalization: {name: norm}
+    - dense: {units: 3, name: d}
+loss: {type: sparse_categorical_crossentropy, from_logits: true}
+optimizer: {type: sgd, learning_rate: 0.1}
+)";
+
+struct Result {
+  std::vector<double> losses;
+  std::map<std::string, std::vector<float>> variables;
+  double evaluated = 0;
+};
+
+Result trained(const char* network, const std::vector<std::string>& overrides, int steps = 7) {
+  Training training(network, overrides);
+  Result result{training.steps(steps), training.variables(), 0};
+  result.evaluated =
+      evaluate_all(*training.strategy, training.examples(), training.checked.values().data.global_batch_size).loss;
+  return result;
+}
+
+std::string strategy(const std::string& devices, const std::string& more) {
+  return fmt::format("strategy={{type: mirrored, devices: [{}], threads_per_replica: 1{}}}", devices, more);
+}
+
+void check_same(const Result& expected, const Result& found) {
+  for (std::size_t i = 0; i < expected.losses.size(); ++i) {
+    CHECK(found.losses[i] == doctest::Approx(expected.losses[i]).epsilon(2e-6));
+  }
+  CHECK(found.evaluated == doctest::Approx(expected.evaluated).epsilon(2e-6));
+  CHECK(difference(expected.variables, found.variables) < 3e-6);
+}
+
+TEST_CASE("a pipeline trains as one device, and the same bits on any number of devices") {
+  const std::vector<std::vector<std::string>> variants = {
+      {},
+      {"gradients.clip_norm=0.2"},
+      {"gradients={accumulate_steps: 3, clip_norm: 0.3}"},
+      {"training.on_non_finite=skip"},
+      {"optimizer={type: adamw, learning_rate: 0.01, use_ema: true}", "model.recompute=[b, norm]"},
+  };
+  for (const std::vector<std::string>& more : variants) {
+    CAPTURE(more.empty() ? std::string("sgd") : more.front());
+    std::vector<std::string> one = more;
+    one.push_back(strategy("cpu:0", ""));
+    const Result expected = trained(kDense, one);
+    for (const char* stages : {"[b]", "[norm, d]", "[dropout, c, d]"}) {
+      for (const int microbatches : {1, 2, 5, 16}) {
+        for (const int replicas : {1, 2}) {
+          CAPTURE(std::string(stages));
+          CAPTURE(microbatches);
+          CAPTURE(replicas);
+          std::optional<Result> first;
+          for (const char* devices : {"cpu:0", "cpu:0, cpu:1"}) {
+            std::vector<std::string> staged = more;
+            staged.push_back(strategy(devices, fmt::format(", replicas: {}, pipeline: {{split_before: {}, "
+                                                           "microbatches: {}}}",
+                                                           replicas, stages, microbatches)));
+            if (replicas == 1 && std::string(devices) != "cpu:0" && std::string(stages) == "[norm, d]") continue;
+            const Result found = trained(kDense, staged);
+            check_same(expected, found);
+            if (!first) first = found;
+            CHECK(found.variables == first->variables);
+            CHECK(found.losses == first->losses);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("stages may begin with uses of blocks, and layers read what earlier stages computed") {
+  const Result expected = trained(kLayers, {strategy("cpu:0", "")});
+  for (const char* stages : {"[convolution]", "[first, second]", "[second, pooled, logits]"}) {
+    CAPTURE(std::string(stages));
+    const std::string options =
+        fmt::format(", mesh: {{data: 2}}, pipeline: {{split_before: {}, microbatches: 3}}", stages);
+    check_same(expected, trained(kLayers, {strategy("cpu:0, cpu:1", options)}));
+  }
+}
+
+TEST_CASE("a pipeline has the replicas of its mesh, and keeps few microbatches at a time") {
+  const auto with = [](const std::string& more) {
+    return Training(kDense, {strategy("cpu:0, cpu:1", more), "data.global_batch_size=400", "data.train.examples=400"});
+  };
+  const Training whole = with(", replicas: 2"), staged = with(", pipeline: {split_before: [c], microbatches: 16}");
+  CHECK(staged.strategy->num_replicas_in_sync() == 1);
+  // Two of sixteen microbatches at a time.
+  CHECK(staged.strategy->memory().activations < 0.3 * static_cast<double>(whole.strategy->memory().activations));
+}
+
+TEST_CASE("what a pipeline cannot compute is refused") {
+  const auto message = [](const char* network, const std::string& pipeline, std::vector<std::string> more = {}) {
+    more.push_back(strategy("cpu:0, cpu:1", ", pipeline: " + pipeline));
+    return error_text([&] { Training(network, more); });
+  };
+  CHECK(contains(message(kDense, "{split_before: [bb], microbatches: 2}"), "'bb' is no layer and no use of a block"));
+  CHECK(contains(message(kDense, "{split_before: [a], microbatches: 2}"), "'a' is the first layer"));
+  CHECK(contains(message(kDense, "{split_before: [c, b], microbatches: 2}"), "'b' comes before 'c'"));
+  CHECK(contains(message(kDense, "{split_before: [b, b], microbatches: 2}"), "name each layer once"));
+  CHECK(contains(message(kDense, "{split_before: [], microbatches: 2}"), "split_before"));
+  CHECK(contains(message(kDense, "{split_before: [b], microbatches: 0}"), "microbatches"));
+  CHECK(contains(message(kDense, "{split_before: [b, c], microbatches: 2}"),
+                 "3 stages of 1 replica cannot be dealt to 2 devices"));
+  for (const char* synchronized : {"false", "true"}) {
+    CHECK(contains(message(kNormalized, "{split_before: [d], microbatches: 2}",
+                           {fmt::format("model.layers[1].batch_normalization.synchronized={}", synchronized)}),
+                   "is a statistic of a replica's whole part of the batch"));
+  }
+  CHECK(contains(
+      message(kDense, "{split_before: [b], microbatches: 2}", {"variables=[{match: \"a/*\", aggregation: sum}]"}),
+      "only aggregation: mean is possible"));
+  CHECK(contains(error_text([] {
+                   Training(kDense, {strategy("cpu:0, cpu:1",
+                                              ", mesh: {data: 1, model: 2}, pipeline: {split_before: [b], "
+                                              "microbatches: 2}")});
+                 }),
+                 "stages whose layers are divided are not possible yet"));
+}
+
+}  // namespace
+}  // namespace mirrortrain
