@@ -36,10 +36,10 @@ std::vector<bool> live_nodes(const ModelGraph& model) {
 
 std::vector<std::variant<std::int64_t, std::string>> with_batch(const Ints& dims) {
   std::vector<std::variant<std::int64_t, std::string>> all{"batch"};
-  const char* const names[] = {"height", "width"};
+  const bool are_pictures = std::ranges::count(dims, kAnyExtent) == 2;
   for (std::size_t i = 0; i < dims.size(); ++i) {
     if (dims[i] == kAnyExtent) {
-      all.emplace_back(names[i % 2]);
+      all.emplace_back(!are_pictures ? "numbers" : i == 0 ? "height" : "width");
     } else {
       all.emplace_back(dims[i]);
     }
@@ -96,8 +96,8 @@ class Export {
     const bool has_numbers =
         input.columns != nullptr && !std::holds_alternative<data::TableInput::Pictures>(input.columns->content);
     if (has_numbers) return table().read(input.name, *input.columns, refused_);
-    const bool any_size = input.is_decoded || resize(input.steps);
-    const Ints dims = any_size ? Ints{kAnyExtent, kAnyExtent, input.shape.back()} : input.shape.dims();
+    const Ints dims = input.is_decoded ? Ints{kAnyExtent, kAnyExtent, input.shape.back()}
+                                       : shape_before(input.steps, input.shape);
     const std::string name = builder_.unique(input.name);
     builder_.add_input({name, ElementType::kFloat, with_batch(dims)});
     Prepared pictures{name, dims};

@@ -55,10 +55,11 @@ class StepNodes {
 
  private:
   void add(const data::Normalization& step) {
-    const Shape example(is_known(x_.dims) ? x_.dims : Ints{1, 1, x_.dims.back()});
-    const data::SharedStatistics statistics = data::shared_statistics(step, example, wanted_);
-    if (!is_known(x_.dims) && statistics.of.size() > static_cast<std::size_t>(x_.dims.back())) {
-      refused_.push_back(name_of(step) + ": it has statistics of each place of pictures that have any size in the file");
+    Ints example = x_.dims;
+    std::ranges::replace(example, kAnyExtent, std::int64_t{1});
+    const data::SharedStatistics statistics = data::shared_statistics(step, Shape(example), wanted_);
+    if (!is_known(x_.dims) && statistics.of.size() > static_cast<std::size_t>(example.back())) {
+      refused_.push_back(name_of(step) + ": it has statistics for each place of examples that may have any size");
       return;
     }
     gathered_.push_back(data::spread(step, statistics));
@@ -151,6 +152,19 @@ class StepNodes {
 
 bool resize(const std::vector<data::PreprocessingStep>& steps) {
   return std::ranges::any_of(steps, [](const auto& step) { return data::size_after(step).has_value(); });
+}
+
+Ints shape_before(const std::vector<data::PreprocessingStep>& steps, const Shape& wanted) {
+  if (resize(steps)) return {kAnyExtent, kAnyExtent, wanted.back()};
+  Ints dims = wanted.dims();
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    const data::Binning* const bins = data::as_binning(*step);
+    if (bins == nullptr || bins->output_mode == data::BinOutput::kInt) continue;
+    dims.pop_back();
+    if (bins->output_mode != data::BinOutput::kOneHot) dims.insert(dims.begin(), kAnyExtent);
+    if (dims.empty()) dims.push_back(1);
+  }
+  return dims;
 }
 
 Prepared preprocessed(Builder& builder, Prepared examples, const std::vector<data::PreprocessingStep>& steps,
