@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -26,7 +27,7 @@ struct ExportArguments {
   ExportOptions options;
 };
 
-std::vector<std::string> names_of(std::string_view ExportFormat::* member) {
+std::vector<std::string> names_of(std::string_view ExportFormat::*member) {
   std::vector<std::string> names;
   for (const ExportFormat& format : kExportFormats) names.emplace_back(format.*member);
   return names;
@@ -34,7 +35,7 @@ std::vector<std::string> names_of(std::string_view ExportFormat::* member) {
 
 /// By --format, else by the file's ending, else the first.
 const ExportFormat& format_of(const ExportArguments& arguments) {
-  const auto find = [](std::string_view ExportFormat::* member, const std::string& text) {
+  const auto find = [](std::string_view ExportFormat::*member, const std::string& text) {
     return std::ranges::find(kExportFormats, text, member);
   };
   const auto named = arguments.format ? find(&ExportFormat::name, *arguments.format) : kExportFormats.begin();
@@ -43,12 +44,13 @@ const ExportFormat& format_of(const ExportArguments& arguments) {
   if (of_ending == kExportFormats.end()) {
     const std::vector<std::string> endings =
         arguments.format ? std::vector<std::string>{std::string(named->ending)} : names_of(&ExportFormat::ending);
-    throw UsageError(fmt::format("--output {}: expected a file that ends in {}", *arguments.output,
-                                 fmt::join(endings, " or ")));
+    throw UsageError(
+        fmt::format("--output {}: expected a file that ends in {}", *arguments.output, fmt::join(endings, " or ")));
   }
   if (arguments.format && of_ending != named) {
-    throw UsageError(fmt::format("--output {}: --format {} writes a file that ends in {}; rename it, or leave out --format",
-                                 *arguments.output, named->name, named->ending));
+    throw UsageError(
+        fmt::format("--output {}: --format {} writes a file that ends in {}; rename it, or leave out --format",
+                    *arguments.output, named->name, named->ending));
   }
   return *of_ending;
 }
@@ -57,14 +59,15 @@ void write_export(const ExportArguments& arguments) {
   const ExportFormat& format = format_of(arguments);
   const TrainedRun run = open_trained_run(arguments.run, {});
   const std::string file =
-      arguments.output ? *arguments.output
-                       : (run.named.folder.path / (run.checked.values().name.text + std::string(format.ending))).string();
+      arguments.output
+          ? *arguments.output
+          : (run.named.folder.path / (run.checked.values().name.text + std::string(format.ending))).string();
   if (!arguments.output && fs::exists(file) && !fs::is_regular_file(file)) {
     throw UsageError(fmt::format("{}: expected a file, found a folder, a pipe or a device; remove it", file));
   }
   const std::string bytes = format.bytes(run, arguments.options);
   if (file == "-") {
-    fmt::print("{}", bytes);
+    std::fwrite(bytes.data(), 1, bytes.size(), stdout);
     return;
   }
   write_result(file, bytes);

@@ -20,15 +20,20 @@ Ints inverse_of(const Ints& permutation) {
   return inverse;
 }
 
-void note_inputs(const Graph& graph, std::set<std::string>& read) {
-  for (const Node& node : graph.nodes) {
-    read.insert(node.inputs.begin(), node.inputs.end());
-    for (const auto& [name, value] : node.attributes) {
-      const auto* const inner = std::get_if<std::shared_ptr<const Graph>>(&value);
-      if (inner == nullptr) continue;
-      note_inputs(**inner, read);
-      for (const ValueInfo& output : (*inner)->outputs) read.insert(output.name);
-    }
+void note_inner_inputs(const Node& node, std::set<std::string>& read);
+
+void note_inputs(const Node& node, std::set<std::string>& read) {
+  read.insert(node.inputs.begin(), node.inputs.end());
+  note_inner_inputs(node, read);
+}
+
+/// What the graphs of a node read.
+void note_inner_inputs(const Node& node, std::set<std::string>& read) {
+  for (const auto& [name, value] : node.attributes) {
+    const auto* const inner = std::get_if<std::shared_ptr<const Graph>>(&value);
+    if (inner == nullptr) continue;
+    for (const Node& one : (*inner)->nodes) note_inputs(one, read);
+    for (const ValueInfo& output : (*inner)->outputs) read.insert(output.name);
   }
 }
 
@@ -74,6 +79,7 @@ std::string Builder::add(const std::string& op_type, std::vector<std::string> in
 }
 
 void Builder::name_output(const std::string& value, const std::string& name) {
+  named_.insert(name);
   graph_.nodes.push_back({name, "Identity", "", {value}, {name}, {}});
 }
 
@@ -88,9 +94,7 @@ std::string Builder::constant(const Tensor& tensor) {
   return found->second;
 }
 
-std::string Builder::vector(const Ints& values) {
-  return constant(integers({std::ssize(values)}, values));
-}
+std::string Builder::vector(const Ints& values) { return constant(integers({std::ssize(values)}, values)); }
 
 void Builder::add_initializer(const std::string& name, Tensor tensor) {
   names_->insert(name);
@@ -111,8 +115,7 @@ std::string Builder::reversed(const std::string& value, std::int64_t axis) {
   const auto made = made_of_.find(value);
   if (made != made_of_.end() && made->second.second == how) return made->second.first;
   constexpr std::int64_t kBeforeFirst = std::numeric_limits<std::int64_t>::min();
-  const std::string result =
-      add("Slice", {value, vector({-1}), vector({kBeforeFirst}), vector({axis}), vector({-1})});
+  const std::string result = add("Slice", {value, vector({-1}), vector({kBeforeFirst}), vector({axis}), vector({-1})});
   made_of_[result] = {value, how};
   return result;
 }
@@ -136,16 +139,34 @@ std::string Builder::cast(const std::string& value, ElementType to) {
   return add("Cast", {value}, {{"to", std::int64_t{static_cast<std::int32_t>(to)}}});
 }
 
+/// Nodes give values their names at once where they can: of values that are no inputs, no constants and no outputs
+/// already, and that no node's graph reads.
+void Builder::name_at_once() {
+  std::set<std::string> read_inside;
+  for (const Node& node : graph_.nodes) note_inner_inputs(node, read_inside);
+  for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+    if (!named_.contains(graph_.nodes[i].name)) continue;
+    const std::string before = graph_.nodes[i].inputs[0], name = graph_.nodes[i].outputs[0];
+    const auto makes = [&](const Node& node) { return std::ranges::count(node.outputs, before) > 0; };
+    const auto maker = std::ranges::find_if(graph_.nodes, makes);
+    if (maker == graph_.nodes.end() || named_.contains(before) || read_inside.contains(before)) continue;
+    graph_.nodes.erase(graph_.nodes.begin() + static_cast<std::ptrdiff_t>(i--));
+    for (Node& node : graph_.nodes) {
+      std::ranges::replace(node.inputs, before, name);
+      std::ranges::replace(node.outputs, before, name);
+    }
+  }
+}
+
 Graph Builder::take() {
+  name_at_once();
   std::set<std::string> read;
   for (const ValueInfo& output : graph_.outputs) read.insert(output.name);
   std::vector<Node> kept;
   for (auto node = graph_.nodes.rbegin(); node != graph_.nodes.rend(); ++node) {
     if (std::ranges::none_of(node->outputs, [&](const std::string& output) { return read.contains(output); })) continue;
-    Graph alone;
-    alone.nodes.push_back(std::move(*node));
-    note_inputs(alone, read);
-    kept.push_back(std::move(alone.nodes.front()));
+    note_inputs(*node, read);
+    kept.push_back(std::move(*node));
   }
   graph_.nodes.assign(std::make_move_iterator(kept.rbegin()), std::make_move_iterator(kept.rend()));
   std::erase_if(graph_.initializers, [&](const auto& one) { return !read.contains(one.first); });

@@ -35,7 +35,7 @@ class Builder {
   /// A node with so many outputs.
   std::vector<std::string> add_many(const std::string& op_type, std::vector<std::string> inputs, std::size_t outputs,
                                     Attributes attributes = {});
-  /// A copy under a name of its own, which must be unique.
+  /// Gives a value a name of its own, which must be unique. What reads it after that, too, uses the old one.
   void name_output(const std::string& value, const std::string& name);
 
   // Constants; equal ones are one.
@@ -60,9 +60,12 @@ class Builder {
   Graph take();
 
  private:
+  void name_at_once();
+
   Graph graph_;
   std::string scope_;
   std::shared_ptr<std::set<std::string>> names_;
+  std::set<std::string> named_;                   ///< by name_output
   std::map<std::string, std::string> constants_;  ///< by type, shape and bytes
   /// What a value was made of, and how: "Transpose 0 2 1".
   std::map<std::string, std::pair<std::string, std::string>> made_of_;

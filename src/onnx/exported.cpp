@@ -59,6 +59,9 @@ class Export {
         if (!name.empty()) builder_.unique(name);
       }
     }
+    for (const ExportedInput& input : exported_.inputs) {
+      if (has_one_of_its_own(input)) builder_.unique(input.name);
+    }
     add_weights();
     std::vector<std::string> values;
     for (const ExportedInput& input : exported_.inputs) values.push_back(add(input));
@@ -71,6 +74,14 @@ class Export {
   }
 
  private:
+  /// Whether it is an input of the file; else its columns of words are.
+  bool has_one_of_its_own(const ExportedInput& input) const {
+    if (input.columns == nullptr || !std::holds_alternative<data::TableInput::Numbers>(input.columns->content))
+      return true;
+    return std::ranges::any_of(exported_.table->columns_of(*input.columns),
+                               [](const auto* column) { return !column->is_category(); });
+  }
+
   void add_weights() {
     for (const ValueId id : exported_.model->variables) {
       const auto& value = exported_.model->graph.value(id);
@@ -96,11 +107,10 @@ class Export {
     const bool has_numbers =
         input.columns != nullptr && !std::holds_alternative<data::TableInput::Pictures>(input.columns->content);
     if (has_numbers) return table().read(input.name, *input.columns, refused_);
-    const Ints dims = input.is_decoded ? Ints{kAnyExtent, kAnyExtent, input.shape.back()}
-                                       : shape_before(input.steps, input.shape);
-    const std::string name = builder_.unique(input.name);
-    builder_.add_input({name, ElementType::kFloat, with_batch(dims)});
-    Prepared pictures{name, dims};
+    const Ints dims =
+        input.is_decoded ? Ints{kAnyExtent, kAnyExtent, input.shape.back()} : shape_before(input.steps, input.shape);
+    builder_.add_input({input.name, ElementType::kFloat, with_batch(dims)});
+    Prepared pictures{input.name, dims};
     if (input.read_size) pictures = resized_when_read(builder_, pictures, (*input.read_size)[0], (*input.read_size)[1]);
     return pictures;
   }
@@ -127,7 +137,8 @@ class Export {
       } catch (const NotInOnnx& error) {
         any_missing = true;
         for (const ValueId output : node.outputs) lowering.set(output, "refused");
-        if (named.insert(node.layer).second) refused_.push_back(fmt::format("layer '{}': {}", node.layer, error.what()));
+        if (named.insert(node.layer).second)
+          refused_.push_back(fmt::format("layer '{}': {}", node.layer, error.what()));
       }
     }
     if (any_missing) return;

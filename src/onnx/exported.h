@@ -18,11 +18,11 @@ namespace mirrortrain::onnx {
 /// What becomes an input of the model before the layers read it.
 struct ExportedInput {
   std::string name;
-  Shape shape;                                ///< that the layers take, of one example
+  Shape shape;                                   ///< that the layers take, of one example
   std::vector<data::PreprocessingStep> steps{};  ///< adapted to the training data
   /// The columns of the run's table that it has; null if its examples are none of a table's.
   const data::TableInput* columns = nullptr;
-  bool is_decoded = false;  ///< from files of pictures, which may have any size
+  bool is_decoded = false;                                 ///< from files of pictures, which may have any size
   std::optional<std::array<std::int64_t, 2>> read_size{};  ///< height and width that these get when they are read
 };
 
@@ -39,7 +39,7 @@ struct ExportedOutput {
 struct Exported {
   std::string name;
   const ModelGraph* model = nullptr;  ///< for inference, in float32; one graph input and output for each of those below
-  const StoredTensors* weights = nullptr;      ///< float32, by the variables' names
+  const StoredTensors* weights = nullptr;     ///< float32, by the variables' names
   const data::AdaptedTable* table = nullptr;  ///< of which inputs have columns
   std::vector<ExportedInput> inputs;
   std::vector<ExportedOutput> outputs;

@@ -7,9 +7,7 @@
 
 namespace mirrortrain::onnx {
 
-bool has_channels(const ValueSpec& spec) {
-  return spec.batched && (spec.shape.rank() == 3 || spec.shape.rank() == 4);
-}
+bool has_channels(const ValueSpec& spec) { return spec.batched && (spec.shape.rank() == 3 || spec.shape.rank() == 4); }
 
 Ints to_channels_first(std::size_t axes) {
   Ints order(axes);

@@ -19,8 +19,8 @@ class NotInOnnx : public Error {
 
 /// The values of a graph, as they become those of an ONNX graph. Batched values have the rows as their first axis.
 /// Images and volumes, batched values of three or four axes per row, may be there with the channels last, as in this
-/// program's graphs, or with the channels first, as ONNX's convolutions take them: each is made of the other where it is
-/// asked for, so that between two convolutions nothing is transposed.
+/// program's graphs, or with the channels first, as ONNX's convolutions take them: each is made of the other where it
+/// is asked for, so that between two convolutions nothing is transposed.
 class Lowering {
  public:
   /// `rows_of`: a value of the ONNX graph with the rows as its first axis.

@@ -6,8 +6,6 @@ namespace mirrortrain::onnx {
 
 std::string why_absent() { return MIRRORTRAIN_ONNX_ABSENT; }
 
-std::string file_bytes(const Model&) {
-  throw Error("this program cannot write ONNX files: " + why_absent());
-}
+std::string file_bytes(const Model&) { throw Error("this program cannot write ONNX files: " + why_absent()); }
 
 }  // namespace mirrortrain::onnx

@@ -60,8 +60,8 @@ struct Graph {
   std::vector<ValueInfo> inputs, outputs;
 };
 
-inline constexpr std::int64_t kOpset = 17;          ///< of ai.onnx
-inline constexpr std::int64_t kMlOpset = 3;         ///< of ai.onnx.ml
+inline constexpr std::int64_t kOpset = 17;   ///< of ai.onnx
+inline constexpr std::int64_t kMlOpset = 3;  ///< of ai.onnx.ml
 inline constexpr char kMlDomain[] = "ai.onnx.ml";
 
 struct Model {

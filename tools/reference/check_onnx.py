@@ -73,7 +73,10 @@ def table_of(path, session, run):
     text = pathlib.Path(path).read_text()
     delimiter = max(",;\t|", key=text.partition("\n")[0].count)
     rows = list(csv.reader(text.splitlines(), delimiter=delimiter))[: MOST_ROWS + 1]
-    header, rows = rows[0], rows[1:]
+    if kept and not kept.get("header"):
+        header = [f"column_{column}" for column in range(len(rows[0]))]
+    else:
+        header, rows = rows[0], rows[1:]
     fed = {}
     for info in session.get_inputs():
         if info.type == "tensor(string)":

@@ -23,7 +23,7 @@ ACTIVATIONS = ("linear relu leaky_relu elu selu sigmoid tanh softplus silu gelu 
 CELL_ACTIVATIONS = "linear relu leaky_relu elu selu sigmoid tanh softplus hard_sigmoid relu6 softsign exponential".split()
 UNBOUNDED = "exponential selu elu relu leaky_relu linear softplus".split()  # as gates, states would grow without bounds
 random = np.random.default_rng(11)
-MODELS = {}
+MODELS, TABLES = {}, {}
 
 
 def numbers(*shape):
@@ -63,9 +63,11 @@ def add_models():
         for one in CELL_ACTIVATIONS:
             gates = "hard_sigmoid" if one in UNBOUNDED else one
             inner = f", recurrent_activation: {gates}" if cell != "simple_rnn" else ""
-            model(f"{cell}-{one}", numbers(5, 3) / 4, [
+            if one == "exponential":  # of numbers below 0, so that states stay small
+                inner += ", kernel_initializer: {constant: {value: -0.5}}, recurrent_initializer: {constant: {value: -0.3}}"
+            model(f"{cell}-{one}", abs(numbers(5, 3)) / 4, [
                 f"{cell}: {{units: 4, activation: {one}{inner}, return_sequences: true}}",
-                f"{cell}: {{units: 3, activation: {one}, go_backwards: true, use_bias: false}}", "dense: {units: 2}"])
+                f"{cell}: {{units: 3, activation: {one}{inner}, go_backwards: true, use_bias: false}}", "dense: {units: 2}"])
     for cell in ("lstm: {units: 4", "gru: {units: 4", "gru: {units: 4, reset_after: false", "simple_rnn: {units: 4",
                  "lstm: {units: 4, activation: selu", "gru: {units: 4, activation: relu6"):
         name = "masked-" + re.sub(r"[^a-z0-9]+", "-", cell)
@@ -174,6 +176,60 @@ def add_preprocessing():
               preprocessing=[f"discretization: {{num_bins: 5, output_mode: {one}}}", "rescaling: {scale: 0.5}"])
 
 
+COLORS = ["red", "green", "blue", "deep blue", "grün"]
+SIZES = ["s", "m", "l"]
+
+
+def table_text(with_header, with_gaps):
+    """weight, color, size, height, kind: with empty cells, or "?", where so said."""
+    lines = ["weight,color,size,height,kind"] if with_header else []
+    for row in range(40):
+        weight, height = (f"{value:.3f}" for value in random.normal(50, 9, 2))
+        color, size = COLORS[row % 5], SIZES[row % 3]
+        if with_gaps:
+            weight, height = ("" if row % 7 == 3 else weight), ("?" if row % 5 == 1 else height)
+            color = "" if row % 11 == 4 else color
+        lines.append(f"{weight},{color},{size},{height},{'ab'[row % 2]}")
+    return "\n".join(lines) + "\n"
+
+
+def table(name, source, layers, inputs=None, shape=None, preprocessing=(), with_header=True, with_gaps=False):
+    config = {"data": {"global_batch_size": 8, "train": {"format": "csv", "file": "table.csv", "labels": "kind", **layer(source)}},
+              "model": {"layers": [layer(one) for one in layers]}, "loss": {"type": "binary_crossentropy", "from_logits": True},
+              "optimizer": {"type": "sgd", "learning_rate": 0.02}, "training": {"steps": 3},
+              "logging": {"tensorboard": False, "report": False}, "strategy": {"devices": ["cpu:0"]}}
+    config["model"].update({"inputs": layer(inputs)} if inputs else {"input_shape": shape})
+    if preprocessing:
+        config["data"]["preprocessing"] = [layer(one) for one in preprocessing]
+    TABLES[name] = (table_text(with_header, with_gaps), config)
+
+
+def add_tables():
+    plain = ["dense: {units: 4, activation: relu}", "dense: {units: 1}"]
+    table("table-one-hot", "{encoding: {color: one_hot, size: one_hot}}", plain, shape=[10], preprocessing=["normalization: {adapt: true}"])
+    table("table-missing", "{encoding: {color: one_hot, size: one_hot}, missing: mean, missing_values: ['?']}", plain, shape=[11],
+          preprocessing=["normalization: {adapt: true}"], with_gaps=True)
+    table("table-missing-word", "{encoding: {color: {one_hot: {words: [red, green, blue, deep blue, grün]}}, size: one_hot}, missing: mean, "
+          "missing_values: ['?']}", plain, shape=[10], preprocessing=["normalization: {adapt: true}"], with_gaps=True)
+    table("table-constant", "{encoding: {color: one_hot, size: index}, missing: {constant: {value: -7.5}}, missing_values: ['?']}", plain,
+          shape=[9], preprocessing=["rescaling: {scale: 0.02}"], with_gaps=True)
+    table("table-own-class", "{features: [color, height, size], encoding: {color: {one_hot: {words: [red, green], unknown: own_class}}, "
+          "size: {index: {words: [l, s], unknown: own_class}}}}", plain, shape=[5])
+    table("table-of-words", "{features: [size, color], encoding: {color: one_hot, size: one_hot}}", plain, shape=[8])
+    table("table-inputs", "{inputs: {color: color, both: [weight, size], again: [color, height]}, encoding: {color: index, size: one_hot}}", [
+        "embedding: {input_dim: 5, output_dim: 3, inputs: [color], name: colors}", "concatenate: {inputs: [colors, both, again]}", *plain],
+        inputs="{color: {shape: []}, both: {shape: [4]}, again: {shape: [2]}}", preprocessing=[
+            "normalization: {adapt: true, input: both}", "rescaling: {scale: 0.01, input: again}"])
+    table("table-without-header", "{labels: 4, header: false, encoding: {1: one_hot, 2: one_hot}}", plain, shape=[10], with_header=False,
+          preprocessing=["normalization: {adapt: true}"])
+
+
+def write_table(folder, text, config):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "table.csv").write_text(text)
+    (folder / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False, allow_unicode=True))
+
+
 def write(folder, features, layers, classes, preprocessing, shape):
     folder.mkdir(parents=True, exist_ok=True)
     np.save(folder / "features.npy", features)
@@ -201,7 +257,7 @@ def missing_layers(program):
     reference = subprocess.run([program, "config", "reference"], check=True, capture_output=True, text=True).stdout
     names = re.findall(r"^### layer: (\w+)$", reference, re.MULTILINE)
     root = pathlib.Path(__file__).parents[2]
-    used = "\n".join(str(one[1]) for one in MODELS.values())
+    used = "\n".join(str(one[1]) for one in [*MODELS.values(), *TABLES.values()])
     used += "".join(file.read_text() for file in (root / "tests/golden").rglob("config.yaml"))
     return [name for name in names if not re.search(rf"\b{name}\b", used)]
 
@@ -213,12 +269,13 @@ def main():
     parser.add_argument("--program", default="build/mirrortrain")
     options = parser.parse_args()
     add_models()
+    add_tables()
     runs = []
-    for name, parts in MODELS.items():
+    for name in [*MODELS, *TABLES]:
         if options.names and name not in options.names:
             continue
         folder = options.folder / name
-        write(folder, *parts)
+        write(folder, *MODELS[name]) if name in MODELS else write_table(folder, *TABLES[name])
         subprocess.run(["rm", "-rf", folder / "run"], check=True)
         done = subprocess.run([options.program, "-q", "fit", folder / "config.yaml", "--run-dir", folder / "run"],
                               capture_output=True, text=True)

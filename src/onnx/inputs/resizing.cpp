@@ -33,7 +33,8 @@ Size at_ratio(Builder& b, const Size& from, std::int64_t height, std::int64_t wi
     if (outside) return b.add("Max", {own, by_other});
     return b.add("Max", {b.add("Min", {own, by_other}), b.vector({1})});
   };
-  return {one(from.height, scaled(b, from.width, height, width)), one(from.width, scaled(b, from.height, width, height))};
+  return {one(from.height, scaled(b, from.width, height, width)),
+          one(from.width, scaled(b, from.height, width, height))};
 }
 
 std::string half_of_difference(Builder& b, const std::string& larger, const std::string& smaller) {
@@ -73,9 +74,8 @@ Prepared resized(Builder& b, const Prepared& pictures, const data::Resizing& ste
   if (step.crop_to_aspect_ratio || step.pad_to_aspect_ratio) {
     const Size size = size_of(b, from.value);
     const Size window = at_ratio(b, size, step.height.value, step.width, step.pad_to_aspect_ratio);
-    from.value = step.pad_to_aspect_ratio
-                     ? padded(b, from.value, size, window, static_cast<float>(step.fill_value))
-                     : window_inside(b, from.value, size, window);
+    from.value = step.pad_to_aspect_ratio ? padded(b, from.value, size, window, static_cast<float>(step.fill_value))
+                                          : window_inside(b, from.value, size, window);
   }
   return resampled(b, from, step.height.value, step.width, step.interpolation, step.antialias);
 }

@@ -15,8 +15,9 @@ namespace {
 
 std::string name_of(const data::PreprocessingStep& step) {
   const std::string path = data::located(step).path;
-  return path.empty() ? fmt::format("data.preprocessing: {}", std::visit([](const auto& held) { return held.kName; }, step))
-                      : path;
+  return path.empty()
+             ? fmt::format("data.preprocessing: {}", std::visit([](const auto& held) { return held.kName; }, step))
+             : path;
 }
 
 bool is_known(const Ints& dims) { return std::ranges::count(dims, kAnyExtent) == 0; }
@@ -110,8 +111,8 @@ class StepNodes {
     if (boundaries.empty()) {
       x_.value = b.add("Mul", {x_.value, b.number(0)});
     } else {
-      const std::string above = b.add("GreaterOrEqual", {b.unsqueeze(x_.value, {last}),
-                                                         b.constant(floats({std::ssize(boundaries)}, boundaries))});
+      const std::string above = b.add(
+          "GreaterOrEqual", {b.unsqueeze(x_.value, {last}), b.constant(floats({std::ssize(boundaries)}, boundaries))});
       x_.value = b.sum(b.cast(above, ElementType::kFloat), {last}, false);
     }
     if (step.output_mode == data::BinOutput::kInt) return;

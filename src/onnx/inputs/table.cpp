@@ -18,9 +18,10 @@ std::string misfit(const data::AdaptedColumn& column) {
   const bool known = std::holds_alternative<data::OneHotEncoding>(*column.encoding) ||
                      std::holds_alternative<data::IndexEncoding>(*column.encoding);
   if (known) return "";
-  return fmt::format("its words are encoded by {}, for which ai.onnx and ai.onnx.ml have no operator; encode it by "
-                     "one_hot or index",
-                     std::visit([](const auto& encoding) { return encoding.kName; }, *column.encoding));
+  return fmt::format(
+      "its words are encoded by {}, for which ai.onnx and ai.onnx.ml have no operator; encode it by "
+      "one_hot or index",
+      std::visit([](const auto& encoding) { return encoding.kName; }, *column.encoding));
 }
 
 bool is_one_hot(const data::AdaptedColumn& column) {
@@ -55,11 +56,10 @@ std::string TableColumns::words_of(const data::AdaptedColumn& column) {
     words.emplace_back();
     numbers.push_back(column.has_unknown() ? known : kNan);
   }
-  const std::string number = b.add("LabelEncoder", {word_input(column)},
-                                   {{"keys_strings", words},
-                                    {"values_floats", numbers},
-                                    {"default_float", column.has_unknown() ? known : kNan}},
-                                   kMlDomain);
+  const std::string number = b.add(
+      "LabelEncoder", {word_input(column)},
+      {{"keys_strings", words}, {"values_floats", numbers}, {"default_float", column.has_unknown() ? known : kNan}},
+      kMlDomain);
   if (!is_one_hot(column)) return number;
   std::vector<float> all(static_cast<std::size_t>(column.width()));
   std::iota(all.begin(), all.end(), 0.0f);
@@ -71,19 +71,17 @@ std::string TableColumns::words_of(const data::AdaptedColumn& column) {
 
 /// [rows, columns], empty cells (NaN) with what stands for them.
 std::string TableColumns::numbers_of(const std::string& name, const std::vector<const data::AdaptedColumn*>& columns) {
-  const std::string own = builder_.unique(name);
-  builder_.add_input({own, ElementType::kFloat, {"batch", std::ssize(columns)}});
-  if (std::ranges::none_of(columns, [](const auto* column) { return column->missing.has_value(); })) return own;
+  builder_.add_input({name, ElementType::kFloat, {"batch", std::ssize(columns)}});
+  if (std::ranges::none_of(columns, [](const auto* column) { return column->missing.has_value(); })) return name;
   std::vector<float> missing;
   for (const data::AdaptedColumn* const column : columns) {
     missing.push_back(column->missing ? static_cast<float>(*column->missing) : kNan);
   }
   const std::string fill = builder_.constant(floats({std::ssize(missing)}, missing));
-  return builder_.add("Where", {builder_.add("IsNaN", {own}), fill, own});
+  return builder_.add("Where", {builder_.add("IsNaN", {name}), fill, name});
 }
 
-Prepared TableColumns::read(const std::string& name, const data::TableInput& input,
-                            std::vector<std::string>& refused) {
+Prepared TableColumns::read(const std::string& name, const data::TableInput& input, std::vector<std::string>& refused) {
   const std::size_t before = refused.size();
   if (const auto* const texts = std::get_if<data::TableInput::Texts>(&input.content)) {
     refused.push_back(fmt::format("{}: it has texts, and ai.onnx has no operators that make tokens of them",

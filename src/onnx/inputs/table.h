@@ -9,8 +9,8 @@
 
 namespace mirrortrain::onnx {
 
-/// Makes the inputs of an ONNX graph for the columns of a table: one for the numbers of each input of the model, and one
-/// for each column of words, shared by the inputs that have it.
+/// Makes the inputs of an ONNX graph for the columns of a table: one for the numbers of each input of the model, and
+/// one for each column of words, shared by the inputs that have it.
 class TableColumns {
  public:
   TableColumns(Builder& builder, const data::AdaptedTable& table) : builder_(builder), table_(table) {}

@@ -55,8 +55,7 @@ void lower_attention(Lowering& to, const ops::Attention& op, const mirrortrain::
   std::string weights = b.add("Softmax", {scores}, {{"axis", std::int64_t{-1}}});
   if (!sees.empty() && !op.blind_sees_all) weights = b.add("Where", {sees, weights, b.number(0)});
   const std::string attended = b.add("MatMul", {weights, by_heads(to, node.inputs[2], op.heads, false)});
-  to.set(node.outputs[0],
-         b.reshape(b.transpose(attended, {0, 2, 1, 3}), to.reshape_target(to.spec(node.outputs[0]))));
+  to.set(node.outputs[0], b.reshape(b.transpose(attended, {0, 2, 1, 3}), to.reshape_target(to.spec(node.outputs[0]))));
 }
 
 }  // namespace

@@ -25,8 +25,8 @@ struct Windows {
       const std::int64_t extent = (kernel[axis] - 1) * conv.dilation_rate[axis] + 1;
       pads.push_back(window.pad_before);
       after.push_back(window.pad_after);
-      left_over.push_back(image[axis] + window.pad_before + window.pad_after - (window.output - 1) * conv.strides[axis] -
-                          extent);
+      left_over.push_back(image[axis] + window.pad_before + window.pad_after -
+                          (window.output - 1) * conv.strides[axis] - extent);
     }
     pads.insert(pads.end(), after.begin(), after.end());
   }
@@ -58,8 +58,7 @@ void lower_transposed_conv(Lowering& to, const ops::ConvInputGradient<kAxes>& op
   Attributes attributes = attributes_of<kAxes>(op, windows);
   attributes.emplace_back("output_padding", windows.left_over);
   const std::string image = to.channels_first(x), weights = kernel_of<kAxes>(to, kernel);
-  to.set_channels_first(node.outputs[0],
-                        to.builder().add("ConvTranspose", {image, weights}, std::move(attributes)));
+  to.set_channels_first(node.outputs[0], to.builder().add("ConvTranspose", {image, weights}, std::move(attributes)));
 }
 
 }  // namespace

@@ -14,16 +14,17 @@ void lower_activation(Lowering& to, const ops::Activation& op, const mirrortrain
 }
 
 void lower_scale(Lowering& to, const ops::Scale& op, const mirrortrain::Node& node) {
-  to.set_elementwise(
-      node, [&](const std::string& x) { return to.builder().add("Mul", {x, to.builder().number(op.factor)}); });
+  to.set_elementwise(node, [&](const std::string& x) {
+    return to.builder().add("Mul", {x, to.builder().number(op.factor)});
+  });
 }
 
 /// All computation is in float32, whatever the training computed in.
 void lower_cast(Lowering& to, const ops::Cast& op, const mirrortrain::Node& node) {
   if (op.to != DType::kFloat32 && op.to != DType::kBfloat16) throw NotInOnnx("it makes whole numbers");
   const bool is_float = to.spec(node.inputs[0]).dtype != DType::kInt32;
-  to.set_elementwise(
-      node, [&](const std::string& x) { return is_float ? x : to.builder().cast(x, ElementType::kFloat); });
+  to.set_elementwise(node,
+                     [&](const std::string& x) { return is_float ? x : to.builder().cast(x, ElementType::kFloat); });
 }
 
 void lower_softmax(Lowering& to, const ops::Softmax&, const mirrortrain::Node& node) {

@@ -31,8 +31,7 @@ void lower_masked_mean(Lowering& to, const ops::MaskedMean&, const mirrortrain::
 void lower_select(Lowering& to, const ops::Select& op, const mirrortrain::Node& node) {
   Builder& b = to.builder();
   const auto choice = [&](ValueId id) { return id == kNoValue ? b.number(op.fill) : to.value(id); };
-  to.set(node.outputs[0],
-         b.add("Where", {counts(to, node.inputs[0]), choice(node.inputs[1]), choice(node.inputs[2])}));
+  to.set(node.outputs[0], b.add("Where", {counts(to, node.inputs[0]), choice(node.inputs[1]), choice(node.inputs[2])}));
 }
 
 }  // namespace

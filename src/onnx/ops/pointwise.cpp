@@ -21,8 +21,9 @@ class FunctionNodes {
     for (const ops::PointwiseStep& step : function_.steps()) {
       const int operands = ops::operands_of(step.code);
       const std::string x = value(step.a), y = operands > 1 ? value(step.b) : "", z = operands > 2 ? value(step.c) : "";
-      steps_.push_back(operands == 1 ? of_one(step.code, x) : operands == 2 ? of_two(step.code, x, y)
-                                                                            : of_three(step.code, x, y, z));
+      steps_.push_back(operands == 1   ? of_one(step.code, x)
+                       : operands == 2 ? of_two(step.code, x, y)
+                                       : of_three(step.code, x, y, z));
     }
     return value(function_.result());
   }

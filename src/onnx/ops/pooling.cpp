@@ -20,8 +20,7 @@ Attributes attributes_of(const ops::Pool2dAttributes& pool, const Shape& image) 
 
 void lower_max_pool(Lowering& to, const ops::MaxPool2d& op, const mirrortrain::Node& node) {
   const ValueId x = node.inputs[0];
-  const std::string y =
-      to.builder().add("MaxPool", {to.channels_first(x)}, attributes_of(op, to.spec(x).shape));
+  const std::string y = to.builder().add("MaxPool", {to.channels_first(x)}, attributes_of(op, to.spec(x).shape));
   to.set_channels_first(node.outputs[0], op.relu ? to.builder().add("Relu", {y}) : y);
 }
 

@@ -99,7 +99,8 @@ struct CountedSteps {
     std::iota(numbers.begin(), numbers.end(), 0.0f);
     const std::string late = b.add("Mul", {b.add("Sub", {b.number(1), mask}), b.number(static_cast<float>(steps))});
     const std::string rank = b.add("Add", {late, b.constant(floats({steps}, numbers))});
-    order = b.add_many("TopK", {rank, b.vector({steps})}, 2, {{"axis", std::int64_t{1}}, {"largest", std::int64_t{0}}})[1];
+    order =
+        b.add_many("TopK", {rank, b.vector({steps})}, 2, {{"axis", std::int64_t{1}}, {"largest", std::int64_t{0}}})[1];
     lengths = b.cast(b.sum(mask, {1}, false), ElementType::kInt32);
     before = b.add("CumSum", {mask, b.constant(integers({}, std::vector<std::int64_t>{1}))});
   }
@@ -139,7 +140,8 @@ void lower_recurrent(Lowering& to, const ops::Recurrent& op, const mirrortrain::
   const bool is_reverse = op.backwards && mask.empty();
   attributes->emplace_back("direction", is_reverse ? "reverse" : "forward");
   attributes->emplace_back("hidden_size", units);
-  if (type_of(op.cell) == "GRU") attributes->emplace_back("linear_before_reset", std::int64_t{op.cell == ops::Cell::kGru});
+  if (type_of(op.cell) == "GRU")
+    attributes->emplace_back("linear_before_reset", std::int64_t{op.cell == ops::Cell::kGru});
   const std::string x = b.transpose(inputs.x, {1, 0, 2}), w = weights(b, op, inputs.kernel), r = weights(b, op, kernel);
   const std::string both = biases(b, op, width, inputs.bias, bias);
   const std::string by_steps =

@@ -41,8 +41,8 @@ struct CellBody {
     const std::string gates = b.add("Add", {columns(x, 0, 2, 1), product(state, 0, 2)});
     const std::string update = gate(gates, 0, inner), reset = gate(gates, 1, inner);
     const bool is_after = cell.cell == ops::Cell::kGru;
-    const std::string of_state = is_after ? b.add("Mul", {reset, product(state, 2, 1)})
-                                          : product(b.add("Mul", {reset, state}), 2, 1);
+    const std::string of_state =
+        is_after ? b.add("Mul", {reset, product(state, 2, 1)}) : product(b.add("Mul", {reset, state}), 2, 1);
     const std::string candidate = activated(b, own, b.add("Add", {columns(x, 2, 1, 1), of_state}));
     const std::string kept = b.add("Mul", {update, state});
     return b.add("Add", {kept, b.add("Mul", {b.add("Sub", {b.number(1), update}), candidate})});

@@ -166,7 +166,8 @@ std::string onnx_bytes(const TrainedRun& run, const ExportOptions& options) {
   const StoredTensors stored = read_run_weights(weights);
   require_fit(model, stored, weights.file.string());
   if (run.checked.values().training.precision != Precision::kFloat32) {
-    spdlog::warn("the run computed in bfloat16, and the file computes in float32, so results differ in the last digits");
+    spdlog::warn(
+        "the run computed in bfloat16, and the file computes in float32, so results differ in the last digits");
   }
   const std::vector<OutputMeaning> meanings = output_meanings(run.checked, run.adapted ? &*run.adapted : nullptr);
   onnx::Exported exported;
