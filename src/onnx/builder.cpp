@@ -62,20 +62,25 @@ void Builder::add_input(ValueInfo info) {
 }
 
 std::vector<std::string> Builder::add_many(const std::string& op_type, std::vector<std::string> inputs,
-                                           std::size_t outputs, Attributes attributes) {
+                                           std::size_t outputs, Attributes attributes, const std::string& domain) {
   while (!inputs.empty() && inputs.back().empty()) inputs.pop_back();
+  std::vector<std::size_t>& alike = nodes_of_[fmt::format("{} {}", op_type, fmt::join(inputs, " "))];
+  for (const std::size_t node : alike) {
+    if (graph_.nodes[node].attributes == attributes && graph_.nodes[node].inputs == inputs) {
+      return graph_.nodes[node].outputs;
+    }
+  }
+  alike.push_back(graph_.nodes.size());
   const std::string name = unique(scope_.empty() ? op_type : scope_ + "/" + op_type);
   std::vector<std::string> made{name};
   for (std::size_t i = 1; i < outputs; ++i) made.push_back(unique(fmt::format("{}:{}", name, i)));
-  graph_.nodes.push_back({name, op_type, "", std::move(inputs), made, std::move(attributes)});
+  graph_.nodes.push_back({name, op_type, domain, std::move(inputs), made, std::move(attributes)});
   return made;
 }
 
 std::string Builder::add(const std::string& op_type, std::vector<std::string> inputs, Attributes attributes,
                          const std::string& domain) {
-  const std::string made = add_many(op_type, std::move(inputs), 1, std::move(attributes)).front();
-  graph_.nodes.back().domain = domain;
-  return made;
+  return add_many(op_type, std::move(inputs), 1, std::move(attributes), domain).front();
 }
 
 void Builder::name_output(const std::string& value, const std::string& name) {

@@ -12,8 +12,9 @@
 
 namespace mirrortrain::onnx {
 
-/// Adds nodes and constants to a graph and names them: "dense/MatMul", by the scope, which is a layer. Two
-/// transpositions or reversals that undo each other are none. Names are unique in a graph and those inside its nodes.
+/// Adds nodes and constants to a graph and names them: "dense/MatMul", by the scope, which is a layer. Equal ones are
+/// one, and two transpositions or reversals that undo each other none. Names are unique in a graph and those inside its
+/// nodes.
 class Builder {
  public:
   explicit Builder(std::string name);
@@ -34,11 +35,10 @@ class Builder {
                   const std::string& domain = "");
   /// A node with so many outputs.
   std::vector<std::string> add_many(const std::string& op_type, std::vector<std::string> inputs, std::size_t outputs,
-                                    Attributes attributes = {});
+                                    Attributes attributes = {}, const std::string& domain = "");
   /// Gives a value a name of its own, which must be unique. What reads it after that, too, uses the old one.
   void name_output(const std::string& value, const std::string& name);
 
-  // Constants; equal ones are one.
   std::string constant(const Tensor& tensor);
   std::string number(float value) { return constant(floats({}, {&value, 1})); }
   std::string vector(const Ints& values);
@@ -65,8 +65,9 @@ class Builder {
   Graph graph_;
   std::string scope_;
   std::shared_ptr<std::set<std::string>> names_;
-  std::set<std::string> named_;                   ///< by name_output
-  std::map<std::string, std::string> constants_;  ///< by type, shape and bytes
+  std::map<std::string, std::vector<std::size_t>> nodes_of_;  ///< by operator and inputs
+  std::set<std::string> named_;                               ///< by name_output
+  std::map<std::string, std::string> constants_;              ///< by type, shape and bytes
   /// What a value was made of, and how: "Transpose 0 2 1".
   std::map<std::string, std::pair<std::string, std::string>> made_of_;
 };

@@ -73,7 +73,4 @@ struct Model {
 /// Whether a node, or one of a node's graph, is of ai.onnx.ml.
 bool uses_ml(const Graph& graph);
 
-/// The inputs and outputs, and a line for each node with its attributes; constants by their type and shape.
-std::string to_text(const Graph& graph);
-
 }  // namespace mirrortrain::onnx
