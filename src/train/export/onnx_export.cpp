@@ -73,8 +73,9 @@ DecodedForm decoded_form(const data::Source& source, const data::TableInput* col
 }
 
 onnx::Probabilities probabilities_of(const OutputMeaning& meaning) {
-  if (!meaning.tells_classes()) return onnx::Probabilities::kNone;
-  if (!meaning.is_logits) return onnx::Probabilities::kAsTheyAre;
+  if (!meaning.is_logits) {
+    return meaning.tells_classes() ? onnx::Probabilities::kAsTheyAre : onnx::Probabilities::kNone;
+  }
   return meaning.kind == OutputMeaning::Kind::kClasses ? onnx::Probabilities::kSoftmax : onnx::Probabilities::kSigmoid;
 }
 
