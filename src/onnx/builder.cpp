@@ -39,7 +39,7 @@ void note_inner_inputs(const Node& node, std::set<std::string>& read) {
 
 }  // namespace
 
-Builder::Builder(std::string name) : names_(std::make_shared<std::set<std::string>>()) {
+Builder::Builder(std::string name) : names_(std::make_shared<std::map<std::string, int>>()) {
   graph_.name = std::move(name);
 }
 
@@ -52,12 +52,12 @@ Builder Builder::inner(std::string name) {
 
 std::string Builder::unique(const std::string& wanted) {
   std::string name = wanted;
-  for (int number = 1; !names_->insert(name).second; ++number) name = fmt::format("{}_{}", wanted, number);
+  while (!names_->emplace(name, 0).second) name = fmt::format("{}_{}", wanted, ++(*names_)[wanted]);
   return name;
 }
 
 void Builder::add_input(ValueInfo info) {
-  names_->insert(info.name);
+  names_->emplace(info.name, 0);
   graph_.inputs.push_back(std::move(info));
 }
 
@@ -102,7 +102,7 @@ std::string Builder::constant(const Tensor& tensor) {
 std::string Builder::vector(const Ints& values) { return constant(integers({std::ssize(values)}, values)); }
 
 void Builder::add_initializer(const std::string& name, Tensor tensor) {
-  names_->insert(name);
+  names_->emplace(name, 0);
   graph_.initializers.emplace_back(name, std::move(tensor));
 }
 

@@ -64,7 +64,7 @@ class Builder {
 
   Graph graph_;
   std::string scope_;
-  std::shared_ptr<std::set<std::string>> names_;
+  std::shared_ptr<std::map<std::string, int>> names_;         ///< each with the last number that others have behind it
   std::map<std::string, std::vector<std::size_t>> nodes_of_;  ///< by operator and inputs
   std::set<std::string> named_;                               ///< by name_output
   std::map<std::string, std::string> constants_;              ///< by type, shape and bytes
