@@ -6,7 +6,7 @@
 
 #include <cstdint>
 #include <limits>
-#include <type_traits>
+#include <utility>
 
 #include "base/error.h"
 #include "onnx/third_party/onnx.pb.h"
@@ -16,13 +16,13 @@ namespace {
 
 constexpr std::int64_t kIrVersion = 8;  // the one of opset 17
 
-void write(const Tensor& tensor, ::onnx::TensorProto& to) {
+void write(Tensor tensor, ::onnx::TensorProto& to) {
   to.set_data_type(static_cast<std::int32_t>(tensor.type));
   for (const std::int64_t dim : tensor.dims) to.add_dims(dim);
-  to.set_raw_data(tensor.bytes);
+  to.set_raw_data(std::move(tensor.bytes));
 }
 
-void write(const Graph& graph, ::onnx::GraphProto& to);
+void write(Graph graph, ::onnx::GraphProto& to);
 
 struct WriteAttribute {
   ::onnx::AttributeProto& to;
@@ -89,13 +89,13 @@ void write(const Node& node, ::onnx::NodeProto& to) {
   }
 }
 
-void write(const Graph& graph, ::onnx::GraphProto& to) {
+void write(Graph graph, ::onnx::GraphProto& to) {
   to.set_name(graph.name);
   for (const Node& node : graph.nodes) write(node, *to.add_node());
-  for (const auto& [name, tensor] : graph.initializers) {
+  for (auto& [name, tensor] : graph.initializers) {
     ::onnx::TensorProto& initializer = *to.add_initializer();
     initializer.set_name(name);
-    write(tensor, initializer);
+    write(std::move(tensor), initializer);
   }
   for (const ValueInfo& input : graph.inputs) write(input, *to.add_input());
   for (const ValueInfo& output : graph.outputs) write(output, *to.add_output());
@@ -115,7 +115,7 @@ void require_possible(const Graph& graph) {
 
 std::string why_absent() { return ""; }
 
-std::string file_bytes(const Model& model) {
+std::string file_bytes(Model&& model) {
   require_possible(model.graph);
   ::onnx::ModelProto file;
   file.set_ir_version(kIrVersion);
@@ -129,7 +129,7 @@ std::string file_bytes(const Model& model) {
     ml.set_domain(kMlDomain);
     ml.set_version(kMlOpset);
   }
-  write(model.graph, *file.mutable_graph());
+  write(std::move(model.graph), *file.mutable_graph());
   for (const auto& [key, value] : model.metadata) {
     ::onnx::StringStringEntryProto& entry = *file.add_metadata_props();
     entry.set_key(key);

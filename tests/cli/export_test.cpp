@@ -174,6 +174,18 @@ TEST_CASE("a checkpoint's weights are those of its step") {
   CHECK(read_text_file(folder / "two.onnx") != read_text_file(folder / "three.onnx"));
 }
 
+TEST_CASE("initial_weights takes an exported file's weights by their names") {
+  const TemporaryFolder folder;
+  fit_golden(folder, "table");
+  REQUIRE(run_program(folder, "export run -q -o weights.onnx").exit_code == 0);
+  const std::string config = repository_file("tests/golden/onnx/table.yaml");
+  const Outcome again = run_program(folder, fmt::format("fit '{}' --run-dir again -q --set optimizer.learning_rate=0 "
+                                                        "--set model.initial_weights=\"$PWD/weights.onnx\"",
+                                                        config));
+  REQUIRE_MESSAGE(again.exit_code == 0, again.err);
+  CHECK(read_text_file(folder / "run/model.safetensors") == read_text_file(folder / "again/model.safetensors"));
+}
+
 TEST_CASE("what ONNX cannot express is refused at once, by name, and leaves no file") {
   const TemporaryFolder folder;
   write_file(folder / "table.csv",

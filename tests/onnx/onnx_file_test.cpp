@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "onnx/third_party/onnx.pb.h"
@@ -82,7 +83,7 @@ TEST_CASE("the same model gives the same bytes, and without words only one set o
   Model plain = model();
   plain.graph.nodes[0].domain = "";
   ::onnx::ModelProto file;
-  REQUIRE(file.ParseFromString(file_bytes(plain)));
+  REQUIRE(file.ParseFromString(file_bytes(std::move(plain))));
   CHECK(file.opset_import_size() == 1);
 }
 

@@ -21,13 +21,14 @@ endif()
 function(mirrortrain_messages target)
   foreach(proto ${ARGN})
     get_filename_component(path ${proto} ABSOLUTE)
-    file(RELATIVE_PATH relative ${CMAKE_SOURCE_DIR}/src ${path})
+    get_filename_component(sources ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../src ABSOLUTE)
+    file(RELATIVE_PATH relative ${sources} ${path})
     string(REGEX REPLACE "\\.proto$" "" stem ${relative})
     set(out ${CMAKE_BINARY_DIR}/generated)
     set(made ${out}/${stem}.pb.cc ${out}/${stem}.pb.h)
     file(MAKE_DIRECTORY ${out})
     add_custom_command(OUTPUT ${made}
-      COMMAND ${Protobuf_PROTOC_EXECUTABLE} -I ${CMAKE_SOURCE_DIR}/src --cpp_out=${out} ${path}
+      COMMAND ${Protobuf_PROTOC_EXECUTABLE} -I ${sources} --cpp_out=${out} ${path}
       DEPENDS ${path} VERBATIM)
     target_sources(${target} PRIVATE ${made})
     set_source_files_properties(${made} PROPERTIES COMPILE_OPTIONS "-w")

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
-#include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -164,7 +164,7 @@ std::string onnx_bytes(const TrainedRun& run, const ExportOptions& options) {
   const Model model = whole_model(run.checked);
   const RunWeights weights = weights_of(run.named);
   spdlog::info("weights: {}", weights.file.string());
-  const StoredTensors stored = read_run_weights(weights);
+  StoredTensors stored = read_run_weights(weights);
   require_fit(model, stored, weights.file.string());
   if (run.checked.values().training.precision != Precision::kFloat32) {
     spdlog::warn(
@@ -187,7 +187,8 @@ std::string onnx_bytes(const TrainedRun& run, const ExportOptions& options) {
                                  inputs_alone && !options.raw ? "; --raw leaves out the preprocessing" : "",
                                  fmt::join(refused, "\n  ")));
   }
-  return onnx::file_bytes(file);
+  stored.clear();  // what is written has copies
+  return onnx::file_bytes(std::move(file));
 }
 
 }  // namespace mirrortrain
