@@ -33,8 +33,9 @@ bool is_one_hot(const data::AdaptedColumn& column) {
 const std::string& TableColumns::word_input(const data::AdaptedColumn& column) {
   std::string& name = word_inputs_[column.column];
   if (name.empty()) {
-    name = builder_.unique(table_.header.empty() ? fmt::format("column_{}", column.column)
-                                                 : table_.header[static_cast<std::size_t>(column.column)]);
+    const auto number = static_cast<std::size_t>(column.column);
+    const bool has_name = number < table_.header.size() && !table_.header[number].empty();
+    name = builder_.unique(has_name ? table_.header[number] : fmt::format("column_{}", number));
     builder_.add_input({name, ElementType::kString, {"batch", std::int64_t{1}}});
   }
   return name;
