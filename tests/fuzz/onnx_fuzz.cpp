@@ -1,7 +1,6 @@
-#include "onnx/onnx_weights.h"
-
 #include "base/error.h"
 #include "fuzz/input_file.h"
+#include "onnx/onnx_weights.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   const mirrortrain::fuzz::InputFile file(bytes, size);

@@ -83,17 +83,18 @@ std::string scanned_states(Lowering& to, const ops::RecurrentAttributes& cell, s
   const std::string zeros = to.filled({units}, 0);
   std::vector<std::string> inputs{zeros};
   if (has_memory) inputs.push_back(zeros);
-  inputs.push_back(product);
-  if (!mask.empty()) inputs.push_back(outer.unsqueeze(mask, {-1}));
+  // Not all runtimes scan other axes than the first, or backwards.
+  const auto by_steps = [&](const std::string& value) {
+    const std::string steps = outer.transpose(value, {1, 0, 2});
+    return cell.backwards ? outer.reversed(steps, 0) : steps;
+  };
+  inputs.push_back(by_steps(product));
+  if (!mask.empty()) inputs.push_back(by_steps(outer.unsqueeze(mask, {-1})));
   const std::size_t scanned = mask.empty() ? 1 : 2, states = has_memory ? 2 : 1;
-  return outer
-      .add_many("Scan", std::move(inputs), states + 1,
-                {{"body", std::make_shared<const Graph>(b.take())},
-                 {"num_scan_inputs", static_cast<std::int64_t>(scanned)},
-                 {"scan_input_axes", Ints(scanned, 1)},
-                 {"scan_input_directions", Ints(scanned, cell.backwards ? 1 : 0)},
-                 {"scan_output_axes", Ints{1}}})
-      .back();
+  const std::vector<std::string> made = outer.add_many(
+      "Scan", std::move(inputs), states + 1,
+      {{"body", std::make_shared<const Graph>(b.take())}, {"num_scan_inputs", static_cast<std::int64_t>(scanned)}});
+  return outer.transpose(made.back(), {1, 0, 2});
 }
 
 }  // namespace mirrortrain::onnx
