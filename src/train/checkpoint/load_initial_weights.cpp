@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "config/scalar.h"
+#include "onnx/onnx_weights.h"
 #include "train/checkpoint/weights.h"
 
 namespace mirrortrain {
@@ -121,9 +122,16 @@ std::string nearest(const std::string& name, const StoredTensors& stored) {
   return config::suggestion(name, names);
 }
 
+bool is_onnx(const std::string& file) { return file.ends_with(".onnx"); }
+
+/// The tensors of a file, by its ending.
+StoredTensors read_tensors(const std::string& file) {
+  return is_onnx(file) ? onnx::read_onnx_weights(file) : read_safetensors(file);
+}
+
 /// The values of the variables that take any. Throws Error with all that does not fit.
 InitialValues read_values(const WeightsFile& from, Strategy& strategy) {
-  const StoredTensors stored = read_safetensors(from.file.text);
+  const StoredTensors stored = read_tensors(from.file.text);
   InitialValues values;
   std::vector<std::string> mismatches, initialized;
   std::set<std::string> taken;
@@ -182,7 +190,8 @@ std::vector<float> rearranged(const StoredTensor& tensor, const WeightSource& so
 InitialValues read_initial_weights(const InitialWeights& weights, Strategy& strategy) {
   const auto* const path = std::get_if<config::Path>(&weights);
   if (path == nullptr) return read_values(std::get<WeightsFile>(weights), strategy);
-  StoredTensors stored = read_safetensors(path->text);
+  if (is_onnx(path->text)) return read_values({*path}, strategy);  // whose other tensors are its graph's constants
+  StoredTensors stored = read_tensors(path->text);
   require_fit(stored, path->text, strategy,
               "; where they are those of a part of it, write model.initial_weights: {file: ..., missing: "
               "initialize}, with names: {VARIABLE: null} for a variable of another shape");

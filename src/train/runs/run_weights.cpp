@@ -71,26 +71,6 @@ RunWeights given_weights(const std::string& given, const std::optional<RunFolder
   return weights_of_checkpoint(checkpoint.has_filename() ? checkpoint : checkpoint.parent_path());
 }
 
-/// Verifies the checksum.
-StoredTensors read(const RunWeights& weights) {
-  const fs::path folder = weights.file.parent_path();
-  if (weights.file.filename() == "model.safetensors" && fs::exists(folder / "state.json")) {
-    try {
-      return read_checkpoint_model(folder);
-    } catch (const Damaged& error) {
-      throw Error(fmt::format("{} is damaged: {}; {}", folder.string(), error.what(),
-                              other_weights({folder.parent_path().parent_path()}, folder)));
-    }
-  }
-  std::uint32_t checksum = 0;
-  StoredTensors stored = read_safetensors(weights.file, &checksum);
-  if (weights.checksum.value_or(checksum) != checksum) {
-    throw Error(fmt::format("{} does not match its checksum in summary.json: it is damaged or was replaced; {}",
-                            weights.file.string(), other_weights({folder})));
-  }
-  return stored;
-}
-
 }  // namespace
 
 RunWeights weights_of(const NamedRun& run) {
@@ -110,10 +90,29 @@ RunWeights weights_to_evaluate(const std::string& run_or_config, const std::opti
                   run_or_config, configuration.name.text));
 }
 
+StoredTensors read_run_weights(const RunWeights& weights) {
+  const fs::path folder = weights.file.parent_path();
+  if (weights.file.filename() == "model.safetensors" && fs::exists(folder / "state.json")) {
+    try {
+      return read_checkpoint_model(folder);
+    } catch (const Damaged& error) {
+      throw Error(fmt::format("{} is damaged: {}; {}", folder.string(), error.what(),
+                              other_weights({folder.parent_path().parent_path()}, folder)));
+    }
+  }
+  std::uint32_t checksum = 0;
+  StoredTensors stored = read_safetensors(weights.file, &checksum);
+  if (weights.checksum.value_or(checksum) != checksum) {
+    throw Error(fmt::format("{} does not match its checksum in summary.json: it is damaged or was replaced; {}",
+                            weights.file.string(), other_weights({folder})));
+  }
+  return stored;
+}
+
 void load_run_weights(const RunWeights& weights, Strategy& strategy) {
   // All of these write the variables once, so that it does not matter that only the chief knows which it is.
   if (weights.initial) return load_initial_weights(*weights.initial, strategy);
-  const StoredTensors stored = strategy.topology().is_chief() ? read(weights) : StoredTensors();
+  const StoredTensors stored = strategy.topology().is_chief() ? read_run_weights(weights) : StoredTensors();
   load_weights(stored, weights.file.string(), strategy);
 }
 

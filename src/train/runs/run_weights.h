@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "base/safetensors.h"
 #include "data/tables/adapted.h"
 #include "model/initial_weights.h"
 #include "strategy/strategy.h"
@@ -32,6 +33,8 @@ RunWeights weights_of(const NamedRun& run);
 RunWeights weights_to_evaluate(const std::string& run_or_config, const std::optional<std::string>& given,
                                const std::optional<NamedRun>& run, const Configuration& configuration);
 
+/// The tensors, whose checksum is verified; not those that a configuration names. Throws Error.
+StoredTensors read_run_weights(const RunWeights& weights);
 /// Verifies the checksum of weights of a checkpoint or a run. Called by every worker; the chief, whose `weights` count,
 /// reads. Throws Error.
 void load_run_weights(const RunWeights& weights, Strategy& strategy);

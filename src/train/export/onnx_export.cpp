@@ -1,0 +1,194 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "model/build_model.h"
+#include "onnx/exported.h"
+#include "onnx/onnx_file.h"
+#include "train/checkpoint/checkpoint_folder.h"
+#include "train/checkpoint/weights.h"
+#include "train/export/export_run.h"
+#include "train/inference/prediction.h"
+#include "train/session/run.h"
+
+namespace mirrortrain {
+namespace {
+
+/// The network as one place computes it, in float32.
+Model whole_model(const CheckedConfiguration& checked) {
+  const Configuration& values = checked.values();
+  config::Errors errors;
+  const Wiring wiring = wire_layers(*values.model, errors);
+  Model model = build_model(*values.model, wiring, checked.objectives, Precision::kFloat32, errors);
+  errors.throw_if_any();
+  return model;
+}
+
+void require_fit(const Model& model, const StoredTensors& stored, const std::string& file) {
+  std::vector<std::string> mismatches;
+  for (const ModelVariable& variable : model.variables) {
+    const auto found = stored.find(variable.spec.name);
+    if (found == stored.end()) {
+      mismatches.push_back(fmt::format("{} {} is missing", variable.spec.name, variable.spec.shape.text()));
+    } else if (found->second.shape != variable.spec.shape || found->second.dtype != DType::kFloat32) {
+      mismatches.push_back(fmt::format("{}: the model has float32 {}, the file {} {}", variable.spec.name,
+                                       variable.spec.shape.text(), name_of(found->second.dtype),
+                                       found->second.shape.text()));
+    }
+  }
+  throw_mismatches(file, std::move(mismatches));
+}
+
+/// How an input's examples are read where they are pictures in files: with the size that they get, if they get one.
+struct DecodedForm {
+  bool is_decoded = false;
+  std::optional<std::array<std::int64_t, 2>> size{};
+};
+
+DecodedForm decoded_form(const data::Source& source, const data::TableInput* columns, const std::string& input) {
+  if (columns != nullptr) {
+    const auto* const pictures = std::get_if<data::TableInput::Pictures>(&columns->content);
+    return pictures == nullptr ? DecodedForm{} : DecodedForm{true, pictures->form.image_size};
+  }
+  if (const auto* const folder = std::get_if<data::ImageFolder>(&source)) return {true, folder->image_size};
+  const auto* const records = std::get_if<data::TfRecord>(&source);
+  if (records == nullptr) return {};
+  for (const auto& [name, options] : records->inputs.entries) {
+    if (name != input) continue;
+    return {options.image.has_value(), options.image_size ? options.image_size : records->image_size};
+  }
+  return {records->image.has_value(), records->image_size};
+}
+
+onnx::Probabilities probabilities_of(const OutputMeaning& meaning) {
+  if (!meaning.is_logits) {
+    return meaning.tells_classes() ? onnx::Probabilities::kAsTheyAre : onnx::Probabilities::kNone;
+  }
+  return meaning.kind == OutputMeaning::Kind::kClasses ? onnx::Probabilities::kSoftmax : onnx::Probabilities::kSigmoid;
+}
+
+void add_inputs(const TrainedRun& run, const Model& model, bool raw, onnx::Exported& exported) {
+  const CheckedConfiguration& checked = run.checked;
+  data::Adapted adapted = run.adapted.value_or(data::Adapted{});
+  const std::vector<data::PreprocessingStep> steps =
+      raw ? std::vector<data::PreprocessingStep>() : adapted_preprocessing(checked, adapted);
+  exported.table = run.adapted && run.adapted->table ? &*run.adapted->table : nullptr;
+  for (std::size_t i = 0; i < model.inputs.size(); ++i) {
+    onnx::ExportedInput input{model.inputs[i], checked.examples.inputs[i].shape};
+    if (!raw) {
+      input.steps = data::steps_of_input(steps, input.name);
+      if (exported.table != nullptr) input.columns = exported.table->find_input(input.name);
+      const DecodedForm form = decoded_form(checked.values().data.train.value, input.columns, input.name);
+      input.is_decoded = form.is_decoded;
+      input.read_size = form.size;
+    }
+    exported.inputs.push_back(std::move(input));
+  }
+}
+
+void add_outputs(const std::vector<OutputMeaning>& meanings, onnx::Exported& exported) {
+  std::set<std::string> taken;
+  for (const onnx::ExportedInput& input : exported.inputs) taken.insert(input.name);
+  for (const OutputMeaning& meaning : meanings) taken.insert(meaning.layer);
+  for (const OutputMeaning& meaning : meanings) {
+    onnx::ExportedOutput output{meaning.layer, probabilities_of(meaning)};
+    std::string name = meanings.size() == 1 ? "probabilities" : meaning.layer + "_probabilities";
+    while (!taken.insert(name).second) name += "_";
+    if (output.probabilities != onnx::Probabilities::kNone) output.probabilities_name = name;
+    exported.outputs.push_back(std::move(output));
+  }
+}
+
+/// A list of names, or one for each of several outputs that have any.
+std::string classes_json(const std::vector<OutputMeaning>& meanings) {
+  nlohmann::ordered_json all;
+  for (const OutputMeaning& meaning : meanings) {
+    if (!meaning.tells_classes() || meaning.classes.empty()) continue;
+    if (meanings.size() == 1) {
+      all = meaning.classes;
+    } else {
+      all[meaning.layer] = meaning.classes;
+    }
+  }
+  return all.is_null() ? "" : all.dump();
+}
+
+std::optional<std::int64_t> epoch_of(const TrainedRun& run, const RunWeights& weights) {
+  try {
+    if (weights.file != run.named.folder.model()) {
+      return read_checkpoint_state(weights.file.parent_path()).training.position.epoch;
+    }
+    const auto summary = nlohmann::json::parse(read_text_file(run.named.folder.summary()));
+    return summary.at("epoch").get<std::int64_t>();
+  } catch (const std::exception&) {  // the weights are whole, and so is what they compute
+    return std::nullopt;
+  }
+}
+
+std::uint32_t checksum_of(const std::filesystem::path& file) {
+  InputFile input(file);
+  std::vector<std::byte> block(std::size_t{1} << 20);
+  while (input.read(block) == block.size()) {
+  }
+  return input.crc32();
+}
+
+std::map<std::string, std::string> metadata_of(const TrainedRun& run, const RunWeights& weights,
+                                               const std::vector<OutputMeaning>& meanings) {
+  std::map<std::string, std::string> metadata{{"run", run.checked.values().name.text},
+                                              {"weights_crc32", fmt::format("{:08x}", checksum_of(weights.file))}};
+  if (weights.step > 0) metadata["step"] = std::to_string(weights.step);
+  if (const auto epoch = epoch_of(run, weights)) metadata["epoch"] = std::to_string(*epoch);
+  if (const std::string classes = classes_json(meanings); !classes.empty()) metadata["classes"] = classes;
+  return metadata;
+}
+
+}  // namespace
+
+std::string onnx_bytes(const TrainedRun& run, const ExportOptions& options) {
+  if (const std::string absent = onnx::why_absent(); !absent.empty()) {
+    throw UsageError("this program cannot write ONNX files: " + absent);
+  }
+  const Model model = whole_model(run.checked);
+  const RunWeights weights = weights_of(run.named);
+  spdlog::info("weights: {}", weights.file.string());
+  StoredTensors stored = read_run_weights(weights);
+  require_fit(model, stored, weights.file.string());
+  if (run.checked.values().training.precision != Precision::kFloat32) {
+    spdlog::warn(
+        "the run computed in bfloat16, and the file computes in float32, so results differ in the last digits");
+  }
+  const std::vector<OutputMeaning> meanings = output_meanings(run.checked, run.adapted ? &*run.adapted : nullptr);
+  onnx::Exported exported;
+  exported.name = run.checked.values().name.text;
+  exported.model = &model.evaluation;
+  exported.weights = &stored;
+  add_inputs(run, model, options.raw, exported);
+  add_outputs(meanings, exported);
+  std::vector<std::string> refused;
+  onnx::Model file{onnx::to_graph(exported, refused), MIRRORTRAIN_VERSION, metadata_of(run, weights, meanings)};
+  if (!refused.empty()) {
+    const bool inputs_alone =
+        std::ranges::none_of(refused, [](const std::string& line) { return line.starts_with("layer "); });
+    throw UsageError(fmt::format("{}: ONNX cannot express {} of it{}:\n  {}", run.named.folder.path.string(),
+                                 refused.size() == 1 ? "a part" : fmt::format("{} parts", refused.size()),
+                                 inputs_alone && !options.raw ? "; --raw leaves out the preprocessing" : "",
+                                 fmt::join(refused, "\n  ")));
+  }
+  stored.clear();  // what is written has copies
+  return onnx::file_bytes(std::move(file));
+}
+
+}  // namespace mirrortrain
