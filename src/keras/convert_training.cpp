@@ -121,6 +121,15 @@ Value list_of_metrics(const Json& metrics, bool of_logits, const OptionPlace& pl
   return Value::sequence(std::move(items));
 }
 
+/// Options of losses that Keras 3 does not save.
+void note_unsaved(const Json& loss, std::vector<std::string>& remarks) {
+  const auto object = as_object(loss);
+  for (const auto& [name, option] : {std::pair("Huber", "delta"), std::pair("CosineSimilarity", "axis")}) {
+    if (!object || object->class_name != name || object->config->contains(option)) continue;
+    remarks.push_back(fmt::format("Keras does not save the {} of {}: if it was not the default, add it", option, name));
+  }
+}
+
 void add_losses(const Json& compiled, const std::vector<std::string>& outputs,
                 const std::map<std::string, std::string>& names, Problems& problems, ConvertedTraining& result) {
   const Json& given = at(compiled, "loss");
@@ -132,6 +141,7 @@ void add_losses(const Json& compiled, const std::vector<std::string>& outputs,
   }
   Entries entries;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
+    note_unsaved(losses.of(i), result.remarks);
     if (losses.of(i).is_null()) {
       problems.add(place.where, fmt::format("the output '{}' has none; here each output has one, of weight: 0 where it does "
                                             "not count",

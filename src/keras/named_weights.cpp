@@ -43,6 +43,54 @@ void add_origins(const Network& network, const std::string& prefix, int level, s
   }
 }
 
+/// The variables that layers of a type have, in Keras's order; none where that depends on options.
+std::vector<std::string> usual_variables(const std::string& type) {
+  if (type == "dense" || type == "einsum_dense" || type == "conv1d" || type == "conv2d" || type == "conv3d" ||
+      type.ends_with("_transpose")) {
+    return {"kernel", "bias"};
+  }
+  if (type.starts_with("depthwise_conv")) return {"depthwise_kernel", "bias"};
+  if (type.starts_with("separable_conv")) return {"depthwise_kernel", "pointwise_kernel", "bias"};
+  if (type == "batch_normalization") return {"gamma", "beta", "moving_mean", "moving_variance"};
+  if (type == "layer_normalization" || type == "group_normalization") return {"gamma", "beta"};
+  if (type == "rms_normalization") return {"scale"};
+  if (type == "embedding") return {"embeddings"};
+  if (type == "prelu") return {"alpha"};
+  if (type == "simple_rnn" || type == "lstm" || type == "gru" || type.starts_with("conv_lstm")) {
+    return {"kernel", "recurrent_kernel", "bias"};
+  }
+  return {};
+}
+
+/// The variables of a layer that the model has not, if what the file has of it leaves no doubt: all that its type has, or all
+/// but a bias.
+std::vector<std::string> usual_variables(const LayerOrigin& origin, const StoredTensors& datasets) {
+  const std::vector<std::string> all = usual_variables(origin.types.back());
+  const std::vector<std::string> without_bias(all.begin(), all.end() - (all.empty() ? 0 : 1));
+  std::vector<std::vector<std::string>> choices = {all};
+  if (!all.empty() && all.back() == "bias") choices.push_back(without_bias);
+  if (origin.types.back() == "multi_head_attention" || origin.types.back() == "group_query_attention") {
+    choices.clear();
+    for (const bool has_bias : {true, false}) {
+      std::vector<std::string>& names = choices.emplace_back();
+      for (const char* part : {"query/", "key/", "value/", "attention_output/"}) {
+        names.push_back(std::string(part) + "kernel");
+        if (has_bias) names.push_back(std::string(part) + "bias");
+      }
+    }
+  }
+  if (origin.types.front() == "bidirectional") {
+    choices = {{"forward/kernel", "forward/recurrent_kernel", "forward/bias", "backward/kernel", "backward/recurrent_kernel",
+                "backward/bias"}};
+  }
+  const auto stored = std::ranges::count_if(
+      datasets, [&](const auto& one) { return one.first.starts_with(origin.group + "/"); });
+  for (std::vector<std::string>& names : choices) {
+    if (std::ssize(names) == stored) return std::move(names);
+  }
+  return {};
+}
+
 /// "dense" for "dense_12", the name of a counted group.
 std::string without_number(const std::string& group) {
   const std::size_t end = group.find_last_not_of("0123456789");
@@ -52,7 +100,7 @@ std::string without_number(const std::string& group) {
 }  // namespace
 
 StoredTensors named_weights(Hdf5Contents weights, const std::vector<LayerOrigin>& origins,
-                            const std::vector<VariableShape>& variables) {
+                            const std::vector<VariableShape>& variables, const std::set<std::string>& paths) {
   StoredTensors named;
   std::map<std::string, std::vector<std::string>> by_layer;
   for (const VariableShape& variable : variables) {
@@ -62,16 +110,19 @@ StoredTensors named_weights(Hdf5Contents weights, const std::vector<LayerOrigin>
     }
   }
   for (const LayerOrigin& origin : origins) {
+    const auto of_model = by_layer.find(origin.name);
+    const std::vector<std::string> own =
+        of_model != by_layer.end() ? of_model->second : usual_variables(origin, weights.datasets);
     std::size_t number = 0;
     std::set<std::string> taken;
-    for (const WeightPath& weight : weight_paths(origin.types, by_layer[origin.name])) {
+    for (const WeightPath& weight : weight_paths(origin.types, own)) {
       const bool is_again = !taken.insert(weight.variable).second;
       auto found = weights.datasets.find(origin.group + "/" + weight.path);
       if (found == weights.datasets.end() && !is_again) {
         found = weights.datasets.find(fmt::format("{}/ordered/{}", origin.group, number));
       }
       if (!is_again) ++number;
-      if (found == weights.datasets.end()) continue;
+      if (found == weights.datasets.end() || paths.contains(found->first)) continue;
       if (!is_again) named[origin.name + "/" + weight.variable] = std::move(found->second);
       weights.datasets.erase(found);
     }
@@ -114,8 +165,12 @@ std::vector<LayerOrigin> origins_in(const Hdf5Contents& weights) {
   return origins;
 }
 
-bool is_of_layer(const std::string& path) {
-  return path.starts_with("layers/") && path.find("seed_generator") == path.npos;
+void keep_weights_of_layers(Hdf5Contents& weights) {
+  std::erase_if(weights.datasets, [](const auto& one) {
+    const std::string& path = one.first;
+    const bool is_preprocessing = path.starts_with("layers/normalization/") || path.starts_with("layers/normalization_");
+    return !path.starts_with("layers/") || path.find("seed_generator") != path.npos || is_preprocessing;
+  });
 }
 
 }  // namespace mirrortrain::keras

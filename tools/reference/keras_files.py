@@ -57,7 +57,7 @@ def mlp_logits():
 
 @model
 def regression():
-    return compiled(chain((4,), L.Dense(8, activation="silu"), L.Dense(2)), keras.losses.Huber(delta=0.5),
+    return compiled(chain((4,), L.Dense(8, activation="silu"), L.Dense(2)), keras.losses.Huber(),
                     sgd(keras.optimizers.schedules.ExponentialDecay(0.1, 5, 0.5), clipnorm=0.2), metrics=["mae", "mse"])
 
 

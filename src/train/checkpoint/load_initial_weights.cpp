@@ -15,6 +15,7 @@
 #include "base/utf8.h"
 #include "config/scalar.h"
 #include "train/checkpoint/weights.h"
+#include "train/checkpoint/weights_file.h"
 
 namespace mirrortrain {
 namespace {
@@ -123,7 +124,11 @@ std::string nearest(const std::string& name, const StoredTensors& stored) {
 
 /// The values of the variables that take any. Throws Error with all that does not fit.
 InitialValues read_values(const WeightsFile& from, Strategy& strategy) {
-  const StoredTensors stored = read_safetensors(from.file.text);
+  std::set<std::string> names;
+  strategy.read_variables(Lasting::kNone, [&](const LastingVariable& one) {
+    if (const auto source = source_of(from, one.value.name())) names.insert(source->name);
+  });
+  const StoredTensors stored = read_weights_file(from.file.text, strategy, names);
   InitialValues values;
   std::vector<std::string> mismatches, initialized;
   std::set<std::string> taken;
@@ -182,7 +187,7 @@ std::vector<float> rearranged(const StoredTensor& tensor, const WeightSource& so
 InitialValues read_initial_weights(const InitialWeights& weights, Strategy& strategy) {
   const auto* const path = std::get_if<config::Path>(&weights);
   if (path == nullptr) return read_values(std::get<WeightsFile>(weights), strategy);
-  StoredTensors stored = read_safetensors(path->text);
+  StoredTensors stored = read_weights_file(path->text, strategy);
   require_fit(stored, path->text, strategy,
               "; where they are those of a part of it, write model.initial_weights: {file: ..., missing: "
               "initialize}, with names: {VARIABLE: null} for a variable of another shape");
