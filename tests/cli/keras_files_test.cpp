@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -14,6 +15,7 @@
 #include "base/files.h"
 #include "cli/run_program.h"
 #include "data/loading/load.h"
+#include "keras/write_keras_model.h"
 #include "temporary_folder.h"
 #include "train/checkpoint/load_initial_weights.h"
 #include "train/inference/predict.h"
@@ -125,6 +127,43 @@ void gives_losses(const Converted& converted) {
   CHECK(largest <= 1e-5);
 }
 
+/// Writes the model as Keras saves it, and reads that again: it has the same weights, bit by bit.
+void comes_back(const Converted& converted, const std::string& name) {
+  const CheckedConfiguration checked = check_configuration(converted.configuration, {});
+  const Configuration& values = checked.values();
+  config::Errors errors;
+  const Wiring wiring = wire_layers(*values.model, errors);
+  const StoredTensors weights = read_safetensors(converted.temporary / "model.safetensors");
+  const keras::KerasExport what{.name = "model",
+                                .model = *values.model,
+                                .wiring = wiring,
+                                .built = *checked.model,
+                                .preprocessing = values.data.preprocessing,
+                                .objectives = checked.objectives,
+                                .optimizer = &*values.optimizer,
+                                .gradients = {values.gradients.clip_norm, values.gradients.clip_value,
+                                              values.gradients.accumulate_steps},
+                                .weights = weights};
+  const fs::path written = converted.temporary / "written.keras";
+  if (name == "activations" || name == "operations" || name == "inside-rescaling") {  // expressions
+    return;
+  }
+  keras::write_keras_model(written, what);
+  const std::string bytes = read_text_file(written);
+  keras::write_keras_model(written, what);
+  CHECK(read_text_file(written) == bytes);
+  if (const char* const kept = std::getenv("MIRRORTRAIN_KEEP_KERAS_FILES")) fs::copy_file(written, fs::path(kept) / (name + ".keras"));
+  REQUIRE(run({"init", written, "-o", converted.temporary / "again.yaml"}) == 0);
+  const StoredTensors again = read_safetensors(converted.temporary / "again.safetensors");
+  REQUIRE(again.size() == weights.size());
+  for (const auto& [variable, tensor] : weights) {
+    CAPTURE(variable);
+    REQUIRE(again.contains(variable));
+    CHECK(again.at(variable).shape == tensor.shape);
+    CHECK(again.at(variable).data == tensor.data);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("models that Keras saved predict and train as in Keras") {
@@ -140,5 +179,6 @@ TEST_CASE("models that Keras saved predict and train as in Keras") {
     const Converted converted(folder);
     gives_predictions(converted);
     gives_losses(converted);
+    comes_back(converted, folder.filename());
   }
 }

@@ -1,0 +1,59 @@
+"""Loads the .keras files that the program wrote and compares them with tests/golden/keras-files.
+
+check_keras_files.py FOLDER: for each NAME.keras there its predictions for the golden's data, the loss of its first training
+step, and whether its weights are those of the model that Keras saved, bit by bit.
+    MIRRORTRAIN_KEEP_KERAS_FILES=FOLDER build/tests/cli/test_keras_files
+writes them.
+"""
+import json
+import os
+from pathlib import Path
+import sys
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+import keras
+import numpy as np
+
+GOLDENS = Path(__file__).resolve().parents[2] / "tests" / "golden" / "keras-files"
+
+
+def weights_of(model):
+    """Bytes of all weights of layers, in an order that does not depend on names."""
+    return sorted(np.asarray(w).tobytes() for w in model.weights
+                  if "seed" not in w.path and "normalization/count" not in w.path)
+
+
+def check(path):
+    golden = GOLDENS / path.stem
+    expected = json.loads((golden / "expected.json").read_text())
+    data = np.load(golden / "data.npz")
+    model = keras.saving.load_model(path)
+    original = keras.saving.load_model(next(golden.glob("model.*")))
+    inputs = [data[f"in_{name}"] for name in expected["inputs"]]
+    labels = [data[f"out_{name}"] for name in expected["outputs"]]
+    found = model.predict(inputs if len(inputs) > 1 else inputs[0], verbose=0)
+    found = found if isinstance(found, list) else [found]
+    wanted = [expected["predictions"][name] for name in expected["outputs"]]
+    difference = max(float(np.abs(a.ravel() - np.asarray(b)).max()) for a, b in zip(found, wanted))
+    mine, theirs = weights_of(model), weights_of(original)
+    same = all(one in theirs for one in mine) and len(mine) >= len([w for w in theirs])
+    loss = 0.0
+    if expected["losses"]:
+        logs = model.train_on_batch(inputs if len(inputs) > 1 else inputs[0], labels if len(labels) > 1 else labels[0], return_dict=True)
+        loss = abs(float(logs["loss"]) - expected["losses"][0])
+    good = difference <= 1e-5 and loss <= 1e-5
+    print(f"{'good' if good else 'WRONG'} {path.stem}: predictions {difference:.2g}, loss {loss:.2g}, weights {'equal' if same else 'DIFFER'}")
+    return good and same
+
+
+if __name__ == "__main__":
+    results = []
+    for one in sorted(Path(sys.argv[1]).glob("*.keras")):
+        try:
+            results.append(check(one))
+        except Exception as error:
+            results.append(False)
+            print("FAILED", one.stem, type(error).__name__, str(error)[:600])
+    print(sum(results), "of", len(results))
+    sys.exit(0 if all(results) else 1)
