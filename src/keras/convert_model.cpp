@@ -96,6 +96,10 @@ class Converter {
         at_end = {step->name, 0, 0, {}};
         preprocessed_.insert(step->name);
       }
+      refuse_open(layer, input.model, problems_);
+      for (std::size_t axis = 0; axis < input.data.size(); ++axis) {  // of any extent before it is resized
+        if (input.data[axis] == kOpen && axis < input.model.size()) input.data[axis] = input.model[axis];
+      }
       scope.values[{at_end.layer, at_end.call}] = {input.name};
       preprocessed_.insert(layer.name);
       result.inputs.push_back(std::move(input));

@@ -101,6 +101,10 @@ std::optional<std::string> reduction_of(std::string_view name, const Json& confi
 
 ConvertedLayer convert_operation(const NetworkLayer& operation, const Call& call, Problems& problems) {
   if (const auto formula = reduction_of(operation.class_name, *operation.config, call)) return expression(*formula);
+  const Json& axis = at(*operation.config, "axis");
+  if (operation.class_name == "Flip" && axis.is_number_integer() && call.inputs.size() == 1) {
+    return {"flip", {{"axis", {}, plain_value(axis)}}, {"flip"}};
+  }
   const auto known = std::ranges::find(kOperations, operation.class_name, &Operation::name);
   std::vector<std::string> operands;
   std::size_t tensors = 0;

@@ -219,15 +219,20 @@ std::optional<std::vector<std::int64_t>> input_shape_of(const NetworkLayer& inpu
   }
   std::vector<std::int64_t> dims;
   for (std::size_t axis = 1; axis < shape.size(); ++axis) {
-    if (!shape[axis].is_number_unsigned() || shape[axis] == Json(0) || shape[axis] > Json(std::int64_t{1} << 40)) {
-      problems.add(input.described(), fmt::format("the shape {} leaves an axis of an example open; here each has an extent: "
-                                                  "build the model with keras.Input of a whole shape, and save it again",
-                                                  described(shape)));
+    const bool is_extent = shape[axis].is_number_unsigned() && shape[axis] > Json(0) && shape[axis] < Json(std::int64_t{1} << 40);
+    if (!is_extent && !shape[axis].is_null()) {
+      problems.add(input.described(), fmt::format("expected a shape, found {}; the file is damaged", keras::described(shape)));
       return std::nullopt;
     }
-    dims.push_back(shape[axis].get<std::int64_t>());
+    dims.push_back(is_extent ? shape[axis].get<std::int64_t>() : kOpen);
   }
   return dims;
+}
+
+void refuse_open(const NetworkLayer& input, const std::vector<std::int64_t>& shape, Problems& problems) {
+  if (std::ranges::count(shape, kOpen) == 0) return;
+  problems.add(input.described(), "its shape leaves an axis of an example open; here each has an extent: build the model with "
+                                  "keras.Input of a whole shape, and save it again");
 }
 
 }  // namespace mirrortrain::keras

@@ -63,7 +63,11 @@ struct Network {
 /// `group`: of its weights, "" for the whole model's.
 Network read_network(const Json& model, const std::string& group, Problems& problems);
 
-/// The shape of an example that an InputLayer has; nullopt, and a problem, if it is not known.
+/// The shape of an example that an InputLayer has, with kOpen for an axis of any extent; nullopt, and a problem, if it is
+/// not known.
+inline constexpr std::int64_t kOpen = -1;
 std::optional<std::vector<std::int64_t>> input_shape_of(const NetworkLayer& input, Problems& problems);
+/// Reports a shape that still has open axes.
+void refuse_open(const NetworkLayer& input, const std::vector<std::int64_t>& shape, Problems& problems);
 
 }  // namespace mirrortrain::keras

@@ -31,6 +31,8 @@ struct KerasExport {
   /// The steps of data.preprocessing, adapted ones with their values; none: the model takes what its layers take. Those
   /// that are random, or of labels, are left out.
   std::vector<data::PreprocessingStep> preprocessing;
+  /// Of the inputs' examples before the preprocessing; none: as far as it follows from the layers.
+  std::vector<Shape> example_shapes{};
   const std::vector<Objective>& objectives;  ///< of its outputs
   const Optimizers* optimizer = nullptr;     ///< null: the model is not compiled
   GradientTreatment gradients{};

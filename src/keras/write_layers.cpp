@@ -40,6 +40,13 @@ std::vector<std::string> types_of(const Layer& layer) {
       layer);
 }
 
+std::string type_of(const data::PreprocessingStep& step) {
+  return std::visit([](const auto& held) { return std::string(held.kName); }, step);
+}
+
+/// The class of Keras's for a step that acts at every split; "" for one that is random, or of labels.
+std::string class_of(const data::PreprocessingStep& step) { return class_named(type_of(step)); }
+
 class LayersWriter {
  public:
   LayersWriter(const KerasExport& what, Problems& problems, std::vector<std::string>& remarks)
@@ -74,14 +81,15 @@ class LayersWriter {
   void add_inputs() {
     for (const ModelInputOptions& input : what_.model.all_inputs()) {
       std::vector<data::PreprocessingStep> steps = data::steps_of_input(what_.preprocessing, input.name);
-      std::erase_if(steps, [](const auto& step) { return !data::always_acts(step); });
-      auto shape = extents_of(input.shape);
+      std::erase_if(steps, [](const auto& step) { return class_of(step).empty(); });
+      const bool is_known = inputs_.size() < what_.example_shapes.size() && !steps.empty();
+      auto shape = extents_of(is_known ? what_.example_shapes[inputs_.size()] : input.shape);
       for (const data::PreprocessingStep& step : steps) {
         if (std::holds_alternative<data::Resizing>(step) || std::holds_alternative<data::CenterCrop>(step)) {
-          if (shape.size() >= 2) shape[0] = shape[1] = std::nullopt;  // pictures of any size
+          if (shape.size() >= 2 && !is_known) shape[0] = shape[1] = std::nullopt;  // pictures of any size
         }
         const data::Binning* const bins = data::as_binning(step);
-        if (bins != nullptr && bins->output_mode != data::BinOutput::kInt) {
+        if (bins != nullptr && !is_known && bins->output_mode != data::BinOutput::kInt) {
           problems_.add("data.preprocessing", "an output_mode but int changes the shape of examples, as the model's input does "
                                               "not say; write the model without preprocessing");
         }
@@ -97,17 +105,12 @@ class LayersWriter {
   WrittenTensor add_step(const data::PreprocessingStep& step, const WrittenTensor& value, const ModelInputOptions& input) {
     const config::Schema& schema = schema_of<data::PreprocessingStep>();
     const Value shown = config::Codec<data::PreprocessingStep>::show(step);
-    const std::string type = shown.is_scalar() ? shown.text() : shown.entries().front().key;
-    const std::string where = fmt::format("data.preprocessing: {}", type);
-    const std::string class_name = class_named(type);
-    if (class_name.empty()) {
-      problems_.add(where, "no layer of Keras does this; write the model without preprocessing");
-      return value;
-    }
+    const std::string type = type_of(step);
     const auto part = std::ranges::find(schema.parts, type, &config::Schema::name);
     Json config = shown.is_scalar() ? Json::object()
-                                    : options_json(shown.entries().front().value, *part, where, problems_, {"input", "adapt"});
-    return graph_.add(class_name, graph_.names().unique(fmt::format("{}_{}", input.name, type)), std::move(config),
+                                    : options_json(shown.entries().front().value, *part,
+                                                   fmt::format("data.preprocessing: {}", type), problems_, {"input", "adapt"});
+    return graph_.add(class_of(step), graph_.names().unique(fmt::format("{}_{}", input.name, type)), std::move(config),
                       Json::array({GraphWriter::tensor_json(value)}), input.shape);
   }
 
@@ -172,14 +175,19 @@ class LayersWriter {
     const std::string type(type_name(layer));
     const auto part = std::ranges::find(schema_of<Layer>().parts, type, &config::Schema::name);
     const Value& options = shown.entries().front().value;
-    for (const char* const key : {"lora_rank", "tied_to"}) {
+    for (const char* const key : {"lora_rank", "tied_to", "rope_max_wavelength"}) {
       const Value::Entry* const given = options.find(key);
       if (given != nullptr && !given->value.is_null()) problems_.add(where, fmt::format("{} is nothing that Keras saves", key));
     }
     Json config = options_json(options, *part, where, problems_,
-                               {"name", "inputs", "use_causal_mask", "trainable", "lora_rank", "lora_alpha", "tied_to"});
+                               {"name", "inputs", "use_causal_mask", "trainable", "lora_rank", "lora_alpha", "tied_to", "rope_max_wavelength"});
+    if (type.starts_with("average_pooling")) {  // which Keras wants to be told
+      const auto key = std::ranges::find(part->keys, "pool_size", &config::Schema::Key::name);
+      config["pool_size"] = to_json(options.find("pool_size")->value, key->type, where, problems_);
+    }
     const bool is_frozen = !common_options(layer).trainable || what_.model.freezes(name);
-    config["trainable"] = !is_frozen;
+    const bool has_weights = what_.weights.lower_bound(name + "/") != what_.weights.lower_bound(name + "0");
+    if (is_frozen && has_weights) config["trainable"] = false;
     return config;
   }
 

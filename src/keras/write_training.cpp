@@ -52,7 +52,7 @@ Json loss_json(const Loss& loss, const std::string& where, Problems& problems, s
   if (const auto* const weights = class_weight_of(loss); weights != nullptr && !weights->empty()) {
     remarks.push_back(fmt::format("{}: class_weight is an argument of Keras's fit, to which it has to be given", where));
   }
-  Json options = options_json(of.options, *of.type, where, problems, {"type", "weight", "class_weight"});
+  Json options = options_json(of.options, *of.type, where, problems, {"type", "weight", "class_weight", "label_length"});
   return object_json("keras.losses", class_name, std::move(options));
 }
 
@@ -65,7 +65,22 @@ void add_logits(const std::string& name, Json& options) {
   if (name == "binary_accuracy" && !options.contains("threshold")) options["threshold"] = 0.0;
 }
 
-Json metric_json(const Metric& metric, const Loss& loss, const std::string& where, Problems& problems) {
+/// What Keras wants to be told, where it is known here from the output, or is another default. `classes`: of the output.
+void add_known(const std::string& name, std::int64_t classes, bool of_numbers, Json& options) {
+  const bool is_iou = name == "iou" || name == "mean_iou" || name == "one_hot_iou" || name == "one_hot_mean_iou";
+  if (is_iou && !options.contains("num_classes")) options["num_classes"] = std::max<std::int64_t>(classes, 2);
+  if (name == "iou" || name == "mean_iou") {
+    if (!options.contains("sparse_y_true")) options["sparse_y_true"] = of_numbers;
+    if (!options.contains("sparse_y_pred")) options["sparse_y_pred"] = false;
+  }
+  if ((name == "f1_score" || name == "fbeta_score") && !options.contains("average")) options["average"] = "macro";
+  if (options.contains("threshold") && (name == "precision" || name == "recall")) {
+    options["thresholds"] = options["threshold"];
+    options.erase("threshold");
+  }
+}
+
+Json metric_json(const Metric& metric, const Loss& loss, std::int64_t classes, const std::string& where, Problems& problems) {
   const Chosen of = chosen(metric);
   const bool of_logits = takes_logits(loss), of_numbers = targets_of(loss) == Targets::kClassNumbers;
   const bool is_binary = std::holds_alternative<losses::BinaryCrossentropy>(loss) ||
@@ -79,6 +94,7 @@ Json metric_json(const Metric& metric, const Loss& loss, const std::string& wher
     return nullptr;
   }
   Json options = options_json(of.options, *of.type, where, problems);
+  add_known(name, classes, of_numbers, options);
   if (of_logits) add_logits(name, options);
   if (name != of.name) options["name"] = of.name;
   return object_json("keras.metrics", class_name, std::move(options));
@@ -127,9 +143,12 @@ Json compile_json(const KerasExport& what, Problems& problems, std::vector<std::
     const std::string of = what.objectives.size() == 1 ? "" : fmt::format(" of '{}'", what.wiring.output_name(i));
     losses.push_back(loss_json(objective.loss.value, "loss" + of, problems, remarks));
     weights.push_back(what.built.outputs[i].loss_weight);
+    const ValueId output = what.built.evaluation.outputs[i].value;
+    const Shape shape = output == kNoValue ? Shape() : what.built.evaluation.graph.spec(output).shape;
+    const std::int64_t classes = shape.rank() == 0 ? 1 : shape.back();
     Json of_output = Json::array();
     for (const auto& metric : objective.metrics) {
-      of_output.push_back(metric_json(metric.value, objective.loss.value, "metrics" + of, problems));
+      of_output.push_back(metric_json(metric.value, objective.loss.value, classes, "metrics" + of, problems));
     }
     any_metric = any_metric || !of_output.empty();
     metrics.push_back(std::move(of_output));
