@@ -30,33 +30,6 @@ std::vector<std::byte> read_bytes(data::Input& input) {
   }
 }
 
-KerasFile read_archive(const std::string& path) {
-  const data::Zip zip(path);
-  const auto has = [&](std::string_view name) { return std::ranges::count(zip.names(), name) > 0; };
-  if (!has("config.json")) {
-    throw Error(fmt::format("{}: expected a model as model.save('x.keras') writes it, found an archive without config.json",
-                            path));
-  }
-  const auto label = [&](std::string_view name) { return fmt::format("{}: {}", path, name); };
-  KerasFile file;
-  Json config = parse_json(data::read_text(*zip.open("config.json", label("config.json"))), label("config.json"));
-  if (!as_object(config)) throw Error(fmt::format("{}: expected a model, found {}", label("config.json"), described(config)));
-  file.compiled = at(config, "compile_config");
-  file.model = std::move(config);
-  if (has("metadata.json")) {
-    file.version = text_at(parse_json(data::read_text(*zip.open("metadata.json", label("metadata.json"))), label("metadata.json")),
-                           "keras_version");
-  }
-  if (!has(kWeights)) {
-    throw Error(fmt::format("{}: it holds no {}; {}", path, kWeights,
-                            has("model.weights.npz") ? "install h5py where Keras saves it, which then writes that in place "
-                                                       "of model.weights.npz"
-                                                     : "it is incomplete, save the model again"));
-  }
-  file.weights = read_hdf5(read_bytes(*zip.open(std::string(kWeights), label(kWeights))), label(kWeights));
-  return file;
-}
-
 /// Gives the weights of a whole-model .h5 the groups of the layers of `model`, each in the order of layer.weights.
 Hdf5Contents with_groups(Hdf5Contents stored, const Json& model) {
   Hdf5Contents result;
@@ -104,6 +77,33 @@ KerasFile read_legacy(const std::string& path) {
 
 }  // namespace
 
+KerasFile read_keras_archive(const std::string& path) {
+  const data::Zip zip(path);
+  const auto has = [&](std::string_view name) { return std::ranges::count(zip.names(), name) > 0; };
+  if (!has("config.json")) {
+    throw Error(fmt::format("{}: expected a model as model.save('x.keras') writes it, found an archive without config.json",
+                            path));
+  }
+  const auto label = [&](std::string_view name) { return fmt::format("{}: {}", path, name); };
+  KerasFile file;
+  Json config = parse_json(data::read_text(*zip.open("config.json", label("config.json"))), label("config.json"));
+  if (!as_object(config)) throw Error(fmt::format("{}: expected a model, found {}", label("config.json"), described(config)));
+  file.compiled = at(config, "compile_config");
+  file.model = std::move(config);
+  if (has("metadata.json")) {
+    file.version = text_at(parse_json(data::read_text(*zip.open("metadata.json", label("metadata.json"))), label("metadata.json")),
+                           "keras_version");
+  }
+  if (!has(kWeights)) {
+    throw Error(fmt::format("{}: it holds no {}; {}", path, kWeights,
+                            has("model.weights.npz") ? "install h5py where Keras saves it, which then writes that in place "
+                                                       "of model.weights.npz"
+                                                     : "it is incomplete, save the model again"));
+  }
+  file.weights = read_hdf5(read_bytes(*zip.open(std::string(kWeights), label(kWeights))), label(kWeights));
+  return file;
+}
+
 bool is_keras_file(const std::filesystem::path& path) {
   const std::string name = in_lower_case(path.filename().string());
   const bool is_hdf5 = name.ends_with(".h5") || name.ends_with(".hdf5");
@@ -112,7 +112,7 @@ bool is_keras_file(const std::filesystem::path& path) {
 
 KerasFile read_keras_file(const std::filesystem::path& path) {
   require_hdf5(path.string());
-  return in_lower_case(path.extension().string()) == ".keras" ? read_archive(path.string()) : read_legacy(path.string());
+  return in_lower_case(path.extension().string()) == ".keras" ? read_keras_archive(path.string()) : read_legacy(path.string());
 }
 
 }  // namespace mirrortrain::keras

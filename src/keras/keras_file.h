@@ -23,4 +23,7 @@ bool is_keras_file(const std::filesystem::path& path);
 /// Reads a .keras archive, or a whole model in .h5. Throws Error, naming the file and what of it is damaged.
 KerasFile read_keras_file(const std::filesystem::path& path);
 
+/// The same for an archive, whatever its name.
+KerasFile read_keras_archive(const std::string& path);
+
 }  // namespace mirrortrain::keras

@@ -15,8 +15,8 @@ namespace {
 /// ["dense", 0, 0], or nullopt.
 std::optional<Tensor> history_of(const Json& history) {
   const Json& parts = as_list(history);
-  if (!parts.is_array() || parts.size() < 3 || !parts[0].is_string() || !parts[1].is_number_unsigned() ||
-      !parts[2].is_number_unsigned()) {
+  const auto is_count = [](const Json& value) { return value.is_number_integer() && value >= Json(0); };
+  if (!parts.is_array() || parts.size() < 3 || !parts[0].is_string() || !is_count(parts[1]) || !is_count(parts[2])) {
     return std::nullopt;
   }
   return Tensor{parts[0].get<std::string>(), parts[1].get<std::size_t>(), parts[2].get<std::size_t>(), {}};
@@ -219,7 +219,7 @@ std::optional<std::vector<std::int64_t>> input_shape_of(const NetworkLayer& inpu
   }
   std::vector<std::int64_t> dims;
   for (std::size_t axis = 1; axis < shape.size(); ++axis) {
-    const bool is_extent = shape[axis].is_number_unsigned() && shape[axis] > Json(0) && shape[axis] < Json(std::int64_t{1} << 40);
+    const bool is_extent = shape[axis].is_number_integer() && shape[axis] > Json(0) && shape[axis] < Json(std::int64_t{1} << 40);
     if (!is_extent && !shape[axis].is_null()) {
       problems.add(input.described(), fmt::format("expected a shape, found {}; the file is damaged", keras::described(shape)));
       return std::nullopt;

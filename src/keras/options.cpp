@@ -207,7 +207,9 @@ std::vector<Value::Entry> converted_options(const Json& options, const Schema& s
     const auto key = std::ranges::find(section.keys, known->text, &Schema::Key::name);
     if (std::ranges::any_of(entries, [&](const auto& entry) { return entry.key == key->name; })) continue;
     if (value.is_null() && key->type.kind != Schema::Kind::kEither) continue;  // Keras's way to say the default
-    entries.push_back({key->name, {}, converted(value, key->type, place.inside(name))});
+    const std::size_t before = place.problems.count();
+    Value here = converted(value, key->type, place.inside(name));
+    if (place.problems.count() == before) entries.push_back({key->name, {}, std::move(here)});
   }
   return entries;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@ class Problems {
   /// `where`: "layer 'stem' (Conv2D)", or empty. The same one is added once.
   void add(const std::string& where, const std::string& what);
   bool empty() const { return lines_.empty(); }
+  std::size_t count() const { return lines_.size(); }
   /// Throws UsageError with a line for each, and their number, unless there are none. `file`: the model's.
   void throw_if_any(const std::string& file) const;
 

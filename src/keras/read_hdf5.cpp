@@ -3,15 +3,17 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
-#include <memory>
+#include <functional>
 #include <optional>
+#include <stdexcept>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/utf8.h"
+#include "keras/apart.h"
 #include "keras/hdf5.h"
 #include "keras/hdf5_handle.h"
+#include "keras/json.h"
 
 namespace mirrortrain::keras {
 namespace {
@@ -21,15 +23,18 @@ constexpr int kMostGroups = 64;
 constexpr std::size_t kMostObjects = 1'000'000;
 constexpr std::uint64_t kMostDeflated = 1032;  ///< deflate makes one byte of as many
 
+/// Reads a file with the library, and hands over what it finds: the datasets' bytes in one memory file, and what there is
+/// to know of them in another, as JSON.
 class Reader {
  public:
-  Reader(std::string name, std::uint64_t bytes) : name_(std::move(name)), bytes_(bytes) {}
+  Reader(std::string name, std::uint64_t bytes, MemoryFile& data) : name_(std::move(name)), bytes_(bytes), data_(data) {}
 
-  Hdf5Contents read(hid_t file) {
+  /// {"datasets": {PATH: {"type": ..., "shape": [...], "offset": ...}}, "texts": {GROUP: {NAME: [...]}}}
+  Json read(hid_t file) {
     const Hdf5Handle root(H5Gopen2(file, "/", H5P_DEFAULT), H5Gclose);
     if (!root) damaged("");
     read_group(root.get(), "", 0);
-    return std::move(contents_);
+    return {{"datasets", std::move(datasets_)}, {"texts", std::move(texts_)}};
   }
 
  private:
@@ -86,7 +91,7 @@ class Reader {
       if (!attribute) damaged(path);
       char name[256] = {};
       if (H5Aget_name(attribute.get(), sizeof name, name) < 0) damaged(path);
-      if (auto texts = texts_of(attribute.get(), path)) contents_.texts[path][name] = std::move(*texts);
+      if (auto texts = texts_of(attribute.get(), path)) texts_[path][name] = std::move(*texts);
     }
   }
 
@@ -160,21 +165,24 @@ class Reader {
     const std::size_t size = H5Tget_size(type.get());
     // Others are no weights of a model: texts, opaque bytes.
     if ((kind != H5T_FLOAT && kind != H5T_INTEGER) || size == 0 || size > 8) return;
-    StoredTensor tensor;
-    tensor.shape = shape_of(space.get(), path);
-    tensor.dtype = kind == H5T_INTEGER ? DType::kInt64 : size == 8 ? DType::kFloat64 : DType::kFloat32;
-    const auto elements = static_cast<std::uint64_t>(tensor.shape.elements());
+    const Shape shape = shape_of(space.get(), path);
+    const DType dtype = kind == H5T_INTEGER ? DType::kInt64 : size == 8 ? DType::kFloat64 : DType::kFloat32;
+    const auto elements = static_cast<std::uint64_t>(shape.elements());
     require_stored(dataset, path, elements * size);
-    tensor.data.resize(elements * size_of(tensor.dtype));
+    std::vector<std::byte> bytes(elements * size_of(dtype));
     const hid_t memory = kind == H5T_INTEGER ? H5T_NATIVE_INT64 : size == 8 ? H5T_NATIVE_DOUBLE : H5T_NATIVE_FLOAT;
-    if (elements > 0 && H5Dread(dataset, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, tensor.data.data()) < 0) damaged(path);
-    contents_.datasets.emplace(path, std::move(tensor));
+    if (elements > 0 && H5Dread(dataset, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()) < 0) damaged(path);
+    datasets_[path] = {{"type", static_cast<int>(dtype)}, {"shape", shape.dims()}, {"offset", offset_}};
+    data_.write(bytes.data(), bytes.size());
+    offset_ += bytes.size();
   }
 
   std::string name_;
   std::uint64_t bytes_;  ///< of the whole file
+  MemoryFile& data_;
+  std::uint64_t offset_ = 0;  ///< in it
   std::size_t objects_ = 0;
-  Hdf5Contents contents_;
+  Json datasets_ = Json::object(), texts_ = Json::object();
 };
 
 [[noreturn]] void no_hdf5_file(const std::string& name) {
@@ -183,29 +191,67 @@ class Reader {
                           name));
 }
 
+/// What the process that read a file handed over.
+Hdf5Contents taken_over(const Json& found, const MemoryFile& data) {
+  Hdf5Contents contents;
+  for (const auto& [path, about] : found.at("datasets").items()) {
+    StoredTensor& tensor = contents.datasets[path];
+    tensor.dtype = static_cast<DType>(about.at("type").get<int>());
+    tensor.shape = Shape(about.at("shape").get<std::vector<std::int64_t>>());
+    tensor.data.resize(static_cast<std::size_t>(tensor.shape.elements()) * size_of(tensor.dtype));
+    if (!data.read_at(about.at("offset").get<std::uint64_t>(), tensor.data.data(), tensor.data.size())) {
+      throw std::logic_error("a dataset that was handed over is shorter than announced");
+    }
+  }
+  contents.texts = found.at("texts").get<decltype(contents.texts)>();
+  return contents;
+}
+
+/// Reads what `open` opens in a process of its own: the library was not made for damaged files, which crash it.
+Hdf5Contents read_apart(const std::string& name, std::uint64_t bytes, const std::function<Hdf5Handle()>& open) {
+  MemoryFile data("hdf5-data"), about("hdf5-about");
+  const std::string end = run_apart(bytes, [&] {
+    Json found;
+    try {
+      silence_hdf5();
+      const Hdf5Handle file = open();
+      if (!file) no_hdf5_file(name);
+      found = Reader(name, bytes, data).read(file.get());
+    } catch (const Error& error) {
+      found = {{"error", error.what()}};
+    }
+    const std::string text = found.dump(-1, ' ', true, Json::error_handler_t::replace);
+    about.write(text.data(), text.size());
+  });
+  std::string text(about.size(), '\0');
+  if (!end.empty() || text.empty() || !about.read_at(0, text.data(), text.size())) {
+    throw Error(fmt::format("{}: is damaged: the HDF5 library cannot read it (it ended by {}); get the file again", name,
+                            end.empty() ? "itself" : end));
+  }
+  const Json found = Json::parse(text);
+  if (found.contains("error")) throw Error(found.at("error").get<std::string>());
+  return taken_over(found, data);
+}
+
 }  // namespace
 
 void require_hdf5(const std::string&) {}
 
 Hdf5Contents read_hdf5(const std::filesystem::path& file) {
-  silence_hdf5();
   const std::uint64_t bytes = InputFile(file).size();  // which refuses what is no regular file
-  const Hdf5Handle opened(H5Fopen(file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
-  if (!opened) no_hdf5_file(file.string());
-  return Reader(file.string(), bytes).read(opened.get());
+  return read_apart(file.string(), bytes, [&] { return Hdf5Handle(H5Fopen(file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose); });
 }
 
 Hdf5Contents read_hdf5(std::span<const std::byte> bytes, const std::string& name) {
-  silence_hdf5();
-  const Hdf5Handle options(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-  constexpr std::size_t kIncrement = 1 << 16;
   if (bytes.empty()) no_hdf5_file(name);
-  H5Pset_fapl_core(options.get(), kIncrement, 0);
-  // The library wants bytes that it could change, and takes a copy of them.
-  H5Pset_file_image(options.get(), const_cast<std::byte*>(bytes.data()), bytes.size());
-  const Hdf5Handle opened(H5Fopen(name.c_str(), H5F_ACC_RDONLY, options.get()), H5Fclose);
-  if (!opened) no_hdf5_file(name);
-  return Reader(name, bytes.size()).read(opened.get());
+  return read_apart(name, bytes.size(), [&] {
+    const Hdf5Handle options(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+    constexpr std::size_t kIncrement = 1 << 16;
+    H5Pset_fapl_core(options.get(), kIncrement, 0);
+    // The library wants bytes that it could change, and takes a copy of them.
+    H5Pset_file_image(options.get(), const_cast<std::byte*>(bytes.data()), bytes.size());
+    return Hdf5Handle(H5Fopen(name.c_str(), H5F_ACC_RDONLY, options.get()), H5Fclose);
+  });
 }
 
 }  // namespace mirrortrain::keras

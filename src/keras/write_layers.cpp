@@ -110,6 +110,7 @@ class LayersWriter {
     Json config = shown.is_scalar() ? Json::object()
                                     : options_json(shown.entries().front().value, *part,
                                                    fmt::format("data.preprocessing: {}", type), problems_, {"input", "adapt"});
+    if (type == "rescaling" && !config.contains("offset")) config["offset"] = 0.0;  // which Keras reads, default or not
     return graph_.add(class_of(step), graph_.names().unique(fmt::format("{}_{}", input.name, type)), std::move(config),
                       Json::array({GraphWriter::tensor_json(value)}), input.shape);
   }
@@ -225,7 +226,7 @@ class LayersWriter {
 
   /// Zeros of a value's shape.
   WrittenTensor zeros_of(const WrittenTensor& value, const std::string& name, const Shape& shape) {
-    return graph_.add("Rescaling", graph_.names().unique(name + "_zeros"), {{"scale", 0.0}},
+    return graph_.add("Rescaling", graph_.names().unique(name + "_zeros"), {{"scale", 0.0}, {"offset", 0.0}},
                       Json::array({GraphWriter::tensor_json(value)}), shape);
   }
 

@@ -59,14 +59,14 @@ TEST_CASE("all that has no equivalent is named at once, with advice") {
   CHECK(text.find("layer 'a_Conv1D' (Conv1D): data_format") != text.npos);
   CHECK(text.find("layer 'a_LSTM' (LSTM): stateful: true: nothing here does this") != text.npos);
   CHECK(text.find("layer 'a_Dense' (Dense): activation: 'own_curve' does not exist here") != text.npos);
-  CHECK(text.find("6 errors") != text.npos);
+  CHECK_MESSAGE(text.find("6 errors") != text.npos, text);
 }
 
 TEST_CASE("a preprocessing layer in the middle is refused, but for those that are formulas") {
   const std::string text = problems_of(sequential({layer("Flatten", Json::object()), layer("Discretization", {{"bin_boundaries", {1.0}}})}));
   CHECK(text.find("(Discretization): is a step of data.preprocessing") != text.npos);
   CHECK(layers_of(sequential({layer("Flatten", {{"name", "f"}}), layer("Rescaling", {{"scale", 2.0}, {"offset", -1}, {"name", "r"}})})) ==
-        "[{flatten: {name: f}}, {expression: {formula: x * 2.0 + (-1), name: r}}]\n");
+        "[{flatten: {name: f}}, {expression: {formula: \"x * 2.0 + (-1)\", name: r}}]\n");
 }
 
 TEST_CASE("a subclass of Model is refused with the remedy") {
