@@ -100,8 +100,8 @@ Value data_section(const Conversion& from, const Model* model, const std::vector
   for (std::size_t i = 0; i < from.model.inputs.size(); ++i) {
     const keras::ConvertedInput& input = from.model.inputs[i];
     Entries one = {{"shape", {}, shape_value(input.data)}};
-    const auto below = model != nullptr && i < model->training.inputs.size() ? model->training.inputs[i].numbers_below
-                                                                             : std::nullopt;
+    const auto below =
+        model != nullptr && i < model->training.inputs.size() ? model->training.inputs[i].numbers_below : std::nullopt;
     if (below) one.push_back({"below", {}, number(*below)}), any_below = true;
     inputs.push_back({input.name, {}, Value::mapping(std::move(one))});
   }
@@ -132,7 +132,8 @@ Value loss_section(const Conversion& from) {
   if (from.has_loss) return from.training.loss;
   if (from.model.outputs.size() == 1) return config::text_value("mean_squared_error");
   Entries all;
-  for (const std::string& output : from.model.outputs) all.push_back({output, {}, config::text_value("mean_squared_error")});
+  for (const std::string& output : from.model.outputs)
+    all.push_back({output, {}, config::text_value("mean_squared_error")});
   return Value::mapping(std::move(all));
 }
 
@@ -203,7 +204,8 @@ std::string configuration_text(const Conversion& from, const std::string& file, 
   if (!from.has_loss) text += comment("The model was not compiled: choose what it is to be trained for.");
   text += entry_text(0, "loss", loss_section(from));
   if (!from.training.metrics.is_null()) text += entry_text(0, "metrics", from.training.metrics);
-  text += entry_text(0, "optimizer", from.training.optimizer.is_null() ? config::text_value("adam") : from.training.optimizer);
+  text += entry_text(0, "optimizer",
+                     from.training.optimizer.is_null() ? config::text_value("adam") : from.training.optimizer);
   if (!from.training.gradients.is_null()) text += entry_text(0, "gradients", from.training.gradients);
   text += "strategy: {type: mirrored, devices: all}\n";
   text += from.model.is_bfloat16 ? "training: {epochs: 1, precision: mixed_bfloat16}\n" : "training: {epochs: 1}\n";
@@ -213,7 +215,8 @@ std::string configuration_text(const Conversion& from, const std::string& file, 
 /// A file for a look at a configuration that is not written yet, in the folder that it will be in.
 class TrialFile {
  public:
-  explicit TrialFile(const fs::path& folder) : path_((folder.empty() ? fs::path(".") : folder) / ".mirrortrain-init-XXXXXX.yaml") {
+  explicit TrialFile(const fs::path& folder)
+      : path_((folder.empty() ? fs::path(".") : folder) / ".mirrortrain-init-XXXXXX.yaml") {
     std::string name = path_.string();
     const int descriptor = ::mkstemps(name.data(), 5);
     if (descriptor < 0) throw SystemError(fmt::format("{}: cannot be written: {}", name, std::strerror(errno)), errno);
@@ -277,9 +280,10 @@ StoredTensors weights_of(keras::KerasFile& file, const Conversion& from, const M
     }
   }
   if (!wrong.empty()) {
-    throw Error(fmt::format("{}: its weights do not fit its layers; the file is damaged, or of a layer with weights of its "
-                            "own:{}",
-                            path, wrong));
+    throw Error(
+        fmt::format("{}: its weights do not fit its layers; the file is damaged, or of a layer with weights of its "
+                    "own:{}",
+                    path, wrong));
   }
   return weights;
 }
@@ -294,7 +298,8 @@ void init_from_keras(const std::string& path, const fs::path& output, bool is_st
   const fs::path weights = folder / (stem.string() + ".safetensors");
   conversion.name = stem.string();
   if (fs::exists(weights)) {
-    throw UsageError(fmt::format("{}: the file exists, and the weights go there; name another with --output", weights.string()));
+    throw UsageError(
+        fmt::format("{}: the file exists, and the weights go there; name another with --output", weights.string()));
   }
   const std::string name = fs::path(path).filename().string();
   const TrialFile trial(folder);

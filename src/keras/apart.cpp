@@ -38,7 +38,8 @@ void bound(int resource, std::uint64_t most) {
 
 /// What the process does before its work: its end is silent, leaves no file, and comes at last.
 void prepare(std::uint64_t bytes) {
-  for (const int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGTERM, SIGINT, SIGHUP}) ::signal(signal, SIG_DFL);
+  for (const int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGTERM, SIGINT, SIGHUP})
+    ::signal(signal, SIG_DFL);
   const int nothing = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (nothing >= 0) ::dup2(nothing, STDERR_FILENO);
   constexpr std::uint64_t kSpareSeconds = 30, kBytesPerSecond = 20'000'000, kSpareMemory = std::uint64_t{1} << 30;

@@ -25,9 +25,10 @@ class MemoryFile {
   int descriptor_;
 };
 
-/// Runs `work`, which hands its results over in memory files, in a process of its own: a library that a damaged file makes
-/// crash, hang or ask for all memory ends that process alone. `bytes`: of what it reads, by which its time and memory are
-/// bounded. Returns "" if it ended by itself, else how it ended. Throws SystemError if no process could be started.
+/// Runs `work`, which hands its results over in memory files, in a process of its own: a library that a damaged file
+/// makes crash, hang or ask for all memory ends that process alone. `bytes`: of what it reads, by which its time and
+/// memory are bounded. Returns "" if it ended by itself, else how it ended. Throws SystemError if no process could be
+/// started.
 std::string run_apart(std::uint64_t bytes, const std::function<void()>& work);
 
 }  // namespace mirrortrain::keras

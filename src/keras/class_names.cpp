@@ -25,8 +25,8 @@ constexpr std::array kClasses = {
     "STFTSpectrogram", "Subtract", "TimeDistributed", "UnitNormalization", "UpSampling1D", "UpSampling2D",
     "UpSampling3D", "ZeroPadding1D", "ZeroPadding2D", "ZeroPadding3D",
     // Preprocessing that is the same in training and later.
-    "AutoContrast", "CenterCrop", "ContrastLimitedAdaptiveHistogramEqualization", "Discretization", "Hashing", "Normalization",
-    "Rescaling", "Resizing",
+    "AutoContrast", "CenterCrop", "ContrastLimitedAdaptiveHistogramEqualization", "Discretization", "Hashing",
+    "Normalization", "Rescaling", "Resizing",
     // Initializers; identity is a layer too.
     "Constant", "GlorotNormal", "GlorotUniform", "HeNormal", "HeUniform", "Identity", "LecunNormal", "LecunUniform",
     "Ones", "Orthogonal", "RandomNormal", "RandomUniform", "STFT", "TruncatedNormal", "VarianceScaling", "Zeros",

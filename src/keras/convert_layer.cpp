@@ -58,8 +58,8 @@ void add_call_options(const Call& call, const config::Schema& type, const Option
     if (value != Json("a tensor") && std::ranges::any_of(type.keys, is_key)) {
       given[name] = value;
     } else {
-      place.problems.add(place.where, fmt::format("is called with {}={}, which nothing here does", shortened(name),
-                                                  described(value)));
+      place.problems.add(
+          place.where, fmt::format("is called with {}={}, which nothing here does", shortened(name), described(value)));
     }
   }
   for (Value::Entry& entry : converted_options(given, type, place)) {
@@ -83,8 +83,8 @@ ConvertedLayer normalization(const NetworkLayer& layer, const Hdf5Contents& weig
   const auto parameter = [&](std::string_view initializer) {
     return Value::mapping({{"shape", {}, Value::sequence(dims)}, {"initializer", {}, config::text_value(initializer)}});
   };
-  const std::string formula = inverts ? "mean + x * maximum(sqrt(variance), 1e-7)"
-                                      : "(x - mean) / maximum(sqrt(variance), 1e-7)";
+  const std::string formula =
+      inverts ? "mean + x * maximum(sqrt(variance), 1e-7)" : "(x - mean) / maximum(sqrt(variance), 1e-7)";
   return {"expression",
           {{"formula", {}, config::text_value(formula)},
            {"parameters", {}, Value::mapping({{"mean", {}, parameter("zeros")}, {"variance", {}, parameter("ones")}})},
@@ -104,8 +104,9 @@ ConvertedLayer within_model(const NetworkLayer& layer, const Hdf5Contents& weigh
     }
   }
   if (layer.class_name == "Normalization") return normalization(layer, weights, place);
-  place.problems.add(place.where, "is a step of data.preprocessing here, which comes before all layers; make it the first "
-                                  "layer of an input, or leave it out of the model");
+  place.problems.add(place.where,
+                     "is a step of data.preprocessing here, which comes before all layers; make it the first "
+                     "layer of an input, or leave it out of the model");
   return {"identity", {}, {"identity"}};
 }
 
@@ -162,7 +163,8 @@ void add_adapted(const NetworkLayer& layer, const Hdf5Contents& weights, Json& o
   for (const auto& [name, path] : {std::pair("mean", "/vars/0"), std::pair("variance", "/vars/1")}) {
     const auto found = weights.datasets.find(layer.group + path);
     if (found == weights.datasets.end() || found->second.dtype != DType::kFloat32) {
-      place.problems.add(place.where, fmt::format("{}{} with its {} is missing; the file is damaged", layer.group, path, name));
+      place.problems.add(place.where,
+                         fmt::format("{}{} with its {} is missing; the file is damaged", layer.group, path, name));
       return;
     }
     options[name] = Json::array();
@@ -199,7 +201,8 @@ std::vector<config::Value> convert_preprocessing(const NetworkLayer& layer, cons
   if (!input.empty()) entries.push_back({"input", {}, config::text_value(input)});
   data::PreprocessingStep step;
   Value value = checked<data::PreprocessingStep>(
-      entries.empty() ? config::text_value(type.name) : Value::mapping({{type.name, {}, Value::mapping(std::move(entries))}}),
+      entries.empty() ? config::text_value(type.name)
+                      : Value::mapping({{type.name, {}, Value::mapping(std::move(entries))}}),
       place, step);
   if (problems.empty()) shape = shape_behind(step, shape);
   return {std::move(value)};

@@ -18,7 +18,8 @@ struct ConvertedLayer {
 };
 
 /// A call of a layer of Keras. Problems are reported; the result is then incomplete.
-ConvertedLayer convert_layer(const NetworkLayer& layer, const Call& call, const Hdf5Contents& weights, Problems& problems);
+ConvertedLayer convert_layer(const NetworkLayer& layer, const Call& call, const Hdf5Contents& weights,
+                             Problems& problems);
 
 /// Whether a layer is a step of `data.preprocessing` where it is the first one of an input.
 bool is_preprocessing(const NetworkLayer& layer);

@@ -29,7 +29,7 @@ struct List {
   std::vector<Value> items;
   std::string last = "input";  ///< name of what comes before the next item
   LayerNames names;
-  std::vector<LayerOrigin> origins;  ///< names within the list
+  std::vector<LayerOrigin> origins;                ///< names within the list
   std::map<std::string, std::string> whole_names;  ///< of uses of blocks: their outputs' layers
 
   /// A value's layer, where the value is that of a use of a block.
@@ -41,8 +41,8 @@ struct List {
 
 /// The names, in a list, of the outputs of a network's calls.
 struct Scope {
-  std::map<CallKey, std::vector<std::string>> values;  ///< what other layers name as inputs, by output
-  std::map<std::string, std::string> first;            ///< by layer of Keras's: what `reuse` names
+  std::map<CallKey, std::vector<std::string>> values;    ///< what other layers name as inputs, by output
+  std::map<std::string, std::string> first;              ///< by layer of Keras's: what `reuse` names
   std::map<std::string, std::shared_ptr<Scope>> inside;  ///< of networks whose layers are in the same list
 };
 
@@ -87,8 +87,9 @@ class Converter {
       input.data = input.model = shape.value_or(std::vector<std::int64_t>{});
       input.holds_numbers = text_at(*layer.config, "dtype").starts_with("int");
       if (text_at(*layer.config, "dtype") == "string") {
-        problems_.add(layer.described(), "takes texts; here words become numbers where the data are read, by encoding of a csv's "
-                                         "columns: leave the layer that looks them up out of the model");
+        problems_.add(layer.described(),
+                      "takes texts; here words become numbers where the data are read, by encoding of a csv's "
+                      "columns: leave the layer that looks them up out of the model");
       }
       Tensor at_end = tensor;
       while (const NetworkLayer* const step = next_preprocessing(network, at_end)) {
@@ -118,7 +119,8 @@ class Converter {
         readers += static_cast<std::size_t>(reads);
       }
     }
-    if (readers != 1 || reader == nullptr || reader->calls.size() != 1 || reader->calls[0].inputs.size() != 1) return nullptr;
+    if (readers != 1 || reader == nullptr || reader->calls.size() != 1 || reader->calls[0].inputs.size() != 1)
+      return nullptr;
     return is_all_preprocessing(*reader, 0) ? reader : nullptr;
   }
 
@@ -170,7 +172,8 @@ class Converter {
         for (std::size_t call = 0; call < layer.calls.size(); ++call) {
           const CallKey key{layer.name, call};
           const auto is_done = [&](const Tensor& input) { return done.contains({input.layer, input.call}); };
-          if (!needed.contains(key) || done.contains(key) || !std::ranges::all_of(layer.calls[call].inputs, is_done)) continue;
+          if (!needed.contains(key) || done.contains(key) || !std::ranges::all_of(layer.calls[call].inputs, is_done))
+            continue;
           done.insert(key);
           order.emplace_back(&layer, call);
           any = true;
@@ -178,7 +181,8 @@ class Converter {
       }
     }
     if (done.size() != needed.size()) {
-      problems_.add(fmt::format("model '{}'", shortened(network.name)), "its layers read each other in a circle; the file is damaged");
+      problems_.add(fmt::format("model '{}'", shortened(network.name)),
+                    "its layers read each other in a circle; the file is damaged");
     }
     // A block's output is its last layer: nothing reads the only output.
     if (network.outputs.size() == 1 && !order.empty()) {
@@ -262,7 +266,8 @@ class Converter {
                                                           network.inputs.size()));
     }
     const std::string wanted = prefix + layer.name + (number == 0 ? "" : fmt::format("_call_{}", number + 1));
-    if (network.inputs.size() == 1 && network.outputs.size() == 1 && network.find(network.outputs[0].layer)->is_input() == false) {
+    if (network.inputs.size() == 1 && network.outputs.size() == 1 &&
+        network.find(network.outputs[0].layer)->is_input() == false) {
       use_block(layer, network, number, wanted, inputs, list, scope, level);
     } else {
       add_inline(layer, network, number, list.names.unique(wanted) + "_", inputs, list, scope, level);
@@ -341,7 +346,8 @@ class Converter {
       result.outputs.push_back(list.whole_name(value));
       result.output_names.emplace(output.layer, result.outputs.back());
     }
-    result.names_outputs = result.outputs.size() != 1 || (!list.items.empty() && result.outputs[0] != list.whole_name(list.last));
+    result.names_outputs =
+        result.outputs.size() != 1 || (!list.items.empty() && result.outputs[0] != list.whole_name(list.last));
   }
 
   // What else is noticed.
@@ -350,8 +356,11 @@ class Converter {
     const Json& dtype = at(*layer.config, "dtype");
     const std::string name = dtype.is_string() ? dtype.get<std::string>() : text_at(at(dtype, "config"), "name");
     if (name == "mixed_bfloat16") is_bfloat16_ = true;
-    if (name.empty() || name == "float32" || name == "mixed_bfloat16" || name.starts_with("int") || layer.is_operation()) return;
-    problems_.add(layer.described(), fmt::format("computes in {}; here there are float32 and mixed_bfloat16", shortened(name)));
+    if (name.empty() || name == "float32" || name == "mixed_bfloat16" || name.starts_with("int") ||
+        layer.is_operation())
+      return;
+    problems_.add(layer.described(),
+                  fmt::format("computes in {}; here there are float32 and mixed_bfloat16", shortened(name)));
   }
 
   /// A mask is handed on as it is here if it comes of an embedding or a masking layer.
@@ -365,8 +374,9 @@ class Converter {
         for (const Tensor& mask : call.masks) {
           const NetworkLayer* const from = network.find(mask.layer);
           if (has_maker && from != nullptr && from->is_operation()) continue;
-          problems_.add(layer.described(), "is called with a mask of your own; here masks come of mask_zero of an embedding, "
-                                           "or of a masking layer");
+          problems_.add(layer.described(),
+                        "is called with a mask of your own; here masks come of mask_zero of an embedding, "
+                        "or of a masking layer");
         }
       }
     }
@@ -378,7 +388,7 @@ class Converter {
   std::vector<Value::Entry> blocks_;
   std::map<std::string, Block> blocks_by_group_;
   LayerNames block_names_;
-  std::set<std::string> preprocessed_;              ///< inputs, and layers that became steps
+  std::set<std::string> preprocessed_;  ///< inputs, and layers that became steps
   bool is_bfloat16_ = false;
 };
 

@@ -119,12 +119,14 @@ ConvertedLayer convert_operation(const NetworkLayer& operation, const Call& call
   const bool is_binary = is_known && known->formula.find("{1}") != std::string_view::npos;
   is_known = is_known && tensors > 0 && operands.size() == (is_binary ? 2u : 1u) && !known->formula.empty();
   if (!is_known) {
-    problems.add(fmt::format("operation '{}' ({})", shortened(operation.name), shortened(operation.class_name)),
-                 "no layer here does this; write it as an expression (docs/formulas.md), or build the model with a layer of "
-                 "keras.layers in its place");
+    problems.add(
+        fmt::format("operation '{}' ({})", shortened(operation.name), shortened(operation.class_name)),
+        "no layer here does this; write it as an expression (docs/formulas.md), or build the model with a layer of "
+        "keras.layers in its place");
     return {"identity", {}, {"identity"}};
   }
-  const bool are_alike = tensors == 2 && call.inputs[0].shape.is_array() && call.inputs[0].shape == call.inputs[1].shape;
+  const bool are_alike =
+      tensors == 2 && call.inputs[0].shape.is_array() && call.inputs[0].shape == call.inputs[1].shape;
   if (are_alike && !known->layer.empty()) {
     return {std::string(known->layer), {}, {std::string(known->layer)}};
   }

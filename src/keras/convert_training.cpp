@@ -18,8 +18,8 @@ namespace {
 using config::Value;
 using Entries = std::vector<Value::Entry>;
 
-/// What `compile` takes as one, a list by the outputs' order or a mapping by their names: one for each output, null's where
-/// it has none.
+/// What `compile` takes as one, a list by the outputs' order or a mapping by their names: one for each output, null's
+/// where it has none.
 class PerOutput {
  public:
   PerOutput(const Json& given, const std::vector<std::string>& outputs,
@@ -55,17 +55,19 @@ class PerOutput {
 /// {type: huber, delta: 2} of a class, or of a name.
 Value convert_loss(const Json& loss, const Json& weight, const OptionPlace& place) {
   const auto object = as_object(loss);
-  const std::string name = object ? (object->class_name == "function" && object->config->is_string()
-                                         ? object->config->get<std::string>()
-                                         : object->class_name)
-                                  : loss.is_string() ? loss.get<std::string>() : "";
+  const std::string name =
+      object ? (object->class_name == "function" && object->config->is_string() ? object->config->get<std::string>()
+                                                                                : object->class_name)
+      : loss.is_string() ? loss.get<std::string>()
+                         : "";
   const config::Schema& schema = schema_of<Loss>();
   const config::Schema* const type = type_named(schema, name);
   if (type == nullptr) {
-    place.problems.add(place.where, fmt::format("the loss '{}' does not exist here{}; a loss of your own can be a formula "
-                                                "(docs/formulas.md)",
-                                                name.empty() ? described(loss) : shortened(name),
-                                                config::advice_on(name, schema.advice)));
+    place.problems.add(
+        place.where,
+        fmt::format("the loss '{}' does not exist here{}; a loss of your own can be a formula "
+                    "(docs/formulas.md)",
+                    name.empty() ? described(loss) : shortened(name), config::advice_on(name, schema.advice)));
     return Value();
   }
   Entries options = {{schema.tag, {}, config::text_value(type->name)}};
@@ -102,14 +104,16 @@ std::optional<Value> convert_metric(const Json& metric, bool of_logits, const Op
     return std::nullopt;
   }
   Entries options;
-  if (object && object->config->is_object()) options = converted_options(*object->config, *type, place, {"fn", of_logits ? "from_logits" : "fn"});
+  if (object && object->config->is_object())
+    options = converted_options(*object->config, *type, place, {"fn", of_logits ? "from_logits" : "fn"});
   Metric read;
   const Value value = options.empty() ? config::text_value(type->name)
                                       : Value::mapping({{type->name, {}, Value::mapping(std::move(options))}});
   return checked<Metric>(value, place, read);
 }
 
-Value list_of_metrics(const Json& metrics, bool of_logits, const OptionPlace& place, std::vector<std::string>& remarks) {
+Value list_of_metrics(const Json& metrics, bool of_logits, const OptionPlace& place,
+                      std::vector<std::string>& remarks) {
   std::vector<Value> items;
   const Json& list = as_list(metrics);
   const Json one = Json::array({metrics});
@@ -143,9 +147,10 @@ void add_losses(const Json& compiled, const std::vector<std::string>& outputs,
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     note_unsaved(losses.of(i), result.remarks);
     if (losses.of(i).is_null()) {
-      problems.add(place.where, fmt::format("the output '{}' has none; here each output has one, of weight: 0 where it does "
-                                            "not count",
-                                            shortened(outputs[i])));
+      problems.add(place.where,
+                   fmt::format("the output '{}' has none; here each output has one, of weight: 0 where it does "
+                               "not count",
+                               shortened(outputs[i])));
       continue;
     }
     entries.push_back({outputs[i], {}, convert_loss(losses.of(i), weights.of(i), place)});

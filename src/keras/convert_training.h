@@ -16,8 +16,8 @@ struct ConvertedTraining {
   std::vector<std::string> remarks;  ///< on what was left out
 };
 
-/// `outputs`: the model's, in order, by their names here; `output_names`: these by Keras's names. What cannot be said is
-/// reported.
+/// `outputs`: the model's, in order, by their names here; `output_names`: these by Keras's names. What cannot be said
+/// is reported.
 ConvertedTraining convert_training(const Json& compiled, const std::vector<std::string>& outputs,
                                    const std::map<std::string, std::string>& output_names, Problems& problems);
 

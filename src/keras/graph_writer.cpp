@@ -65,7 +65,8 @@ WrittenTensor GraphWriter::add_operation(std::string_view class_name, const std:
   return add_entry(std::move(entry), name, std::move(arguments), shape, Json::object());
 }
 
-WrittenTensor GraphWriter::add_entry(Json entry, const std::string& name, Json arguments, const Shape& shape, Json options) {
+WrittenTensor GraphWriter::add_entry(Json entry, const std::string& name, Json arguments, const Shape& shape,
+                                     Json options) {
   entry["name"] = name;
   entry["inbound_nodes"] = Json::array();
   numbers_[name] = layers_.size();
@@ -81,7 +82,11 @@ WrittenTensor GraphWriter::call(const std::string& layer, Json arguments, const 
 
 Json GraphWriter::config(const std::string& name, const std::vector<WrittenTensor>& inputs,
                          const std::vector<WrittenTensor>& outputs) const {
-  return {{"name", name}, {"trainable", true}, {"layers", layers_}, {"input_layers", ends(inputs)}, {"output_layers", ends(outputs)}};
+  return {{"name", name},
+          {"trainable", true},
+          {"layers", layers_},
+          {"input_layers", ends(inputs)},
+          {"output_layers", ends(outputs)}};
 }
 
 }  // namespace mirrortrain::keras

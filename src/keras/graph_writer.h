@@ -30,8 +30,8 @@ class GraphWriter {
 
   WrittenTensor add_input(const std::string& name, const std::vector<std::optional<std::int64_t>>& shape);
   /// Adds a layer and its first call. `arguments`: a list, with tensors as tensor_json() makes them.
-  WrittenTensor add(std::string_view class_name, const std::string& name, Json config, Json arguments, const Shape& shape,
-                    Json options = Json::object());
+  WrittenTensor add(std::string_view class_name, const std::string& name, Json config, Json arguments,
+                    const Shape& shape, Json options = Json::object());
   /// The same of an operation of keras.ops.
   WrittenTensor add_operation(std::string_view class_name, const std::string& name, Json config, Json arguments,
                               const Shape& shape);
@@ -42,7 +42,8 @@ class GraphWriter {
   const std::string& group(const std::string& layer) const { return groups_.at(layer); }
 
   /// The config of the model.
-  Json config(const std::string& name, const std::vector<WrittenTensor>& inputs, const std::vector<WrittenTensor>& outputs) const;
+  Json config(const std::string& name, const std::vector<WrittenTensor>& inputs,
+              const std::vector<WrittenTensor>& outputs) const;
 
   static Json tensor_json(const WrittenTensor& tensor);
 

@@ -26,7 +26,8 @@ Json parse_json(std::string_view text, const std::string& what) {
   try {
     return Json::parse(text, watch);
   } catch (const Json::exception& error) {
-    throw Error(fmt::format("{}: expected JSON, as Keras writes it; it is damaged: {}", what, shortened(error.what(), 200)));
+    throw Error(
+        fmt::format("{}: expected JSON, as Keras writes it; it is damaged: {}", what, shortened(error.what(), 200)));
   }
 }
 
@@ -52,7 +53,8 @@ const Json& as_list(const Json& value) {
   const auto object = as_object(value);
   if (!object) return kNull;
   if (object->class_name == "__tuple__") return as_list(at(value, "items"));
-  if (object->class_name == "__numpy__" || object->class_name == "__tensor__") return as_list(at(*object->config, "value"));
+  if (object->class_name == "__numpy__" || object->class_name == "__tensor__")
+    return as_list(at(*object->config, "value"));
   return kNull;
 }
 

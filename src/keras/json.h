@@ -9,7 +9,8 @@ namespace mirrortrain::keras {
 
 using Json = nlohmann::json;
 
-/// Parses a text of a file that Keras wrote. Throws Error, naming `what`, where it is no JSON, or nested deeper than any model.
+/// Parses a text of a file that Keras wrote. Throws Error, naming `what`, where it is no JSON, or nested deeper than
+/// any model.
 Json parse_json(std::string_view text, const std::string& what);
 
 /// The value of an object's key; null where there is none, and for what is no object.

@@ -61,9 +61,10 @@ KerasFile read_legacy(const std::string& path) {
   Hdf5Contents stored = read_hdf5(std::filesystem::path(path));
   const std::string config = stored.text("", "model_config");
   if (config.empty()) {
-    throw Error(fmt::format("{}: expected a whole model, found weights alone; give them as model.initial_weights of a "
-                            "configuration, or save the model with model.save('x.keras')",
-                            path));
+    throw Error(
+        fmt::format("{}: expected a whole model, found weights alone; give them as model.initial_weights of a "
+                    "configuration, or save the model with model.save('x.keras')",
+                    path));
   }
   file.model = parse_json(config, path + ": model_config");
   if (const std::string compiled = stored.text("", "training_config"); !compiled.empty()) {
@@ -81,24 +82,27 @@ KerasFile read_keras_archive(const std::string& path) {
   const data::Zip zip(path);
   const auto has = [&](std::string_view name) { return std::ranges::count(zip.names(), name) > 0; };
   if (!has("config.json")) {
-    throw Error(fmt::format("{}: expected a model as model.save('x.keras') writes it, found an archive without config.json",
-                            path));
+    throw Error(fmt::format(
+        "{}: expected a model as model.save('x.keras') writes it, found an archive without config.json", path));
   }
   const auto label = [&](std::string_view name) { return fmt::format("{}: {}", path, name); };
   KerasFile file;
   Json config = parse_json(data::read_text(*zip.open("config.json", label("config.json"))), label("config.json"));
-  if (!as_object(config)) throw Error(fmt::format("{}: expected a model, found {}", label("config.json"), described(config)));
+  if (!as_object(config))
+    throw Error(fmt::format("{}: expected a model, found {}", label("config.json"), described(config)));
   file.compiled = at(config, "compile_config");
   file.model = std::move(config);
   if (has("metadata.json")) {
-    file.version = text_at(parse_json(data::read_text(*zip.open("metadata.json", label("metadata.json"))), label("metadata.json")),
-                           "keras_version");
+    file.version =
+        text_at(parse_json(data::read_text(*zip.open("metadata.json", label("metadata.json"))), label("metadata.json")),
+                "keras_version");
   }
   if (!has(kWeights)) {
     throw Error(fmt::format("{}: it holds no {}; {}", path, kWeights,
-                            has("model.weights.npz") ? "install h5py where Keras saves it, which then writes that in place "
-                                                       "of model.weights.npz"
-                                                     : "it is incomplete, save the model again"));
+                            has("model.weights.npz")
+                                ? "install h5py where Keras saves it, which then writes that in place "
+                                  "of model.weights.npz"
+                                : "it is incomplete, save the model again"));
   }
   file.weights = read_hdf5(read_bytes(*zip.open(std::string(kWeights), label(kWeights))), label(kWeights));
   return file;
@@ -112,7 +116,8 @@ bool is_keras_file(const std::filesystem::path& path) {
 
 KerasFile read_keras_file(const std::filesystem::path& path) {
   require_hdf5(path.string());
-  return in_lower_case(path.extension().string()) == ".keras" ? read_keras_archive(path.string()) : read_legacy(path.string());
+  return in_lower_case(path.extension().string()) == ".keras" ? read_keras_archive(path.string())
+                                                              : read_legacy(path.string());
 }
 
 }  // namespace mirrortrain::keras

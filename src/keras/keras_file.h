@@ -12,7 +12,8 @@ namespace mirrortrain::keras {
 struct KerasFile {
   Json model;     ///< serialized: {"class_name": "Functional", "config": {...}}
   Json compiled;  ///< null if it was not
-  /// By path; those of an HDF5 file as Keras 2 wrote them are GROUP/ordered/N, with the group that Keras 3 gives a layer.
+  /// By path; those of an HDF5 file as Keras 2 wrote them are GROUP/ordered/N, with the group that Keras 3 gives a
+  /// layer.
   Hdf5Contents weights;
   std::string version;  ///< of Keras; "" if it is not known
 };

@@ -62,8 +62,8 @@ std::vector<std::string> usual_variables(const std::string& type) {
   return {};
 }
 
-/// The variables of a layer that the model has not, if what the file has of it leaves no doubt: all that its type has, or all
-/// but a bias.
+/// The variables of a layer that the model has not, if what the file has of it leaves no doubt: all that its type has,
+/// or all but a bias.
 std::vector<std::string> usual_variables(const LayerOrigin& origin, const StoredTensors& datasets) {
   const std::vector<std::string> all = usual_variables(origin.types.back());
   const std::vector<std::string> without_bias(all.begin(), all.end() - (all.empty() ? 0 : 1));
@@ -80,11 +80,11 @@ std::vector<std::string> usual_variables(const LayerOrigin& origin, const Stored
     }
   }
   if (origin.types.front() == "bidirectional") {
-    choices = {{"forward/kernel", "forward/recurrent_kernel", "forward/bias", "backward/kernel", "backward/recurrent_kernel",
-                "backward/bias"}};
+    choices = {{"forward/kernel", "forward/recurrent_kernel", "forward/bias", "backward/kernel",
+                "backward/recurrent_kernel", "backward/bias"}};
   }
-  const auto stored = std::ranges::count_if(
-      datasets, [&](const auto& one) { return one.first.starts_with(origin.group + "/"); });
+  const auto stored =
+      std::ranges::count_if(datasets, [&](const auto& one) { return one.first.starts_with(origin.group + "/"); });
   for (std::vector<std::string>& names : choices) {
     if (std::ssize(names) == stored) return std::move(names);
   }
@@ -168,7 +168,8 @@ std::vector<LayerOrigin> origins_in(const Hdf5Contents& weights) {
 void keep_weights_of_layers(Hdf5Contents& weights) {
   std::erase_if(weights.datasets, [](const auto& one) {
     const std::string& path = one.first;
-    const bool is_preprocessing = path.starts_with("layers/normalization/") || path.starts_with("layers/normalization_");
+    const bool is_preprocessing =
+        path.starts_with("layers/normalization/") || path.starts_with("layers/normalization_");
     return !path.starts_with("layers/") || path.find("seed_generator") != path.npos || is_preprocessing;
   });
 }

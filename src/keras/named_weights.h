@@ -17,8 +17,8 @@ struct VariableShape {
 };
 
 /// The weights of a file by the names of the model's variables, or, of layers that the model has not, by what they are
-/// called there; what that is not known of keeps its path, as do those in `paths`. `origins`: of the file's layers. Weights
-/// of another shape are taken too, for whoever reads them to report.
+/// called there; what that is not known of keeps its path, as do those in `paths`. `origins`: of the file's layers.
+/// Weights of another shape are taken too, for whoever reads them to report.
 StoredTensors named_weights(Hdf5Contents weights, const std::vector<LayerOrigin>& origins,
                             const std::vector<VariableShape>& variables, const std::set<std::string>& paths = {});
 

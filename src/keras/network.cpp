@@ -128,7 +128,8 @@ void read_chain(const Json& config, Network& network, Problems& problems) {
     Json shape = at(config, "build_input_shape");
     if (shape.is_null() && !network.layers.empty()) shape = at(*network.layers.front().config, "batch_input_shape");
     network.made_input = std::make_shared<const Json>(Json{{"batch_shape", as_list(shape)}, {"name", "input"}});
-    network.layers.insert(network.layers.begin(), NetworkLayer{"input", "InputLayer", "keras.layers", network.made_input.get(), "", {}});
+    network.layers.insert(network.layers.begin(),
+                          NetworkLayer{"input", "InputLayer", "keras.layers", network.made_input.get(), "", {}});
   }
   for (std::size_t i = 0; i < network.layers.size(); ++i) {
     Call call;
@@ -140,12 +141,14 @@ void read_chain(const Json& config, Network& network, Problems& problems) {
   if (network.layers.size() < 2) problems.add(fmt::format("model '{}'", shortened(network.name)), "has no layers");
 }
 
-/// Adds an error for what a damaged file can get wrong, which what follows relies on: names, and the calls that are read.
+/// Adds an error for what a damaged file can get wrong, which what follows relies on: names, and the calls that are
+/// read.
 void check(const Network& network, Problems& problems) {
   std::map<std::string, std::size_t> calls;
   for (const NetworkLayer& layer : network.layers) {
     if (layer.name.empty() || layer.class_name.empty()) {
-      problems.add(fmt::format("model '{}'", shortened(network.name)), "a layer has no name or no class; the file is damaged");
+      problems.add(fmt::format("model '{}'", shortened(network.name)),
+                   "a layer has no name or no class; the file is damaged");
     } else if (!calls.emplace(layer.name, layer.calls.size()).second) {
       problems.add(layer.described(), "another layer has the same name; the file is damaged");
     }
@@ -186,9 +189,10 @@ Network read_network(const Json& model, const std::string& group, Problems& prob
   network.name = text_at(config, "name");
   const Json& layers = at(config, "layers");
   if (!layers.is_array()) {
-    problems.add(fmt::format("model '{}' ({})", shortened(network.name), object ? shortened(object->class_name) : ""),
-                 "expected a Sequential or functional model, whose layers the file lists; a subclass of Model is Python "
-                 "code: build the same layers as a functional model, and load its weights there");
+    problems.add(
+        fmt::format("model '{}' ({})", shortened(network.name), object ? shortened(object->class_name) : ""),
+        "expected a Sequential or functional model, whose layers the file lists; a subclass of Model is Python "
+        "code: build the same layers as a functional model, and load its weights there");
     return network;
   }
   for (const Json& entry : layers) network.layers.push_back(read_layer(entry));
@@ -219,9 +223,11 @@ std::optional<std::vector<std::int64_t>> input_shape_of(const NetworkLayer& inpu
   }
   std::vector<std::int64_t> dims;
   for (std::size_t axis = 1; axis < shape.size(); ++axis) {
-    const bool is_extent = shape[axis].is_number_integer() && shape[axis] > Json(0) && shape[axis] < Json(std::int64_t{1} << 40);
+    const bool is_extent =
+        shape[axis].is_number_integer() && shape[axis] > Json(0) && shape[axis] < Json(std::int64_t{1} << 40);
     if (!is_extent && !shape[axis].is_null()) {
-      problems.add(input.described(), fmt::format("expected a shape, found {}; the file is damaged", keras::described(shape)));
+      problems.add(input.described(),
+                   fmt::format("expected a shape, found {}; the file is damaged", keras::described(shape)));
       return std::nullopt;
     }
     dims.push_back(is_extent ? shape[axis].get<std::int64_t>() : kOpen);
@@ -231,8 +237,9 @@ std::optional<std::vector<std::int64_t>> input_shape_of(const NetworkLayer& inpu
 
 void refuse_open(const NetworkLayer& input, const std::vector<std::int64_t>& shape, Problems& problems) {
   if (std::ranges::count(shape, kOpen) == 0) return;
-  problems.add(input.described(), "its shape leaves an axis of an example open; here each has an extent: build the model with "
-                                  "keras.Input of a whole shape, and save it again");
+  problems.add(input.described(),
+               "its shape leaves an axis of an example open; here each has an extent: build the model with "
+               "keras.Input of a whole shape, and save it again");
 }
 
 }  // namespace mirrortrain::keras

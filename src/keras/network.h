@@ -32,7 +32,7 @@ struct Tensor {
 struct Call {
   std::vector<Tensor> inputs;  ///< but masks, in the order of the layer's parameters
   std::vector<Tensor> masks;
-  Json arguments;              ///< by position; tensors are their serialization
+  Json arguments;                 ///< by position; tensors are their serialization
   Json options = Json::object();  ///< by name, without tensors and `training`
 };
 
@@ -59,12 +59,12 @@ struct Network {
   const NetworkLayer* find(const std::string& layer) const;
 };
 
-/// The network of a serialized model. It refers to the JSON. What is no such network is reported; the result is then incomplete.
-/// `group`: of its weights, "" for the whole model's.
+/// The network of a serialized model. It refers to the JSON. What is no such network is reported; the result is then
+/// incomplete. `group`: of its weights, "" for the whole model's.
 Network read_network(const Json& model, const std::string& group, Problems& problems);
 
-/// The shape of an example that an InputLayer has, with kOpen for an axis of any extent; nullopt, and a problem, if it is
-/// not known.
+/// The shape of an example that an InputLayer has, with kOpen for an axis of any extent; nullopt, and a problem, if it
+/// is not known.
 inline constexpr std::int64_t kOpen = -1;
 std::optional<std::vector<std::int64_t>> input_shape_of(const NetworkLayer& input, Problems& problems);
 /// Reports a shape that still has open axes.

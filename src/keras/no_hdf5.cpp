@@ -6,9 +6,10 @@
 namespace mirrortrain::keras {
 
 void require_hdf5(const std::string& file) {
-  throw Error(fmt::format("{}: this program cannot read or write HDF5, as it was built without it; install libhdf5-dev "
-                          "and build it again, or convert the weights to safetensors",
-                          file));
+  throw Error(
+      fmt::format("{}: this program cannot read or write HDF5, as it was built without it; install libhdf5-dev "
+                  "and build it again, or convert the weights to safetensors",
+                  file));
 }
 
 Hdf5Contents read_hdf5(const std::filesystem::path& file) {

@@ -48,7 +48,7 @@ std::string name_of(const Json& value) {
   const auto object = as_object(value);
   if (!object) return "";
   return object->class_name == "function" && object->config->is_string() ? object->config->get<std::string>()
-                                                                        : object->class_name;
+                                                                         : object->class_name;
 }
 
 Value named(const Json& value, const Schema& schema, const OptionPlace& place) {
@@ -58,15 +58,16 @@ Value named(const Json& value, const Schema& schema, const OptionPlace& place) {
     return config::text_value(known->text);
   }
   const std::string advice = config::advice_on(name, schema.advice);
-  place.problems.add(place.where, fmt::format("'{}' does not exist here{}", shortened(name),
-                                              advice.empty() ? fmt::format("; known: {}",
-                                                                           fmt::join(config::texts_of(schema.names), ", "))
-                                                             : advice));
+  place.problems.add(
+      place.where,
+      fmt::format(
+          "'{}' does not exist here{}", shortened(name),
+          advice.empty() ? fmt::format("; known: {}", fmt::join(config::texts_of(schema.names), ", ")) : advice));
   return Value();
 }
 
-/// {"class_name": "L2", "config": {"l2": 0.01}} for a section with the key `l2`: the options are the section's, unless the
-/// class is itself one of its keys.
+/// {"class_name": "L2", "config": {"l2": 0.01}} for a section with the key `l2`: the options are the section's, unless
+/// the class is itself one of its keys.
 Value as_section(const Json& value, const Schema& schema, const OptionPlace& place) {
   const auto object = as_object(value);
   if (!object) {
@@ -76,8 +77,10 @@ Value as_section(const Json& value, const Schema& schema, const OptionPlace& pla
   std::vector<config::Name> names;
   for (const Schema::Key& key : schema.keys) names.push_back({key.name, key.aliases});
   const config::Name* const own = config::named_otherwise(object->class_name, names);
-  const auto key = std::ranges::find_if(schema.keys, [&](const auto& one) { return own != nullptr && one.name == own->text; });
-  const bool has_options = object->config->is_object() && key != schema.keys.end() && !object->config->contains(key->name);
+  const auto key =
+      std::ranges::find_if(schema.keys, [&](const auto& one) { return own != nullptr && one.name == own->text; });
+  const bool has_options =
+      object->config->is_object() && key != schema.keys.end() && !object->config->contains(key->name);
   if (!has_options) {
     if (!schema.parts.empty() || schema.keys.empty()) return refused(value, place, in_words(schema));
     return Value::mapping(converted_options(*object->config, schema, place));
@@ -111,8 +114,8 @@ Value chosen(const Json& value, const Schema& choice, const OptionPlace& place) 
   const auto plain = std::ranges::find_if(choice.parts, takes);
   if (plain != choice.parts.end()) return converted(value, *plain, place);
   if (name.empty()) return refused(value, place, in_words(choice));
-  place.problems.add(place.where, fmt::format("'{}' does not exist here{}", shortened(name),
-                                              config::advice_on(name, choice.advice)));
+  place.problems.add(
+      place.where, fmt::format("'{}' does not exist here{}", shortened(name), config::advice_on(name, choice.advice)));
   return Value();
 }
 
@@ -144,7 +147,11 @@ const Schema* type_named(const Schema& choice, std::string_view name) {
   for (const Schema& part : choice.parts) {
     if (!part.name.empty()) names.push_back({part.name, part.aliases});
   }
-  const config::Name* const known = config::named_otherwise(name, names);
+  const config::Name* known = config::named_otherwise(name, names);
+  constexpr std::string_view kInitializer = "Initializer";  // behind the names of some, before Keras 3.7
+  if (known == nullptr && name.ends_with(kInitializer)) {
+    known = config::named_otherwise(name.substr(0, name.size() - kInitializer.size()), names);
+  }
   if (known == nullptr) return nullptr;
   return &*std::ranges::find(choice.parts, known->text, &Schema::name);
 }
@@ -156,7 +163,8 @@ config::Value converted(const Json& value, const Schema& schema, const OptionPla
     case Schema::Kind::kNames: return named(value, schema, place);
     case Schema::Kind::kSection: return as_section(value, schema, place);
     case Schema::Kind::kChoice: return chosen(value, schema, place);
-    case Schema::Kind::kBoolean: return value.is_boolean() ? plain_value(value) : refused(value, place, "true or false");
+    case Schema::Kind::kBoolean:
+      return value.is_boolean() ? plain_value(value) : refused(value, place, "true or false");
     case Schema::Kind::kInteger:
       if (value.is_number_float() && value.get<double>() == std::floor(value.get<double>()) &&
           std::abs(value.get<double>()) < 1e15) {

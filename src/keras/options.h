@@ -11,8 +11,8 @@
 
 namespace mirrortrain::keras {
 
-// Keras's options and values are the program's own wherever a declaration has them: what is declared, with its names and
-// aliases, says how each is written.
+// Keras's options and values are the program's own wherever a declaration has them: what is declared, with its names
+// and aliases, says how each is written.
 
 /// Where an option stands, and where what is wrong with it is reported.
 struct OptionPlace {

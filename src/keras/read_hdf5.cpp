@@ -23,11 +23,12 @@ constexpr int kMostGroups = 64;
 constexpr std::size_t kMostObjects = 1'000'000;
 constexpr std::uint64_t kMostDeflated = 1032;  ///< deflate makes one byte of as many
 
-/// Reads a file with the library, and hands over what it finds: the datasets' bytes in one memory file, and what there is
-/// to know of them in another, as JSON.
+/// Reads a file with the library, and hands over what it finds: the datasets' bytes in one memory file, and what there
+/// is to know of them in another, as JSON.
 class Reader {
  public:
-  Reader(std::string name, std::uint64_t bytes, MemoryFile& data) : name_(std::move(name)), bytes_(bytes), data_(data) {}
+  Reader(std::string name, std::uint64_t bytes, MemoryFile& data)
+      : name_(std::move(name)), bytes_(bytes), data_(data) {}
 
   /// {"datasets": {PATH: {"type": ..., "shape": [...], "offset": ...}}, "texts": {GROUP: {NAME: [...]}}}
   Json read(hid_t file) {
@@ -186,9 +187,10 @@ class Reader {
 };
 
 [[noreturn]] void no_hdf5_file(const std::string& name) {
-  throw Error(fmt::format("{}: expected an HDF5 file, found another format, or a damaged or truncated one; get the file "
-                          "again",
-                          name));
+  throw Error(
+      fmt::format("{}: expected an HDF5 file, found another format, or a damaged or truncated one; get the file "
+                  "again",
+                  name));
 }
 
 /// What the process that read a file handed over.
@@ -225,8 +227,8 @@ Hdf5Contents read_apart(const std::string& name, std::uint64_t bytes, const std:
   });
   std::string text(about.size(), '\0');
   if (!end.empty() || text.empty() || !about.read_at(0, text.data(), text.size())) {
-    throw Error(fmt::format("{}: is damaged: the HDF5 library cannot read it (it ended by {}); get the file again", name,
-                            end.empty() ? "itself" : end));
+    throw Error(fmt::format("{}: is damaged: the HDF5 library cannot read it (it ended by {}); get the file again",
+                            name, end.empty() ? "itself" : end));
   }
   const Json found = Json::parse(text);
   if (found.contains("error")) throw Error(found.at("error").get<std::string>());
@@ -239,7 +241,8 @@ void require_hdf5(const std::string&) {}
 
 Hdf5Contents read_hdf5(const std::filesystem::path& file) {
   const std::uint64_t bytes = InputFile(file).size();  // which refuses what is no regular file
-  return read_apart(file.string(), bytes, [&] { return Hdf5Handle(H5Fopen(file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose); });
+  return read_apart(file.string(), bytes,
+                    [&] { return Hdf5Handle(H5Fopen(file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose); });
 }
 
 Hdf5Contents read_hdf5(std::span<const std::byte> bytes, const std::string& name) {

@@ -55,7 +55,8 @@ Json regularizer_json(const Value& value, const Schema& section, const std::stri
   }
   const auto key = std::ranges::find(section.keys, "orthogonal_regularizer", &Schema::Key::name);
   const Schema& inner = key->type.kind == Schema::Kind::kEither ? key->type.parts[0] : key->type;
-  return object_json("keras.regularizers", "OrthogonalRegularizer", options_json(angles->value, inner, where, problems));
+  return object_json("keras.regularizers", "OrthogonalRegularizer",
+                     options_json(angles->value, inner, where, problems));
 }
 
 Json choice_json(const Value& value, const Schema& choice, const std::string& where, Problems& problems) {
@@ -70,21 +71,24 @@ Json choice_json(const Value& value, const Schema& choice, const std::string& wh
   } else if (value.is_scalar()) {
     name = value.text();
   }
-  const auto type = std::ranges::find_if(choice.parts, [&](const Schema& part) { return !part.name.empty() && part.name == name; });
+  const auto type =
+      std::ranges::find_if(choice.parts, [&](const Schema& part) { return !part.name.empty() && part.name == name; });
   if (type == choice.parts.end()) return plain_json(value);  // a number, or a list of them
   const std::string class_name = class_named(name);
   if (class_name.empty()) {
     problems.add(where, fmt::format("{} does not exist in Keras", name));
     return nullptr;
   }
-  return object_json(module_of(choice), class_name,
-                     options_json(options, *type, where, problems, {choice.tag.empty() ? "inputs" : choice.tag, "inputs"}));
+  return object_json(
+      module_of(choice), class_name,
+      options_json(options, *type, where, problems, {choice.tag.empty() ? "inputs" : choice.tag, "inputs"}));
 }
 
 }  // namespace
 
 Json object_json(std::string_view module, std::string_view class_name, Json config) {
-  return Json{{"module", module}, {"class_name", class_name}, {"config", std::move(config)}, {"registered_name", nullptr}};
+  return Json{
+      {"module", module}, {"class_name", class_name}, {"config", std::move(config)}, {"registered_name", nullptr}};
 }
 
 Json to_json(const Value& value, const Schema& schema, const std::string& where, Problems& problems) {
@@ -100,7 +104,8 @@ Json to_json(const Value& value, const Schema& schema, const std::string& where,
     case Schema::Kind::kSection: {
       const bool is_regularizer =
           std::ranges::any_of(schema.keys, [](const auto& key) { return key.name == "orthogonal_regularizer"; });
-      return is_regularizer ? regularizer_json(value, schema, where, problems) : options_json(value, schema, where, problems);
+      return is_regularizer ? regularizer_json(value, schema, where, problems)
+                            : options_json(value, schema, where, problems);
     }
     default: return plain_json(value);
   }

@@ -51,11 +51,26 @@ std::vector<Part> parts_of(std::span<const std::string> types) {
 }
 
 /// The order in which Keras's layers make their weights.
-constexpr std::array kOrder = {"depthwise_kernel", "pointwise_kernel",    "kernel",      "recurrent_kernel",
-                               "embeddings",       "reverse_embeddings",  "vector_u",    "gamma",
-                               "beta",             "moving_mean",         "moving_variance", "moving_stddev",
-                               "renorm_mean",      "renorm_stddev",       "scale",       "concat_score_weight",
-                               "alpha",            "real_kernel",         "imag_kernel", "bias"};
+constexpr std::array kOrder = {"depthwise_kernel",
+                               "pointwise_kernel",
+                               "kernel",
+                               "recurrent_kernel",
+                               "embeddings",
+                               "reverse_embeddings",
+                               "vector_u",
+                               "gamma",
+                               "beta",
+                               "moving_mean",
+                               "moving_variance",
+                               "moving_stddev",
+                               "renorm_mean",
+                               "renorm_stddev",
+                               "scale",
+                               "concat_score_weight",
+                               "alpha",
+                               "real_kernel",
+                               "imag_kernel",
+                               "bias"};
 
 std::size_t place_of(const std::string& name) {
   return static_cast<std::size_t>(std::ranges::find(kOrder, name) - kOrder.begin());

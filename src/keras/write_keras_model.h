@@ -40,10 +40,11 @@ struct KerasExport {
   const StoredTensors& weights;  ///< every variable of the model, float32
 };
 
-/// Writes an archive that keras.saving.load_model (Keras 3) loads without custom objects: the same layers and weights, the same
-/// outputs, compiled with loss, metrics and optimizer, whose state is new. It appears under its name complete or not at all;
-/// the same model gives the same bytes. Throws UsageError with all that Keras cannot say, by the layers' names, and Error
-/// where the file cannot be written, or this program was built without HDF5. Returns remarks on what Keras does otherwise.
+/// Writes an archive that keras.saving.load_model (Keras 3) loads without custom objects: the same layers and weights,
+/// the same outputs, compiled with loss, metrics and optimizer, whose state is new. It appears under its name complete
+/// or not at all; the same model gives the same bytes. Throws UsageError with all that Keras cannot say, by the layers'
+/// names, and Error where the file cannot be written, or this program was built without HDF5. Returns remarks on what
+/// Keras does otherwise.
 std::vector<std::string> write_keras_model(const std::filesystem::path& path, const KerasExport& what);
 
 }  // namespace mirrortrain::keras

@@ -90,8 +90,9 @@ class LayersWriter {
         }
         const data::Binning* const bins = data::as_binning(step);
         if (bins != nullptr && !is_known && bins->output_mode != data::BinOutput::kInt) {
-          problems_.add("data.preprocessing", "an output_mode but int changes the shape of examples, as the model's input does "
-                                              "not say; write the model without preprocessing");
+          problems_.add("data.preprocessing",
+                        "an output_mode but int changes the shape of examples, as the model's input does "
+                        "not say; write the model without preprocessing");
         }
       }
       const std::string name = graph_.names().unique(input.name == "input" ? "inputs" : input.name);
@@ -102,14 +103,16 @@ class LayersWriter {
     }
   }
 
-  WrittenTensor add_step(const data::PreprocessingStep& step, const WrittenTensor& value, const ModelInputOptions& input) {
+  WrittenTensor add_step(const data::PreprocessingStep& step, const WrittenTensor& value,
+                         const ModelInputOptions& input) {
     const config::Schema& schema = schema_of<data::PreprocessingStep>();
     const Value shown = config::Codec<data::PreprocessingStep>::show(step);
     const std::string type = type_of(step);
     const auto part = std::ranges::find(schema.parts, type, &config::Schema::name);
-    Json config = shown.is_scalar() ? Json::object()
-                                    : options_json(shown.entries().front().value, *part,
-                                                   fmt::format("data.preprocessing: {}", type), problems_, {"input", "adapt"});
+    Json config = shown.is_scalar()
+                      ? Json::object()
+                      : options_json(shown.entries().front().value, *part, fmt::format("data.preprocessing: {}", type),
+                                     problems_, {"input", "adapt"});
     if (type == "rescaling" && !config.contains("offset")) config["offset"] = 0.0;  // which Keras reads, default or not
     return graph_.add(class_of(step), graph_.names().unique(fmt::format("{}_{}", input.name, type)), std::move(config),
                       Json::array({GraphWriter::tensor_json(value)}), input.shape);
@@ -128,8 +131,8 @@ class LayersWriter {
     for (const int number : what_.wiring.sources[layer]) tensors.push_back(GraphWriter::tensor_json(source(number)));
     const bool is_projected = type == "multi_head_attention" || type == "group_query_attention";
     if (is_projected && tensors.size() == 1) tensors.push_back(tensors[0]);
-    constexpr std::array kOfLists = {"add",         "subtract", "multiply",  "average",           "maximum", "minimum",
-                                     "concatenate", "dot",      "attention", "additive_attention"};
+    constexpr std::array kOfLists = {"add",     "subtract",    "multiply", "average",   "maximum",
+                                     "minimum", "concatenate", "dot",      "attention", "additive_attention"};
     return std::ranges::count(kOfLists, type) > 0 ? Json::array({std::move(tensors)}) : tensors;
   }
 
@@ -154,7 +157,8 @@ class LayersWriter {
     if (std::holds_alternative<layers::ClassToken>(layer)) return add_class_token(i);
     if (std::holds_alternative<layers::PositionEmbedding>(layer)) return add_position_embedding(i, where);
     if (std::holds_alternative<layers::Expression>(layer)) {
-      return problems_.add(where, "a formula is nothing that Keras saves; write it with layers, or export to another format");
+      return problems_.add(where,
+                           "a formula is nothing that Keras saves; write it with layers, or export to another format");
     }
     const auto* const dense = std::get_if<layers::Dense>(&layer);
     if (dense != nullptr && dense->tied_to) return add_tied(i, *dense, where);
@@ -178,10 +182,12 @@ class LayersWriter {
     const Value& options = shown.entries().front().value;
     for (const char* const key : {"lora_rank", "tied_to", "rope_max_wavelength"}) {
       const Value::Entry* const given = options.find(key);
-      if (given != nullptr && !given->value.is_null()) problems_.add(where, fmt::format("{} is nothing that Keras saves", key));
+      if (given != nullptr && !given->value.is_null())
+        problems_.add(where, fmt::format("{} is nothing that Keras saves", key));
     }
     Json config = options_json(options, *part, where, problems_,
-                               {"name", "inputs", "use_causal_mask", "trainable", "lora_rank", "lora_alpha", "tied_to", "rope_max_wavelength"});
+                               {"name", "inputs", "use_causal_mask", "trainable", "lora_rank", "lora_alpha", "tied_to",
+                                "rope_max_wavelength"});
     if (type.starts_with("average_pooling")) {  // which Keras wants to be told
       const auto key = std::ranges::find(part->keys, "pool_size", &config::Schema::Key::name);
       config["pool_size"] = to_json(options.find("pool_size")->value, key->type, where, problems_);
@@ -236,17 +242,18 @@ class LayersWriter {
     const Shape& shape = shapes_[name];  // [1 + steps, channels]
     const std::int64_t steps = shape[0] - 1, channels = shape[1];
     const WrittenTensor sequence = source(what_.wiring.sources[i][0]);
-    const WrittenTensor first = graph_.add("Cropping1D", graph_.names().unique(name + "_first"),
-                                           {{"cropping", Json::array({0, steps - 1})}},
-                                           Json::array({GraphWriter::tensor_json(sequence)}), {1, channels});
+    const WrittenTensor first =
+        graph_.add("Cropping1D", graph_.names().unique(name + "_first"), {{"cropping", Json::array({0, steps - 1})}},
+                   Json::array({GraphWriter::tensor_json(sequence)}), {1, channels});
     const WrittenTensor zeros = zeros_of(first, name, {1, channels});
     const std::string dense = graph_.names().unique(name + "_token");
     const WrittenTensor token = graph_.add("Dense", dense, {{"units", channels}, {"trainable", trains(i)}},
                                            Json::array({GraphWriter::tensor_json(zeros)}), {1, channels});
     const StoredTensor& stored = what_.weights.at(name + "/token");
     add_zero_kernel(dense, channels, {DType::kFloat32, {channels}, stored.data});
-    values_[i] = graph_.add("Concatenate", name, {{"axis", 1}},
-                            Json::array({Json::array({GraphWriter::tensor_json(token), GraphWriter::tensor_json(sequence)})}), shape);
+    values_[i] = graph_.add(
+        "Concatenate", name, {{"axis", 1}},
+        Json::array({Json::array({GraphWriter::tensor_json(token), GraphWriter::tensor_json(sequence)})}), shape);
   }
 
   /// Zeros through a layer whose bias has a vector for each position; added to the sequence.
@@ -255,20 +262,24 @@ class LayersWriter {
     const Shape& shape = shapes_[name];
     const StoredTensor& table = what_.weights.at(name + "/embeddings");
     if (table.shape[0] != shape[0]) {
-      return problems_.add(where, fmt::format("sequence_length is {}, and sequences have {} steps; Keras says this layer with "
-                                              "weights for these alone",
-                                              table.shape[0], shape[0]));
+      return problems_.add(where,
+                           fmt::format("sequence_length is {}, and sequences have {} steps; Keras says this layer with "
+                                       "weights for these alone",
+                                       table.shape[0], shape[0]));
     }
     const WrittenTensor sequence = source(what_.wiring.sources[i][0]);
     const WrittenTensor zeros = zeros_of(sequence, name, shape);
     const std::string positions = graph_.names().unique(name + "_positions");
-    const WrittenTensor vectors = graph_.add(
-        "EinsumDense", positions,
-        {{"equation", "abc,cd->abd"}, {"output_shape", Json::array({shape[0], shape[1]})}, {"bias_axes", "bd"}, {"trainable", trains(i)}},
-        Json::array({GraphWriter::tensor_json(zeros)}), shape);
+    const WrittenTensor vectors = graph_.add("EinsumDense", positions,
+                                             {{"equation", "abc,cd->abd"},
+                                              {"output_shape", Json::array({shape[0], shape[1]})},
+                                              {"bias_axes", "bd"},
+                                              {"trainable", trains(i)}},
+                                             Json::array({GraphWriter::tensor_json(zeros)}), shape);
     add_zero_kernel(positions, shape[1], table);
-    values_[i] = graph_.add("Add", name, Json::object(),
-                            Json::array({Json::array({GraphWriter::tensor_json(sequence), GraphWriter::tensor_json(vectors)})}), shape);
+    values_[i] = graph_.add(
+        "Add", name, Json::object(),
+        Json::array({Json::array({GraphWriter::tensor_json(sequence), GraphWriter::tensor_json(vectors)})}), shape);
   }
 
   void add_tied(std::size_t i, const layers::Dense& dense, const std::string& where) {
@@ -276,7 +287,8 @@ class LayersWriter {
     if (dense.use_bias) {
       return problems_.add(where, "tied_to: Keras's embedding in reverse has no bias; train with use_bias: false");
     }
-    const WrittenTensor logits = graph_.call(*dense.tied_to, arguments_of("dense", i), shapes_[name], {{"reverse", true}});
+    const WrittenTensor logits =
+        graph_.call(*dense.tied_to, arguments_of("dense", i), shapes_[name], {{"reverse", true}});
     const std::string activation(name_of(dense.activation));
     values_[i] = graph_.add("Activation", name, {{"activation", activation}},
                             Json::array({GraphWriter::tensor_json(logits)}), shapes_[name]);
@@ -300,7 +312,8 @@ class LayersWriter {
   void add_weights(const std::string& layer, const std::string& group, const std::vector<std::string>& types) {
     std::vector<std::string> variables;
     const std::string prefix = layer + "/";
-    for (auto at = what_.weights.lower_bound(prefix); at != what_.weights.end() && at->first.starts_with(prefix); ++at) {
+    for (auto at = what_.weights.lower_bound(prefix); at != what_.weights.end() && at->first.starts_with(prefix);
+         ++at) {
       variables.push_back(at->first.substr(prefix.size()));
     }
     if (!variables.empty()) names_[group + "/vars"] = layer;

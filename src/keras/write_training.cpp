@@ -50,22 +50,27 @@ Json loss_json(const Loss& loss, const std::string& where, Problems& problems, s
     return nullptr;
   }
   if (const auto* const weights = class_weight_of(loss); weights != nullptr && !weights->empty()) {
-    remarks.push_back(fmt::format("{}: class_weight is an argument of Keras's fit, to which it has to be given", where));
+    remarks.push_back(
+        fmt::format("{}: class_weight is an argument of Keras's fit, to which it has to be given", where));
   }
-  Json options = options_json(of.options, *of.type, where, problems, {"type", "weight", "class_weight", "label_length"});
+  Json options =
+      options_json(of.options, *of.type, where, problems, {"type", "weight", "class_weight", "label_length"});
   return object_json("keras.losses", class_name, std::move(options));
 }
 
 /// Names of classes: options of Keras's metrics that say that they are given logits, which here the loss says.
 void add_logits(const std::string& name, Json& options) {
-  constexpr std::array kThreshold = {"precision", "recall", "true_positives", "true_negatives", "false_positives", "false_negatives"};
-  constexpr std::array kFromLogits = {"auc", "binary_crossentropy", "categorical_crossentropy", "sparse_categorical_crossentropy"};
+  constexpr std::array kThreshold = {"precision",      "recall",          "true_positives",
+                                     "true_negatives", "false_positives", "false_negatives"};
+  constexpr std::array kFromLogits = {"auc", "binary_crossentropy", "categorical_crossentropy",
+                                      "sparse_categorical_crossentropy"};
   if (std::ranges::count(kFromLogits, name) > 0) options["from_logits"] = true;
   if (std::ranges::count(kThreshold, name) > 0 && !options.contains("thresholds")) options["thresholds"] = 0.0;
   if (name == "binary_accuracy" && !options.contains("threshold")) options["threshold"] = 0.0;
 }
 
-/// What Keras wants to be told, where it is known here from the output, or is another default. `classes`: of the output.
+/// What Keras wants to be told, where it is known here from the output, or is another default. `classes`: of the
+/// output.
 void add_known(const std::string& name, std::int64_t classes, bool of_numbers, Json& options) {
   const bool is_iou = name == "iou" || name == "mean_iou" || name == "one_hot_iou" || name == "one_hot_mean_iou";
   if (is_iou && !options.contains("num_classes")) options["num_classes"] = std::max<std::int64_t>(classes, 2);
@@ -80,7 +85,8 @@ void add_known(const std::string& name, std::int64_t classes, bool of_numbers, J
   }
 }
 
-Json metric_json(const Metric& metric, const Loss& loss, std::int64_t classes, const std::string& where, Problems& problems) {
+Json metric_json(const Metric& metric, const Loss& loss, std::int64_t classes, const std::string& where,
+                 Problems& problems) {
   const Chosen of = chosen(metric);
   const bool of_logits = takes_logits(loss), of_numbers = targets_of(loss) == Targets::kClassNumbers;
   const bool is_binary = std::holds_alternative<losses::BinaryCrossentropy>(loss) ||
@@ -158,7 +164,9 @@ Json compile_json(const KerasExport& what, Problems& problems, std::vector<std::
   return {{"optimizer", optimizer_json(what, problems)},
           {"loss", is_one ? losses[0] : losses},
           {"loss_weights", is_weighted ? weights : Json(nullptr)},
-          {"metrics", !any_metric ? Json(nullptr) : is_one ? metrics[0] : metrics},
+          {"metrics", !any_metric ? Json(nullptr)
+                      : is_one    ? metrics[0]
+                                  : metrics},
           {"weighted_metrics", nullptr},
           {"run_eagerly", false},
           {"steps_per_execution", 1},

@@ -14,11 +14,15 @@ namespace {
 
 Json layer(const std::string& class_name, Json config) {
   config["name"] = config.value("name", "a_" + class_name);
-  return {{"module", "keras.layers"}, {"class_name", class_name}, {"config", std::move(config)}, {"registered_name", nullptr}};
+  return {{"module", "keras.layers"},
+          {"class_name", class_name},
+          {"config", std::move(config)},
+          {"registered_name", nullptr}};
 }
 
 Json sequential(std::vector<Json> layers) {
-  layers.insert(layers.begin(), layer("InputLayer", {{"batch_shape", {nullptr, 6, 4}}, {"dtype", "float32"}, {"name", "in"}}));
+  layers.insert(layers.begin(),
+                layer("InputLayer", {{"batch_shape", {nullptr, 6, 4}}, {"dtype", "float32"}, {"name", "in"}}));
   return {{"module", "keras"}, {"class_name", "Sequential"}, {"config", {{"name", "net"}, {"layers", layers}}}};
 }
 
@@ -44,18 +48,22 @@ TEST_CASE("options that are the defaults are left out, objects of Keras's become
   const Json l2 = {{"class_name", "L2"}, {"config", {{"l2", 0.009999999776482582}}}, {"module", "keras.regularizers"}};
   const Json zeros = {{"class_name", "Zeros"}, {"config", Json::object()}, {"module", "keras.initializers"}};
   const std::string text = layers_of(sequential({layer(
-      "Dense", {{"units", 3}, {"activation", relu}, {"kernel_regularizer", l2}, {"bias_initializer", zeros}, {"name", "d"}})}));
+      "Dense",
+      {{"units", 3}, {"activation", relu}, {"kernel_regularizer", l2}, {"bias_initializer", zeros}, {"name", "d"}})}));
   CHECK(text == "[{dense: {units: 3, activation: relu, kernel_regularizer: {l2: 0.01}, name: d}}]\n");
 }
 
 TEST_CASE("all that has no equivalent is named at once, with advice") {
-  const std::string text = problems_of(sequential(
-      {layer("Lambda", {{"function", "x"}}), layer("MyOwn", {{"depth", 3}}), layer("StringLookup", {{"mask_token", nullptr}}),
-       layer("Conv1D", {{"filters", 2}, {"kernel_size", {2}}, {"data_format", "channels_first"}}),
-       layer("LSTM", {{"units", 2}, {"stateful", true}}), layer("Dense", {{"units", 2}, {"activation", "own_curve"}})}));
+  const std::string text = problems_of(
+      sequential({layer("Lambda", {{"function", "x"}}), layer("MyOwn", {{"depth", 3}}),
+                  layer("StringLookup", {{"mask_token", nullptr}}),
+                  layer("Conv1D", {{"filters", 2}, {"kernel_size", {2}}, {"data_format", "channels_first"}}),
+                  layer("LSTM", {{"units", 2}, {"stateful", true}}),
+                  layer("Dense", {{"units", 2}, {"activation", "own_curve"}})}));
   CHECK(text.find("net.keras: layer 'a_Lambda' (Lambda): no such layer exists here; write - expression") != text.npos);
   CHECK(text.find("layer 'a_MyOwn' (MyOwn): no such layer exists here") != text.npos);
-  CHECK(text.find("layer 'a_StringLookup' (StringLookup): no such layer exists here; words become numbers") != text.npos);
+  CHECK(text.find("layer 'a_StringLookup' (StringLookup): no such layer exists here; words become numbers") !=
+        text.npos);
   CHECK(text.find("layer 'a_Conv1D' (Conv1D): data_format") != text.npos);
   CHECK(text.find("layer 'a_LSTM' (LSTM): stateful: true: nothing here does this") != text.npos);
   CHECK(text.find("layer 'a_Dense' (Dense): activation: 'own_curve' does not exist here") != text.npos);
@@ -63,9 +71,11 @@ TEST_CASE("all that has no equivalent is named at once, with advice") {
 }
 
 TEST_CASE("a preprocessing layer in the middle is refused, but for those that are formulas") {
-  const std::string text = problems_of(sequential({layer("Flatten", Json::object()), layer("Discretization", {{"bin_boundaries", {1.0}}})}));
+  const std::string text =
+      problems_of(sequential({layer("Flatten", Json::object()), layer("Discretization", {{"bin_boundaries", {1.0}}})}));
   CHECK(text.find("(Discretization): is a step of data.preprocessing") != text.npos);
-  CHECK(layers_of(sequential({layer("Flatten", {{"name", "f"}}), layer("Rescaling", {{"scale", 2.0}, {"offset", -1}, {"name", "r"}})})) ==
+  CHECK(layers_of(sequential({layer("Flatten", {{"name", "f"}}),
+                              layer("Rescaling", {{"scale", 2.0}, {"offset", -1}, {"name", "r"}})})) ==
         "[{flatten: {name: f}}, {expression: {formula: \"x * 2.0 + (-1)\", name: r}}]\n");
 }
 
@@ -89,8 +99,9 @@ TEST_CASE("an input of open extents, and calls of what does not exist, are error
 
 TEST_CASE("what a model was compiled for becomes loss, metrics, optimizer and gradients") {
   keras::Problems problems;
-  const Json adam = {{"class_name", "Adam"},
-                     {"config", {{"learning_rate", 0.0010000000474974513}, {"global_clipnorm", 1.0}, {"ema_momentum", 0.99}}}};
+  const Json adam = {
+      {"class_name", "Adam"},
+      {"config", {{"learning_rate", 0.0010000000474974513}, {"global_clipnorm", 1.0}, {"ema_momentum", 0.99}}}};
   const Json compiled = {{"loss", "mse"}, {"optimizer", adam}, {"metrics", {"mae", "loss"}}};
   const auto training = keras::convert_training(compiled, {"out"}, {{"out", "out"}}, problems);
   CHECK(problems.empty());

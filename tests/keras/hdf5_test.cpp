@@ -40,7 +40,8 @@ TEST_CASE("what is no HDF5 is an error that names the file") {
   const std::string error = error_text([&] { keras::read_hdf5(std::as_bytes(std::span(text)), "a.h5"); });
   CHECK(error.find("a.h5: expected an HDF5 file") != error.npos);
   CHECK(error_text([&] { keras::read_hdf5(std::span<const std::byte>(), "a.h5"); }).find("a.h5") != error.npos);
-  CHECK(error_text([&] { keras::read_hdf5(std::filesystem::path("/nowhere/a.h5")); }).find("/nowhere/a.h5") != error.npos);
+  CHECK(error_text([&] { keras::read_hdf5(std::filesystem::path("/nowhere/a.h5")); }).find("/nowhere/a.h5") !=
+        error.npos);
 }
 
 TEST_CASE("a truncated file is an error, wherever it ends") {

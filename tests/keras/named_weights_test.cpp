@@ -26,9 +26,11 @@ TEST_CASE("weights of a .weights.h5 get the names of the model's variables, by t
   keras::keep_weights_of_layers(file);
   const auto origins = keras::origins_in(file);
   const StoredTensors named = keras::named_weights(
-      file, origins, {{"dense/kernel", {2, 3}}, {"dense/bias", {3}}, {"head/kernel", {3, 1}}, {"tower_lstm/kernel", {2, 8}}});
+      file, origins,
+      {{"dense/kernel", {2, 3}}, {"dense/bias", {3}}, {"head/kernel", {3, 1}}, {"tower_lstm/kernel", {2, 8}}});
   CHECK(named.size() == 4);
-  for (const char* const name : {"dense/kernel", "dense/bias", "head/kernel", "tower_lstm/kernel"}) CHECK(named.contains(name));
+  for (const char* const name : {"dense/kernel", "dense/bias", "head/kernel", "tower_lstm/kernel"})
+    CHECK(named.contains(name));
   CHECK(named.at("dense/bias").shape == Shape{3});
 }
 

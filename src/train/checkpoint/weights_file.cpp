@@ -20,8 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// {"weight_map": {"h.0.weight": "model-00001-of-00002.safetensors", ...}}: each tensor with its file, which is beside the
-/// index.
+/// {"weight_map": {"h.0.weight": "model-00001-of-00002.safetensors", ...}}: each tensor with its file, which is beside
+/// the index.
 StoredTensors read_shards(const std::string& index) {
   const keras::Json json = keras::parse_json(read_text_file(index), index);
   const keras::Json& map = keras::at(json, "weight_map");

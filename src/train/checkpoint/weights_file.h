@@ -8,10 +8,10 @@
 
 namespace mirrortrain {
 
-/// The tensors of a file of weights: safetensors, the index of a model in several of these (*.safetensors.index.json), a
-/// .keras archive, or HDF5 as Keras writes it (.weights.h5, .h5). The layers of Keras's have the names of the model's
-/// variables, "dense/kernel"; those that `names` has by their paths there, "layers/dense/vars/0", keep them. Throws Error,
-/// naming the file, if it is damaged, or of a kind that this program was built without.
+/// The tensors of a file of weights: safetensors, the index of a model in several of these (*.safetensors.index.json),
+/// a .keras archive, or HDF5 as Keras writes it (.weights.h5, .h5). The layers of Keras's have the names of the model's
+/// variables, "dense/kernel"; those that `names` has by their paths there, "layers/dense/vars/0", keep them. Throws
+/// Error, naming the file, if it is damaged, or of a kind that this program was built without.
 StoredTensors read_weights_file(const std::string& file, Strategy& strategy, const std::set<std::string>& names = {});
 
 }  // namespace mirrortrain

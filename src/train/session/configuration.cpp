@@ -186,7 +186,8 @@ std::string other_file(const std::string& file) {
            "model.initial_weights";
   }
   if (keras::is_keras_file(file)) {
-    return fmt::format("this is a model of Keras's, not a configuration; `mirrortrain init {}` writes one for it", file);
+    return fmt::format("this is a model of Keras's, not a configuration; `mirrortrain init {}` writes one for it",
+                       file);
   }
   if (std::ranges::count(kData, ending) == 0) return "";
   return fmt::format("these are data, not a configuration; `mirrortrain init {}` writes one for them", file);
