@@ -129,7 +129,7 @@ class Converter {
     if (layer.class_name != "Sequential" || level > kMostNested) return false;
     Problems ignored;
     const Network inside = nested(layer, ignored);
-    return inside.layers.size() > 1 && std::ranges::all_of(inside.layers, [&](const NetworkLayer& one) {
+    return ignored.empty() && inside.layers.size() > 1 && std::ranges::all_of(inside.layers, [&](const NetworkLayer& one) {
              return one.is_input() || is_all_preprocessing(one, level + 1);
            });
   }
@@ -259,8 +259,9 @@ class Converter {
 
   void add_network(const NetworkLayer& layer, std::size_t number, const std::vector<std::string>& inputs, List& list,
                    Scope& scope, const std::string& prefix, int level) {
-    const Network network = nested(layer, problems_);
-    if (!problems_.empty() && (network.inputs.empty() || network.outputs.empty())) return;
+    Problems damage;
+    const Network network = nested(layer, damage);
+    if (!damage.empty()) return problems_.add_all(damage);
     if (inputs.size() != network.inputs.size()) {
       return problems_.add(layer.described(), fmt::format("is called on {} tensors and has {} inputs", inputs.size(),
                                                           network.inputs.size()));
@@ -356,7 +357,7 @@ class Converter {
     const Json& dtype = at(*layer.config, "dtype");
     const std::string name = dtype.is_string() ? dtype.get<std::string>() : text_at(at(dtype, "config"), "name");
     if (name == "mixed_bfloat16") is_bfloat16_ = true;
-    if (name.empty() || name == "float32" || name == "mixed_bfloat16" || name.starts_with("int") ||
+    if (name.empty() || name == "float32" || name == "mixed_bfloat16" ||
         layer.is_operation())
       return;
     problems_.add(layer.described(),

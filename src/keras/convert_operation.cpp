@@ -97,13 +97,78 @@ std::optional<std::string> reduction_of(std::string_view name, const Json& confi
                      at(config, "keepdims") == Json(true) ? ", keepdims=true" : "");
 }
 
+/// "1:3" for a slice, "0" for a number; nullopt for what a formula does not say.
+std::optional<std::string> index_text(const Json& index) {
+  if (index.is_null()) return "None";
+  if (index.is_number_integer()) return std::to_string(index.get<std::int64_t>());
+  const auto object = as_object(index);
+  if (!object) return std::nullopt;
+  if (object->class_name == "__ellipsis__") return "...";
+  const Json& step = at(*object->config, "step");
+  if (object->class_name != "__slice__" || !(step.is_null() || step == Json(1))) return std::nullopt;
+  std::string text;
+  for (const char* const end : {"start", "stop"}) {
+    const Json& value = at(*object->config, end);
+    if (!value.is_null() && !value.is_number_integer()) return std::nullopt;
+    if (!value.is_null()) text += std::to_string(value.get<std::int64_t>());
+    if (text.find(':') == text.npos) text += ":";
+  }
+  return text;
+}
+
+/// x[:, 0] is x[0] of an example.
+std::optional<std::string> part_of(const Call& call) {
+  if (!call.arguments.is_array() || call.arguments.size() != 2 || call.inputs.size() != 1) return std::nullopt;
+  const Json& list = as_list(call.arguments[1]);
+  const Json& indices = list.is_array() ? list : Json::array({call.arguments[1]});
+  std::string text;
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    const auto index = index_text(indices[i]);
+    if (!index) return std::nullopt;
+    if (i == 0 && *index == ":") continue;               // all of the batch
+    if (i == 0 && *index != "...") return std::nullopt;  // a part of it
+    text += (text.empty() ? "" : ", ") + *index;
+  }
+  return text.empty() ? "x" : fmt::format("x[{}]", text);
+}
+
+Json behind_first(const Json& list) {
+  Json rest = Json::array();
+  for (std::size_t i = 1; i < list.size(); ++i) rest.push_back(list[i]);
+  return rest;
+}
+
+/// Operations that are layers here, whose axes count the batch or not as Keras's layers do.
+std::optional<ConvertedLayer> as_layer(const NetworkLayer& operation, const Call& call) {
+  const Json& config = *operation.config;
+  const auto made = [](const char* type, const char* option, Json value) {
+    return ConvertedLayer{type, {{option, {}, plain_value(value)}}, {type}};
+  };
+  if (operation.class_name == "Flip" && at(config, "axis").is_number_integer() && call.inputs.size() == 1) {
+    return made("flip", "axis", at(config, "axis"));
+  }
+  if (operation.class_name == "Concatenate" && at(config, "axis").is_number_integer() && call.inputs.size() > 1) {
+    return made("concatenate", "axis", at(config, "axis"));
+  }
+  const Json& shape = as_list(at(config, "newshape"));
+  const bool keeps_batch = shape.is_array() && shape.size() > 1 && (shape[0].is_null() || shape[0] == Json(-1));
+  if (operation.class_name == "Reshape" && keeps_batch && std::ranges::count(shape, Json(-1)) <= 1) {
+    return made("reshape", "target_shape", behind_first(shape));
+  }
+  const Json& axes = as_list(at(config, "axes"));
+  if (operation.class_name == "Transpose" && axes.is_array() && axes.size() > 1 && axes[0] == Json(0)) {
+    return made("permute", "dims", behind_first(axes));
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 ConvertedLayer convert_operation(const NetworkLayer& operation, const Call& call, Problems& problems) {
   if (const auto formula = reduction_of(operation.class_name, *operation.config, call)) return expression(*formula);
-  const Json& axis = at(*operation.config, "axis");
-  if (operation.class_name == "Flip" && axis.is_number_integer() && call.inputs.size() == 1) {
-    return {"flip", {{"axis", {}, plain_value(axis)}}, {"flip"}};
+  if (auto layer = as_layer(operation, call)) return std::move(*layer);
+  if (operation.class_name == "GetItem") {
+    if (const auto formula = part_of(call)) return expression(*formula);
   }
   const auto known = std::ranges::find(kOperations, operation.class_name, &Operation::name);
   std::vector<std::string> operands;

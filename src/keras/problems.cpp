@@ -13,6 +13,10 @@ void Problems::add(const std::string& where, const std::string& what) {
   if (std::ranges::count(lines_, line) == 0) lines_.push_back(std::move(line));
 }
 
+void Problems::add_all(const Problems& others) {
+  for (const std::string& line : others.lines_) add("", line);
+}
+
 void Problems::throw_if_any(const std::string& file) const {
   if (lines_.empty()) return;
   constexpr std::size_t kShown = 200;

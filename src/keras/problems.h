@@ -11,6 +11,7 @@ class Problems {
  public:
   /// `where`: "layer 'stem' (Conv2D)", or empty. The same one is added once.
   void add(const std::string& where, const std::string& what);
+  void add_all(const Problems& others);
   bool empty() const { return lines_.empty(); }
   std::size_t count() const { return lines_.size(); }
   /// Throws UsageError with a line for each, and their number, unless there are none. `file`: the model's.

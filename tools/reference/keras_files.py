@@ -270,6 +270,15 @@ def operations():
 
 
 @model
+def parts():
+    i = keras.Input((6, 4))
+    x = L.Dense(4, activation="tanh")(i)
+    r = keras.ops.reshape(x[:, 1:3, ...], (-1, 8))
+    t = keras.ops.transpose(x, (0, 2, 1))[..., -1]
+    return compiled(keras.Model(i, head()(keras.ops.concatenate([x[:, 0], r, t], axis=-1))))
+
+
+@model
 def einsum():
     return compiled(chain((4, 6), L.EinsumDense("abc,cd->abd", output_shape=(4, 5), bias_axes="d", activation="relu"), L.Flatten(), head()))
 
