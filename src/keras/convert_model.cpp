@@ -129,7 +129,8 @@ class Converter {
     if (layer.class_name != "Sequential" || level > kMostNested) return false;
     Problems ignored;
     const Network inside = nested(layer, ignored);
-    return ignored.empty() && inside.layers.size() > 1 && std::ranges::all_of(inside.layers, [&](const NetworkLayer& one) {
+    return ignored.empty() && inside.layers.size() > 1 &&
+           std::ranges::all_of(inside.layers, [&](const NetworkLayer& one) {
              return one.is_input() || is_all_preprocessing(one, level + 1);
            });
   }
@@ -357,9 +358,7 @@ class Converter {
     const Json& dtype = at(*layer.config, "dtype");
     const std::string name = dtype.is_string() ? dtype.get<std::string>() : text_at(at(dtype, "config"), "name");
     if (name == "mixed_bfloat16") is_bfloat16_ = true;
-    if (name.empty() || name == "float32" || name == "mixed_bfloat16" ||
-        layer.is_operation())
-      return;
+    if (name.empty() || name == "float32" || name == "mixed_bfloat16" || layer.is_operation()) return;
     problems_.add(layer.described(),
                   fmt::format("computes in {}; here there are float32 and mixed_bfloat16", shortened(name)));
   }
