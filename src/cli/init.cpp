@@ -11,8 +11,10 @@
 #include "base/files.h"
 #include "base/utf8.h"
 #include "cli/commands.h"
+#include "cli/init_keras.h"
 #include "cli/options.h"
 #include "data/first_look/first_configuration.h"
+#include "keras/keras_file.h"
 
 namespace mirrortrain::cli {
 namespace {
@@ -34,11 +36,13 @@ std::filesystem::path stdout_file() {
 
 void add_init(CLI::App& app, int&) {
   auto arguments = std::make_shared<InitArguments>();
-  CLI::App* command = app.add_subcommand("init", "Write a first configuration for data to stdout.");
+  CLI::App* command =
+      app.add_subcommand("init", "Write a first configuration for data, or for a model that Keras saved, to stdout.");
   command
       ->add_option("DATA", arguments->data,
-                   "A .csv or .tsv table, a folder with a folder of pictures for each class, an IDX images file or an "
-                   ".npz archive")
+                   "A .csv or .tsv table, a folder with a folder of pictures for each class, an IDX images file, an "
+                   ".npz archive, or a model as Keras saves it in .keras or .h5, whose weights are written beside the "
+                   "configuration")
       ->required();
   command->add_option("--label", arguments->label,
                       "A table's label column, by name or number; default: label, class, target, y or the last");
@@ -49,6 +53,11 @@ void add_init(CLI::App& app, int&) {
       throw UsageError(fmt::format("--output {}: the file exists; name another", *arguments->output));
     }
     const std::filesystem::path file = is_to_stdout ? stdout_file() : std::filesystem::path(*arguments->output);
+    if (keras::is_keras_file(arguments->data)) {
+      if (arguments->label) throw UsageError("--label: a model has no label column; leave it out");
+      init_from_keras(arguments->data, file, is_to_stdout);
+      return;
+    }
     const data::DataLook look = data::look_at_data({arguments->data, arguments->label, file.parent_path()});
     const std::string text = data::first_configuration(arguments->data, look);
     if (const auto why = why_not_text(text); !why.empty()) {

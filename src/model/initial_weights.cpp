@@ -82,7 +82,7 @@ config::Section<WeightSource> WeightSource::section() {
 
 config::Section<WeightsFile> WeightsFile::section() {
   return config::Section<WeightsFile>(
-             "A safetensors file whose tensors have names of their own, or that has those of a part of the model.")
+             "A file of weights whose tensors have names of their own, or that has those of a part of the model.")
       .key("file", &WeightsFile::file, "Path of the file.", config::required, config::aliases("path, filename"))
       .key("missing", &WeightsFile::missing,
            "How a variable is handled whose tensor the file does not have: `error`, or `initialize`, as a new head's, "

@@ -54,8 +54,9 @@ config::Section<ModelOptions> ModelOptions::section() {
                           "list the layers' names, as [rating, clicked]; an output has its layer's name, "
                           "which is set by `name` there"))
       .key("initial_weights", &ModelOptions::initial_weights,
-           "A safetensors file with the initial values of all variables, by name, or a file of another program with "
-           "its own names; null: the layers' initializers.",
+           "A file with the initial values of all variables, by name, or a file of another program with its own names: "
+           "safetensors, the index of several (model.safetensors.index.json), or .keras, .weights.h5 and .h5 of Keras; "
+           "null: the layers' initializers.",
            config::aliases("weights, pretrained, load"))
       .key("freeze", &ModelOptions::freeze,
            "Globs of layers that are not trained, as `conv*`, and of uses of blocks, as `encoder`. A frozen batch "

@@ -14,8 +14,8 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "config/scalar.h"
-#include "onnx/onnx_weights.h"
 #include "train/checkpoint/weights.h"
+#include "train/checkpoint/weights_file.h"
 
 namespace mirrortrain {
 namespace {
@@ -122,16 +122,13 @@ std::string nearest(const std::string& name, const StoredTensors& stored) {
   return config::suggestion(name, names);
 }
 
-bool is_onnx(const std::string& file) { return file.ends_with(".onnx"); }
-
-/// The tensors of a file, by its ending.
-StoredTensors read_tensors(const std::string& file) {
-  return is_onnx(file) ? onnx::read_onnx_weights(file) : read_safetensors(file);
-}
-
 /// The values of the variables that take any. Throws Error with all that does not fit.
 InitialValues read_values(const WeightsFile& from, Strategy& strategy) {
-  const StoredTensors stored = read_tensors(from.file.text);
+  std::set<std::string> names;
+  strategy.read_variables(Lasting::kNone, [&](const LastingVariable& one) {
+    if (const auto source = source_of(from, one.value.name())) names.insert(source->name);
+  });
+  const StoredTensors stored = read_weights_file(from.file.text, strategy, names);
   InitialValues values;
   std::vector<std::string> mismatches, initialized;
   std::set<std::string> taken;
@@ -190,8 +187,8 @@ std::vector<float> rearranged(const StoredTensor& tensor, const WeightSource& so
 InitialValues read_initial_weights(const InitialWeights& weights, Strategy& strategy) {
   const auto* const path = std::get_if<config::Path>(&weights);
   if (path == nullptr) return read_values(std::get<WeightsFile>(weights), strategy);
-  if (is_onnx(path->text)) return read_values({*path}, strategy);  // whose other tensors are its graph's constants
-  StoredTensors stored = read_tensors(path->text);
+  if (is_onnx_file(path->text)) return read_values({*path}, strategy);  // whose other tensors are its graph's constants
+  StoredTensors stored = read_weights_file(path->text, strategy);
   require_fit(stored, path->text, strategy,
               "; where they are those of a part of it, write model.initial_weights: {file: ..., missing: "
               "initialize}, with names: {VARIABLE: null} for a variable of another shape");

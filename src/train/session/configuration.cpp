@@ -8,6 +8,7 @@
 
 #include "base/open_file.h"
 #include "base/utf8.h"
+#include "keras/keras_file.h"
 #include "model/blocks.h"
 
 namespace mirrortrain {
@@ -183,6 +184,10 @@ std::string other_file(const std::string& file) {
   if (ending == ".safetensors") {
     return "these are weights, not a configuration; name the run that they are of, or give them as "
            "model.initial_weights";
+  }
+  if (keras::is_keras_file(file)) {
+    return fmt::format("this is a model of Keras's, not a configuration; `mirrortrain init {}` writes one for it",
+                       file);
   }
   if (std::ranges::count(kData, ending) == 0) return "";
   return fmt::format("these are data, not a configuration; `mirrortrain init {}` writes one for them", file);

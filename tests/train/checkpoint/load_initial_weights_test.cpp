@@ -136,6 +136,28 @@ TEST_CASE_FIXTURE(Named, "what the file lacks keeps its initializer where the co
   CHECK(under_another.at("dense_1/kernel") == fresh.at("dense_1/kernel"));
 }
 
+TEST_CASE_FIXTURE(Named, "a model in several safetensors files is read by their index") {
+  const std::vector<float> bias = {6, 5, 4, 3, 2, 1, 0};
+  write_safetensors(folder / "model-00002-of-00002.safetensors",
+                    {{"net.0.bias", DType::kFloat32, {7}, std::as_bytes(std::span(bias))}});
+  const std::string index = (folder / "model.safetensors.index.json").string();
+  const auto with = [&](const std::string& map) {
+    write_file(index, fmt::format(R"({{"metadata": {{"total_size": 196}}, "weight_map": {}}})", map));
+    return fmt::format(R"(model.initial_weights={{file: {}, names: {{{}, "dense_1/*": null}}}})", index, kFirst);
+  };
+  const Training training(
+      kMlp, {with(R"({"net.0.weight": "w.safetensors", "net.0.bias": "model-00002-of-00002.safetensors"})")});
+  CHECK(training.variables().at("dense/bias") == bias);  // of the file that the index names
+  CHECK(training.variables().at("dense/kernel")[1] == 6);
+  const auto refusal = [&](const std::string& map) { return error_text([&] { Training(kMlp, {with(map)}); }); };
+  CHECK(contains(refusal(R"({"net.0.weight": "../w.safetensors"})"),
+                 "expected the name of a safetensors file beside it"));
+  CHECK(contains(refusal(R"({"net.0.weight": "w.safetensors", "more": "w.safetensors"})"),
+                 "there is no tensor 'more' in it"));
+  CHECK(contains(refusal(R"({"net.0.weight": "absent.safetensors"})"), "absent.safetensors"));
+  CHECK(contains(refusal("[]"), "expected an index of safetensors files"));
+}
+
 TEST_CASE("globs freeze layers as trainable: false does") {
   constexpr const char* kNetwork = R"(
 data: {global_batch_size: 4, train: {format: inline, features: [[1, 2], [3, 1], [0, 2], [1, 1]], labels: [[1], [2], [0], [1]]}}

@@ -1,0 +1,211 @@
+#include "keras/convert_layer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/utf8.h"
+#include "config/names.h"
+#include "config/scalar.h"
+#include "data/preprocessing/preprocessing.h"
+#include "keras/convert_operation.h"
+#include "keras/options.h"
+#include "model/layers.h"
+
+namespace mirrortrain::keras {
+namespace {
+
+using config::Value;
+using Entries = std::vector<Value::Entry>;
+
+const config::Schema& layers() { return schema_of<Layer>(); }
+const config::Schema& steps() { return schema_of<data::PreprocessingStep>(); }
+
+/// The layer's option `name` as JSON, without what has no meaning of its own.
+Json without_names(Json config) {
+  for (const char* name : {"name", "go_backwards", "seed", "dtype"}) config.erase(name);
+  for (auto& [key, value] : config.items()) {
+    if (value.is_object()) value.erase("shared_object_id");
+  }
+  return config;
+}
+
+/// Whether the backward layer of a Bidirectional is what it is by default.
+bool mirrors(const Json& forward, const Json& backward) {
+  const auto a = as_object(forward), b = as_object(backward);
+  if (!a || !b || a->class_name != b->class_name || !a->config->is_object() || !b->config->is_object()) return false;
+  return without_names(*a->config) == without_names(*b->config) &&
+         at(*a->config, "go_backwards") != at(*b->config, "go_backwards");
+}
+
+/// The types of a layer and of those inside.
+void add_types(const Json& config, const config::Schema& type, std::vector<std::string>& types) {
+  types.push_back(type.name);
+  const auto inside = as_object(at(config, "layer"));
+  if (!inside || types.size() > 4) return;
+  if (const config::Schema* const inner = type_named(layers(), inside->class_name)) {
+    add_types(*inside->config, *inner, types);
+  }
+}
+
+/// What was given at the call: an option of the layer here, or a problem.
+void add_call_options(const Call& call, const config::Schema& type, const OptionPlace& place, Entries& options) {
+  Json given = Json::object();
+  for (const auto& [name, value] : call.options.items()) {
+    if (value.is_null() || value == Json(false)) continue;
+    const auto is_key = [&name = name](const auto& key) { return key.name == name; };
+    if (value != Json("a tensor") && std::ranges::any_of(type.keys, is_key)) {
+      given[name] = value;
+    } else {
+      place.problems.add(
+          place.where, fmt::format("is called with {}={}, which nothing here does", shortened(name), described(value)));
+    }
+  }
+  for (Value::Entry& entry : converted_options(given, type, place)) {
+    std::erase_if(options, [&](const auto& option) { return option.key == entry.key; });
+    options.push_back(std::move(entry));
+  }
+}
+
+/// A normalization within a model: its statistics are weights that are not trained.
+ConvertedLayer normalization(const NetworkLayer& layer, const Hdf5Contents& weights, const OptionPlace& place) {
+  const auto found = weights.datasets.find(layer.group + "/vars/0");
+  const Json& mean = at(*layer.config, "mean");
+  if (found == weights.datasets.end() || !mean.is_null()) {
+    place.problems.add(place.where,
+                       "behind other layers it needs statistics that were adapted; make it the model's first layer");
+    return {"identity", {}, {"identity"}};
+  }
+  const bool inverts = at(*layer.config, "invert") == Json(true);
+  std::vector<Value> dims;
+  for (const std::int64_t extent : found->second.shape) dims.push_back(Value::scalar(std::to_string(extent), false));
+  const auto parameter = [&](std::string_view initializer) {
+    return Value::mapping({{"shape", {}, Value::sequence(dims)}, {"initializer", {}, config::text_value(initializer)}});
+  };
+  const std::string formula =
+      inverts ? "mean + x * maximum(sqrt(variance), 1e-7)" : "(x - mean) / maximum(sqrt(variance), 1e-7)";
+  return {"expression",
+          {{"formula", {}, config::text_value(formula)},
+           {"parameters", {}, Value::mapping({{"mean", {}, parameter("zeros")}, {"variance", {}, parameter("ones")}})},
+           {"trainable", {}, Value::scalar("false", false)}},
+          {"normalization"}};
+}
+
+/// A preprocessing layer that is not the first one; null's type where there is none.
+ConvertedLayer within_model(const NetworkLayer& layer, const Hdf5Contents& weights, const OptionPlace& place) {
+  if (layer.class_name == "Rescaling") {
+    const Json &scale = at(*layer.config, "scale"), &offset = at(*layer.config, "offset");
+    if (scale.is_number() && (offset.is_number() || offset.is_null())) {
+      const std::string add = offset.is_null() ? "0" : plain_value(offset).text();
+      return {"expression",
+              {{"formula", {}, config::text_value(fmt::format("x * {} + ({})", plain_value(scale).text(), add))}},
+              {"expression"}};
+    }
+  }
+  if (layer.class_name == "Normalization") return normalization(layer, weights, place);
+  place.problems.add(place.where,
+                     "is a step of data.preprocessing here, which comes before all layers; make it the first "
+                     "layer of an input, or leave it out of the model");
+  return {"identity", {}, {"identity"}};
+}
+
+void refuse_unknown(const NetworkLayer& layer, const OptionPlace& place) {
+  std::string advice = config::advice_on(layer.class_name, layers().advice);
+  for (const config::Schema& part : layers().parts) {
+    if (advice.empty()) advice = config::advice_on(layer.class_name, part.advice);
+  }
+  if (advice.empty()) {
+    std::vector<config::Advice> all = config::detail::choice_of<Layer>().advice;
+    advice = config::advice_on(layer.class_name, all);
+  }
+  place.problems.add(place.where, "no such layer exists here" + advice);
+}
+
+}  // namespace
+
+ConvertedLayer convert_layer(const NetworkLayer& layer, const Call& call, const Hdf5Contents& weights,
+                             Problems& problems) {
+  if (layer.is_operation()) return convert_operation(layer, call, problems);
+  const OptionPlace place{problems, layer.described()};
+  const config::Schema* const type = type_named(layers(), layer.class_name);
+  if (type == nullptr && is_preprocessing(layer)) return within_model(layer, weights, place);
+  if (type == nullptr || type->name == "reuse" || type->name == "expression") {
+    refuse_unknown(layer, place);
+    return {"identity", {}, {"identity"}};
+  }
+  std::vector<std::string_view> taken;
+  if (type->name == "bidirectional" && mirrors(at(*layer.config, "layer"), at(*layer.config, "backward_layer"))) {
+    taken.push_back("backward_layer");
+  }
+  ConvertedLayer result{type->name, converted_options(*layer.config, *type, place, taken), {}};
+  add_types(*layer.config, *type, result.types);
+  Call own = call;
+  own.options.erase("reverse");  // says how it is called, not what it is
+  add_call_options(own, *type, place, result.options);
+  Value value = Value::mapping({{result.type, {}, Value::mapping(std::move(result.options))}});
+  Layer read;
+  value = checked<Layer>(value, place, read);
+  result.options = value.is_mapping() ? value.entries().front().value.entries() : Entries{};
+  return result;
+}
+
+bool is_preprocessing(const NetworkLayer& layer) {
+  return !layer.is_operation() && type_named(steps(), layer.class_name) != nullptr &&
+         type_named(layers(), layer.class_name) == nullptr;
+}
+
+namespace {
+
+/// What an adapted layer has learned, as an option's list.
+void add_adapted(const NetworkLayer& layer, const Hdf5Contents& weights, Json& options, const OptionPlace& place) {
+  if (layer.class_name != "Normalization" || !at(options, "mean").is_null()) return;
+  for (const auto& [name, path] : {std::pair("mean", "/vars/0"), std::pair("variance", "/vars/1")}) {
+    const auto found = weights.datasets.find(layer.group + path);
+    if (found == weights.datasets.end() || found->second.dtype != DType::kFloat32) {
+      place.problems.add(place.where,
+                         fmt::format("{}{} with its {} is missing; the file is damaged", layer.group, path, name));
+      return;
+    }
+    options[name] = Json::array();
+    for (const float number : found->second.span<float>()) options[name].push_back(number);
+  }
+}
+
+std::vector<std::int64_t> shape_behind(const data::PreprocessingStep& step, const std::vector<std::int64_t>& shape) {
+  return std::visit(
+      [&](const auto& options) {
+        std::vector<std::int64_t> behind = shape;
+        if constexpr (requires { options.height.value; }) {
+          if (behind.size() >= 2) behind[0] = options.height.value, behind[1] = options.width;
+        } else if constexpr (requires { options.bins(); }) {
+          behind = data::shape_after_bins(options.output_mode, options.bins(), Shape(shape)).dims();
+        }
+        return behind;
+      },
+      step);
+}
+
+}  // namespace
+
+std::vector<config::Value> convert_preprocessing(const NetworkLayer& layer, const std::string& input,
+                                                 const Hdf5Contents& weights, std::vector<std::int64_t>& shape,
+                                                 Problems& problems) {
+  const OptionPlace place{problems, layer.described()};
+  const config::Schema& type = *type_named(steps(), layer.class_name);
+  Json options = *layer.config;
+  add_adapted(layer, weights, options, place);
+  std::vector<std::string_view> taken = {"trainable"};
+  if (at(options, "fill_mode") == Json("constant") && type.name == "resizing") taken.push_back("fill_mode");
+  Entries entries = converted_options(options, type, place, taken);
+  if (!input.empty()) entries.push_back({"input", {}, config::text_value(input)});
+  data::PreprocessingStep step;
+  Value value = checked<data::PreprocessingStep>(
+      entries.empty() ? config::text_value(type.name)
+                      : Value::mapping({{type.name, {}, Value::mapping(std::move(entries))}}),
+      place, step);
+  if (problems.empty()) shape = shape_behind(step, shape);
+  return {std::move(value)};
+}
+
+}  // namespace mirrortrain::keras

@@ -1,0 +1,124 @@
+#include "keras/convert_model.h"
+
+#include <doctest/doctest.h>
+
+#include "config/document.h"
+#include "error_text.h"
+#include "keras/convert_training.h"
+#include "keras/problems.h"
+
+using namespace mirrortrain;
+using keras::Json;
+
+namespace {
+
+Json layer(const std::string& class_name, Json config) {
+  config["name"] = config.value("name", "a_" + class_name);
+  return {{"module", "keras.layers"},
+          {"class_name", class_name},
+          {"config", std::move(config)},
+          {"registered_name", nullptr}};
+}
+
+Json sequential(std::vector<Json> layers) {
+  layers.insert(layers.begin(),
+                layer("InputLayer", {{"batch_shape", {nullptr, 6, 4}}, {"dtype", "float32"}, {"name", "in"}}));
+  return {{"module", "keras"}, {"class_name", "Sequential"}, {"config", {{"name", "net"}, {"layers", layers}}}};
+}
+
+std::string problems_of(const Json& model) {
+  return error_text([&] {
+    keras::Problems problems;
+    keras::convert_model(model, {}, problems);
+    problems.throw_if_any("net.keras");
+  });
+}
+
+std::string layers_of(const Json& model) {
+  keras::Problems problems;
+  const keras::ConvertedModel converted = keras::convert_model(model, {}, problems);
+  CHECK(error_text([&] { problems.throw_if_any("net.keras"); }) == "no error");
+  return config::to_yaml(converted.layers);
+}
+
+}  // namespace
+
+TEST_CASE("options that are the defaults are left out, objects of Keras's become names") {
+  const Json relu = {{"class_name", "function"}, {"config", "relu"}, {"module", "builtins"}};
+  const Json l2 = {{"class_name", "L2"}, {"config", {{"l2", 0.009999999776482582}}}, {"module", "keras.regularizers"}};
+  const Json zeros = {{"class_name", "Zeros"}, {"config", Json::object()}, {"module", "keras.initializers"}};
+  const std::string text = layers_of(sequential({layer(
+      "Dense",
+      {{"units", 3}, {"activation", relu}, {"kernel_regularizer", l2}, {"bias_initializer", zeros}, {"name", "d"}})}));
+  CHECK(text == "[{dense: {units: 3, activation: relu, kernel_regularizer: {l2: 0.01}, name: d}}]\n");
+}
+
+TEST_CASE("all that has no equivalent is named at once, with advice") {
+  const std::string text = problems_of(
+      sequential({layer("Lambda", {{"function", "x"}}), layer("MyOwn", {{"depth", 3}}),
+                  layer("StringLookup", {{"mask_token", nullptr}}),
+                  layer("Conv1D", {{"filters", 2}, {"kernel_size", {2}}, {"data_format", "channels_first"}}),
+                  layer("LSTM", {{"units", 2}, {"stateful", true}}),
+                  layer("Dense", {{"units", 2}, {"activation", "own_curve"}})}));
+  CHECK(text.find("net.keras: layer 'a_Lambda' (Lambda): no such layer exists here; write - expression") != text.npos);
+  CHECK(text.find("layer 'a_MyOwn' (MyOwn): no such layer exists here") != text.npos);
+  CHECK(text.find("layer 'a_StringLookup' (StringLookup): no such layer exists here; words become numbers") !=
+        text.npos);
+  CHECK(text.find("layer 'a_Conv1D' (Conv1D): data_format") != text.npos);
+  CHECK(text.find("layer 'a_LSTM' (LSTM): stateful: true: nothing here does this") != text.npos);
+  CHECK(text.find("layer 'a_Dense' (Dense): activation: 'own_curve' does not exist here") != text.npos);
+  CHECK_MESSAGE(text.find("6 errors") != text.npos, text);
+}
+
+TEST_CASE("a preprocessing layer in the middle is refused, but for those that are formulas") {
+  const std::string text =
+      problems_of(sequential({layer("Flatten", Json::object()), layer("Discretization", {{"bin_boundaries", {1.0}}})}));
+  CHECK(text.find("(Discretization): is a step of data.preprocessing") != text.npos);
+  CHECK(layers_of(sequential({layer("Flatten", {{"name", "f"}}),
+                              layer("Rescaling", {{"scale", 2.0}, {"offset", -1}, {"name", "r"}})})) ==
+        "[{flatten: {name: f}}, {expression: {formula: \"x * 2.0 + (-1)\", name: r}}]\n");
+}
+
+TEST_CASE("a subclass of Model is refused with the remedy") {
+  const std::string text = problems_of({{"class_name", "MyModel"}, {"config", {{"name", "mine"}, {"width", 3}}}});
+  CHECK(text.find("model 'mine' (MyModel): expected a Sequential or functional model") != text.npos);
+}
+
+TEST_CASE("an input of open extents, and calls of what does not exist, are errors") {
+  Json model = sequential({layer("Flatten", Json::object())});
+  model["config"]["layers"][0]["config"]["batch_shape"] = {nullptr, nullptr, 3};
+  CHECK(problems_of(model).find("leaves an axis of an example open") != std::string::npos);
+  const Json graph = {{"class_name", "Functional"},
+                      {"config",
+                       {{"name", "g"},
+                        {"layers", Json::array({layer("InputLayer", {{"batch_shape", {nullptr, 3}}, {"name", "in"}})})},
+                        {"input_layers", {"in", 0, 0}},
+                        {"output_layers", {"out", 0, 0}}}}};
+  CHECK(problems_of(graph).find("reads call 0 of 'out', which does not exist") != std::string::npos);
+}
+
+TEST_CASE("what a model was compiled for becomes loss, metrics, optimizer and gradients") {
+  keras::Problems problems;
+  const Json adam = {
+      {"class_name", "Adam"},
+      {"config", {{"learning_rate", 0.0010000000474974513}, {"global_clipnorm", 1.0}, {"ema_momentum", 0.99}}}};
+  const Json compiled = {{"loss", "mse"}, {"optimizer", adam}, {"metrics", {"mae", "loss"}}};
+  const auto training = keras::convert_training(compiled, {"out"}, {{"out", "out"}}, problems);
+  CHECK(problems.empty());
+  CHECK(config::to_yaml(training.loss) == "type: mean_squared_error\n");
+  CHECK(config::to_yaml(training.metrics) == "[mean_absolute_error]\n");
+  CHECK(config::to_yaml(training.optimizer) == "type: adam\n");
+  CHECK(config::to_yaml(training.gradients) == "clip_norm: 1.0\n");
+}
+
+TEST_CASE("losses, metrics and optimizers of one's own are named at once") {
+  keras::Problems problems;
+  const Json compiled = {{"loss", {{"class_name", "function"}, {"config", "my_loss"}}},
+                         {"optimizer", {{"class_name", "MyOptimizer"}, {"config", Json::object()}}},
+                         {"metrics", {{{"class_name", "MyMetric"}, {"config", Json::object()}}}}};
+  keras::convert_training(compiled, {"out"}, {{"out", "out"}}, problems);
+  const std::string text = error_text([&] { problems.throw_if_any("net.keras"); });
+  CHECK(text.find("the loss 'my_loss' does not exist here") != text.npos);
+  CHECK(text.find("compiled optimizer (MyOptimizer): no such optimizer exists here") != text.npos);
+  CHECK(text.find("the metric 'MyMetric' does not exist here") != text.npos);
+}
