@@ -22,7 +22,7 @@ std::vector<std::string> write_keras_model(const std::filesystem::path& path, co
   std::vector<std::string> remarks;
   WrittenModel model = write_layers(what, problems, remarks);
   const Json compiled = compile_json(what, problems, remarks);
-  problems.throw_if_any(path.string());
+  problems.throw_if_any(path.filename().string());
   Json config = {{"module", "keras.src.models.functional"},
                  {"class_name", "Functional"},
                  {"config", std::move(model.config)},

@@ -14,42 +14,16 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "model/build_model.h"
 #include "onnx/exported.h"
 #include "onnx/onnx_file.h"
 #include "train/checkpoint/checkpoint_folder.h"
-#include "train/checkpoint/weights.h"
 #include "train/export/export_run.h"
+#include "train/export/exported_weights.h"
 #include "train/inference/prediction.h"
 #include "train/session/run.h"
 
 namespace mirrortrain {
 namespace {
-
-/// The network as one place computes it, in float32.
-Model whole_model(const CheckedConfiguration& checked) {
-  const Configuration& values = checked.values();
-  config::Errors errors;
-  const Wiring wiring = wire_layers(*values.model, errors);
-  Model model = build_model(*values.model, wiring, checked.objectives, Precision::kFloat32, errors);
-  errors.throw_if_any();
-  return model;
-}
-
-void require_fit(const Model& model, const StoredTensors& stored, const std::string& file) {
-  std::vector<std::string> mismatches;
-  for (const ModelVariable& variable : model.variables) {
-    const auto found = stored.find(variable.spec.name);
-    if (found == stored.end()) {
-      mismatches.push_back(fmt::format("{} {} is missing", variable.spec.name, variable.spec.shape.text()));
-    } else if (found->second.shape != variable.spec.shape || found->second.dtype != DType::kFloat32) {
-      mismatches.push_back(fmt::format("{}: the model has float32 {}, the file {} {}", variable.spec.name,
-                                       variable.spec.shape.text(), name_of(found->second.dtype),
-                                       found->second.shape.text()));
-    }
-  }
-  throw_mismatches(file, std::move(mismatches));
-}
 
 /// How an input's examples are read where they are pictures in files: with the size that they get, if they get one.
 struct DecodedForm {
@@ -163,9 +137,7 @@ std::string onnx_bytes(const TrainedRun& run, const ExportOptions& options) {
   }
   const Model model = whole_model(run.checked);
   const RunWeights weights = weights_of(run.named);
-  spdlog::info("weights: {}", weights.file.string());
-  StoredTensors stored = read_run_weights(weights);
-  require_fit(model, stored, weights.file.string());
+  StoredTensors stored = read_exported_weights(weights, model);
   if (run.checked.values().training.precision != Precision::kFloat32) {
     spdlog::warn(
         "the run computed in bfloat16, and the file computes in float32, so results differ in the last digits");
