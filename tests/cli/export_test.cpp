@@ -228,6 +228,14 @@ strategy: {devices: ["cpu:0"]}
   CHECK_FALSE(fs::exists(folder / "run/hashed.onnx"));
   CHECK(run_program(folder, "export run -q --raw").exit_code == 0);
   CHECK(names_of(model_in(folder / "run/hashed.onnx").graph().input()) == std::vector<std::string>{"row", "said"});
+  const Outcome no_keras = run_program(folder, "export run -q -o hashed.keras");
+  CHECK(no_keras.exit_code == 2);
+  for (const char* const part : {"column 1 ('color'): its words become numbers before the layers",
+                                 "column 3 ('text'): its texts become tokens before the layers"}) {
+    CHECK_MESSAGE(no_keras.err.find(part) != std::string::npos, no_keras.err);
+  }
+  CHECK_FALSE(fs::exists(folder / "hashed.keras"));
+  CHECK(run_program(folder, "export run -q --raw -o hashed.keras").exit_code == 0);
 }
 
 TEST_CASE("the format and the ending of the file go together") {

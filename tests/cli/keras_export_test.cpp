@@ -14,9 +14,9 @@
 #include "cli/run_program.h"
 #include "data/loading/load.h"
 #include "error_text.h"
-#include "keras/write_keras_model.h"
 #include "temporary_folder.h"
 #include "train/checkpoint/load_initial_weights.h"
+#include "train/export/export_run.h"
 #include "train/inference/predict.h"
 #include "train/session/check_configuration.h"
 
@@ -36,32 +36,13 @@ int run_words(std::vector<std::string> words) {
 struct Trained {
   TemporaryFolder temporary;
   fs::path run = temporary / "run";
-  CheckedConfiguration checked;
-  StoredTensors weights;
 
   explicit Trained(const std::string& configuration) {
     write_file(temporary / "own.yaml", configuration);
     REQUIRE(run_words({"fit", temporary / "own.yaml", "--run-dir", run, "-q"}) == 0);
-    checked = check_configuration(run / "config.yaml", {});
-    weights = read_safetensors(run / "model.safetensors");
   }
 
-  std::vector<std::string> write(const fs::path& path) const {
-    const Configuration& values = checked.values();
-    config::Errors errors;
-    const Wiring wiring = wire_layers(*values.model, errors);
-    return keras::write_keras_model(path, {.name = "own",
-                                           .model = *values.model,
-                                           .wiring = wiring,
-                                           .built = *checked.model,
-                                           .preprocessing = values.data.preprocessing,
-                                           .objectives = checked.objectives,
-                                           .optimizer = &*values.optimizer,
-                                           .gradients = {values.gradients.clip_norm, values.gradients.clip_value,
-                                                         values.gradients.accumulate_steps},
-                                           .precision = values.training.precision,
-                                           .weights = weights});
-  }
+  void write(const fs::path& path) const { write_file(path, keras_bytes(open_trained_run(run.string(), {}), {})); }
 };
 
 std::vector<float> predictions(const std::string& configuration, const std::string& weights, const std::string& train) {
