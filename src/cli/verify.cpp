@@ -1,6 +1,7 @@
 #include "train/verify.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -108,6 +109,11 @@ int verify(const VerifyArguments& arguments) {
   const CheckedConfiguration checked = check_configuration(arguments.config, with_mesh(arguments.overrides, {}));
   if (!checked.has_model()) {
     throw UsageError(fmt::format("{}: there is no model to verify, only state", arguments.config));
+  }
+  if (checked.values().strategy.optimizer_state != OptimizerState::kReplicated) {
+    spdlog::warn(
+        "strategy.optimizer_state has no effect here: all replicas are in this process, whose memory has weights and "
+        "state once");
   }
   std::map<int, CheckedConfiguration> of_places;  // by the number of places of a replica
   const auto checked_for = [&](int places) -> const CheckedConfiguration* {

@@ -25,7 +25,7 @@ std::vector<std::string> names_of_layers(const Model& model) {
 
 void check_stages(const PipelineOptions& options, const Model& model, config::Errors& errors) {
   const auto& [names, place, path] = options.split_before;
-  std::size_t before = 0;
+  std::size_t before = 0;  // the layer of the last name that is one
   for (std::size_t i = 0; i < names.size(); ++i) {
     const std::string at = fmt::format("{}[{}]", path, i);
     const std::optional<std::size_t> layer = layer_of(names[i], model);
@@ -33,7 +33,7 @@ void check_stages(const PipelineOptions& options, const Model& model, config::Er
       errors.add(place, at,
                  fmt::format("'{}' is no layer and no use of a block{}", names[i],
                              config::suggestion(names[i], names_of_layers(model))));
-      return;
+      continue;
     }
     if (*layer == 0) {
       errors.add(place, at,
@@ -76,7 +76,8 @@ void check_pipeline(const PipelineOptions& options, const Model& model, config::
                     "out",
                     name));
   }
-  if (model.is_masked()) {
+  const auto has_mask = [](const ModelOutput& output) { return output.mask != kNoValue; };
+  if (std::ranges::any_of(model.training.outputs, has_mask)) {
     return refuse(
         "the loss leaves padding out, so that it is divided by the tokens of the whole batch, which is not known when "
         "the first microbatch is computed; leave pipeline out, or the masks");

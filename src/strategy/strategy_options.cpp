@@ -49,6 +49,13 @@ std::string pipeline_error(const StrategyOptions& options) {
   if (options.cross_device_ops != CrossDeviceOps::kAuto) {
     return "microbatches are added in their order; leave cross_device_ops out";
   }
+  if (options.cpu_replicas) {
+    return "write the number of replicas as mesh.data, or as replicas; leave cpu_replicas out";
+  }
+  const auto* const listed = std::get_if<std::vector<DeviceId>>(&options.devices);
+  if (listed != nullptr && !std::ranges::all_of(*listed, is_cpu)) {
+    return "the stages of a pipeline are on CPUs; list CPU devices, or leave pipeline out";
+  }
   return "";
 }
 

@@ -67,6 +67,7 @@ struct Mesh {
   int microbatches = 1, stages = 1;  ///< of a replica
 
   int replicas() const { return data / microbatches; }
+  int replica_of(int place) const { return data_index(place) / microbatches; }
   /// How many microbatches of a replica are computed at the same time: as many as there are stages.
   int in_flight() const { return std::min(microbatches, stages); }
   int places() const { return data * model; }

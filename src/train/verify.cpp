@@ -82,8 +82,10 @@ StrategyOptions options_for(const StrategyOptions& configured, std::vector<Devic
   options.cpu_replicas.reset();
   options.replicas.reset();
   options.mesh = MeshOptions{std::int64_t{mesh.data}, std::int64_t{mesh.model}};
-  int count = std::min(mesh.places(), static_cast<int>(devices.size()));
-  while (mesh.places() % count != 0 || !mesh.fits(mesh.places() / count)) --count;
+  if (mesh.places() == 1) options.pipeline.reset();  // what the others are compared with
+  const int all = mesh.places() * (options.pipeline ? options.pipeline->stages() : 1);
+  int count = std::min(all, static_cast<int>(devices.size()));
+  while (all % count != 0 || (!options.pipeline && !mesh.fits(all / count))) --count;
   devices.resize(static_cast<std::size_t>(count));
   options.devices = std::move(devices);
   return options;

@@ -68,12 +68,6 @@ std::vector<ValueSpec> GatherParts::infer(std::span<const ValueSpec> inputs) con
   return {{inputs[0].dtype, whole, false}};
 }
 
-std::vector<ValueId> GatherParts::gradient(Graph& graph, const Node&, std::span<const ValueId> output_gradients,
-                                           const std::vector<bool>& wanted) const {
-  if (!flows(output_gradients, wanted)) return {kNoValue};
-  return {graph.apply_one(ReduceParts(places), {exchangeable(graph, output_gradients[0])})};
-}
-
 std::vector<ValueSpec> ReduceParts::infer(std::span<const ValueSpec> inputs) const {
   expect_exchangeable(*this, inputs[0]);
   return {{inputs[0].dtype, Shape{flat_part(inputs[0].shape.elements(), places)}, false}};

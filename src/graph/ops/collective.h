@@ -73,7 +73,6 @@ struct GatherParts : Collective {
   GatherParts(Shape shape, int of) : Collective(Kind::kGatherParts, Axis::kData), whole(std::move(shape)), places(of) {}
   std::string_view name() const override { return "gather_parts"; }
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
-  std::vector<ValueId> gradient(Graph&, const Node&, std::span<const ValueId>, const std::vector<bool>&) const override;
 };
 
 /// Input: a tensor, float32, without rows. Output: the place's flat part of the sum of every place's, float32

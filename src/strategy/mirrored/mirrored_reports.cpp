@@ -135,7 +135,7 @@ std::vector<ProfileEntry> MirroredStrategy::profile_entries() const {
       if (size.rows != replica->train.rbegin()->first.rows) continue;
       for (const auto& [layer, op, seconds] : bound.program.step_times()) {
         const bool of_bias = without_weights.contains({layer, op});
-        entries.push_back({fmt::format("replica {}", topology_.mesh.data_index(replica->index)), layer,
+        entries.push_back({fmt::format("replica {}", topology_.mesh.replica_of(replica->index)), layer,
                            of_bias ? "bias_gradient" : op, seconds});
       }
     }

@@ -91,7 +91,9 @@ std::optional<Model> divided_model(const Model& model, const Topology& topology,
     const VariablePolicy& policy = parts.policies[variable];
     return !policy.copies_can_differ() && policy.aggregation == Aggregation::kMean && !laid_out.contains(variable);
   };
-  return divided_over_data(model, {topology.mesh.data, state == OptimizerState::kShardedWeights, divides});
+  Model divided = divided_over_data(model, {topology.mesh.data, state == OptimizerState::kShardedWeights, divides});
+  const bool has_parts = std::ranges::any_of(divided.variables, [](const auto& one) { return one.data_parts > 1; });
+  return has_parts ? std::optional(std::move(divided)) : std::nullopt;
 }
 
 /// What is divided, for the log: "; 4 of 6 variables are in parts, 12 MiB of 24 MiB on each place".
@@ -157,7 +159,11 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
                      lanes_.devices, *parts_.backend, reduction_->workers());
   in_flight_.set_regularization_in_parts(variables_->domains()[0]->update.sums_parts());
   reduction_->add_domains(*variables_, choice, parts_.backend->step_kernels(), model_, lanes_.devices);
-  note_ = choice.note + (divided_ ? parts_note(model_) : "");
+  note_ = choice.note;
+  if (divided_) note_ += parts_note(model_);
+  if (!divided_ && choice.shards && parts_.options.optimizer_state != OptimizerState::kSharded) {
+    note_ += "; no weight is divided: all are small, frozen, constrained, normalized or of each replica alone";
+  }
   if (!note_.empty() && !reduction_->transport().empty()) note_ += ", over " + reduction_->transport();
   if (const std::size_t buckets = reduction_->of_domain(0).buckets.size(); buckets > 0) {
     note_ += fmt::format("; {} gradient bucket{}", buckets, buckets == 1 ? "" : "s");
@@ -165,7 +171,10 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
   state_ = std::make_unique<StateVariables>(parts_.state, topology_.mesh.replicas(),
                                             has_one_plain_copy(parts_.options.type), *make_cpu_device(0, 1, {}));
   std::vector<std::string> replicas;
-  for (const LanePlace& lane : topology_.lanes) replicas.push_back(place_names(lane.replicas, topology_.mesh));
+  for (const LanePlace& lane : topology_.lanes) {
+    replicas.push_back(lane.stages.empty() ? place_names(lane.replicas, topology_.mesh)
+                                           : fmt::format("stage {} of the pipeline", lane.stages.front().stage + 1));
+  }
   team_ = std::make_unique<LaneTeam>(lanes_.devices, std::move(replicas), topology_.cores_of_their_own, 0);
 }
 

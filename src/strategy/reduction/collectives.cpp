@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "strategy/reduction/parts_exchange.h"
 #include "strategy/reduction/rows_exchange.h"
 
 namespace mirrortrain {
@@ -31,11 +32,9 @@ Collectives::Collectives(Device& device, const StepKernels& kernels, std::span<c
 }
 
 std::size_t Collectives::plan(const Program& program) {
-  for (std::size_t i = 0; i < all_.size(); ++i) {
-    if (auto* const parts = dynamic_cast<PartsExchange*>(all_[i].get())) parts->plan(i, program, pieces_);
-  }
+  for (std::size_t i = 0; i < all_.size(); ++i) all_[i]->plan(i, program, pieces_);
   std::vector<Lifetime> lifetimes;
-  for (const PartsExchange::Piece& piece : pieces_) lifetimes.push_back(piece.lifetime);
+  for (const SharedMemory& piece : pieces_) lifetimes.push_back(piece.lifetime);
   ArenaPlan plan = plan_arena(lifetimes);
   offsets_ = std::move(plan.offsets);
   return plan.bytes;

@@ -7,7 +7,6 @@
 
 #include "graph/ops/collective.h"
 #include "strategy/reduction/domain_collective.h"
-#include "strategy/reduction/parts_exchange.h"
 
 namespace mirrortrain {
 
@@ -51,7 +50,7 @@ class Collectives {
  private:
   PlacesHere places_;
   std::vector<std::unique_ptr<DomainCollective>> all_;
-  std::vector<PartsExchange::Piece> pieces_;
+  std::vector<SharedMemory> pieces_;
   std::vector<std::size_t> offsets_;  ///< of the pieces
 };
 

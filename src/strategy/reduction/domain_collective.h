@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "device/device.h"
+#include "runtime/arena.h"
+#include "runtime/program.h"
 #include "strategy/reduction/gradient_reducer.h"
 #include "strategy/topology.h"
 
@@ -21,6 +23,13 @@ struct PlacesHere {
   int number(int place) const;
 };
 
+/// A piece of memory that collectives share, and the time for which it is needed: segments of the program are the even
+/// times, collectives the odd ones between them.
+struct SharedMemory {
+  Lifetime lifetime;
+  std::byte** memory;  ///< to be set to it
+};
+
 /// A collective of a model's graph in one memory domain: computed by its lanes, between two segments of the programs.
 class DomainCollective {
  public:
@@ -32,6 +41,8 @@ class DomainCollective {
   /// Sets the memory of its inputs and outputs in a place's programs, by ValueId; variables and the
   /// gradients of their parts are bound already.
   virtual void bind(int place, std::vector<std::byte*>& values) = 0;
+  /// Adds the memory that it shares with other collectives, as number `which` of `program`.
+  virtual void plan(std::size_t /*which*/, const Program& /*program*/, std::vector<SharedMemory>& /*memory*/) {}
   /// Sets the inputs of a place without rows to 0, before its first collective.
   virtual void zero_inputs(Stream& /*stream*/, int /*place*/) const {}
   /// See Collectives::run.

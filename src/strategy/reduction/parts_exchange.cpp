@@ -30,9 +30,8 @@ PartsExchange::PartsExchange(const ops::PlacedCollective& of, const StepKernels&
   for (Tensor& tensor : tensors_) std::ranges::sort(tensor.places);
 }
 
-/// Segments take the even times, collectives the odd ones between them. What a collective reads of other lanes is in
-/// use until they meet at the next one.
-void PartsExchange::plan(std::size_t which, const Program& program, std::vector<Piece>& pieces) {
+/// What a collective reads of other lanes is in use until they meet at the next one.
+void PartsExchange::plan(std::size_t which, const Program& program, std::vector<SharedMemory>& pieces) {
   const std::size_t now = 2 * which + 1;
   if (gathers_) {
     const auto read = program.segments_of(output_);

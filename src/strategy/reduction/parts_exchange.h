@@ -7,8 +7,6 @@
 #include <vector>
 
 #include "graph/ops/collective.h"
-#include "runtime/arena.h"
-#include "runtime/program.h"
 #include "strategy/reduction/domain_collective.h"
 
 namespace mirrortrain {
@@ -22,20 +20,12 @@ namespace mirrortrain {
 /// and each place's are added in the domains' order.
 class PartsExchange : public DomainCollective {
  public:
-  /// A piece of memory and the time for which it is needed; see Collectives.
-  struct Piece {
-    Lifetime lifetime;
-    std::byte** memory;  ///< to be set to it
-  };
-
   /// `graphs`: by index on the axis `model`. `others`: the domain's rank along `data`; null where it is alone. All must
   /// outlive it.
   PartsExchange(const ops::PlacedCollective& of, const StepKernels& kernels, std::span<const Graph* const> graphs,
                 const PlacesHere& places, Communicator* others);
 
-  /// Adds the memory that it needs, as the collective number `which` of `program`.
-  void plan(std::size_t which, const Program& program, std::vector<Piece>& pieces);
-
+  void plan(std::size_t which, const Program& program, std::vector<SharedMemory>& memory) override;
   bool exchanges() const override { return others_ != nullptr; }
   bool is_shared() const override { return true; }
   void bind(int place, std::vector<std::byte*>& values) override;

@@ -16,8 +16,8 @@ Lane::Lane(const LanePlace& place, const DomainPlace& domain, const Mesh& mesh, 
     Replica& replica = replicas_.emplace_back();
     replica.index = number;
     replica.model = mesh.model_index(number);
-    // Lanes of a pipeline compute the same steps of several replicas at once, and a program is used by one lane only.
-    if (mesh.stages > 1) replica.in_pipeline = mesh.data_index(number) / mesh.microbatches;
+    // Lanes of a pipeline compute the same step of several replicas at once, and a kernel is run by one at a time.
+    if (mesh.stages > 1) replica.in_pipeline = mesh.replica_of(number);
     programs_.try_emplace({replica.model, replica.in_pipeline}, model, replica.model, products, backend);
     replica.in_lane = static_cast<int>(replicas_.size()) - 1;
     replica.in_domain = static_cast<int>(std::ranges::find(domain.replicas, number) - domain.replicas.begin());

@@ -146,13 +146,17 @@ void LaneSteps::divide_among_stages(const std::map<std::string, int>& stages) {
 /// Waits until a stage's part of a microbatch can be computed, and computes it.
 void LaneSteps::run_stage(const Step& step, StepKind kind, const MicrobatchWork& work) {
   const bool trains = kind == StepKind::kTrain, is_last = work.stage + 1 == topology_.mesh.stages;
-  team_.pipeline()->wait_for(work, trains, own_.barrier);
+  own_.waited_seconds += team_.pipeline()->wait_for(work, trains, own_.barrier);
   const auto number = static_cast<std::size_t>(work.replica * topology_.mesh.microbatches + work.microbatch);
   Replica& replica = *domain_replicas_[number].replica;
   if (work.stage == 0 && !work.backward) gather_rows(step, replica);
   const auto [first, last] = (trains ? stage_training_ : stage_evaluation_)->of(work.stage, work.backward);
   const bool is_end = trains ? work.stage == 0 && work.backward : is_last;
-  run_program(replica, kind, first, is_end ? kToTheEnd : last);
+  if (replica.program != nullptr) {
+    run_program(replica, kind, first, is_end ? kToTheEnd : last);
+  } else if (work.stage == 0 && !work.backward) {
+    run_without_rows(replica, kind, 0, 0);  // nothing but its sums, which are this lane's
+  }
   if (trains && (work.backward || is_last)) add_microbatch(replica, work);
   team_.pipeline()->finished(work);
 }

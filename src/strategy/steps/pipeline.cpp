@@ -1,5 +1,7 @@
 #include "strategy/steps/pipeline.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -148,24 +150,32 @@ bool PipelineProgress::can_begin(const MicrobatchWork& work, bool trains) const 
   return done_there->load(std::memory_order_acquire) >= needed;
 }
 
-void PipelineProgress::wait_for(const MicrobatchWork& work, bool trains, Barrier* barrier) const {
-  if (can_begin(work, trains)) return;
+double PipelineProgress::wait_for(const MicrobatchWork& work, bool trains, Barrier* barrier) const {
+  if (can_begin(work, trains)) return 0;
   if (barrier == nullptr) throw Error("a pipeline of one lane would wait for itself");
   using Clock = std::chrono::steady_clock;
-  constexpr std::chrono::microseconds kSpinTime{100}, kSleep{20};
-  const auto start = Clock::now();
+  constexpr std::chrono::microseconds kSpinTime{100};
+  constexpr std::chrono::nanoseconds kSleep = std::chrono::microseconds(20);
+  // As in a barrier, a sleep counts as at most some of its length, so that a stopped process (Ctrl-Z) does not time
+  // out.
+  constexpr auto kMost = 50 * kSleep;
+  std::chrono::nanoseconds waited{};
   while (!can_begin(work, trains)) {
     barrier->throw_if_aborted();
-    const auto waited = Clock::now() - start;
-    if (barrier->timeout() > std::chrono::nanoseconds(0) && waited > barrier->timeout()) {
-      barrier->arrive_and_wait();  // the others do not arrive: it says so
-    }
-    if (waited > kSpinTime) {
-      std::this_thread::sleep_for(kSleep);
+    const auto start = Clock::now();
+    if (waited < kSpinTime) {
+      for (int i = 0; i < 100; ++i) relax();
     } else {
-      relax();
+      std::this_thread::sleep_for(kSleep);
     }
+    waited += std::min<std::chrono::nanoseconds>(kMost, Clock::now() - start);
+    if (barrier->timeout() == std::chrono::nanoseconds(0) || waited < barrier->timeout()) continue;
+    barrier->abort(fmt::format(
+        "stage {} waited {:g} seconds for microbatch {} of replica {}; another stage is stuck, or "
+        "strategy.communication.timeout_seconds is too short",
+        work.stage + 1, std::chrono::duration<double>(barrier->timeout()).count(), work.microbatch, work.replica));
   }
+  return std::chrono::duration<double>(waited).count();
 }
 
 void PipelineProgress::finished(const MicrobatchWork& work) {

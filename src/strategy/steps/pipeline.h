@@ -54,9 +54,9 @@ class PipelineProgress {
   /// Whether what `work` needs is done: the same microbatch in the stage before it, forward or backward, or the one
   /// whose memory it takes.
   bool can_begin(const MicrobatchWork& work, bool trains) const;
-  /// Returns when it can begin. `barrier`: of the lanes; null for one alone, which never waits. Throws what the barrier
-  /// throws if it is aborted or nothing happens in the lanes' time.
-  void wait_for(const MicrobatchWork& work, bool trains, Barrier* barrier) const;
+  /// Returns when it can begin, with the seconds that it waited. `barrier`: of the lanes; null for one alone, which
+  /// never waits. Throws what the barrier throws if it is aborted, and aborts it if nothing happens in its time.
+  double wait_for(const MicrobatchWork& work, bool trains, Barrier* barrier) const;
   void finished(const MicrobatchWork& work);
   /// Before a step, for the stages of one lane, between two barriers.
   void restart(std::span<const StagePlace> stages);

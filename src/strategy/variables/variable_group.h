@@ -95,6 +95,8 @@ class VariableGroup {
   std::vector<GroupBucket> buckets() const;
   /// Whether each memory has but a shard of what lasts beside the values. Parts along `data` have no shards.
   bool is_sharded() const { return shard_.is_part() && shared() && !division_.data; }
+  /// Whether memories along the axis `data` have different parts of the state, or of the values too.
+  bool has_parts_over_data() const { return is_sharded() || division_.data; }
 
   /// A replica's values.
   float* master(int replica) const { return copy(replica).values.as<float>(); }

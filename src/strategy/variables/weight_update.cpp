@@ -83,8 +83,7 @@ WeightUpdate::WeightUpdate(const VariableStore& variables, const StepKernels& ke
 std::optional<std::size_t> WeightUpdate::place_of_squares(const VariableGroup& group) const {
   if (!group.shared()) return std::nullopt;
   if (group.division().model && !has_all_parts_) return kOfParts;
-  const bool is_elsewhere = group.is_sharded() || group.division().data;
-  return is_elsewhere ? std::optional<std::size_t>(kOfShards) : std::nullopt;
+  return group.has_parts_over_data() ? std::optional<std::size_t>(kOfShards) : std::nullopt;
 }
 
 void WeightUpdate::add_product(const VariableGroup& group, std::vector<int> replicas, const ProductWeight& weight,
@@ -174,8 +173,7 @@ bool WeightUpdate::is_sharded() const {
 }
 
 bool WeightUpdate::divides_over_data() const {
-  const auto divides = [](const Part& part) { return part.group->is_sharded() || part.group->division().data; };
-  return std::ranges::any_of(parts_, divides);
+  return std::ranges::any_of(parts_, [](const Part& part) { return part.group->has_parts_over_data(); });
 }
 
 void WeightUpdate::sum_own_squares(const DomainLane& lane) const {
@@ -264,8 +262,7 @@ bool WeightUpdate::counts_regularization(const VariableGroup& group) const {
   if (!sums_parts()) return true;
   const Division& division = group.division();
   const bool has_first_part = mesh_.model_index(replicas_.front()) == 0 || (division.model && !has_all_parts_);
-  const bool is_elsewhere = group.is_sharded() || division.data;
-  return has_first_part && (is_elsewhere || mesh_.data_index(replicas_.front()) == 0);
+  return has_first_part && (group.has_parts_over_data() || mesh_.data_index(replicas_.front()) == 0);
 }
 
 void WeightUpdate::sum_regularization(Stream& stream, double* total) const {

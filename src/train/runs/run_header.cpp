@@ -29,6 +29,16 @@ std::string split_text(std::int64_t batch, int replicas) {
   return fmt::format("global batch {} = {} replicas with {}", batch, replicas, fmt::join(parts, " + "));
 }
 
+/// "stage 1 of 3, stage 2 of 3"; of several replicas "stage 1 of 3 (replica 0), stage 1 of 3 (replica 1)".
+std::string stages_text(const std::vector<StagePlace>& stages, const Mesh& mesh) {
+  std::vector<std::string> texts;
+  for (const auto& [replica, stage] : stages) {
+    texts.push_back(fmt::format("stage {} of {}{}", stage + 1, mesh.stages,
+                                mesh.replicas() == 1 ? "" : fmt::format(" (replica {})", replica)));
+  }
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
 }  // namespace
 
 std::string replicas_text(const Topology& topology, std::string_view between) {
@@ -36,7 +46,8 @@ std::string replicas_text(const Topology& topology, std::string_view between) {
   for (const LanePlace& lane : topology.lanes) {
     text += fmt::format("{}{}: ", text.empty() ? "" : between, lane.device.text());
     if (!topology.on_gpus()) text += fmt::format("{} thread{}, ", lane.threads, lane.threads == 1 ? "" : "s");
-    text += place_names(lane.replicas, topology.mesh);
+    text +=
+        topology.mesh.stages > 1 ? stages_text(lane.stages, topology.mesh) : place_names(lane.replicas, topology.mesh);
   }
   return text;
 }
@@ -81,7 +92,7 @@ std::string run_header(const CheckedConfiguration& checked, const Strategy& stra
   const MemoryForecast memory = strategy.memory();
   if (memory.variables == 0) return text;  // the variables are in other processes
   const Mesh& mesh = strategy.topology().mesh;
-  const auto places = static_cast<std::size_t>(mesh.places() / strategy.topology().cluster.workers);
+  const auto places = static_cast<std::size_t>(mesh.replicas() * mesh.model / strategy.topology().cluster.workers);
   text += fmt::format("\nmemory per {}: {} (variables, gradients and optimizer {}, activations {})\n",
                       mesh.model == 1 ? "replica" : "place",
                       report::bytes_text((memory.variables + memory.activations) / places),

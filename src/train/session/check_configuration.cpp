@@ -194,7 +194,13 @@ void check_aggregations(const CheckedConfiguration& checked, config::Errors& err
 void check_fits_devices(const CheckedConfiguration& checked, config::Errors& errors) {
   const Configuration& values = checked.values();
   try {
-    mesh_of(values.strategy, values.data.global_batch_size, this_machine());
+    const Mesh mesh = mesh_of(values.strategy, values.data.global_batch_size, this_machine());
+    if (mesh.data > values.data.global_batch_size) {
+      errors.warn(checked.place_of(WrongPipeline::kKey), WrongPipeline::kKey,
+                  fmt::format("a global batch of {} has fewer examples than the {} microbatches, so that some have "
+                              "none; use fewer microbatches",
+                              values.data.global_batch_size, mesh.data));
+    }
   } catch (const WrongPipeline& error) {
     errors.add(checked.place_of(WrongPipeline::kKey), WrongPipeline::kKey, error.reason());
   } catch (const UsageError&) {  // of the devices, reported elsewhere
@@ -264,7 +270,7 @@ void check_model(CheckedConfiguration& checked, bool readable, config::Errors& e
   check_spectra(checked, wiring, errors);
   if (values.strategy.pipeline && !errors.concern("strategy")) {
     check_pipeline(*values.strategy.pipeline, *checked.model, errors);
-    check_fits_devices(checked, errors);
+    if (!errors.concern("strategy")) check_fits_devices(checked, errors);
   }
   if (values.optimizer && !errors.concern("optimizer")) {
     set_updates(*values.optimizer, checked.place_of("optimizer"), *checked.model, errors);

@@ -132,6 +132,29 @@ TEST_CASE("a pipeline trains as one device, and the same bits on any number of d
   }
 }
 
+TEST_CASE("a first stage may have no kernels, and microbatches no examples") {
+  for (const char* first : {"flatten", "dropout: {rate: 0.4}"}) {
+    CAPTURE(std::string(first));
+    const std::vector<std::string> model = {
+        fmt::format(
+            "model.layers=[{{{}}}, {{dense: {{units: 8, activation: relu, name: a}}}}, {{dense: {{units: 3}}}}]",
+            std::string(first) == "flatten" ? "flatten: {}" : first),
+        "data.global_batch_size=5", "data.train.examples=18"};
+    std::vector<std::string> one = model;
+    one.push_back(strategy("cpu:0", ""));
+    const Result expected = trained(kDense, one);
+    for (const int microbatches : {4, 8, 16}) {
+      for (const int replicas : {1, 2}) {
+        std::vector<std::string> staged = model;
+        staged.push_back(strategy("cpu:0, cpu:1", fmt::format(", mesh: {{data: {}}}, pipeline: {{split_before: [a], "
+                                                              "microbatches: {}}}",
+                                                              replicas, microbatches)));
+        check_same(expected, trained(kDense, staged));
+      }
+    }
+  }
+}
+
 TEST_CASE("stages may begin with uses of blocks, and layers read what earlier stages computed") {
   const Result expected = trained(kLayers, {strategy("cpu:0", "")});
   for (const char* stages : {"[convolution]", "[first, second]", "[second, pooled, logits]"}) {
@@ -159,6 +182,9 @@ TEST_CASE("what a pipeline cannot compute is refused") {
   };
   CHECK(contains(message(kDense, "{split_before: [bb], microbatches: 2}"), "'bb' is no layer and no use of a block"));
   CHECK(contains(message(kDense, "{split_before: [a], microbatches: 2}"), "'a' is the first layer"));
+  const std::string both = message(kDense, "{split_before: [bb, cc], microbatches: 2}");
+  CHECK(contains(both, "'bb' is no layer"));
+  CHECK(contains(both, "'cc' is no layer"));
   CHECK(contains(message(kDense, "{split_before: [c, b], microbatches: 2}"), "'b' comes before 'c'"));
   CHECK(contains(message(kDense, "{split_before: [b, b], microbatches: 2}"), "name each layer once"));
   CHECK(contains(message(kDense, "{split_before: [], microbatches: 2}"), "split_before"));
