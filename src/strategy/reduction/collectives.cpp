@@ -34,7 +34,7 @@ Collectives::Collectives(Device& device, const StepKernels& kernels, std::span<c
 std::size_t Collectives::plan(const Program& program) {
   for (std::size_t i = 0; i < all_.size(); ++i) all_[i]->plan(i, program, pieces_);
   std::vector<Lifetime> lifetimes;
-  for (const SharedMemory& piece : pieces_) lifetimes.push_back(piece.lifetime);
+  for (const BorrowedMemory& piece : pieces_) lifetimes.push_back(piece.lifetime);
   ArenaPlan plan = plan_arena(lifetimes);
   offsets_ = std::move(plan.offsets);
   return plan.bytes;

@@ -50,7 +50,7 @@ class Collectives {
  private:
   PlacesHere places_;
   std::vector<std::unique_ptr<DomainCollective>> all_;
-  std::vector<SharedMemory> pieces_;
+  std::vector<BorrowedMemory> pieces_;
   std::vector<std::size_t> offsets_;  ///< of the pieces
 };
 

@@ -25,7 +25,7 @@ struct PlacesHere {
 
 /// A piece of memory that collectives share, and the time for which it is needed: segments of the program are the even
 /// times, collectives the odd ones between them.
-struct SharedMemory {
+struct BorrowedMemory {
   Lifetime lifetime;
   std::byte** memory;  ///< to be set to it
 };
@@ -42,7 +42,7 @@ class DomainCollective {
   /// gradients of their parts are bound already.
   virtual void bind(int place, std::vector<std::byte*>& values) = 0;
   /// Adds the memory that it shares with other collectives, as number `which` of `program`.
-  virtual void plan(std::size_t /*which*/, const Program& /*program*/, std::vector<SharedMemory>& /*memory*/) {}
+  virtual void plan(std::size_t /*which*/, const Program& /*program*/, std::vector<BorrowedMemory>& /*memory*/) {}
   /// Sets the inputs of a place without rows to 0, before its first collective.
   virtual void zero_inputs(Stream& /*stream*/, int /*place*/) const {}
   /// See Collectives::run.

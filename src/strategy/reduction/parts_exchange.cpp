@@ -31,7 +31,7 @@ PartsExchange::PartsExchange(const ops::PlacedCollective& of, const StepKernels&
 }
 
 /// What a collective reads of other lanes is in use until they meet at the next one.
-void PartsExchange::plan(std::size_t which, const Program& program, std::vector<SharedMemory>& pieces) {
+void PartsExchange::plan(std::size_t which, const Program& program, std::vector<BorrowedMemory>& pieces) {
   const std::size_t now = 2 * which + 1;
   if (gathers_) {
     const auto read = program.segments_of(output_);

@@ -25,7 +25,7 @@ class PartsExchange : public DomainCollective {
   PartsExchange(const ops::PlacedCollective& of, const StepKernels& kernels, std::span<const Graph* const> graphs,
                 const PlacesHere& places, Communicator* others);
 
-  void plan(std::size_t which, const Program& program, std::vector<SharedMemory>& memory) override;
+  void plan(std::size_t which, const Program& program, std::vector<BorrowedMemory>& memory) override;
   bool exchanges() const override { return others_ != nullptr; }
   bool is_shared() const override { return true; }
   void bind(int place, std::vector<std::byte*>& values) override;
