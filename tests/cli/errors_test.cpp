@@ -224,8 +224,8 @@ strategy: {devices: [cpu:0]}
   CHECK(contains(
       two.err,
       "with strategy.optimizer_state: sharded the state is 3.6 TiB here; with strategy.mesh: {data: auto, model: "
-      "2} each memory has a part of the divided weights, gradients and state; else use a smaller "
-      "model"));
+      "2} each memory has a part of the divided weights, gradients and state; with strategy.optimizer_state: "
+      "sharded_weights all of it is about 7.3 TiB, and whole weights of a layer at a time; else use a smaller model"));
 }
 
 TEST_CASE_FIXTURE(Fixture, "tasks of a cluster that may start no more threads say so") {
