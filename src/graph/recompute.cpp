@@ -1,8 +1,9 @@
 #include "graph/recompute.h"
 
-#include <algorithm>
-#include <map>
 #include <utility>
+#include <vector>
+
+#include "graph/repeated_nodes.h"
 
 namespace mirrortrain {
 namespace {
@@ -27,12 +28,12 @@ class Recomputation {
 
   Graph run() {
     const std::vector<Node> nodes = graph_.nodes();
+    RepeatedNodes repeated(graph_,
+                           [this](ValueId value) { return !is_kept_[index(value)] && unit_of_value(value) >= 0; });
     std::vector<Node> in_order(nodes.begin(), nodes.begin() + forward_);
     for (std::size_t i = static_cast<std::size_t>(forward_); i < nodes.size(); ++i) {
       Node node = nodes[i];
-      for (ValueId& input : node.inputs) {
-        if (input != kNoValue) input = again(input, in_order);
-      }
+      for (ValueId& input : node.inputs) input = repeated.again(input, in_order);
       in_order.push_back(std::move(node));
     }
     return graph_.with_nodes(std::move(in_order));
@@ -45,25 +46,10 @@ class Recomputation {
     return producer >= 0 && producer < forward_ ? units_[index(producer)] : -1;
   }
 
-  /// The value, computed again if its unit is; adds the nodes for it.
-  ValueId again(ValueId value, std::vector<Node>& in_order) {
-    if (index(value) >= is_kept_.size() || is_kept_[index(value)] || unit_of_value(value) < 0) return value;
-    if (const auto known = copies_.find(value); known != copies_.end()) return known->second;
-    const Node original = graph_.node(graph_.value(value).producer);
-    std::vector<ValueId> inputs;
-    for (const ValueId input : original.inputs) inputs.push_back(input == kNoValue ? input : again(input, in_order));
-    graph_.set_layer(original.layer);
-    const std::vector<ValueId> outputs = graph_.apply(original.op, std::move(inputs));
-    in_order.push_back(graph_.nodes().back());
-    for (std::size_t i = 0; i < outputs.size(); ++i) copies_[original.outputs[i]] = outputs[i];
-    return copies_.at(value);
-  }
-
   Graph graph_;
   const NodeId forward_;
   std::vector<int> units_;     ///< by node of the forward part
   std::vector<bool> is_kept_;  ///< by value: others than its unit read it in the forward part
-  std::map<ValueId, ValueId> copies_;
 };
 
 }  // namespace

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 #include <utility>
 
 #include "graph/ops/collective.h"
+#include "graph/repeated_nodes.h"
 
 namespace mirrortrain {
 namespace {
@@ -25,39 +25,22 @@ class Regathering {
     const std::vector<Node> nodes = graph_.nodes();
     AddedNodes before;
     std::vector<Node> changed = nodes;
+    RepeatedNodes repeated(graph_, [this](ValueId value) { return gathered_[index(value)]; });
     for (std::size_t i = forward; i < nodes.size(); ++i) {
       std::vector<Node>& added = before[begin_of_layer(nodes, forward, i)];
-      for (ValueId& input : changed[i].inputs) {
-        if (input != kNoValue) input = again(input, added);
-      }
+      for (ValueId& input : changed[i].inputs) input = repeated.again(input, added);
     }
     return graph_.with_nodes(with_added(std::move(changed), std::move(before)));
   }
 
  private:
-  bool is_gathered(ValueId value) const { return index(value) < gathered_.size() && gathered_[index(value)]; }
   bool follows_from_gathered(const Node& node) const {
-    const auto follows = [this](ValueId input) { return input == kNoValue || is_gathered(input); };
+    const auto follows = [this](ValueId input) { return input == kNoValue || gathered_[index(input)]; };
     return !node.inputs.empty() && std::ranges::all_of(node.inputs, follows);
-  }
-
-  /// The value, computed again if it follows from gathered ones alone; adds the nodes for it.
-  ValueId again(ValueId value, std::vector<Node>& added) {
-    if (!is_gathered(value)) return value;
-    if (const auto known = copies_.find(value); known != copies_.end()) return known->second;
-    const Node original = graph_.node(graph_.value(value).producer);
-    std::vector<ValueId> inputs;
-    for (const ValueId input : original.inputs) inputs.push_back(input == kNoValue ? input : again(input, added));
-    graph_.set_layer(original.layer);
-    const std::vector<ValueId> outputs = graph_.apply(original.op, std::move(inputs));
-    added.push_back(graph_.nodes().back());
-    for (std::size_t i = 0; i < outputs.size(); ++i) copies_[original.outputs[i]] = outputs[i];
-    return copies_.at(value);
   }
 
   Graph graph_;
   std::vector<bool> gathered_;  ///< by value: gathered in the forward part, or following from such values alone
-  std::map<ValueId, ValueId> copies_;
 };
 
 }  // namespace

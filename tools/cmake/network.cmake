@@ -43,22 +43,4 @@ foreach(name GRPC GLOO MPI)
   endif()
 endforeach()
 
-# mirrortrain_protos(target a.proto b.proto): messages and services of the target, included as "rpc/a.grpc.pb.h" where the file
-# lies in src/rpc.
-function(mirrortrain_protos target)
-  foreach(proto ${ARGN})
-    get_filename_component(path ${proto} ABSOLUTE)
-    file(RELATIVE_PATH relative ${CMAKE_SOURCE_DIR}/src ${path})
-    string(REGEX REPLACE "\\.proto$" "" stem ${relative})
-    set(out ${CMAKE_BINARY_DIR}/generated)
-    set(made ${out}/${stem}.pb.cc ${out}/${stem}.pb.h ${out}/${stem}.grpc.pb.cc ${out}/${stem}.grpc.pb.h)
-    file(MAKE_DIRECTORY ${out})
-    add_custom_command(OUTPUT ${made}
-      COMMAND ${Protobuf_PROTOC_EXECUTABLE} -I ${CMAKE_SOURCE_DIR}/src --cpp_out=${out} --grpc_out=${out}
-        --plugin=protoc-gen-grpc=${GRPC_CPP_PLUGIN} ${path}
-      DEPENDS ${path} VERBATIM)
-    target_sources(${target} PRIVATE ${made})
-    set_source_files_properties(${made} PROPERTIES COMPILE_OPTIONS "-w")
-    target_include_directories(${target} SYSTEM PRIVATE ${out})
-  endforeach()
-endfunction()
+include(protos)

@@ -107,14 +107,13 @@ void LaneSteps::add_pipeline(StepPlan& plan, StepKind kind) {
   if (!has_model()) return;
   const bool trains = kind == StepKind::kTrain;
   const auto lane = static_cast<std::size_t>(own_.index);
-  const auto schedule = pipeline_schedule(topology_.mesh, topology_.lanes, trains);
-  for (const MicrobatchWork& work : schedule[lane]) {
+  const std::vector<StagePlace>& stages = topology_.lanes[lane].stages;
+  for (const MicrobatchWork& work : pipeline_schedule(topology_.mesh, stages, trains)) {
     plan.add(work.backward ? "run stage backward" : "run stage",
              [this, kind, work](const Step& step) { run_stage(step, kind, work); });
   }
   add_meeting(plan);  // every stage is done
-  plan.add("set up the next step",
-           [this, lane](const Step&) { team_.pipeline()->restart(topology_.lanes[lane].stages); });
+  plan.add("set up the next step", [this, &stages](const Step&) { team_.pipeline()->restart(stages); });
 }
 
 /// Lanes of one memory share their programs' work if nothing has to happen between a program's parts.

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
+#include <optional>
 #include <thread>
-#include <tuple>
-#include <utility>
 
 #include "base/error.h"
 #include "base/relax.h"
@@ -31,10 +31,25 @@ std::vector<MicrobatchWork> order_of_stage(const Mesh& mesh, const StagePlace& p
   return order;
 }
 
+/// What has to be done before `work`; nothing for a replica's first microbatches.
+std::optional<MicrobatchWork> needed_before(const Mesh& mesh, MicrobatchWork work, bool trains) {
+  if (work.backward) {
+    ++work.stage;
+  } else if (work.stage > 0) {
+    --work.stage;
+  } else {  // whose memory it takes
+    work.microbatch -= mesh.in_flight();
+    work.backward = trains;
+    work.stage = trains ? 0 : mesh.stages - 1;
+    if (work.microbatch < 0) return std::nullopt;
+  }
+  return work;
+}
+
 /// When each stage would compute what, if all had a lane of their own and everything took the same time.
 class IdealTimes {
  public:
-  IdealTimes(const Mesh& mesh, bool trains) : mesh_(mesh), trains_(trains) {
+  IdealTimes(const Mesh& mesh, bool trains) {
     const auto stages = static_cast<std::size_t>(mesh.stages),
                microbatches = static_cast<std::size_t>(mesh.microbatches);
     for (auto* ends : {&forward_, &backward_}) ends->assign(stages, std::vector<int>(microbatches, kUnknown));
@@ -45,65 +60,37 @@ class IdealTimes {
     for (bool any = true; any;) {
       any = false;
       for (std::size_t s = 0; s < stages; ++s) {
-        while (next[s] < orders[s].size()) {
+        for (; next[s] < orders[s].size(); ++next[s], any = true) {
           const MicrobatchWork& work = orders[s][next[s]];
-          const int ready = ready_for(work);
+          const auto before = needed_before(mesh, work, trains);
+          const int ready = before ? end_of(*before) : 0;
           if (ready == kUnknown) break;
-          starts_.emplace_back(work, std::max(now[s], ready));
-          now[s] = starts_.back().second + 1;
+          now[s] = std::max(now[s], ready) + 1;
           end_of(work) = now[s];
-          if (trains && work.stage + 1 == mesh.stages) backward_[s][static_cast<std::size_t>(work.microbatch)] = now[s];
-          ++next[s];
-          any = true;
+          if (trains && s + 1 == stages) backward_[s][static_cast<std::size_t>(work.microbatch)] = now[s];
         }
       }
     }
   }
 
-  int start_of(MicrobatchWork work) const {
-    work.replica = 0;
-    return std::ranges::find(starts_, work, &std::pair<MicrobatchWork, int>::first)->second;
-  }
-
- private:
-  static constexpr int kUnknown = -1;
-
   int& end_of(const MicrobatchWork& work) {
     return (work.backward ? backward_
                           : forward_)[static_cast<std::size_t>(work.stage)][static_cast<std::size_t>(work.microbatch)];
   }
-  /// When what it needs is done; kUnknown if that is not known yet.
-  int ready_for(const MicrobatchWork& work) {
-    const int stage = work.stage, microbatch = work.microbatch;
-    if (work.backward) return end_of({0, stage + 1, microbatch, true});
-    if (stage > 0) return end_of({0, stage - 1, microbatch, false});
-    if (microbatch < mesh_.in_flight()) return 0;
-    return trains_ ? end_of({0, 0, microbatch - mesh_.in_flight(), true})
-                   : end_of({0, mesh_.stages - 1, microbatch - mesh_.in_flight(), false});
-  }
 
-  const Mesh& mesh_;
-  const bool trains_;
+ private:
+  static constexpr int kUnknown = -1;
   std::vector<std::vector<int>> forward_, backward_;  ///< by stage and microbatch: when it is done
-  std::vector<std::pair<MicrobatchWork, int>> starts_;
 };
 
 }  // namespace
 
-std::vector<std::vector<MicrobatchWork>> pipeline_schedule(const Mesh& mesh, std::span<const LanePlace> lanes,
-                                                           bool trains) {
-  const IdealTimes times(mesh, trains);
-  std::vector<std::vector<MicrobatchWork>> schedule;
-  for (const LanePlace& lane : lanes) {
-    std::vector<std::pair<int, MicrobatchWork>> timed;
-    for (const StagePlace& place : lane.stages) {
-      for (const MicrobatchWork& work : order_of_stage(mesh, place, trains))
-        timed.emplace_back(times.start_of(work), work);
-    }
-    std::ranges::stable_sort(timed, {}, &std::pair<int, MicrobatchWork>::first);
-    std::vector<MicrobatchWork>& of_lane = schedule.emplace_back();
-    for (const auto& [time, work] : timed) of_lane.push_back(work);
-  }
+std::vector<MicrobatchWork> pipeline_schedule(const Mesh& mesh, std::span<const StagePlace> stages, bool trains) {
+  IdealTimes times(mesh, trains);
+  std::vector<MicrobatchWork> schedule;
+  for (const StagePlace& place : stages)
+    std::ranges::copy(order_of_stage(mesh, place, trains), std::back_inserter(schedule));
+  std::ranges::stable_sort(schedule, {}, [&](const MicrobatchWork& work) { return times.end_of(work); });
   return schedule;
 }
 
@@ -137,17 +124,10 @@ PipelineProgress::PipelineProgress(const Mesh& mesh)
     : mesh_(mesh), done_(static_cast<std::size_t>(mesh.replicas() * mesh.stages)) {}
 
 bool PipelineProgress::can_begin(const MicrobatchWork& work, bool trains) const {
-  const std::atomic<int>* done_there = nullptr;
-  int needed = work.microbatch + 1;
-  if (work.backward) {
-    done_there = &done(work.replica, work.stage + 1).backward;
-  } else if (work.stage > 0) {
-    done_there = &done(work.replica, work.stage - 1).forward;
-  } else {
-    needed -= mesh_.in_flight();
-    done_there = trains ? &done(work.replica, 0).backward : &done(work.replica, mesh_.stages - 1).forward;
-  }
-  return done_there->load(std::memory_order_acquire) >= needed;
+  const auto before = needed_before(mesh_, work, trains);
+  if (!before) return true;
+  const Done& there = done(before->replica, before->stage);
+  return (before->backward ? there.backward : there.forward).load(std::memory_order_acquire) > before->microbatch;
 }
 
 double PipelineProgress::wait_for(const MicrobatchWork& work, bool trains, Barrier* barrier) const {

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cstddef>
 #include <map>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,12 +21,11 @@ struct MicrobatchWork {
   friend bool operator==(const MicrobatchWork&, const MicrobatchWork&) = default;
 };
 
-/// What the lanes of a pipeline do in a step, in order, by lane: every stage computes as few microbatches forward as
-/// keep the later stages busy, then one backward after each forward ("1F1B", Narayanan et al., PipeDream, 2019), so
-/// that at most Mesh::in_flight() microbatches of a replica are between forward and backward. `trains`: else forward
-/// alone. A lane with several stages takes them as a lane for each would, so no order waits for itself.
-std::vector<std::vector<MicrobatchWork>> pipeline_schedule(const Mesh& mesh, std::span<const LanePlace> lanes,
-                                                           bool trains);
+/// What a lane of a pipeline, with these stages, does in a step, in order: every stage computes as few microbatches
+/// forward as keep the later stages busy, then one backward after each forward ("1F1B", Narayanan et al., PipeDream,
+/// 2019), so that at most Mesh::in_flight() microbatches of a replica are between forward and backward. `trains`: else
+/// forward alone. A lane with several stages takes them as a lane for each would, so no order waits for itself.
+std::vector<MicrobatchWork> pipeline_schedule(const Mesh& mesh, std::span<const StagePlace> stages, bool trains);
 
 /// How a program's steps are divided among the stages: each has one run of them forward and one backward.
 class StageSteps {

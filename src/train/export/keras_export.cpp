@@ -2,13 +2,13 @@
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/scratch_folder.h"
 #include "keras/write_keras_model.h"
 #include "model/wiring.h"
 #include "train/export/export_run.h"
@@ -19,26 +19,6 @@ namespace mirrortrain {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A folder for a file that is made before it is written where it belongs.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string name = (fs::temp_directory_path() / "mirrortrain-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw Error("cannot make a folder for the file: " + name);
-    path_ = name;
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  ~ScratchFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 /// Throws UsageError for columns whose cells become numbers before any layer, by their names.
 void require_numbers(const TrainedRun& run) {
@@ -75,7 +55,7 @@ std::string keras_bytes(const TrainedRun& run, const ExportOptions& options) {
   config::Errors errors;
   const Wiring wiring = wire_layers(*values.model, errors);
   data::Adapted adapted = run.adapted.value_or(data::Adapted{});
-  const ScratchFolder folder;
+  const ScratchFolder folder("cannot make a folder for the file");
   const fs::path file = folder.path() / (values.name.text + ".keras");
   const std::vector<std::string> remarks = keras::write_keras_model(
       file, {.name = values.name.text,

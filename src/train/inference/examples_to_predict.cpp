@@ -72,19 +72,11 @@ Run run_on_examples(const ExamplesToPredict& wanted, const CheckedConfiguration&
   }
 }
 
-StandardInput::StandardInput() {
-  std::string name = (fs::temp_directory_path() / "mirrortrain-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) throw Error("--data -: cannot make a folder for what stdin has: " + name);
-  folder_ = name;
+StandardInput::StandardInput() : folder_("--data -: cannot make a folder for what stdin has") {
   std::string text;
   std::array<char, 1 << 16> block{};
   while (const std::size_t count = std::fread(block.data(), 1, block.size(), stdin)) text.append(block.data(), count);
   write_file(file(), text);
-}
-
-StandardInput::~StandardInput() {
-  std::error_code ignored;
-  fs::remove_all(folder_, ignored);
 }
 
 }  // namespace mirrortrain

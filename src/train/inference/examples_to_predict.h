@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "base/scratch_folder.h"
 #include "data/dataset.h"
 #include "data/loading/load.h"
 #include "data/tables/adapted.h"
@@ -35,14 +36,11 @@ Run run_on_examples(const ExamplesToPredict& wanted, const CheckedConfiguration&
 class StandardInput {
  public:
   StandardInput();
-  StandardInput(const StandardInput&) = delete;
-  StandardInput& operator=(const StandardInput&) = delete;
-  ~StandardInput();
 
-  std::filesystem::path file() const { return folder_ / "stdin.csv"; }
+  std::filesystem::path file() const { return folder_.path() / "stdin.csv"; }
 
  private:
-  std::filesystem::path folder_;
+  ScratchFolder folder_;
 };
 
 }  // namespace mirrortrain

@@ -4,16 +4,17 @@
 
 #include "strategy/mirrored/mirrored_strategy.h"
 #include "strategy/mirrored/trained_result.h"
-#include "train/checkpoint/checkpoint.h"
 
 namespace mirrortrain {
 namespace {
 
+using testing::check_alike;
+using testing::check_resumes;
 using testing::on_workers;
 using testing::replicas_on_cpus;
 using testing::Result;
 using testing::run_workers;
-using testing::trained;
+using testing::RunToResume;
 
 /// Sizes that no number of memories divides, and a last batch of two examples; the first and the last weights are too
 /// small to be divided.
@@ -83,11 +84,7 @@ TEST_CASE("divided weights are those of replicated ones") {
       for (const char* state : {kGradients, kWeights}) {
         CAPTURE(std::string(state));
         const Result found = on_workers(kDense, workers, each, state, more);
-        for (std::size_t i = 0; i < expected.losses.size(); ++i) {
-          CHECK(found.losses[i] == doctest::Approx(expected.losses[i]).epsilon(2e-6));
-        }
-        CHECK(found.evaluated == doctest::Approx(expected.evaluated).epsilon(2e-6));
-        CHECK(difference(expected.variables, found.variables) < 5e-6);
+        check_alike(expected, found, 2e-6, 5e-6);
       }
     }
   }
@@ -151,39 +148,11 @@ TEST_CASE("weights that are gathered layer by layer share memory") {
   CHECK(bytes_on(kWeights) < weights + 6 * of_layer);     // half of both
 }
 
-Checkpoints checkpoints_in(Training& training, const std::filesystem::path& folder) {
-  return {folder / "checkpoints", *training.strategy, {training.checked.model->slot_names()}, {}};
-}
-
 TEST_CASE("a checkpoint of divided weights is resumed by any other run") {
   const std::string mesh = ", mesh: {data: 2, model: 2}";
-  const std::vector<std::pair<int, std::string>> runs{
+  const std::vector<RunToResume> runs{
       {1, ""}, {2, kWeights}, {3, kGradients}, {2, ", optimizer_state: sharded"}, {4, mesh + kWeights}, {4, mesh}};
-  for (const auto& [workers_before, options_before] : runs) {
-    const TemporaryFolder folder;
-    Result whole;
-    REQUIRE(run_workers(workers_before, kDense, {"gradients.accumulate_steps=2", replicas_on_cpus(1, options_before)},
-                        [&](int worker, Training& training) {
-                          training.steps(3);
-                          checkpoints_in(training, folder.path()).save(training.state, 1);
-                          Result own = trained(training, 4);
-                          if (worker == 0) whole = std::move(own);
-                        }) == "no error");
-    for (const auto& [workers, options] : runs) {
-      CAPTURE(options_before);
-      CAPTURE(workers);
-      CAPTURE(options);
-      Result resumed;
-      REQUIRE(run_workers(workers, kDense, {"gradients.accumulate_steps=2", replicas_on_cpus(1, options)},
-                          [&](int worker, Training& training) {
-                            training.seek(checkpoints_in(training, folder.path()).restore().value());
-                            Result own = trained(training, 4);
-                            if (worker == 0) resumed = std::move(own);
-                          }) == "no error");
-      const bool is_same = workers == workers_before && options == options_before;
-      CHECK(difference(whole.variables, resumed.variables) < (is_same ? 1e-30 : 3e-4));
-    }
-  }
+  check_resumes(kDense, runs, "gradients.accumulate_steps=2", 3e-4);
 }
 
 }  // namespace

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include "error_text.h"
-#include "train/training.h"
+#include "strategy/mirrored/trained_result.h"
 
 namespace mirrortrain {
 namespace {
+
+using testing::check_alike;
+using testing::Result;
 
 constexpr const char* kDense = R"(
 seed: 3
@@ -68,31 +71,16 @@ loss: {type: sparse_categorical_crossentropy, from_logits: true}
 optimizer: {type: sgd, learning_rate: 0.1}
 )";
 
-struct Result {
-  std::vector<double> losses;
-  std::map<std::string, std::vector<float>> variables;
-  double evaluated = 0;
-};
-
 Result trained(const char* network, const std::vector<std::string>& overrides, int steps = 7) {
   Training training(network, overrides);
-  Result result{training.steps(steps), training.variables(), 0};
-  result.evaluated =
-      evaluate_all(*training.strategy, training.examples(), training.checked.values().data.global_batch_size).loss;
-  return result;
+  return testing::trained(training, steps);
 }
 
 std::string strategy(const std::string& devices, const std::string& more) {
   return fmt::format("strategy={{type: mirrored, devices: [{}], threads_per_replica: 1{}}}", devices, more);
 }
 
-void check_same(const Result& expected, const Result& found) {
-  for (std::size_t i = 0; i < expected.losses.size(); ++i) {
-    CHECK(found.losses[i] == doctest::Approx(expected.losses[i]).epsilon(2e-6));
-  }
-  CHECK(found.evaluated == doctest::Approx(expected.evaluated).epsilon(2e-6));
-  CHECK(difference(expected.variables, found.variables) < 3e-6);
-}
+void check_same(const Result& expected, const Result& found) { check_alike(expected, found, 2e-6, 3e-6); }
 
 TEST_CASE("a pipeline trains as one device, and the same bits on any number of devices") {
   const std::vector<std::vector<std::string>> variants = {

@@ -4,16 +4,17 @@
 
 #include "strategy/mirrored/mirrored_strategy.h"
 #include "strategy/mirrored/trained_result.h"
-#include "train/checkpoint/checkpoint.h"
 
 namespace mirrortrain {
 namespace {
 
+using testing::check_alike;
+using testing::check_resumes;
 using testing::on_workers;
 using testing::replicas_on_cpus;
 using testing::Result;
 using testing::run_workers;
-using testing::trained;
+using testing::RunToResume;
 
 /// Sizes that no number of memories divides.
 constexpr const char* kNetwork = R"(
@@ -59,11 +60,7 @@ TEST_CASE("weights whose state is sharded are those of a replicated state") {
         const std::string communication = fmt::format(", communication: {{bytes_per_pack: {}}}", bytes);
         const Result expected = on_workers(kNetwork, workers, each, communication, more),
                      found = on_workers(kNetwork, workers, each, communication + kSharded, more);
-        for (std::size_t i = 0; i < expected.losses.size(); ++i) {
-          CHECK(found.losses[i] == doctest::Approx(expected.losses[i]).epsilon(1e-6));
-        }
-        CHECK(found.evaluated == doctest::Approx(expected.evaluated).epsilon(1e-6));
-        CHECK(difference(expected.variables, found.variables) < 2e-6);
+        check_alike(expected, found, 1e-6, 2e-6);
       }
     }
   }
@@ -98,47 +95,19 @@ TEST_CASE("each of several memories keeps its part of the state") {
   }
 }
 
-Checkpoints checkpoints_in(Training& training, const std::filesystem::path& folder) {
-  return {folder / "checkpoints", *training.strategy, {training.checked.model->slot_names()}, {}};
-}
-
 TEST_CASE("a checkpoint of any mesh and number of memories, sharded or not, is resumed by any other") {
   for (const char* accumulates : {"gradients.accumulate_steps=1", "gradients.accumulate_steps=2"}) {
     const std::string mesh = ", mesh: {data: 2, model: 2}";
-    const std::vector<std::pair<int, std::string>> runs{{1, ""},
-                                                        {2, kSharded},
-                                                        {3, kSharded},
-                                                        {2, ""},
-                                                        {1, ", mesh: {data: 1, model: 2}"},
-                                                        {2, ", mesh: {data: 1, model: 2}"},
-                                                        {4, mesh},
-                                                        {4, mesh + kSharded},
-                                                        {3, ", mesh: {data: 1, model: 3}"}};
-    for (const auto& [workers_before, options_before] : runs) {
-      const TemporaryFolder folder;
-      Result whole;
-      REQUIRE(run_workers(workers_before, kNetwork, {accumulates, replicas_on_cpus(1, options_before)},
-                          [&](int worker, Training& training) {
-                            training.steps(3);
-                            checkpoints_in(training, folder.path()).save(training.state, 1);
-                            Result own = trained(training, 4);
-                            if (worker == 0) whole = std::move(own);
-                          }) == "no error");
-      for (const auto& [workers, options] : runs) {
-        CAPTURE(options_before);
-        CAPTURE(workers);
-        CAPTURE(options);
-        Result resumed;
-        REQUIRE(run_workers(workers, kNetwork, {accumulates, replicas_on_cpus(1, options)},
-                            [&](int worker, Training& training) {
-                              training.seek(checkpoints_in(training, folder.path()).restore().value());
-                              Result own = trained(training, 4);
-                              if (worker == 0) resumed = std::move(own);
-                            }) == "no error");
-        const bool is_same = workers == workers_before && options == options_before;
-        CHECK(difference(whole.variables, resumed.variables) < (is_same ? 1e-30 : 1e-4));
-      }
-    }
+    const std::vector<RunToResume> runs{{1, ""},
+                                        {2, kSharded},
+                                        {3, kSharded},
+                                        {2, ""},
+                                        {1, ", mesh: {data: 1, model: 2}"},
+                                        {2, ", mesh: {data: 1, model: 2}"},
+                                        {4, mesh},
+                                        {4, mesh + kSharded},
+                                        {3, ", mesh: {data: 1, model: 3}"}};
+    check_resumes(kNetwork, runs, accumulates, 1e-4);
   }
 }
 

@@ -2,12 +2,16 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "strategy/mirrored/worker_threads.h"
+#include "temporary_folder.h"
+#include "train/checkpoint/checkpoint.h"
 
 namespace mirrortrain::testing {
 
@@ -21,8 +25,18 @@ struct Result {
 inline Result trained(Training& training, int steps = 7) {
   Result result{training.steps(steps), {}, 0};
   result.variables = training.variables();
-  result.evaluated = evaluate_all(*training.strategy, training.examples(), 12).loss;
+  const std::int64_t batch = training.checked.values().data.global_batch_size;
+  result.evaluated = evaluate_all(*training.strategy, training.examples(), batch).loss;
   return result;
+}
+
+/// Checks that both trainings gave the same, within these relative differences.
+inline void check_alike(const Result& expected, const Result& found, double losses, double variables) {
+  for (std::size_t i = 0; i < expected.losses.size(); ++i) {
+    CHECK(found.losses[i] == doctest::Approx(expected.losses[i]).epsilon(losses));
+  }
+  CHECK(found.evaluated == doctest::Approx(expected.evaluated).epsilon(losses));
+  CHECK(difference(expected.variables, found.variables) < variables);
 }
 
 /// Trains on workers that are threads here, with so many replicas each; returns the chief's result. `options`: of the
@@ -38,6 +52,46 @@ inline Result on_workers(const char* network, int workers, int replicas_each, co
             if (worker == 0) of_chief = std::move(own);
           }) == "no error");
   return of_chief;
+}
+
+/// A run on so many workers, of one replica each, with these options of the strategy.
+struct RunToResume {
+  int workers = 1;
+  std::string options;
+};
+
+inline Checkpoints checkpoints_in(Training& training, const std::filesystem::path& folder) {
+  return {folder / "checkpoints", *training.strategy, {training.checked.model->slot_names()}, {}};
+}
+
+/// Checks that each of the runs resumes the checkpoint of every one: the same one with the same bits, others within
+/// this difference of the weights.
+inline void check_resumes(const char* network, const std::vector<RunToResume>& runs, const std::string& more,
+                          double difference_of_others) {
+  for (const auto& [workers_before, options_before] : runs) {
+    const TemporaryFolder folder;
+    Result whole;
+    REQUIRE(run_workers(workers_before, network, {more, replicas_on_cpus(1, options_before)},
+                        [&](int worker, Training& training) {
+                          training.steps(3);
+                          checkpoints_in(training, folder.path()).save(training.state, 1);
+                          Result own = trained(training, 4);
+                          if (worker == 0) whole = std::move(own);
+                        }) == "no error");
+    for (const auto& [workers, options] : runs) {
+      CAPTURE(options_before);
+      CAPTURE(workers);
+      CAPTURE(options);
+      Result resumed;
+      REQUIRE(run_workers(workers, network, {more, replicas_on_cpus(1, options)}, [&](int worker, Training& training) {
+                training.seek(checkpoints_in(training, folder.path()).restore().value());
+                Result own = trained(training, 4);
+                if (worker == 0) resumed = std::move(own);
+              }) == "no error");
+      const bool is_same = workers == workers_before && options == options_before;
+      CHECK(difference(whole.variables, resumed.variables) < (is_same ? 1e-30 : difference_of_others));
+    }
+  }
 }
 
 }  // namespace mirrortrain::testing

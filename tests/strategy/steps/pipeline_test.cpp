@@ -27,9 +27,15 @@ std::vector<LanePlace> lanes_of(const Mesh& mesh, int lanes) {
   return all;
 }
 
+std::vector<std::vector<MicrobatchWork>> schedules(const Mesh& mesh, int lanes, bool trains) {
+  std::vector<std::vector<MicrobatchWork>> all;
+  for (const LanePlace& lane : lanes_of(mesh, lanes)) all.push_back(pipeline_schedule(mesh, lane.stages, trains));
+  return all;
+}
+
 TEST_CASE("each stage computes one microbatch forward and one backward, once the later ones are busy") {
   const Mesh mesh{5, 1, 5, 3};
-  const auto schedule = pipeline_schedule(mesh, lanes_of(mesh, 3), true);
+  const auto schedule = schedules(mesh, 3, true);
   CHECK(text(schedule[0]) == "F0 F1 F2 B0 F3 B1 F4 B2 B3 B4");
   CHECK(text(schedule[1]) == "F0 F1 B0 F2 B1 F3 B2 F4 B3 B4");
   CHECK(text(schedule[2]) == "F0 F1 F2 F3 F4");  // the last one computes both at once
@@ -43,7 +49,7 @@ TEST_CASE("no order of a pipeline waits for itself, on any number of lanes") {
         for (int lanes = 1; lanes <= stages * replicas; ++lanes) {
           if (stages * replicas % lanes != 0) continue;
           for (const bool trains : {true, false}) {
-            auto schedule = pipeline_schedule(mesh, lanes_of(mesh, lanes), trains);
+            auto schedule = schedules(mesh, lanes, trains);
             PipelineProgress progress(mesh);
             std::size_t left = 0;
             for (const auto& list : schedule) left += list.size();
