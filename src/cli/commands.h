@@ -15,6 +15,7 @@ void add_config(CLI::App& app, int& exit_code);
 void add_verify(CLI::App& app, int& exit_code);
 void add_predict(CLI::App& app, int& exit_code);
 void add_export(CLI::App& app, int& exit_code);
+void add_serve(CLI::App& app, int& exit_code);
 void add_generate(CLI::App& app, int& exit_code);
 void add_init(CLI::App& app, int& exit_code);
 void add_plan(CLI::App& app, int& exit_code);

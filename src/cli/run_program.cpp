@@ -60,6 +60,7 @@ int run_program(int argc, const char* const* argv) {
     add_predict(app, exit_code);
     add_generate(app, exit_code);
     add_export(app, exit_code);
+    add_serve(app, exit_code);
     add_init(app, exit_code);
     add_bench_allreduce(app, exit_code);
     add_verify(app, exit_code);

@@ -133,6 +133,21 @@ Examples new_table(const Csv& source, const Adapted& adapted, const ExampleSpec&
   return examples;
 }
 
+Dataset with_zero_labels(Examples examples, const Wanted& wanted, BadExamples bad) {
+  const Array& features = examples.inputs.front().array;
+  // Where rows were left out, those that are left have their numbers in the labels.
+  std::vector<std::int64_t> places;
+  if (!examples.outputs.empty()) places = std::move(examples.outputs.front().array.picked);
+  if (features.rows() == 0 && bad.any()) std::move(bad).left_out(0, features.origin);
+  examples.outputs.clear();
+  for (std::size_t i = 0; i < wanted.spec->labels.size(); ++i) {
+    const LabelSpec& label = wanted.spec->labels[i];
+    examples.outputs.push_back({label.name, zeros(features.rows(), wanted.one_hot_depth(i), label, features.origin)});
+    examples.outputs.back().array.picked = places;
+  }
+  return usable(std::move(examples), wanted, std::move(bad));
+}
+
 Source source_of(const std::string& path, const DataOptions& options) {
   const config::Path file{std::filesystem::absolute(path).string()};
   const std::string ending = in_lower_case(std::filesystem::path(path).extension().string());
@@ -182,18 +197,11 @@ Dataset read_new(const Source& source, const Adapted& adapted, const Wanted& wan
         }
       },
       source);
-  const Array& features = examples.inputs.front().array;
-  // Where rows were left out, those that are left have their numbers in the labels.
-  std::vector<std::int64_t> places;
-  if (!examples.outputs.empty()) places = std::move(examples.outputs.front().array.picked);
-  if (features.rows() == 0 && bad.any()) std::move(bad).left_out(0, features.origin);
-  examples.outputs.clear();
-  for (std::size_t i = 0; i < wanted.spec->labels.size(); ++i) {
-    const LabelSpec& label = wanted.spec->labels[i];
-    examples.outputs.push_back({label.name, zeros(features.rows(), wanted.one_hot_depth(i), label, features.origin)});
-    examples.outputs.back().array.picked = places;
-  }
-  return usable(std::move(examples), wanted, std::move(bad));
+  return with_zero_labels(std::move(examples), wanted, std::move(bad));
+}
+
+Dataset without_labels(std::vector<Features> features, const Wanted& wanted) {
+  return with_zero_labels({std::move(features), {}}, wanted, BadExamples(OnBadExample::kError));
 }
 
 namespace {

@@ -21,6 +21,9 @@ bool has_columns_of_pictures(const DataOptions& options);
 /// are missing or broken; with `on_bad` kSkip, unusable examples are left out.
 Dataset read_new(const Source& source, const Adapted& adapted, const Wanted& wanted, OnBadExample on_bad, int threads);
 
+/// The same for features that were read already.
+Dataset without_labels(std::vector<Features> features, const Wanted& wanted);
+
 /// The cells of columns of a table, as written: a list of `columns` for each row, including those that are left out.
 /// `known`: the names of the training data's columns. Throws Error for a column that the table does not have.
 std::vector<std::vector<std::string>> column_texts(const Csv& table, const std::vector<std::string>& columns,

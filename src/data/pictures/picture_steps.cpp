@@ -482,6 +482,23 @@ std::vector<PreprocessingStep> acting_steps(const std::vector<PreprocessingStep>
   return acting;
 }
 
+bool take_any_size(const std::vector<PreprocessingStep>& steps) {
+  return std::ranges::any_of(steps, [](const auto& step) { return size_after(step).has_value(); });
+}
+
+std::vector<std::int64_t> shape_before(const std::vector<PreprocessingStep>& steps, const Shape& wanted) {
+  if (take_any_size(steps)) return {kAnyExtent, kAnyExtent, wanted.back()};
+  std::vector<std::int64_t> dims = wanted.dims();
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    const Binning* const bins = as_binning(*step);
+    if (bins == nullptr || bins->output_mode == BinOutput::kInt) continue;
+    dims.pop_back();
+    if (bins->output_mode != BinOutput::kOneHot) dims.insert(dims.begin(), kAnyExtent);
+    if (dims.empty()) dims.push_back(1);
+  }
+  return dims;
+}
+
 Shape shape_after(const std::vector<PreprocessingStep>& steps, const Shape& example) {
   Shape shape = example;
   for (const PreprocessingStep& step : steps) shape = shape_after(step, shape);

@@ -106,8 +106,11 @@ bool is_grouped_by_points(std::string_view text) {
 }  // namespace
 
 CsvFile::CsvFile(const std::string& path, const Csv& options, const std::vector<std::string>* known)
+    : CsvFile(path, PlainFile(path).read_whole(), options, known) {}
+
+CsvFile::CsvFile(const std::string& path, Bytes bytes, const Csv& options, const std::vector<std::string>* known)
     : line_{path, {}, 0},
-      bytes_(PlainFile(path).read_whole()),
+      bytes_(std::move(bytes)),
       text_(content(),
             options.delimiter ? options.delimiter->front() : likely_delimiter(content(), options.decimal.front()),
             options.decimal.front()) {

@@ -26,6 +26,8 @@ class CsvFile {
   /// `known`: the column names of the file that this one must match, the training data or the first of several files;
   /// empty if that has no header, null if this is the first.
   CsvFile(const std::string& path, const Csv& options, const std::vector<std::string>* known = nullptr);
+  /// The same for its bytes; `path` is only its name in messages.
+  CsvFile(const std::string& path, Bytes bytes, const Csv& options, const std::vector<std::string>* known = nullptr);
 
   const FirstLine& first_line() const { return line_; }
   /// After the header.

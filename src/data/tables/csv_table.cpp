@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <numeric>
 
@@ -21,7 +22,10 @@ namespace {
 class TableReader {
  public:
   TableReader(const Csv& options, const CsvReading& reading)
-      : options_(options), reading_(reading), paths_(expanded(options.file, table_.remarks)) {
+      : options_(options),
+        reading_(reading),
+        paths_(reading.text == nullptr ? expanded(options.file, table_.remarks)
+                                       : std::vector<std::string>{std::get<config::Path>(options.file).text}) {
     if (reading.adapted != nullptr && reading.adapted->table) table_.columns = *reading.adapted->table;
   }
 
@@ -30,7 +34,7 @@ class TableReader {
     std::optional<std::vector<std::string>> known;  // names of columns; of the training data, else of the first file
     if (reading_.adapted != nullptr && reading_.adapted->table) known = reading_.adapted->table->header;
     for (const std::string& path : paths_) {
-      const CsvFile& file = files.emplace_back(path, options_, known ? &*known : nullptr);
+      const CsvFile& file = files.emplace_back(path, bytes_of(path), options_, known ? &*known : nullptr);
       table_.remarks.insert(table_.remarks.end(), file.remarks().begin(), file.remarks().end());
       const bool lacks_header = !files.front().first_line().header.empty() && file.first_line().header.empty();
       if (lacks_header) {
@@ -46,6 +50,13 @@ class TableReader {
   }
 
  private:
+  Bytes bytes_of(const std::string& path) const {
+    if (reading_.text == nullptr) return PlainFile(path).read_whole();
+    Bytes bytes(reading_.text->size(), path);
+    std::memcpy(bytes.data(), reading_.text->data(), bytes.size());
+    return bytes;
+  }
+
   /// The labels and the weights of an output, and where those of the next row go.
   struct Output {
     LabelCells labels;

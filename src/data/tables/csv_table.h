@@ -32,9 +32,10 @@ struct CsvTable {
 
 /// Parameters of reading a table in addition to its options.
 struct CsvReading {
-  const Adapted* adapted = nullptr;  ///< values adapted to the training data; null if this is the training data
-  bool wants_labels = true;          ///< if false, label and weight columns may be absent and are ignored
-  BadExamples* bad = nullptr;        ///< collects rows that are left out; null: the first is an error
+  const Adapted* adapted = nullptr;   ///< values adapted to the training data; null if this is the training data
+  bool wants_labels = true;           ///< if false, label and weight columns may be absent and are ignored
+  BadExamples* bad = nullptr;         ///< collects rows that are left out; null: the first is an error
+  const std::string* text = nullptr;  ///< the table, in place of its file, which is then only its name in messages
 };
 
 /// Throws Error, naming file, line, row and column, for data that are not a table or do not fit the training data;

@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "data/pictures/picture_steps.h"
 #include "onnx/builder.h"
 
 namespace mirrortrain::onnx {
 
-/// An extent of examples that is not known until the model runs.
-inline constexpr std::int64_t kAnyExtent = -1;
+using data::kAnyExtent;
 
 /// An input's examples on their way to the layers: a value [rows, dims...], float32.
 struct Prepared {

@@ -151,23 +151,6 @@ class StepNodes {
 
 }  // namespace
 
-bool resize(const std::vector<data::PreprocessingStep>& steps) {
-  return std::ranges::any_of(steps, [](const auto& step) { return data::size_after(step).has_value(); });
-}
-
-Ints shape_before(const std::vector<data::PreprocessingStep>& steps, const Shape& wanted) {
-  if (resize(steps)) return {kAnyExtent, kAnyExtent, wanted.back()};
-  Ints dims = wanted.dims();
-  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-    const data::Binning* const bins = data::as_binning(*step);
-    if (bins == nullptr || bins->output_mode == data::BinOutput::kInt) continue;
-    dims.pop_back();
-    if (bins->output_mode != data::BinOutput::kOneHot) dims.insert(dims.begin(), kAnyExtent);
-    if (dims.empty()) dims.push_back(1);
-  }
-  return dims;
-}
-
 Prepared preprocessed(Builder& builder, Prepared examples, const std::vector<data::PreprocessingStep>& steps,
                       const Shape& wanted, std::vector<std::string>& refused) {
   StepNodes made(builder, std::move(examples), wanted, refused);

@@ -4,7 +4,7 @@
 
 namespace mirrortrain::report {
 
-// The texts of files of this folder and of third_party, which the build embeds in the program (embed.cmake).
+// The texts of files of this folder and of third_party, which the build embeds in the program.
 extern const std::string_view kPageStyle, kPageScript;
 extern const std::string_view kPlotLibrary, kPlotLicence;
 

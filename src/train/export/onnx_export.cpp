@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "data/loading/picture_form.h"
 #include "onnx/exported.h"
 #include "onnx/onnx_file.h"
 #include "train/checkpoint/checkpoint_folder.h"
@@ -24,27 +25,6 @@
 
 namespace mirrortrain {
 namespace {
-
-/// How an input's examples are read where they are pictures in files: with the size that they get, if they get one.
-struct DecodedForm {
-  bool is_decoded = false;
-  std::optional<std::array<std::int64_t, 2>> size{};
-};
-
-DecodedForm decoded_form(const data::Source& source, const data::TableInput* columns, const std::string& input) {
-  if (columns != nullptr) {
-    const auto* const pictures = std::get_if<data::TableInput::Pictures>(&columns->content);
-    return pictures == nullptr ? DecodedForm{} : DecodedForm{true, pictures->form.image_size};
-  }
-  if (const auto* const folder = std::get_if<data::ImageFolder>(&source)) return {true, folder->image_size};
-  const auto* const records = std::get_if<data::TfRecord>(&source);
-  if (records == nullptr) return {};
-  for (const auto& [name, options] : records->inputs.entries) {
-    if (name != input) continue;
-    return {options.image.has_value(), options.image_size ? options.image_size : records->image_size};
-  }
-  return {records->image.has_value(), records->image_size};
-}
 
 onnx::Probabilities probabilities_of(const OutputMeaning& meaning) {
   if (!meaning.is_logits) {
@@ -64,24 +44,20 @@ void add_inputs(const TrainedRun& run, const Model& model, bool raw, onnx::Expor
     if (!raw) {
       input.steps = data::steps_of_input(steps, input.name);
       if (exported.table != nullptr) input.columns = exported.table->find_input(input.name);
-      const DecodedForm form = decoded_form(checked.values().data.train.value, input.columns, input.name);
-      input.is_decoded = form.is_decoded;
-      input.read_size = form.size;
+      const auto form = data::picture_form(checked.values().data.train.value, input.columns, input.name);
+      input.is_decoded = form.has_value();
+      if (form) input.read_size = form->image_size;
     }
     exported.inputs.push_back(std::move(input));
   }
 }
 
 void add_outputs(const std::vector<OutputMeaning>& meanings, onnx::Exported& exported) {
-  std::set<std::string> taken;
-  for (const onnx::ExportedInput& input : exported.inputs) taken.insert(input.name);
-  for (const OutputMeaning& meaning : meanings) taken.insert(meaning.layer);
-  for (const OutputMeaning& meaning : meanings) {
-    onnx::ExportedOutput output{meaning.layer, probabilities_of(meaning)};
-    std::string name = meanings.size() == 1 ? "probabilities" : meaning.layer + "_probabilities";
-    while (!taken.insert(name).second) name += "_";
-    if (output.probabilities != onnx::Probabilities::kNone) output.probabilities_name = name;
-    exported.outputs.push_back(std::move(output));
+  std::vector<std::string> inputs;
+  for (const onnx::ExportedInput& input : exported.inputs) inputs.push_back(input.name);
+  const std::vector<std::string> names = names_of_probabilities(meanings, inputs);
+  for (std::size_t i = 0; i < meanings.size(); ++i) {
+    exported.outputs.push_back({meanings[i].layer, probabilities_of(meanings[i]), names[i]});
   }
 }
 

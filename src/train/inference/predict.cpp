@@ -38,14 +38,17 @@ Run run_to_predict(const CheckedConfiguration& checked, const data::Dataset& dat
   feeding.watch = run.watch.get();
   feeding.bucket_boundaries.clear();  // outputs have all time steps
   run.test = data::at_its_place(predicting.key, [&] {
-    return std::make_unique<data::Feeder>(dataset, adapted_preprocessing(checked, run.adapted), checked.examples,
-                                          feeding);
+    return std::make_unique<data::Feeder>(
+        dataset,
+        predicting.are_ready ? std::vector<data::PreprocessingStep>() : adapted_preprocessing(checked, run.adapted),
+        checked.examples, feeding);
   });
   run.strategy = make_strategy(
       checked, {.trains = false, .strategy = strategy_to_predict(checked.values().strategy, predicting.one_replica)},
       this_hardware());
   BatchSizes sizes;
-  sizes.evaluate = {predicting.rows * run.strategy->num_replicas_in_sync()};
+  sizes.evaluate = predicting.other_batches;
+  sizes.evaluate.push_back(predicting.rows * run.strategy->num_replicas_in_sync());
   sizes.data_sets = run.examples();
   sizes.predicts = true;
   run.strategy->prepare(sizes);

@@ -17,7 +17,10 @@ constexpr std::int64_t kPredictedRows = 32;
 struct PredictOptions {
   std::int64_t rows = kPredictedRows;  ///< computed by a replica at a time; predict_all supports only the default
   bool one_replica = false;            ///< on the first of the devices
-  data::SplitKey key{};                ///< of the examples, for errors; none: they are not a split
+  /// Global batches that are computed beside those of `rows` for each replica.
+  std::vector<std::int64_t> other_batches{};
+  bool are_ready = false;  ///< the examples are as the model takes them, without preprocessing
+  data::SplitKey key{};    ///< of the examples, for errors; none: they are not a split
 };
 
 /// Creates a run of these examples, with a strategy on this machine only, whose results depend neither on the number of

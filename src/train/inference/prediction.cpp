@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <type_traits>
 
 #include "model/losses/targets.h"
@@ -56,6 +57,19 @@ std::vector<OutputMeaning> output_meanings(const CheckedConfiguration& checked, 
     if (adapted != nullptr) meaning.classes = adapted->classes_of(checked.model->outputs[i].name);
   }
   return meanings;
+}
+
+std::vector<std::string> names_of_probabilities(const std::vector<OutputMeaning>& meanings,
+                                                const std::vector<std::string>& inputs) {
+  std::set<std::string> taken(inputs.begin(), inputs.end());
+  for (const OutputMeaning& meaning : meanings) taken.insert(meaning.layer);
+  std::vector<std::string> names;
+  for (const OutputMeaning& meaning : meanings) {
+    std::string name = meanings.size() == 1 ? "probabilities" : meaning.layer + "_probabilities";
+    while (!taken.insert(name).second) name += "_";
+    names.push_back(meaning.tells_classes() ? name : "");
+  }
+  return names;
 }
 
 bool has_nan(std::span<const float> prediction) {

@@ -60,6 +60,12 @@ struct OutputMeaning {
 /// The meanings of the model's outputs. `adapted`: has the names of classes; null if there are none.
 std::vector<OutputMeaning> output_meanings(const CheckedConfiguration& checked, const data::Adapted* adapted);
 
+/// What the probabilities of each output are called beside the outputs themselves, which have their layers' names:
+/// "probabilities", or "NAME_probabilities" of one of several; empty for outputs that tell no classes. None has the
+/// name of an input or of another output.
+std::vector<std::string> names_of_probabilities(const std::vector<OutputMeaning>& meanings,
+                                                const std::vector<std::string>& inputs);
+
 /// One of the model's outputs for an example.
 struct ExampleOutput {
   std::span<const float> values{};

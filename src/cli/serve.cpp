@@ -1,0 +1,87 @@
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/stop_signals.h"
+#include "serve/run_server.h"
+
+namespace mirrortrain::cli {
+namespace {
+
+/// Bytes as "64MiB", "512 KiB" or "1000"; 0 if it is none.
+std::size_t bytes_in(const std::string& text) {
+  std::size_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  std::string_view unit(end, text.data() + text.size());
+  while (unit.starts_with(' ')) unit.remove_prefix(1);
+  const int shift = unit.empty() || unit == "B" ? 0 : unit == "KiB" ? 10 : unit == "MiB" ? 20 : unit == "GiB" ? 30 : -1;
+  if (error != std::errc() || shift < 0 || number > std::size_t{1} << (40 - shift)) return 0;
+  return number << shift;
+}
+
+void serve(const ServeOptions& options) {
+  const std::atomic<int>& stop = catch_stop_signals_quietly();
+  run_server(options, stop, [](const std::string& address, const std::string& grpc) {
+    fmt::print("{}\n", address);
+    if (!grpc.empty()) fmt::print("grpc://{}\n", grpc);
+    std::fflush(stdout);
+  });
+}
+
+}  // namespace
+
+void add_serve(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<ServeOptions>();
+  auto token_file = std::make_shared<std::string>();
+  CLI::App* const command = app.add_subcommand("serve", "Answer requests for predictions over HTTP.");
+  command->add_option("RUN", options->run, "A run's name or folder, or a checkpoint's")->required();
+  command->add_option("--host", options->host, "Address to listen at; 0.0.0.0: those of all networks")
+      ->type_name("HOST")
+      ->capture_default_str();
+  command->add_option("--port", options->port, "Port to listen at; 0: any that is free")
+      ->type_name("PORT")
+      ->check(CLI::Range(0, 65535))
+      ->capture_default_str();
+  command->add_option("--grpc-port", options->grpc_port, "Port of the gRPC service too; 0: any that is free")
+      ->type_name("PORT")
+      ->check(CLI::Range(0, 65535));
+  command->add_option("--max-batch", options->max_batch, "Examples that are computed together at most")
+      ->type_name("N")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
+  command
+      ->add_option("--max-delay-ms", options->max_delay_ms,
+                   "How long an example waits at most for others that are arriving, to be computed together")
+      ->type_name("MS")
+      ->check(CLI::Range(0.0, 60000.0))
+      ->capture_default_str();
+  command
+      ->add_option_function<std::string>(
+          "--max-body", [options](const std::string& text) { options->max_body = bytes_in(text); },
+          "Largest body of a request; default: 64MiB")
+      ->type_name("SIZE")
+      ->check([](const std::string& text) -> std::string {
+        return bytes_in(text) > 0 ? "" : fmt::format("expected a size such as 64MiB, found '{}'", text);
+      });
+  command
+      ->add_option("--token-file", *token_file,
+                   "File with a token in each line, one of which requests must have: Authorization: Bearer TOKEN")
+      ->type_name("FILE");
+  command->add_flag("--watch", options->watch, "Read the run's weights anew when they change");
+  add_overrides(*command, options->overrides);
+  command->callback([options, token_file, &exit_code] {
+    if (!token_file->empty()) options->token_file = *token_file;
+    serve(*options);
+    exit_code = 0;
+  });
+}
+
+}  // namespace mirrortrain::cli

@@ -1,0 +1,182 @@
+#include "serve/grpc/grpc_server.h"
+
+#include <fmt/format.h>
+#include <grpcpp/grpcpp.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "serve/grpc/grpc_tensors.h"
+#include "serve/grpc/open_inference.grpc.pb.h"
+
+namespace mirrortrain {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Reactor = grpc::ServerUnaryReactor;
+
+/// Messages that are being received have so many times the memory of the largest, together.
+constexpr std::size_t kMessagesTogether = 4;
+
+grpc::StatusCode code_of(int status) {
+  switch (status) {
+    case 401: return grpc::StatusCode::UNAUTHENTICATED;
+    case 404: return grpc::StatusCode::NOT_FOUND;
+    case 413: return grpc::StatusCode::RESOURCE_EXHAUSTED;
+    case 503: return grpc::StatusCode::UNAVAILABLE;
+    case 500: return grpc::StatusCode::INTERNAL;
+    default: return grpc::StatusCode::INVALID_ARGUMENT;
+  }
+}
+
+class InferenceService : public inference::GRPCInferenceService::CallbackService {
+ public:
+  InferenceService(ServedModel& model, Metrics& metrics, const Tokens& tokens)
+      : model_(model), metrics_(metrics), tokens_(tokens) {}
+
+  Reactor* ServerLive(grpc::CallbackServerContext* call, const inference::ServerLiveRequest*,
+                      inference::ServerLiveResponse* to) override {
+    to->set_live(true);
+    return finished(call);
+  }
+  Reactor* ServerReady(grpc::CallbackServerContext* call, const inference::ServerReadyRequest*,
+                       inference::ServerReadyResponse* to) override {
+    to->set_ready(true);
+    return finished(call);
+  }
+  Reactor* ModelReady(grpc::CallbackServerContext* call, const inference::ModelReadyRequest* request,
+                      inference::ModelReadyResponse* to) override {
+    return answered(call, request->name(), request->version(), [&] { to->set_ready(true); });
+  }
+  Reactor* ServerMetadata(grpc::CallbackServerContext* call, const inference::ServerMetadataRequest*,
+                          inference::ServerMetadataResponse* to) override {
+    return answered(call, model_.name(), "", [&] {
+      to->set_name("mirrortrain");
+      to->set_version(MIRRORTRAIN_VERSION);
+      to->add_extensions("classification");
+    });
+  }
+  Reactor* ModelMetadata(grpc::CallbackServerContext* call, const inference::ModelMetadataRequest* request,
+                         inference::ModelMetadataResponse* to) override {
+    return answered(call, request->name(), request->version(), [&] {
+      to->set_name(model_.name());
+      to->add_versions(model_.version());
+      to->set_platform("mirrortrain");
+      const auto fill = [](auto& tensor, const std::string& name, std::string_view datatype, const auto& shape) {
+        tensor.set_name(name);
+        tensor.set_datatype(std::string(datatype));
+        for (const std::int64_t extent : shape) tensor.add_shape(extent);
+      };
+      for (const ServedInput& input : model_.inputs()) {
+        fill(*to->add_inputs(), input.name, input.datatype(), input.shape);
+      }
+      for (const ServedOutput& output : model_.outputs()) {
+        fill(*to->add_outputs(), output.name, "FP32", model_.shape(output));
+      }
+    });
+  }
+  Reactor* ModelInfer(grpc::CallbackServerContext* call, const inference::ModelInferRequest* request,
+                      inference::ModelInferResponse* to) override {
+    const Clock::time_point begin = Clock::now();
+    Reactor* const reactor = call->DefaultReactor();
+    const auto refuse = [this, reactor](int status, const std::string& why) {
+      metrics_.add_refused(status);
+      reactor->Finish({code_of(status), why});
+    };
+    try {
+      require(*call, request->model_name(), request->model_version());
+      ServedModel::Arriving arriving(model_.arriving());
+      model_.infer(read_inference(*request), arriving, [this, begin, reactor, refuse, to](ServedModel::Answer answer) {
+        if (!answer.error.empty()) return refuse(500, answer.error);
+        write_inference(answer.make(), *to);
+        metrics_.add_answered(answer.examples, Clock::now() - begin);
+        reactor->Finish(grpc::Status::OK);
+      });
+    } catch (const Refused& refused) {
+      refuse(refused.status(), refused.what());
+    } catch (const Error& error) {
+      refuse(400, error.what());
+    } catch (const std::exception& error) {
+      refuse(500, error.what());
+    }
+    return reactor;
+  }
+
+ private:
+  static Reactor* finished(grpc::CallbackServerContext* call, const grpc::Status& status = grpc::Status::OK) {
+    Reactor* const reactor = call->DefaultReactor();
+    reactor->Finish(status);
+    return reactor;
+  }
+
+  /// `version`: empty for any.
+  void require(const grpc::CallbackServerContext& call, const std::string& model, const std::string& version) const {
+    const auto found = call.client_metadata().find("authorization");
+    const bool has_token = found != call.client_metadata().end();
+    if (!tokens_.accept(has_token ? std::string_view(found->second.data(), found->second.size()) : "")) {
+      throw Refused("expected a token of the server's --token-file in the metadata authorization: Bearer TOKEN", 401);
+    }
+    if (model == model_.name() && (version.empty() || version == model_.version())) return;
+    throw Refused(fmt::format("the model here is '{}', version {}", model_.name(), model_.version()), 404);
+  }
+
+  template <class Fill>
+  Reactor* answered(grpc::CallbackServerContext* call, const std::string& model, const std::string& version,
+                    const Fill& fill) {
+    try {
+      require(*call, model, version);
+      fill();
+      return finished(call);
+    } catch (const Refused& refused) {
+      metrics_.add_refused(refused.status());
+      return finished(call, {code_of(refused.status()), refused.what()});
+    }
+  }
+
+  ServedModel& model_;
+  Metrics& metrics_;
+  const Tokens& tokens_;
+};
+
+}  // namespace
+
+class GrpcServer::Body {
+ public:
+  Body(const GrpcOptions& options, ServedModel& model, Metrics& metrics, const Tokens& tokens)
+      : service_(model, metrics, tokens) {
+    const bool is_ipv6 = options.host.find(':') != std::string::npos;
+    const std::string host = is_ipv6 ? "[" + options.host + "]" : options.host;
+    grpc::ServerBuilder builder;
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // another server's port is an error
+    builder.SetMaxReceiveMessageSize(static_cast<int>(std::min<std::size_t>(options.most_body, 1 << 30)));
+    grpc::ResourceQuota quota("serve");  // of all messages that are being received
+    quota.Resize(kMessagesTogether * std::max(options.most_body, std::size_t{16} << 20));
+    builder.SetResourceQuota(quota);
+    builder.AddListeningPort(fmt::format("{}:{}", host, options.port), grpc::InsecureServerCredentials(), &port_);
+    builder.RegisterService(&service_);
+    server_ = builder.BuildAndStart();
+    if (server_ == nullptr || port_ == 0) {
+      throw Error(fmt::format("cannot listen at {}, port {}, for gRPC; give another --grpc-port, or 0 for any",
+                              options.host, options.port));
+    }
+  }
+
+  int port() const { return port_; }
+  void drain(std::chrono::seconds limit) { server_->Shutdown(std::chrono::system_clock::now() + limit); }
+
+ private:
+  InferenceService service_;
+  std::unique_ptr<grpc::Server> server_;
+  int port_ = 0;
+};
+
+std::string why_no_grpc() { return ""; }
+
+GrpcServer::GrpcServer(const GrpcOptions& options, ServedModel& model, Metrics& metrics, const Tokens& tokens)
+    : body_(std::make_unique<Body>(options, model, metrics, tokens)) {}
+GrpcServer::~GrpcServer() = default;
+int GrpcServer::port() const { return body_->port(); }
+void GrpcServer::drain(std::chrono::seconds limit) { body_->drain(limit); }
+
+}  // namespace mirrortrain

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace mirrortrain {
+
+/// The tokens that requests may have.
+class Tokens {
+ public:
+  /// None: everyone may ask.
+  explicit Tokens(std::vector<std::string> tokens) : tokens_(std::move(tokens)) {}
+
+  bool empty() const { return tokens_.empty(); }
+  /// Whether a request may be answered. `authorization`: "Bearer TOKEN"; empty if it has none.
+  bool accept(std::string_view authorization) const {
+    if (tokens_.empty()) return true;
+    constexpr std::string_view kScheme = "Bearer ";
+    if (!authorization.starts_with(kScheme)) return false;
+    authorization.remove_prefix(kScheme.size());
+    // All are compared, so that the time does not tell which it was.
+    return std::ranges::count_if(tokens_, [&](const std::string& one) { return is_same(authorization, one); }) > 0;
+  }
+
+ private:
+  /// Takes as long for every text of the same length, so that nothing is learned of a token by trying.
+  static bool is_same(std::string_view a, std::string_view b) {
+    if (a.size() != b.size()) return false;
+    unsigned different = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) different |= static_cast<unsigned char>(a[i] ^ b[i]);
+    return different == 0;
+  }
+
+  std::vector<std::string> tokens_;
+};
+
+}  // namespace mirrortrain

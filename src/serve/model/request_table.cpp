@@ -1,0 +1,114 @@
+#include "serve/model/request_table.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "data/loading/new_data.h"
+#include "data/tables/csv_table.h"
+
+namespace mirrortrain {
+namespace {
+
+/// A cell of the table: one number or text of each example of a tensor.
+struct CellOf {
+  const Tensor* tensor = nullptr;  ///< null: the column is not needed
+  std::size_t place = 0, width = 1;
+};
+
+void append_quoted(const std::string& text, std::string& to) {
+  to += '"';
+  for (const char c : text) {
+    if (c == '"') to += c;
+    to += c;
+  }
+  to += '"';
+}
+
+/// The shortest text that reads as the same number; an empty cell for one that is missing.
+void append_number(const data::Array& array, std::size_t element, std::string& to) {
+  data::with_element_type(array.dtype, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    const T number = array.span<T>()[element];
+    if constexpr (std::is_integral_v<T>) {
+      fmt::format_to(std::back_inserter(to), "{}", static_cast<std::int64_t>(number));
+    } else if (const auto wide = static_cast<double>(number); !std::isnan(wide)) {
+      fmt::format_to(std::back_inserter(to), "{}", wide);
+    }
+  });
+}
+
+/// Where each column of the training file has its cells.
+std::vector<CellOf> cells_of(const data::AdaptedTable& table, const std::vector<ServedInput>& inputs,
+                             const std::vector<const Tensor*>& given) {
+  std::vector<CellOf> cells(static_cast<std::size_t>(table.columns));
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const ServedInput& input = inputs[i];
+    if (input.kind == ServedInput::Kind::kPictures) continue;
+    const bool is_cell = input.kind == ServedInput::Kind::kCells;
+    const std::size_t width = is_cell ? 1 : input.columns.size();
+    const std::int64_t found = given[i]->is_text ? std::ssize(given[i]->texts) : given[i]->numbers.shape.elements();
+    if (found != given[i]->rows() * static_cast<std::int64_t>(width)) {
+      throw Refused(fmt::format("input '{}': expected {} of each example, found {}", input.name,
+                                is_cell ? std::string("one text") : fmt::format("{} numbers", width),
+                                found / given[i]->rows()));
+    }
+    for (std::size_t j = 0; j < width; ++j) {
+      const std::int64_t column = is_cell ? input.column : input.column_numbers[j];
+      cells[static_cast<std::size_t>(column)] = {given[i], j, width};
+    }
+  }
+  return cells;
+}
+
+std::string text_of(const data::AdaptedTable& table, const std::vector<CellOf>& cells, std::int64_t first,
+                    std::int64_t count) {
+  std::string text;
+  for (std::size_t i = 0; i < table.header.size(); ++i) {
+    append_quoted(table.header[i], text);
+    text += i + 1 < table.header.size() ? ',' : '\n';
+  }
+  for (std::int64_t row = first; row < first + count; ++row) {
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      const CellOf& cell = cells[i];
+      if (cell.tensor != nullptr) {
+        const std::size_t element = static_cast<std::size_t>(row) * cell.width + cell.place;
+        if (cell.tensor->is_text) {
+          append_quoted(cell.tensor->texts[element], text);
+        } else {
+          append_number(cell.tensor->numbers, element, text);
+        }
+      }
+      if (i + 1 < cells.size()) text += ',';
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<data::Features> read_cells(const data::DataOptions& options, const data::Adapted& adapted,
+                                       const std::vector<ServedInput>& inputs, const std::vector<const Tensor*>& given,
+                                       std::int64_t first, std::int64_t count) {
+  // A request has its pictures itself: it must not name files of this machine.
+  data::Adapted of_cells = adapted;
+  data::AdaptedTable& table = *of_cells.table;
+  std::erase_if(table.inputs, [](const data::TableInput& input) {
+    return std::holds_alternative<data::TableInput::Pictures>(input.content);
+  });
+  const std::string text = text_of(table, cells_of(table, inputs, given), first, count);
+  auto source = std::get<data::Csv>(data::new_source("request.csv", options));
+  source.file = data::Files(config::Path{"the request"});
+  source.delimiter = ",";
+  source.decimal = ".";
+  source.header = !table.header.empty();
+  return data::encoded(data::read_table(source, {.adapted = &of_cells, .wants_labels = false, .text = &text}), of_cells)
+      .inputs;
+}
+
+}  // namespace mirrortrain

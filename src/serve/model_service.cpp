@@ -1,0 +1,211 @@
+#include "serve/model_service.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/utf8.h"
+#include "serve/page/page.h"
+
+namespace mirrortrain {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+HttpResponse json_response(const Json& json, int status = 200) { return {status, "application/json", text_of(json)}; }
+
+std::optional<std::size_t> json_bytes_of(const HttpRequest& request) {
+  const std::string* const text = request.header("inference-header-content-length");
+  if (text == nullptr) return std::nullopt;
+  std::size_t bytes = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), bytes);
+  if (error == std::errc() && end == text->data() + text->size()) return bytes;
+  throw Refused(
+      fmt::format("Inference-Header-Content-Length: expected a number of bytes, found '{}'", shortened(*text)));
+}
+
+}  // namespace
+
+struct ModelService::Route {
+  enum class To { kPage, kPageModel, kMetrics, kServer, kLive, kReady, kModel, kModelReady, kInfer };
+  To to;
+  bool is_open = false;  ///< without a token
+  bool is_post = false;
+  bool has_model = true;  ///< false: of another name or version
+};
+
+ModelService::ModelService(ServedModel& model, Metrics& metrics, const Tokens& tokens)
+    : model_(model), metrics_(metrics), tokens_(tokens) {}
+
+/// /v2/models/NAME[/versions/VERSION][/ready|/infer]
+std::optional<ModelService::Route> ModelService::find_route(const std::string& path) const {
+  using To = Route::To;
+  static const std::pair<std::string_view, Route> kFixed[] = {
+      {"/", {To::kPage, true}},
+      {"/page/model", {To::kPageModel}},
+      {"/metrics", {To::kMetrics}},
+      {"/v2", {To::kServer}},
+      {"/v2/", {To::kServer}},
+      {"/v2/health/live", {To::kLive, true}},
+      {"/v2/health/ready", {To::kReady, true}},
+  };
+  for (const auto& [fixed, route] : kFixed) {
+    if (path == fixed) return route;
+  }
+  constexpr std::string_view kModels = "/v2/models/", kVersions = "/versions/", kReady = "/ready", kInfer = "/infer";
+  std::string_view rest = path;
+  if (!rest.starts_with(kModels)) return std::nullopt;
+  rest.remove_prefix(kModels.size());
+  Route route{To::kModel};
+  if (rest.ends_with(kInfer)) {
+    route = {To::kInfer, false, true};
+    rest.remove_suffix(kInfer.size());
+  } else if (rest.ends_with(kReady)) {
+    route = {To::kModelReady, true};
+    rest.remove_suffix(kReady.size());
+  }
+  const std::size_t version = rest.find(kVersions);
+  const std::string_view name = rest.substr(0, version);
+  route.has_model = name == model_.name();
+  if (version != rest.npos)
+    route.has_model = route.has_model && rest.substr(version + kVersions.size()) == model_.version();
+  return route;
+}
+
+bool ModelService::may_ask(const HttpRequest& head) const {
+  const std::string* const given = head.header("authorization");
+  return tokens_.accept(given != nullptr ? *given : "");
+}
+
+HttpResponse ModelService::refusal(int status, const std::string& why) {
+  metrics_.add_refused(status);
+  return json_response({{"error", why}}, status);
+}
+
+bool ModelService::refuses(const HttpRequest& head, HttpResponse& response) {
+  const std::optional<Route> route = find_route(head.path);
+  if (!(route && route->is_open) && !may_ask(head)) {
+    response = refusal(401, "expected a token of the server's --token-file in the header Authorization: Bearer TOKEN");
+    response.headers.emplace_back("WWW-Authenticate", "Bearer");
+    return true;
+  }
+  if (!route) {
+    response = refusal(
+        404, fmt::format("there is nothing at {}; the model is at /v2/models/{}", shortened(head.path), model_.name()));
+    return true;
+  }
+  if (!route->has_model) {
+    response = refusal(404, fmt::format("the model here is '{}', version {}", model_.name(), model_.version()));
+    return true;
+  }
+  const bool is_get = head.method == "GET" || head.method == "HEAD";
+  if (route->is_post ? head.method != "POST" : !is_get) {
+    const char* const allowed = route->is_post ? "POST" : "GET";
+    response = refusal(405, fmt::format("expected {}, found {}", allowed, shortened(head.method)));
+    response.headers.emplace_back("Allow", allowed);
+    return true;
+  }
+  const std::string* const encoding = head.header("content-encoding");
+  if (encoding != nullptr && *encoding != "identity") {
+    response = refusal(
+        415, fmt::format("expected a body that is not compressed, found Content-Encoding: {}", shortened(*encoding)));
+    return true;
+  }
+  return false;
+}
+
+HttpResponse ModelService::too_large(const HttpRequest&, std::size_t limit) {
+  return refusal(413, fmt::format("expected a body of at most {} bytes, as the server's --max-body says; send fewer "
+                                  "examples at once, or binary data",
+                                  limit));
+}
+
+HttpResponse ModelService::overloaded(const HttpRequest&) {
+  return refusal(503, "too many requests are being received; send this one again later");
+}
+
+void ModelService::handle(HttpRequest request, HttpReply reply) {
+  using To = Route::To;
+  const auto answer = [&](HttpResponse response) {
+    reply([response = std::move(response)]() mutable { return std::move(response); });
+  };
+  const Route route = *find_route(request.path);
+  switch (route.to) {
+    case To::kInfer: return infer(request, reply);
+    case To::kPage:
+      return answer({200,
+                     "text/html; charset=utf-8",
+                     std::string(kServePage),
+                     {{"Content-Security-Policy", std::string(kServePagePolicy)}}});
+    case To::kPageModel: return answer(json_response(page_model(model_)));
+    case To::kMetrics:
+      return answer({200, "text/plain; version=0.0.4; charset=utf-8",
+                     metrics_.text(model_.name(), model_.step(), model_.counts())});
+    case To::kServer: return answer(server_metadata());
+    case To::kLive: return answer(health(true));
+    case To::kReady:
+    case To::kModelReady: return answer(health(!drains_));
+    case To::kModel: return answer(model_metadata());
+  }
+}
+
+HttpResponse ModelService::health(bool is_well) const {
+  return json_response({{"name", model_.name()}, {"ready", is_well}}, is_well ? 200 : 503);
+}
+
+HttpResponse ModelService::server_metadata() const {
+  return json_response({{"name", "mirrortrain"},
+                        {"version", MIRRORTRAIN_VERSION},
+                        {"extensions", Json::array({"binary_tensor_data", "classification"})}});
+}
+
+HttpResponse ModelService::model_metadata() const {
+  Json inputs = Json::array(), outputs = Json::array();
+  for (const ServedInput& input : model_.inputs()) {
+    inputs.push_back({{"name", input.name}, {"datatype", input.datatype()}, {"shape", input.shape}});
+  }
+  for (const ServedOutput& output : model_.outputs()) {
+    outputs.push_back({{"name", output.name}, {"datatype", "FP32"}, {"shape", model_.shape(output)}});
+  }
+  return json_response({{"name", model_.name()},
+                        {"versions", Json::array({model_.version()})},
+                        {"platform", "mirrortrain"},
+                        {"inputs", inputs},
+                        {"outputs", outputs}});
+}
+
+void ModelService::infer(const HttpRequest& request, const HttpReply& reply) {
+  const Clock::time_point begin = Clock::now();
+  try {
+    ServedModel::Arriving arriving(model_.arriving());
+    InferenceRequest wanted = read_inference(request.body, json_bytes_of(request));
+    model_.infer(std::move(wanted), arriving, [this, begin, reply](ServedModel::Answer answer) {
+      reply([this, begin, answer = std::move(answer)]() -> HttpResponse {
+        if (!answer.error.empty()) return refusal(500, answer.error);
+        InferenceBody body = write_inference(answer.make());
+        metrics_.add_answered(answer.examples, Clock::now() - begin);
+        HttpResponse response{200, body.json_bytes ? "application/octet-stream" : "application/json",
+                              std::move(body.bytes)};
+        if (body.json_bytes) {
+          response.headers.emplace_back("Inference-Header-Content-Length", std::to_string(*body.json_bytes));
+        }
+        return response;
+      });
+    });
+  } catch (const Refused& refused) {
+    reply([response = refusal(refused.status(), refused.what())] { return response; });
+  } catch (const Error& error) {
+    reply([response = refusal(400, error.what())] { return response; });
+  } catch (const std::exception& error) {
+    reply([response = refusal(500, error.what())] { return response; });
+  }
+}
+
+}  // namespace mirrortrain

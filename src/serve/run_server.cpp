@@ -1,0 +1,94 @@
+#include "serve/run_server.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <chrono>
+#include <sstream>
+#include <thread>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "serve/grpc/grpc_server.h"
+#include "serve/http/http_server.h"
+#include "serve/http/tokens.h"
+#include "serve/model/metrics.h"
+#include "serve/model/served_model.h"
+#include "serve/model_service.h"
+#include "train/runs/run_weights.h"
+
+namespace mirrortrain {
+namespace {
+
+/// Requests that had been sent whole when the server was asked to stop are answered within this time.
+constexpr std::chrono::seconds kMostDraining{30};
+/// Examples and outputs that are computed at once may take so many times the memory of the largest request.
+constexpr std::size_t kMostExpansion = 16;
+
+Tokens read_tokens(const std::optional<std::filesystem::path>& file) {
+  if (!file) return Tokens({});
+  std::vector<std::string> tokens;
+  std::istringstream lines(read_text_file(*file));
+  for (std::string line; std::getline(lines, line);) {
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+    if (!line.empty()) tokens.push_back(line);
+  }
+  if (tokens.empty()) {
+    throw UsageError(fmt::format("--token-file {}: expected a token in each line, found none", file->string()));
+  }
+  return Tokens(std::move(tokens));
+}
+
+bool is_loopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || host == "ip6-localhost" || host.starts_with("127.");
+}
+
+}  // namespace
+
+void run_server(const ServeOptions& options, const std::atomic<int>& stop, const Announce& ready) {
+  if (const std::string absent = why_no_http(); !absent.empty()) {
+    throw UsageError("this program cannot serve: " + absent);
+  }
+  if (const std::string absent = why_no_grpc(); options.grpc_port && !absent.empty()) {
+    throw UsageError("--grpc-port: " + absent);
+  }
+  const Tokens tokens = read_tokens(options.token_file);
+  if (tokens.empty() && !is_loopback(options.host)) {
+    spdlog::warn(
+        "--host {}: whoever reaches this machine there may ask for predictions; give --token-file, or put a proxy in "
+        "front that knows its clients",
+        options.host);
+  }
+  Metrics metrics;
+  ServedModelOptions serving;
+  serving.most_rows = options.max_batch;
+  serving.most_delay = std::chrono::nanoseconds(static_cast<std::int64_t>(options.max_delay_ms * 1e6));
+  serving.most_bytes = kMostExpansion * options.max_body;
+  serving.watches = options.watch;
+  serving.on_reload = [&metrics](bool succeeded) { metrics.add_reload(succeeded); };
+  ServedModel model(open_trained_run(options.run, options.overrides), serving);
+  ModelService service(model, metrics, tokens);
+  HttpOptions http;
+  http.host = options.host;
+  http.port = options.port;
+  http.most_body = options.max_body;
+  http.threads = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 2, 8);
+  HttpServer server(http, service);
+  std::optional<GrpcServer> grpc;
+  if (options.grpc_port)
+    grpc.emplace(GrpcOptions{options.host, *options.grpc_port, options.max_body}, model, metrics, tokens);
+  const ForwardPass& forward = model.forward();
+  spdlog::debug("batches of {} examples on {} replica{}{}", fmt::join(forward.batches(), ", "), forward.replicas(),
+                forward.replicas() == 1 ? "" : "s",
+                forward.places_matter() ? ", of one request each: the place in a batch changes last bits" : "");
+  const bool is_ipv6 = options.host.find(':') != std::string::npos;
+  const std::string host = is_ipv6 ? "[" + options.host + "]" : options.host;
+  ready(fmt::format("http://{}:{}", host, server.port()), grpc ? fmt::format("{}:{}", host, grpc->port()) : "");
+  while (stop == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  service.set_draining();
+  if (grpc) grpc->drain(kMostDraining);
+  server.drain(kMostDraining);
+}
+
+}  // namespace mirrortrain

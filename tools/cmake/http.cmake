@@ -1,0 +1,12 @@
+# GNU libmicrohttpd, for `serve`, is optional: MIRRORTRAIN_WITH_HTTP says whether it is built.
+option(MIRRORTRAIN_HTTP "Build a server where GNU libmicrohttpd is found" ON)
+set(MIRRORTRAIN_WITH_HTTP OFF)
+if(MIRRORTRAIN_HTTP)
+  pkg_check_modules(libmicrohttpd QUIET IMPORTED_TARGET libmicrohttpd>=0.9.73)
+  if(libmicrohttpd_FOUND)
+    set(MIRRORTRAIN_WITH_HTTP ON)
+  endif()
+endif()
+if(NOT MIRRORTRAIN_WITH_HTTP)
+  message(STATUS "No libmicrohttpd (libmicrohttpd-dev): serve is refused")
+endif()
