@@ -24,13 +24,25 @@ namespace {
 constexpr int kMoment = 20;
 constexpr int kBetweenQuestions = 200;
 
+/// Stdin, at a position of its own where it is a file, so that it can be read again.
+int open_stdin() {
+  struct stat status {};
+  const off_t position = ::lseek(STDIN_FILENO, 0, SEEK_CUR);
+  if (position >= 0 && ::fstat(STDIN_FILENO, &status) == 0 && S_ISREG(status.st_mode)) {
+    const int own = ::open("/proc/self/fd/0", O_RDONLY | O_CLOEXEC);
+    if (own >= 0 && ::lseek(own, position, SEEK_SET) == position) return own;
+    if (own >= 0) ::close(own);
+  }
+  return ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+}
+
 }  // namespace
 
 StreamInput::StreamInput(const std::string& path, std::function<bool()> stops)
     : name_(path == "-" ? "stdin" : path), stops_(std::move(stops)) {
   struct stat status {};
   if (path == "-") {
-    descriptor_ = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+    descriptor_ = open_stdin();
   } else if (::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) {
     descriptor_ = open_to_read(path);  // which remembers that it was read
   } else {
@@ -42,7 +54,7 @@ StreamInput::StreamInput(const std::string& path, std::function<bool()> stops)
     ::close(std::exchange(descriptor_, -1));
     fail(name_, known ? "it is a folder" : std::strerror(errno));
   }
-  if (S_ISREG(status.st_mode) && path != "-") size_ = static_cast<std::uint64_t>(status.st_size);
+  if (S_ISREG(status.st_mode)) size_ = static_cast<std::uint64_t>(status.st_size);
   if (path == "-") note_read("/dev/stdin");
 }
 

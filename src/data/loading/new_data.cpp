@@ -38,13 +38,6 @@ Source with_files(const Source& format, const std::vector<config::Path>& files, 
       [&](const auto& held) -> Source {
         using Format = std::decay_t<decltype(held)>;
         Format source = options_of<Format>(options);
-        const auto only_file = [&] {
-          if (files.size() == 1) return files.front();
-          throw UsageError(
-              fmt::format("--data: found {} files of the format {}, of which one is read at a time; name "
-                          "one",
-                          files.size(), Format::kName));
-        };
         if constexpr (requires { source.images = all; }) {
           source.images = all;
         } else if constexpr (requires { source.directory = files.front(); }) {
@@ -54,8 +47,6 @@ Source with_files(const Source& format, const std::vector<config::Path>& files, 
           source.files = all;
         } else if constexpr (requires { source.file = all; }) {
           source.file = all;
-        } else if constexpr (requires { source.file = files.front(); }) {
-          source.file = only_file();
         } else if constexpr (requires { source.features = all; }) {
           source.features = all;
           source.inputs = {};

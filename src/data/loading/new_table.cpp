@@ -60,14 +60,14 @@ NewTable::NewTable(Options options, const Adapted& adapted, const Wanted& wanted
   left_out_.origin = options_.files.front() == "-" ? "stdin" : options_.files.front();
   for (const std::string& file : options_.files) {
     std::error_code error;
-    const bool is_regular = file != "-" && std::filesystem::is_regular_file(file, error);
-    if (is_regular && bytes_) {
+    if (std::filesystem::is_regular_file(file, error) && bytes_) {
       *bytes_ += std::filesystem::file_size(file, error);
     } else {
       bytes_.reset();
     }
   }
   file_rows_ = open(0);
+  if (options_.files.size() == 1) bytes_ = file_rows_->bytes();
 }
 
 std::unique_ptr<TableRows> NewTable::open(std::size_t file) {
@@ -264,7 +264,7 @@ std::optional<TableBlock> NewTable::next() {
     if (!part) break;
     add_to_head(*part);
     if (bytes_ && file_rows_->at_end()) remark_on_head();
-    if (is_first && bytes_ && (!file_rows_->at_end() || file_ + 1 < options_.files.size())) look_for_wide();
+    if (is_first && bytes_) look_for_wide();
     split_where_wide(block_of(*std::move(part)));
     add_remarks(file_rows_->take_remarks());
   }

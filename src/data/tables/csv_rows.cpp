@@ -94,7 +94,10 @@ void CsvRows::read_beginning() {
   // What rows below the first say of it is said by as many of them from a pipe as from a file.
   constexpr std::int64_t kMostRows = 1001;
   for (std::int64_t least = 1; !beginning_; least = kMostRows) {
-    while (!read_first_row() && ahead_.read_more()) {
+    while (!read_first_row()) {
+      if (ahead_.read_more()) continue;
+      read_first_row();  // now that it is known to be whole
+      break;
     }
     delimiter_ = CsvFile::likely_delimiter(ahead_.text(), options_);
     std::size_t end = 0;

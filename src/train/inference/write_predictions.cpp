@@ -85,18 +85,22 @@ class NanCount {
 /// Ends predict_all if a signal requests a stop.
 struct Stopped {};
 
-/// Shows how much is done: batches of rows, or the part of the bytes that is read.
+/// Shows how much is done: batches of rows, the part of the bytes that is read, or of a pipe the rows.
 class Shown {
  public:
   Shown(bool shows, const ExampleBlocks& blocks)
       : blocks_(blocks), progress_(blocks.progress().of_bytes ? "predictions, % of the data" : "predictions", shows) {}
 
-  void begin_batch(std::int64_t batch, std::int64_t rows) {
+  /// `number`: of the example that is next. `rows`: of a batch.
+  void show(std::int64_t number, std::int64_t rows) {
     const ExampleBlocks::Progress done = blocks_.progress();
     if (done.of_bytes) {
-      progress_.show(std::min<std::int64_t>(100, done.read * 100 / std::max<std::int64_t>(1, done.all)), 100);
+      const std::int64_t percent = std::min<std::int64_t>(100, done.read * 100 / std::max<std::int64_t>(1, done.all));
+      if (percent > std::exchange(percent_, percent)) progress_.show(percent, 100);
+    } else if (done.all > 0) {
+      progress_.show(number / rows + 1, data::batches_of(done.all, rows));
     } else {
-      progress_.show(batch, done.all > 0 ? data::batches_of(done.all, rows) : 0);
+      progress_.show(number + 1, 0);
     }
   }
   void warn(ExampleBlocks& blocks) {
@@ -108,6 +112,7 @@ class Shown {
  private:
   const ExampleBlocks& blocks_;
   report::BatchProgress progress_;
+  std::int64_t percent_ = 0;
 };
 
 }  // namespace
@@ -129,7 +134,7 @@ std::optional<std::int64_t> write_predictions(const PredictionOutput& output, co
         [&](std::int64_t row, std::span<const ExampleOutput> outputs) {
           if (signal != 0) throw Stopped{};
           const std::int64_t number = predicted + row;
-          if (row == 0 || number % batch == 0) shown.begin_batch(number / batch + 1, batch);
+          if (row == 0 || number % batch == 0) shown.show(number, batch);
           predictions.write(outputs);
           bool any_nan = false;
           for (std::size_t i = 0; i < outputs.size(); ++i) any_nan = any_nan || has_nan(meanings[i], outputs[i]);
