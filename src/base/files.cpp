@@ -334,9 +334,14 @@ bool AtomicFile::can_overwrite() const {
   return !is_direct() || fs::is_regular_file(target_, error);
 }
 
-/// Gives a file without a name that of the target, or, where this has to be replaced, a temporary one.
+/// Gives a file without a name that of the target, once it is synced, or, where this has to be replaced, a temporary
+/// one.
 void AtomicFile::name_file() {
-  if (!temporary_.empty() || file_->link(target_)) return;
+  std::error_code error;
+  if (!fs::exists(fs::symlink_status(target_, error))) {
+    file_->sync();
+    if (file_->link(target_)) return;
+  }
   fs::path name;
   do {
     name = next_temporary_name(target_);
@@ -346,8 +351,7 @@ void AtomicFile::name_file() {
 
 void AtomicFile::commit() {
   if (!is_direct()) {
-    if (temporary_.empty()) file_->sync();  // before it has a name
-    name_file();
+    if (temporary_.empty()) name_file();
     file_->sync_and_close();
     if (!temporary_.empty()) rename_to(temporary_, target_);
     if (naming_ == Naming::kDurable) sync_folder(folder_of(target_));

@@ -62,7 +62,7 @@ class TableBlocks : public ExampleBlocks {
  public:
   TableBlocks(const ExamplesToPredict& wanted, data::Csv table, const CheckedConfiguration& checked,
               const data::Adapted* adapted)
-      : name_(wanted.files.front()),
+      : name_(wanted.files.front() == "-" ? "stdin" : wanted.files.front()),
         adapted_(adapted != nullptr ? *adapted : none_),
         spec_(data::spec_before_bins(checked.examples, checked.values().data.preprocessing)),
         wanted_(data::wanted_by(&spec_, checked.values().data.preprocessing)),
