@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <system_error>
@@ -85,17 +86,41 @@ bool is_special(const fs::path& path) {
 
 constexpr std::string_view kTemporary = ".tmp";
 
+fs::path next_temporary_name(const fs::path& target) {
+  static std::atomic<int> number = 0;
+  return fs::path(target) += fmt::format(".{}-{}{}", ::getpid(), ++number, kTemporary);
+}
+
 /// A name used by no other process and not left behind by a killed one: the file is newly created.
 std::unique_ptr<OutputFile> temporary_file(const fs::path& target, fs::path& temporary) {
-  static std::atomic<int> number = 0;
   while (true) {
-    temporary = fs::path(target) += fmt::format(".{}-{}{}", ::getpid(), ++number, kTemporary);
+    temporary = next_temporary_name(target);
     try {
       return std::make_unique<OutputFile>(temporary, OutputFile::Mode::kNew, target);
     } catch (const SystemError& error) {
       if (error.code() != EEXIST) throw;
     }
   }
+}
+
+/// An open file's own name, by which it can be linked where /proc is mounted.
+std::string name_of_descriptor(int descriptor) { return fmt::format("/proc/self/fd/{}", descriptor); }
+
+/// A descriptor, or -1 with errno where there are no files without names.
+int open_unnamed(const fs::path& folder, int access) {
+#ifdef O_TMPFILE
+  return ::open(folder.c_str(), O_TMPFILE | access | O_CLOEXEC, 0666);
+#else
+  errno = EOPNOTSUPP;
+  return -1;
+#endif
+}
+
+/// Whether a file of this name, and the temporary one that replaces it, can have their names.
+bool has_short_name(const fs::path& target) {
+  const long most = ::pathconf(folder_of(target).c_str(), _PC_NAME_MAX);
+  constexpr long kOfTemporary = 32;
+  return most <= 0 || static_cast<long>(target.filename().native().size()) + kOfTemporary <= most;
 }
 
 void rename_to(const fs::path& from, const fs::path& to) {
@@ -210,6 +235,19 @@ OutputFile::OutputFile(int descriptor, const fs::path& shown)
   if (descriptor_ < 0) fail_with("write", path_, errno);
 }
 
+std::unique_ptr<OutputFile> OutputFile::without_name(const fs::path& folder, const fs::path& shown) {
+  const Descriptor descriptor(open_unnamed(folder, O_WRONLY));
+  if (descriptor < 0 || ::access(name_of_descriptor(descriptor).c_str(), F_OK) != 0) return nullptr;
+  return std::make_unique<OutputFile>(descriptor, shown);
+}
+
+bool OutputFile::link(const fs::path& name) {
+  const std::string own = name_of_descriptor(descriptor_);
+  if (::linkat(AT_FDCWD, own.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) return true;
+  if (errno != EEXIST) fail_with("write", path_, errno);
+  return false;
+}
+
 OutputFile::~OutputFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
@@ -234,7 +272,10 @@ void OutputFile::overwrite(std::uint64_t offset, std::span<const std::byte> byte
 }
 
 void OutputFile::set_mode(fs::perms mode) {
-  if (::fchmod(descriptor_, static_cast<mode_t>(mode)) != 0) fail_with("set the mode of", path_, errno);
+  struct stat status {};
+  const auto wanted = static_cast<mode_t>(mode);
+  if (::fstat(descriptor_, &status) == 0 && (status.st_mode & 07777) == wanted) return;
+  if (::fchmod(descriptor_, wanted) != 0) fail_with("set the mode of", path_, errno);
 }
 
 void OutputFile::sync() {
@@ -264,16 +305,23 @@ AtomicFile::AtomicFile(const fs::path& path, Naming naming)
     file_ = std::make_unique<OutputFile>(*descriptor, path);
     return;
   }
-  file_ = is_special(target_) ? std::make_unique<OutputFile>(target_, OutputFile::Mode::kReplace)
-                              : temporary_file(target_, temporary_);
+  if (is_special(target_)) {
+    file_ = std::make_unique<OutputFile>(target_, OutputFile::Mode::kReplace);
+    return;
+  }
+  if (has_short_name(target_)) file_ = OutputFile::without_name(folder_of(target_), target_);
+  if (file_ != nullptr) {
+    temporary_.clear();
+  } else {
+    file_ = temporary_file(target_, temporary_);  // or throws what is wrong with the folder
+  }
   std::error_code error;
   const fs::file_status there = fs::status(target_, error);
-  if (temporary_ == target_ || !fs::is_regular_file(there)) return;
-  if (there.permissions() != fs::status(temporary_, error).permissions()) file_->set_mode(there.permissions());
+  if (fs::is_regular_file(there)) file_->set_mode(there.permissions());
 }
 
 AtomicFile::~AtomicFile() {
-  if (!committed_ && temporary_ != target_) ::unlink(temporary_.c_str());
+  if (!committed_ && !is_direct() && !temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
@@ -281,12 +329,47 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
   file_->write(bytes);
 }
 
+bool AtomicFile::can_overwrite() const {
+  std::error_code error;
+  return !is_direct() || fs::is_regular_file(target_, error);
+}
+
+/// Gives a file without a name that of the target, once it is synced, or, where this has to be replaced, a temporary
+/// one.
+void AtomicFile::name_file() {
+  std::error_code error;
+  if (!fs::exists(fs::symlink_status(target_, error))) {
+    file_->sync();
+    if (file_->link(target_)) return;
+  }
+  fs::path name;
+  do {
+    name = next_temporary_name(target_);
+  } while (!file_->link(name));
+  temporary_ = name;
+}
+
 void AtomicFile::commit() {
-  if (temporary_ != target_) {
+  if (!is_direct()) {
+    if (temporary_.empty()) name_file();
     file_->sync_and_close();
-    naming_ == Naming::kDurable ? rename_durably(temporary_, target_) : rename_to(temporary_, target_);
+    if (!temporary_.empty()) rename_to(temporary_, target_);
+    if (naming_ == Naming::kDurable) sync_folder(folder_of(target_));
   }
   committed_ = true;
+}
+
+std::FILE* unnamed_file(const fs::path& folder) {
+  int descriptor = open_unnamed(folder, O_RDWR);
+  if (descriptor < 0) {
+    std::string name = (folder / "mirrortrain.XXXXXX").string();
+    descriptor = ::mkostemp(name.data(), O_CLOEXEC);
+    if (descriptor < 0) return nullptr;
+    ::unlink(name.c_str());
+  }
+  std::FILE* const file = ::fdopen(descriptor, "w+b");
+  if (file == nullptr) ::close(descriptor);
+  return file;
 }
 
 void require_not_read(const fs::path& path) {

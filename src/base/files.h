@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <span>
@@ -78,6 +79,10 @@ class OutputFile {
   OutputFile(const std::filesystem::path& path, Mode mode, const std::filesystem::path& shown = {});
   /// A file that is open already, as stdout; the descriptor is duplicated.
   OutputFile(int descriptor, const std::filesystem::path& shown);
+  /// A file without a name in a folder, which nothing is left of unless it is linked; null where the file system has no
+  /// such files.
+  static std::unique_ptr<OutputFile> without_name(const std::filesystem::path& folder,
+                                                  const std::filesystem::path& shown);
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
   ~OutputFile();
@@ -86,6 +91,8 @@ class OutputFile {
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
   /// Replaces bytes that were written before, from `offset` on. What is written next still follows the file's end.
   void overwrite(std::uint64_t offset, std::span<const std::byte> bytes);
+  /// Gives a file without a name this one; returns false if there is such a file already.
+  bool link(const std::filesystem::path& name);
   /// Sets the file's permissions.
   void set_mode(std::filesystem::perms mode);
   /// Makes the bytes survive a power cut.
@@ -103,10 +110,11 @@ class OutputFile {
 /// folder that is renamed into place later need no sync each.
 enum class Naming : bool { kDurable, kWithFolder };
 
-/// A file that appears under its name complete or not at all: bytes go to a temporary file in the same folder,
-/// NAME.*.tmp; `commit` syncs and renames it. Without `commit` the temporary file is removed. A replaced file's mode is
-/// kept, and a symbolic link remains a link. A name that is not a regular file, or that of an open descriptor
-/// (/dev/stdout), is written directly.
+/// A file that appears under its name complete or not at all: bytes go to a file without a name in the same folder,
+/// which `commit` syncs and names; a process that is killed leaves nothing of it. Where the file system has no such
+/// files it is a temporary one, NAME.*.tmp, which is removed without `commit`. A replaced file's mode is kept, and a
+/// symbolic link remains a link. A name that is not a regular file, or that of an open descriptor (/dev/stdout), is
+/// written directly.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::filesystem::path& path, Naming naming = Naming::kDurable);
@@ -119,13 +127,18 @@ class AtomicFile {
   /// Replaces bytes that were written before, from `offset` on.
   void overwrite(std::uint64_t offset, std::span<const std::byte> bytes) { file_->overwrite(offset, bytes); }
   void commit();
+  /// Whether bytes that were written can be replaced: those in a pipe cannot.
+  bool can_overwrite() const;
 
   /// Of all bytes written so far, as they were written first.
   std::uint32_t crc32() const { return crc32_; }
 
  private:
+  bool is_direct() const { return temporary_ == target_; }
+  void name_file();
+
   std::filesystem::path target_;     ///< with symbolic links resolved
-  std::filesystem::path temporary_;  ///< the target itself where that is written directly
+  std::filesystem::path temporary_;  ///< the target itself where that is written directly; empty: has no name yet
   std::unique_ptr<OutputFile> file_;
   Naming naming_;
   bool committed_ = false;
@@ -136,6 +149,9 @@ class AtomicFile {
 void require_not_read(const std::filesystem::path& path);
 /// Writes a result to the path that the user chose. Throws UsageError if this process has read that file.
 void write_result(const std::filesystem::path& path, std::string_view text);
+
+/// A file of a folder that is open to read and write and has no name, so that nothing is left of it; null with errno.
+std::FILE* unnamed_file(const std::filesystem::path& folder);
 
 /// The file that a name, which may be a symbolic link, refers to, even if it does not exist yet.
 std::filesystem::path resolve_symlinks(const std::filesystem::path& path);

@@ -7,10 +7,12 @@
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "base/error.h"
@@ -18,6 +20,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/stop_signals.h"
+#include "data/files/stream_input.h"
 #include "data/loading/new_data.h"
 #include "report/console.h"
 #include "train/inference/examples_to_predict.h"
@@ -34,7 +37,8 @@ namespace fs = std::filesystem;
 struct PredictArguments {
   std::string run;
   std::vector<std::string> overrides;
-  std::optional<std::string> data, output;
+  std::vector<std::string> data;
+  std::optional<std::string> output;
   data::Split split = data::Split::kTest;
   bool probabilities = false, labels = false;
   std::vector<std::string> keep;
@@ -52,7 +56,12 @@ PredictionFormat format_of(const std::optional<std::string>& file) {
   throw UsageError(fmt::format("--output {}: expected a file that ends in .csv, .jsonl, .npy or .npz", *file));
 }
 
-int predict(PredictArguments arguments) {
+bool is_pipe(const std::string& file) {
+  std::error_code error;
+  return file == "-" || !(fs::is_regular_file(file, error) || fs::is_directory(file, error));
+}
+
+int predict(const PredictArguments& arguments) {
   const PredictionFormat format = format_of(arguments.output);
   if (is_of_arrays(format) && (!arguments.keep.empty() || arguments.labels)) {
     throw UsageError(
@@ -60,55 +69,61 @@ int predict(PredictArguments arguments) {
                     "not have; write .csv or .jsonl",
                     *arguments.output));
   }
-  std::optional<StandardInput> standard_input;
-  if (arguments.data == "-" || arguments.data == "/dev/stdin") {
-    arguments.data = standard_input.emplace().file().string();
-  }
+  std::vector<std::string> remarks;
+  ExamplesToPredict wanted;
+  wanted.split = arguments.split;
+  wanted.columns = {arguments.keep, arguments.labels};
+  if (!arguments.data.empty()) wanted.files = data::new_files(arguments.data, remarks);
+  for (const std::string& remark : remarks) spdlog::warn("{}", remark);
   const TrainedRun trained = open_trained_run(arguments.run, arguments.overrides);
   const CheckedConfiguration& checked = trained.checked;
-  if (standard_input && data::has_columns_of_pictures(checked.values().data)) {
-    throw UsageError(
-        "--data -: the run reads pictures, whose paths are relative to the table's folder; give the table as a file");
+  const data::Adapted* const adapted = trained.adapted ? &*trained.adapted : nullptr;
+  // A pipe may have nothing for long, and keep what is there already; others are read before there is a file to remove.
+  std::optional<std::reference_wrapper<const std::atomic<int>>> signal;
+  wanted.stops = [&] { return signal && signal->get() != 0; };
+  if (std::ranges::any_of(wanted.files, is_pipe)) signal = catch_stop_signals_quietly();
+  const auto stopped = [&] {
+    spdlog::warn("stopped by a signal{}",
+                 arguments.output ? fmt::format("; {} is not written", *arguments.output) : "");
+    return 128 + signal->get();
+  };
+  std::unique_ptr<ExampleBlocks> blocks;
+  std::optional<Run> run;
+  try {
+    blocks = open_examples(wanted, checked, adapted, trained.named.folder.checkpoints());
+    run = run_on_examples(wanted, checked, blocks->first(), adapted != nullptr ? *adapted : data::Adapted{});
+  } catch (const data::ReadingStopped&) {
+    return stopped();
   }
-  const std::optional<data::Adapted>& adapted = trained.adapted;
-  const ExamplesToPredict wanted{arguments.data, arguments.split};
-  const data::Dataset examples = read_examples(wanted, checked, adapted ? &*adapted : nullptr);
-  warn_of_examples(wanted, checked, examples, trained.named.folder.checkpoints());
-  const Run run = run_on_examples(wanted, checked, examples, adapted ? *adapted : data::Adapted{});
-  load_trained_weights(trained.named, *run.strategy);
+  load_trained_weights(trained.named, *run->strategy);
 
-  std::vector<OutputMeaning> meanings = output_meanings(checked, adapted ? &*adapted : nullptr);
+  std::vector<OutputMeaning> meanings = output_meanings(checked, adapted);
   if (arguments.threshold) {
     if (std::ranges::none_of(meanings, [](const auto& one) { return one.kind == OutputMeaning::Kind::kYesOrNo; })) {
       throw UsageError("--threshold is for outputs of two classes, of one number with a binary crossentropy");
     }
     for (OutputMeaning& meaning : meanings) meaning.threshold = *arguments.threshold;
   }
-  const ExtraColumns extra = extra_columns({arguments.data, arguments.keep, arguments.labels}, checked.values().data,
-                                           adapted ? &*adapted : nullptr, examples);
+  const ExtraColumns& extra = blocks->extra_columns();
   if (arguments.labels && extra.names.size() == arguments.keep.size()) {
     spdlog::warn("--labels: {} no labels, so none are written",
-                 arguments.data ? fmt::format("{} has", *arguments.data) : "the examples have");
+                 arguments.data.empty() ? "the examples have" : fmt::format("{} has", arguments.data.front()));
   }
   if (!arguments.output) require_not_read("/dev/stdout");
   PredictionOutput output;
   output.extra_columns = extra.names;
   output.kept_columns = arguments.keep.size();
-  output.of_files = pictures_of(examples) != nullptr;
+  output.of_files = pictures_of(blocks->first()) != nullptr;
   output.extra_numbers = extra.are_numbers;
   if (arguments.output) output.file = *arguments.output;
   output.format = format;
   output.probabilities = arguments.probabilities;
-  output.rows = examples.rows() + (is_of_arrays(format) ? left_out_within(examples) : 0);
-  const std::atomic<int>& signal = catch_stop_signals_quietly();  // from here on there is a file to remove
+  signal = catch_stop_signals_quietly();  // from here on there is a file to remove
   // Not displayed among the predictions themselves.
   const bool shows_progress = !is_quiet() && (arguments.output || !report::is_terminal(stdout));
-  if (!write_predictions(output, run, *checked.model, meanings, examples, extra, signal, shows_progress)) {
-    spdlog::warn("stopped by a signal{}",
-                 arguments.output ? fmt::format("; {} is not written", *arguments.output) : "");
-    return 128 + signal;
-  }
-  spdlog::info("{} prediction{}", examples.rows(), examples.rows() == 1 ? "" : "s");
+  const auto count = write_predictions(output, checked, *run, meanings, *blocks, signal->get(), shows_progress);
+  if (!count) return stopped();
+  spdlog::info("{} prediction{}", *count, *count == 1 ? "" : "s");
   return 0;
 }
 
@@ -120,9 +135,13 @@ void add_predict(CLI::App& app, int& exit_code) {
   command->add_option("RUN", arguments->run, "A run's name or folder, or a checkpoint's")->required();
   add_overrides(*command, arguments->overrides);
   CLI::Option* const data =
-      command->add_option("--data", arguments->data,
-                          "New data, with labels or without: a .csv, .npy or .npz file, a picture or a folder of "
-                          "them, or a file of the format of the run's test data; -: a table on stdin");
+      command
+          ->add_option("--data", arguments->data,
+                       "New data, with labels or without: .csv, .jsonl, .npy or .npz files, pictures or a folder "
+                       "of them, or files of the format of the run's test data, also by a glob; -: csv or jsonl on "
+                       "stdin")
+          ->type_name("FILE")
+          ->expected(1, CLI::detail::expected_max_vector_size);
   add_split(*command, arguments->split, "The run's own data instead: test, validation or train")->excludes(data);
   add_output_file(
       *command, "-o,--output", arguments->output,

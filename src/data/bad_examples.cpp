@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 
@@ -12,6 +13,20 @@ std::string LeftOut::text() const {
   return fmt::format("{} of {} examples in {} cannot be used and {} skipped", count(), examples, origin,
                      count() == 1 ? "is" : "are");
 }
+
+namespace {
+
+std::string none_text(const LeftOut& left) {
+  std::string first;
+  constexpr std::size_t kShown = 3;
+  for (std::size_t i = 0; i < std::min(kShown, left.reasons.size()); ++i) first += "\n  " + left.reasons[i];
+  return fmt::format("{}: none of the {} examples can be used, so that on_bad_example: skip leaves none; the first:{}",
+                     left.origin, left.examples, first);
+}
+
+}  // namespace
+
+NoneUsable::NoneUsable(LeftOut left) : Error(none_text(left)), left_(std::move(left)) {}
 
 void BadExamples::add(std::int64_t row, std::string_view reason) {
   rows_.push_back(row);
@@ -27,13 +42,7 @@ LeftOut BadExamples::left_out(std::int64_t kept, const std::string& origin) && {
     left.of_reasons.push_back(row);
   }
   if (kept > 0) return left;
-  std::string first;
-  constexpr std::size_t kShown = 3;
-  for (std::size_t i = 0; i < std::min(kShown, left.reasons.size()); ++i) first += "\n  " + left.reasons[i];
-  throw Error(
-      fmt::format("{}: none of the {} examples can be used, so that on_bad_example: skip leaves none; the "
-                  "first:{}",
-                  origin, left.examples, first));
+  throw NoneUsable(std::move(left));
 }
 
 }  // namespace mirrortrain::data

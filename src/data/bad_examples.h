@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "config/codec.h"
 
 namespace mirrortrain::data {
@@ -31,6 +32,16 @@ struct LeftOut {
   std::string text() const;
 };
 
+/// None of a data set's examples can be used.
+class NoneUsable : public Error {
+ public:
+  explicit NoneUsable(LeftOut left);
+  const LeftOut& left_out() const { return left_; }
+
+ private:
+  LeftOut left_;
+};
+
 /// Collects bad examples while a data set is read.
 class BadExamples {
  public:
@@ -50,7 +61,7 @@ class BadExamples {
   /// Number of threads that may search for bad examples.
   int threads() const { return threads_; }
 
-  /// Throws Error, with the first reasons, if no example is left.
+  /// Throws NoneUsable, with the first reasons, if no example is left.
   LeftOut left_out(std::int64_t kept, const std::string& origin) &&;
 
  private:

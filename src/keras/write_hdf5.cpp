@@ -1,106 +1,41 @@
-#include <stdexcept>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "keras/hdf5.h"
-#include "keras/hdf5_handle.h"
+#include "keras/hdf5_library.h"
 
 namespace mirrortrain::keras {
 namespace {
 
-Hdf5Handle checked(hid_t id, Hdf5Handle::Close close) {
-  if (id < 0) throw Error("the HDF5 library cannot make a file of the weights in memory; is there enough of it?");
-  return {id, close};
-}
-
-hid_t type_of(DType dtype, bool in_file) {
-  switch (dtype) {
-    case DType::kFloat32: return in_file ? H5T_IEEE_F32LE : H5T_NATIVE_FLOAT;
-    case DType::kInt32: return in_file ? H5T_STD_I32LE : H5T_NATIVE_INT32;
-    case DType::kInt64: return in_file ? H5T_STD_I64LE : H5T_NATIVE_INT64;
-    default: throw std::logic_error("weights of another type");
-  }
-}
-
-/// Neither groups nor datasets have times, so that the same weights give the same bytes.
-Hdf5Handle without_times(hid_t kind) {
-  Hdf5Handle options = checked(H5Pcreate(kind), H5Pclose);
-  H5Pset_obj_track_times(options.get(), 0);
-  return options;
-}
-
-class Writer {
- public:
-  Writer()
-      : access_(checked(H5Pcreate(H5P_FILE_ACCESS), H5Pclose)),
-        file_((H5Pset_fapl_core(access_.get(), 1 << 20, 0),
-               checked(H5Fcreate("model.weights.h5", H5F_ACC_TRUNC, H5P_DEFAULT, access_.get()), H5Fclose))),
-        links_(checked(H5Pcreate(H5P_LINK_CREATE), H5Pclose)),
-        group_options_(without_times(H5P_GROUP_CREATE)),
-        dataset_options_(without_times(H5P_DATASET_CREATE)) {
-    H5Pset_create_intermediate_group(links_.get(), 1);
-  }
-
-  Hdf5Handle group(const std::string& path) {
-    if (H5Lexists(file_.get(), path.substr(0, path.find('/')).c_str(), H5P_DEFAULT) > 0 && exists(path)) {
-      return checked(H5Gopen2(file_.get(), path.c_str(), H5P_DEFAULT), H5Gclose);
-    }
-    return checked(H5Gcreate2(file_.get(), path.c_str(), links_.get(), group_options_.get(), H5P_DEFAULT), H5Gclose);
-  }
-
-  void write_name(const std::string& path, const std::string& name) {
-    const Hdf5Handle of = group(path), type = checked(H5Tcopy(H5T_C_S1), H5Tclose),
-                     space = checked(H5Screate(H5S_SCALAR), H5Sclose);
-    H5Tset_size(type.get(), H5T_VARIABLE);
-    H5Tset_cset(type.get(), H5T_CSET_UTF8);
-    const Hdf5Handle attribute =
-        checked(H5Acreate2(of.get(), "name", type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
-    const char* const text = name.c_str();
-    if (H5Awrite(attribute.get(), type.get(), &text) < 0) checked(-1, H5Aclose);
-  }
-
-  void write(const NamedTensor& tensor) {
-    std::vector<hsize_t> extents(tensor.shape.begin(), tensor.shape.end());
-    const Hdf5Handle space =
-        checked(extents.empty() ? H5Screate(H5S_SCALAR)
-                                : H5Screate_simple(static_cast<int>(extents.size()), extents.data(), nullptr),
-                H5Sclose);
-    const Hdf5Handle dataset = checked(H5Dcreate2(file_.get(), tensor.name.c_str(), type_of(tensor.dtype, true),
-                                                  space.get(), links_.get(), dataset_options_.get(), H5P_DEFAULT),
-                                       H5Dclose);
-    if (H5Dwrite(dataset.get(), type_of(tensor.dtype, false), H5S_ALL, H5S_ALL, H5P_DEFAULT, tensor.data.data()) < 0) {
-      checked(-1, H5Dclose);
-    }
-  }
-
-  std::vector<std::byte> bytes() const {
-    H5Fflush(file_.get(), H5F_SCOPE_LOCAL);
-    const ssize_t size = H5Fget_file_image(file_.get(), nullptr, 0);
-    if (size <= 0) checked(-1, H5Fclose);
-    std::vector<std::byte> image(static_cast<std::size_t>(size));
-    if (H5Fget_file_image(file_.get(), image.data(), image.size()) != size) checked(-1, H5Fclose);
-    return image;
-  }
-
- private:
-  bool exists(const std::string& path) const {
-    for (std::size_t end = path.find('/'); end != path.npos; end = path.find('/', end + 1)) {
-      if (H5Lexists(file_.get(), path.substr(0, end).c_str(), H5P_DEFAULT) <= 0) return false;
-    }
-    return H5Lexists(file_.get(), path.c_str(), H5P_DEFAULT) > 0;
-  }
-
-  Hdf5Handle access_, file_, links_, group_options_, dataset_options_;
+struct Written {
+  std::vector<std::byte> bytes;
+  std::string error;
 };
 
 }  // namespace
 
 std::vector<std::byte> write_hdf5(const std::vector<NamedTensor>& datasets,
                                   const std::map<std::string, std::string>& names) {
-  silence_hdf5();
-  Writer writer;
-  for (const auto& [group, name] : names) writer.write_name(group, name);
-  for (const NamedTensor& tensor : datasets) writer.write(tensor);
-  return writer.bytes();
+  std::vector<Hdf5Dataset> all;
+  for (const NamedTensor& tensor : datasets) {
+    all.push_back(
+        {tensor.name.c_str(), tensor.dtype, tensor.shape.dims().data(), tensor.shape.rank(), tensor.data.data()});
+  }
+  std::vector<Hdf5Name> of_groups;
+  for (const auto& [group, name] : names) of_groups.push_back({group.c_str(), name.c_str()});
+  Written written;
+  hdf5_library("model.weights.h5")
+      .write(all, of_groups,
+             {&written,
+              [](void* to, const std::byte* bytes, std::size_t size) {
+                static_cast<Written*>(to)->bytes.assign(bytes, bytes + size);
+              },
+              [](void* to, const char* error) { static_cast<Written*>(to)->error = error; }});
+  if (!written.error.empty()) throw Error(written.error);
+  return std::move(written.bytes);
 }
 
 }  // namespace mirrortrain::keras

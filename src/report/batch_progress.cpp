@@ -19,4 +19,8 @@ void BatchProgress::show(std::int64_t batch, std::int64_t batches) {
   line_->write(event);
 }
 
+void BatchProgress::clear() {
+  if (line_ != nullptr) line_->clear();
+}
+
 }  // namespace mirrortrain::report

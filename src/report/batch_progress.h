@@ -16,6 +16,8 @@ class BatchProgress {
 
   /// `batch` is counted from 1.
   void show(std::int64_t batch, std::int64_t batches);
+  /// Removes the line until it is shown again, so that others can print.
+  void clear();
 
  private:
   std::string what_;

@@ -208,6 +208,7 @@ void ProgressLine::measure(const ProgressEvent& progress) {
 
 std::optional<double> ProgressLine::seconds_left(const ProgressEvent& progress) const {
   const bool alone = !progress.split.empty() && progress.epoch == 0;  // an evaluation without a training
+  if (alone && progress.batches <= 0) return std::nullopt;
   if ((length_.steps <= 0 && !alone) || (steps_ == 0 && batches_ == 0)) return std::nullopt;
   const bool tests = progress.split == "test";
   const std::int64_t steps = positive(length_.steps - progress.step);

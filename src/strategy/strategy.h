@@ -86,6 +86,11 @@ class Strategy {
   virtual std::vector<PredictedShapes> predicted_shapes() const {
     throw Error("this strategy computes no predictions");
   }
+  /// Takes a data set in place of a prepared one, which may then be destroyed. Its examples have the same shapes; their
+  /// element types may differ.
+  virtual void replace_data_set(const data::Feeder& /*before*/, const data::Feeder& /*now*/) {
+    throw Error("this strategy computes no predictions");
+  }
   /// Writes the model's outputs for one batch of a size prepared for evaluation.
   virtual void predict(const StepSpec& /*step*/, std::span<const PredictedOutput> /*outputs*/) {
     throw Error("this strategy computes no predictions");

@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <string>
 
@@ -81,6 +83,49 @@ TEST_CASE("a file that is not committed leaves the old one and no temporary one"
   }
   CHECK(read_text_file(folder / "a") == "old");
   CHECK(entries_in(folder.path()) == 1);
+}
+
+TEST_CASE("a file has no name until it is whole, and replaces one that there is with its mode") {
+  const TemporaryFolder folder;
+  write_file(folder / "old", "old");
+  fs::permissions(folder / "old", fs::perms::owner_read | fs::perms::owner_write);
+  const fs::perms usual = [&] {
+    write_file(folder / "usual", "");
+    return fs::status(folder / "usual").permissions();
+  }();
+  for (const char* name : {"old", "new"}) {
+    AtomicFile file(folder / name);
+    file.write("new");
+    CHECK(file.can_overwrite());
+    CHECK(entries_in(folder.path()) == 2);
+    file.commit();
+    CHECK(read_text_file(folder / name) == "new");
+  }
+  CHECK(fs::status(folder / "old").permissions() == (fs::perms::owner_read | fs::perms::owner_write));
+  CHECK(fs::status(folder / "new").permissions() == usual);
+  CHECK(entries_in(folder.path()) == 3);
+}
+
+TEST_CASE("a name that is as long as the file system allows is refused at once or written") {
+  const TemporaryFolder folder;
+  const std::string longest(255, 'a');
+  CHECK(contains(error_text([&] { AtomicFile(folder / longest); }), "File name too long"));
+  write_file(folder / longest.substr(0, 200), "content");
+  CHECK(read_text_file(folder / longest.substr(0, 200)) == "content");
+}
+
+TEST_CASE("a writer that is killed leaves nothing of its file") {
+  const TemporaryFolder folder;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    AtomicFile file(folder / "a");
+    file.write("half of");
+    ::raise(SIGKILL);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  CHECK(WIFSIGNALED(status));
+  CHECK(entries_in(folder.path()) == 0);
 }
 
 TEST_CASE("bytes that were written are replaced, and what is written next follows the end") {

@@ -139,8 +139,10 @@ TEST_CASE("an npz file that cannot be written whole leaves nothing behind") {
   const Outcome stopped = run_script(
       trained.folder,
       "setsid \"$MIRRORTRAIN\" predict run --split train --set data.train.examples=5000000 -o p.npz & pid=$!\n"
-      "while ! find . -name 'p.npz*tmp' | grep -q .; do kill -0 $pid || exit 99; sleep 0.005; done\n"
-      "kill -TERM $pid; wait $pid");
+      "while ! " +
+          is_writing("p.npz") +
+          "; do kill -0 $pid || exit 99; sleep 0.005; done\n"
+          "kill -TERM $pid; wait $pid");
   CHECK(stopped.exit_code == 143);
   CHECK(contains(stopped.err, "stopped by a signal; p.npz is not written"));
   CHECK(entries_of(trained.folder, "p.npz").empty());

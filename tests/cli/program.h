@@ -47,6 +47,13 @@ inline Outcome run_program(const TemporaryFolder& folder, const std::string& arg
   return run_script(folder, "\"$MIRRORTRAIN\" " + arguments);
 }
 
+/// A shell's test whether the process $pid is writing this file, which has no name yet or a temporary one.
+inline std::string is_writing(const std::string& file) {
+  return fmt::format(
+      "{{ ls -l /proc/$pid/fd 2> /dev/null | grep -q \"$PWD/.*deleted\" || find . -name '{}*tmp' | grep -q .; }}",
+      file);
+}
+
 /// The lines of a metrics.jsonl.
 inline std::vector<nlohmann::json> events_of(const fs::path& file) {
   std::vector<nlohmann::json> events;

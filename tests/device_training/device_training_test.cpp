@@ -2,6 +2,11 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
 #include "base/error.h"
 #include "base/files.h"
 #include "error_text.h"
@@ -94,6 +99,59 @@ TEST_CASE("weights of examples count in evaluation as on the CPU, wherever a spl
       return evaluate_all(*run.strategy, *run.validation, 10).loss;
     };
     CHECK(validated(twins.on_gpu, testing::gpus_under_test(1)) == near(validated(twins.on_cpus, this_hardware())));
+  }
+}
+
+/// The network's outputs for four examples of each of three data sets, of which each takes the place of the one before.
+std::vector<float> outputs_of_three(const CheckedConfiguration& checked, const Hardware& hardware) {
+  const auto strategy = make_strategy(checked, {.trains = false}, hardware);
+  std::vector<std::unique_ptr<data::Feeder>> sets;
+  std::vector<float> all;
+  for (const DType type : {DType::kFloat32, DType::kFloat64, DType::kFloat32}) {
+    data::Array features(type, checked.examples.inputs[0].shape.with_rows(4), "features");
+    data::Array labels(DType::kInt32, {4}, "labels");
+    std::ranges::fill(labels.span<std::int32_t>(), 0);
+    data::with_element_type(type, [&](auto* element) {
+      using T = std::remove_pointer_t<decltype(element)>;
+      T number = static_cast<T>(0.1) * static_cast<T>(sets.size() + 1);
+      for (T& to : features.span<T>()) to = number = number * static_cast<T>(3.7) * (static_cast<T>(1) - number);
+    });
+    sets.push_back(
+        std::make_unique<data::Feeder>(data::Dataset(data::examples_of(std::move(features), std::move(labels))),
+                                       checked.values().data.preprocessing, checked.examples));
+    if (sets.size() == 1) {
+      BatchSizes sizes;
+      sizes.evaluate = {4};
+      sizes.data_sets = {sets.back().get()};
+      sizes.predicts = true;
+      strategy->prepare(sizes);
+      set_first_values(checked, *strategy);
+    } else {
+      strategy->replace_data_set(*sets[sets.size() - 2], *sets.back());
+      sets[sets.size() - 2].reset();
+    }
+    const std::vector<std::int64_t> rows{3, 1, 0, 2};
+    std::vector<float> outputs(4 * 3);
+    StepSpec step;
+    step.data_set = sets.back().get();
+    step.rows = rows;
+    const PredictedOutput written[] = {{outputs, {}}};
+    strategy->predict(step, written);
+    all.insert(all.end(), outputs.begin(), outputs.end());
+  }
+  return all;
+}
+
+TEST_CASE("a data set of another type takes the place of one that is predicted, wherever they lie") {
+  for (const char* cache : {"device", "host"}) {
+    CAPTURE(cache);
+    const Twins twins(kNetwork, {fmt::format("data.cache={}", cache)}, 2);
+    const std::vector<float> expected = outputs_of_three(twins.on_cpus.checked, this_hardware());
+    const std::vector<float> found = outputs_of_three(twins.on_gpu.checked, testing::gpus_under_test(1));
+    REQUIRE(found.size() == 36);
+    for (std::size_t i = 0; i < found.size(); ++i) CHECK(found[i] == doctest::Approx(expected[i]).epsilon(0.001));
+    CHECK_FALSE(std::equal(found.begin(), found.begin() + 12, found.begin() + 12));
+    CHECK_FALSE(std::equal(found.begin() + 12, found.begin() + 24, found.begin() + 24));
   }
 }
 

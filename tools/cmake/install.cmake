@@ -2,6 +2,9 @@
 include(GNUInstallDirs)
 
 install(TARGETS mirrortrain RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(TARGET mirrortrain_hdf5)
+  install(TARGETS mirrortrain_hdf5 LIBRARY DESTINATION lib/mirrortrain)
+endif()
 
 # From the declarations of the commands, by the program itself.
 set(usage ${CMAKE_BINARY_DIR}/usage)

@@ -1,14 +1,11 @@
 #include "data/files/zip_writer.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <zip.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <exception>
 #include <span>
 #include <system_error>
@@ -108,17 +105,6 @@ class Target {
   std::exception_ptr failure_;
 };
 
-/// An open file without a name, in the folder of `path`; null with errno.
-std::FILE* unnamed_file(const fs::path& path) {
-  std::string name = path.string() + ".XXXXXX";
-  const int descriptor = ::mkostemp(name.data(), O_CLOEXEC);
-  if (descriptor < 0) return nullptr;
-  ::unlink(name.c_str());
-  std::FILE* const file = ::fdopen(descriptor, "w+b");
-  if (file == nullptr) ::close(descriptor);
-  return file;
-}
-
 /// Adds a file with the content of `from`, which the archive closes; returns false if it cannot.
 bool add_file(zip_t* archive, const std::string& name, std::FILE* from) {
   zip_source_t* const content = zip_source_filep(archive, from, 0, 0);
@@ -145,13 +131,21 @@ ZipWriter::ZipWriter(const fs::path& path) : path_(path), file_(path) {}
 
 std::size_t ZipWriter::add(std::string name) {
   members_.push_back({std::move(name), {}});
-  members_.back().content.reset(unnamed_file(resolve_symlinks(path_)));
+  const fs::path target = resolve_symlinks(path_);
+  members_.back().content.reset(unnamed_file(target.has_parent_path() ? target.parent_path() : fs::path(".")));
   if (members_.back().content == nullptr) fail(errno);
   return members_.size() - 1;
 }
 
 void ZipWriter::write(std::size_t file, std::string_view bytes) {
   if (std::fwrite(bytes.data(), 1, bytes.size(), members_[file].content.get()) != bytes.size()) fail(errno);
+}
+
+void ZipWriter::overwrite_beginning(std::size_t file, std::string_view bytes) {
+  std::FILE* const content = members_[file].content.get();
+  if (std::fseek(content, 0, SEEK_SET) != 0) fail(errno);
+  write(file, bytes);
+  if (std::fseek(content, 0, SEEK_END) != 0) fail(errno);
 }
 
 void ZipWriter::finish() {

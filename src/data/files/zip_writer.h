@@ -26,6 +26,8 @@ class ZipWriter {
   std::size_t add(std::string name);
   /// Appends to a file.
   void write(std::size_t file, std::string_view bytes);
+  /// Replaces the beginning of a file, which was written before.
+  void overwrite_beginning(std::size_t file, std::string_view bytes);
   void finish();
 
  private:

@@ -179,9 +179,10 @@ LabeledFiles files_of_table(const fs::path& directory, const std::string& path, 
       const std::string reason =
           is_below(name) ? fmt::format("{}:{}: there is no picture {}; correct the name or remove the line", path, line,
                                        shortened(picture, 200))
-                         : fmt::format("{}:{}: expected the path of a picture below {}, found '{}'; move the pictures "
-                                       "there, or link them",
-                                       path, line, directory.string(), shortened(name, 200));
+                         : fmt::format(
+                               "{}:{}: expected the path of a picture below {}, found '{}'; move the pictures "
+                               "there, or link them",
+                               path, line, directory.string(), shortened(name, 200));
       if (bad == nullptr) throw Error(reason);
       missing.push_back(std::ssize(found.files));
       bad->add(missing.back(), reason);
@@ -290,6 +291,12 @@ Examples find_new_pictures(const ImageFolder& source, bool passes_over_bad) {
   Examples examples = unlabelled(source, std::move(files), passes_over_bad);
   examples.inputs.front().array.remarks = passed_over.remarks(source.directory.text, "right in this folder");
   return examples;
+}
+
+Examples new_pictures(const ImageFolder& form, std::vector<std::string> files, bool passes_over_bad) {
+  ImageFolder source = form;
+  source.directory.text = files.front();
+  return unlabelled(source, std::move(files), passes_over_bad);
 }
 
 }  // namespace mirrortrain::data

@@ -3,7 +3,9 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "config/section.h"
 #include "data/dataset.h"
@@ -44,5 +46,7 @@ bool has_pictures(const ImageFolder& source);
 
 /// The pictures directly in a folder, in bytewise order, all with label 0: new data.
 Examples find_new_pictures(const ImageFolder& source, bool passes_over_bad = false);
+/// The same for pictures that are listed. `form`: how they are decoded.
+Examples new_pictures(const ImageFolder& form, std::vector<std::string> files, bool passes_over_bad = false);
 
 }  // namespace mirrortrain::data

@@ -4,12 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
+#include <utility>
 
 #include "base/error.h"
 #include "base/utf8.h"
-#include "config/schema.h"
-#include "data/tables/csv_file.h"
 #include "data/tables/csv_table.h"
 #include "data/usable.h"
 
@@ -31,27 +31,29 @@ bool has_tables(const DataOptions& options) {
          (options.test.value && std::holds_alternative<Csv>(*options.test.value));
 }
 
-Source with_file(const Source& format, const config::Path& file, const DataOptions& options) {
+/// `files`: at least one.
+Source with_files(const Source& format, const std::vector<config::Path>& files, const DataOptions& options) {
+  const Files all = files.size() == 1 ? Files(files.front()) : Files(files);
   return std::visit(
       [&](const auto& held) -> Source {
         using Format = std::decay_t<decltype(held)>;
         Format source = options_of<Format>(options);
-        if constexpr (requires { source.images = file; }) {
-          source.images = file;
-        } else if constexpr (requires { source.directory = file; }) {
-          source.directory = file;
+        if constexpr (requires { source.images = all; }) {
+          source.images = all;
+        } else if constexpr (requires { source.directory = files.front(); }) {
+          source.directory = files.size() == 1 ? files.front() : config::Path{};
           source.labels.reset();
-        } else if constexpr (requires { source.files = Files(file); }) {
-          source.files = Files(file);
-        } else if constexpr (requires { source.file = file; }) {
-          source.file = file;
-        } else if constexpr (requires { source.features = Files(file); }) {
-          source.features = Files(file);
+        } else if constexpr (requires { source.files = all; }) {
+          source.files = all;
+        } else if constexpr (requires { source.file = all; }) {
+          source.file = all;
+        } else if constexpr (requires { source.features = all; }) {
+          source.features = all;
           source.inputs = {};
         } else {
           throw UsageError(
               fmt::format("--data {}: unknown format: name a .csv, .npy or .npz file (the run's data are {})",
-                          file.text, Format::kName));
+                          files.front().text, Format::kName));
         }
         return source;
       },
@@ -63,8 +65,8 @@ FieldNames names_of(const Source& source) {
 }
 
 /// An archive like those of the run; without any, one whose arrays have the names of the model's inputs and outputs.
-Npz archive_like(const config::Path& file, const DataOptions& options) {
-  Npz archive = std::get<Npz>(with_file(Npz{}, file, options));
+Npz archive_like(const std::vector<config::Path>& files, const DataOptions& options) {
+  Npz archive = std::get<Npz>(with_files(Npz{}, files, options));
   const FieldNames names = names_of(options.train.value);
   if (!archive.inputs.empty() || archive.features || names.inputs.front().empty()) return archive;
   for (const std::string& input : names.inputs) archive.inputs.entries.emplace_back(input, input);
@@ -80,7 +82,7 @@ void require_all_inputs(const std::string& path, const Source& source, const Dat
   const bool has_others = std::holds_alternative<Csv>(source) && has_tables(options);  // those of the training data
   if (wanted.size() == 1 || has_others || names_of(source).inputs.size() > 1) return;
   const std::string inputs = fmt::format("{}", fmt::join(wanted, ", "));
-  const Npz archive = archive_like(config::Path{path}, options);
+  const Npz archive = archive_like({config::Path{path}}, options);
   for (std::string& name : wanted) {  // arrays may have other names than the inputs that they are for
     const std::string* const array = archive.inputs.find(name);
     if (array != nullptr) name = *array;
@@ -120,20 +122,102 @@ void require_width(const Array& features, const Adapted& adapted, const InputSpe
                   features.origin, wanted, features.row_elements()));
 }
 
-Examples new_pictures(const ImageFolder& source, bool passes_over_bad) {
+Examples pictures_in(const ImageFolder& source, const std::vector<std::string>& files, bool passes_over_bad) {
+  if (source.directory.text.empty()) return new_pictures(source, files, passes_over_bad);
   if (has_pictures(source)) return find_new_pictures(source, passes_over_bad);
   BadExamples none(OnBadExample::kSkip);  // the size is that of the first readable one; usable() finds the others
   return find_pictures(source, {}, passes_over_bad ? &none : nullptr).examples;
 }
 
-Examples new_table(const Csv& source, const Adapted& adapted, const ExampleSpec& spec, BadExamples* bad) {
-  CsvTable table = read_table(source, {&adapted, false, bad});
+enum class NewFormat : std::uint8_t { kPictures, kTable, kRowsOfJson, kArray, kArchive, kOther };
+
+NewFormat format_of(const std::string& path, const DataOptions& options) {
+  const std::string ending = in_lower_case(std::filesystem::path(path).extension().string());
+  if (std::filesystem::is_directory(path)) return NewFormat::kPictures;
+  if (ending == ".png" || ending == ".jpg" || ending == ".jpeg") return NewFormat::kPictures;
+  if (path == "-" || ending == ".csv" || ending == ".tsv") return NewFormat::kTable;
+  if (has_tables(options) && (ending == ".jsonl" || ending == ".ndjson")) return NewFormat::kRowsOfJson;
+  if (ending == ".npy") return NewFormat::kArray;
+  return ending == ".npz" ? NewFormat::kArchive : NewFormat::kOther;
+}
+
+Source source_of(const std::vector<std::string>& files, const DataOptions& options) {
+  std::vector<config::Path> paths;
+  for (const std::string& file : files) {
+    paths.push_back({file == "-" ? file : std::filesystem::absolute(file).string()});
+  }
+  switch (format_of(files.front(), options)) {
+    case NewFormat::kPictures: return with_files(ImageFolder{}, paths, options);
+    case NewFormat::kTable:
+    case NewFormat::kRowsOfJson: {
+      Csv table = std::get<Csv>(with_files(Csv{}, paths, options));
+      if (!has_tables(options)) table.labels = {};  // no column is known to be a label
+      const bool by_test = options.test.value && std::holds_alternative<Csv>(*options.test.value);
+      if (has_tables(options)) table.key = by_test ? "data.test" : "data.train";
+      return table;
+    }
+    case NewFormat::kArray: return with_files(Npy{}, paths, options);
+    case NewFormat::kArchive: return archive_like(paths, options);
+    case NewFormat::kOther: break;
+  }
+  return with_files(options.test.value ? *options.test.value : options.train.value, paths, options);
+}
+
+/// Refuses files of several formats, and folders beside others.
+void require_one_format(const std::vector<std::string>& files, const DataOptions& options) {
+  for (const std::string& file : files) {
+    if (files.size() > 1 && std::filesystem::is_directory(file)) {
+      throw UsageError(
+          fmt::format("--data {}: a folder is read alone; name the files in it, as {}/*.png in quotes", file, file));
+    }
+    if (format_of(file, options) == format_of(files.front(), options)) continue;
+    throw UsageError(fmt::format("--data: {} and {} have different formats; name files of one", files.front(), file));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> new_files(const std::vector<std::string>& named, std::vector<std::string>& remarks) {
+  std::vector<std::string> files;
+  for (const std::string& name : named) {
+    if (name == "-" || name == "/dev/stdin") {
+      if (named.size() > 1) throw UsageError(fmt::format("--data {}: stdin is read alone", name));
+      return {"-"};
+    }
+    if (!has_wildcards(name) && !std::filesystem::exists(name)) {
+      throw Error(fmt::format("--data {}: there is no such file or folder; check the path", name));
+    }
+    try {
+      for (std::string& file : expanded(Files(config::Path{name}), remarks)) files.push_back(std::move(file));
+    } catch (const Error& error) {
+      throw Error(fmt::format("--data {}", error.what()));
+    }
+  }
+  return files;
+}
+
+Source new_source(const std::vector<std::string>& files, const DataOptions& options) {
+  require_one_format(files, options);
+  Source source = source_of(files, options);
+  require_all_inputs(files.front(), source, options);
+  return source;
+}
+
+bool has_columns_of_pictures(const DataOptions& options) {
+  const auto* const table = std::get_if<Csv>(&options.train.value);
+  return table != nullptr && std::ranges::any_of(table->inputs.entries, [](const auto& input) {
+           const auto* const content = std::get_if<ContentColumn>(&input.second.value);
+           return content != nullptr && content->as == CellContent::kPicture;
+         });
+}
+
+Examples encoded_new(CsvTable table, const Adapted& adapted, const ExampleSpec& spec, BadExamples* bad) {
   Examples examples = encoded(std::move(table), adapted, bad);
   if (spec.inputs.size() == 1) require_width(examples.inputs.front().array, adapted, spec.inputs.front());
   return examples;
 }
 
-Dataset with_zero_labels(Examples examples, const Wanted& wanted, BadExamples bad) {
+Dataset new_examples(Examples examples, const Wanted& wanted, BadExamples bad) {
   const Array& features = examples.inputs.front().array;
   // Where rows were left out, those that are left have their numbers in the labels.
   std::vector<std::int64_t> places;
@@ -148,48 +232,17 @@ Dataset with_zero_labels(Examples examples, const Wanted& wanted, BadExamples ba
   return usable(std::move(examples), wanted, std::move(bad));
 }
 
-Source source_of(const std::string& path, const DataOptions& options) {
-  const config::Path file{std::filesystem::absolute(path).string()};
-  const std::string ending = in_lower_case(std::filesystem::path(path).extension().string());
-  const bool is_picture = ending == ".png" || ending == ".jpg" || ending == ".jpeg";
-  if (std::filesystem::is_directory(path) || is_picture) return with_file(ImageFolder{}, file, options);
-  if (ending == ".csv" || ending == ".tsv") {
-    Csv table = std::get<Csv>(with_file(Csv{}, file, options));
-    if (!has_tables(options)) table.labels = {};  // no column is known to be a label
-    const bool by_test = options.test.value && std::holds_alternative<Csv>(*options.test.value);
-    if (has_tables(options)) table.key = by_test ? "data.test" : "data.train";
-    return table;
-  }
-  if (ending == ".npy") return with_file(Npy{}, file, options);
-  if (ending == ".npz") return archive_like(file, options);
-  return with_file(options.test.value ? *options.test.value : options.train.value, file, options);
-}
-
-}  // namespace
-
-Source new_source(const std::string& path, const DataOptions& options) {
-  Source source = source_of(path, options);
-  require_all_inputs(path, source, options);
-  return source;
-}
-
-bool has_columns_of_pictures(const DataOptions& options) {
-  const auto* const table = std::get_if<Csv>(&options.train.value);
-  return table != nullptr && std::ranges::any_of(table->inputs.entries, [](const auto& input) {
-           const auto* const content = std::get_if<ContentColumn>(&input.second.value);
-           return content != nullptr && content->as == CellContent::kPicture;
-         });
-}
-
-Dataset read_new(const Source& source, const Adapted& adapted, const Wanted& wanted, OnBadExample on_bad, int threads) {
+Dataset read_new(const Source& source, const Adapted& adapted, const Wanted& wanted, OnBadExample on_bad, int threads,
+                 const std::vector<std::string>& files) {
   BadExamples bad(on_bad, threads);
   Examples examples = std::visit(
       [&](const auto& held) -> Examples {
         using Format = std::decay_t<decltype(held)>;
         if constexpr (std::is_same_v<Format, Csv>) {
-          return new_table(held, adapted, *wanted.spec, bad.if_skips());
+          return encoded_new(read_table(held, {&adapted, false, bad.if_skips()}), adapted, *wanted.spec,
+                             bad.if_skips());
         } else if constexpr (std::is_same_v<Format, ImageFolder>) {
-          return new_pictures(held, bad.skips());
+          return pictures_in(held, files, bad.skips());
         } else if constexpr (std::is_same_v<Format, TfRecord>) {
           return read_without_labels(held, bad.if_skips());
         } else {
@@ -197,65 +250,7 @@ Dataset read_new(const Source& source, const Adapted& adapted, const Wanted& wan
         }
       },
       source);
-  return with_zero_labels(std::move(examples), wanted, std::move(bad));
-}
-
-Dataset without_labels(std::vector<Features> features, const Wanted& wanted) {
-  return with_zero_labels({std::move(features), {}}, wanted, BadExamples(OnBadExample::kError));
-}
-
-namespace {
-
-std::vector<std::string> column_names(const CsvFile& file) {
-  if (!file.first_line().header.empty()) return file.first_line().header;
-  std::vector<std::string> numbers;
-  for (std::int64_t i = 0; i < file.first_line().columns; ++i) numbers.push_back(std::to_string(i));
-  return numbers;
-}
-
-}  // namespace
-
-bool has_column(const Csv& table, const std::string& column, const std::vector<std::string>& known) {
-  std::vector<std::string> remarks;
-  const std::vector<std::string> names = column_names(CsvFile(expanded(table.file, remarks).front(), table, &known));
-  return std::ranges::find(names, column) != names.end();
-}
-
-std::vector<std::vector<std::string>> column_texts(const Csv& table, const std::vector<std::string>& columns,
-                                                   const std::vector<std::string>& known) {
-  std::vector<std::vector<std::string>> rows;
-  std::vector<std::string> remarks;
-  for (const std::string& path : expanded(table.file, remarks)) {
-    CsvFile file(path, table, &known);
-    const std::vector<std::string> names = column_names(file);
-    std::vector<std::size_t> places;
-    for (const std::string& column : columns) {
-      const auto found = std::ranges::find(names, column);
-      if (found == names.end()) {
-        throw Error(fmt::format("{}: there is no column '{}' to keep; the columns are {}{}", path, shortened(column),
-                                shortened(fmt::format("{}", fmt::join(names, ", ")), 200),
-                                config::suggestion(column, names)));
-      }
-      places.push_back(static_cast<std::size_t>(found - names.begin()));
-    }
-    CsvText& text = file.text();
-    while (!text.at_end()) {
-      if (file.repeats_header()) {
-        text.pass_row(text.position());
-        continue;
-      }
-      std::vector<std::string> cells;
-      CsvText::After after = CsvText::After::kCell;
-      while (after == CsvText::After::kCell) {
-        cells.push_back(text.cell());
-        after = text.next();
-      }
-      if (after == CsvText::After::kGarbage) text.pass_row(text.position());
-      std::vector<std::string>& row = rows.emplace_back();
-      for (const std::size_t place : places) row.push_back(place < cells.size() ? cells[place] : "");
-    }
-  }
-  return rows;
+  return new_examples(std::move(examples), wanted, std::move(bad));
 }
 
 }  // namespace mirrortrain::data

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstring>
 #include <ranges>
 #include <set>
 #include <span>
+#include <utility>
 
 #include "base/error.h"
 #include "base/utf8.h"
@@ -103,18 +105,49 @@ bool is_grouped_by_points(std::string_view text) {
          std::ranges::all_of(text.substr(0, point), is_digit) && std::ranges::all_of(text.substr(point + 1), is_digit);
 }
 
+Bytes copied(std::string_view text, const std::string& name) {
+  Bytes bytes(text.size(), name);
+  if (!text.empty()) std::memcpy(bytes.data(), text.data(), text.size());
+  return bytes;
+}
+
 }  // namespace
 
 CsvFile::CsvFile(const std::string& path, const Csv& options, const std::vector<std::string>* known)
     : CsvFile(path, PlainFile(path).read_whole(), options, known) {}
 
-CsvFile::CsvFile(const std::string& path, Bytes bytes, const Csv& options, const std::vector<std::string>* known)
-    : line_{path, {}, 0},
+CsvFile::CsvFile(const std::string& name, std::string_view beginning, const Csv& options,
+                 const std::vector<std::string>* known)
+    : CsvFile(name, copied(beginning, name), options, known) {}
+
+CsvFile::CsvFile(const std::string& name, Bytes bytes, const Csv& options, const std::vector<std::string>* known)
+    : line_{name, {}, 0},
       bytes_(std::move(bytes)),
-      text_(content(),
-            options.delimiter ? options.delimiter->front() : likely_delimiter(content(), options.decimal.front()),
-            options.decimal.front()) {
+      text_(content(), likely_delimiter(content(), options), options.decimal.front()) {
   read_first_line(options, known);
+}
+
+CsvFile::CsvFile(FirstLine line, std::string_view rows, char delimiter, char point, CsvPlaces places)
+    : line_(std::move(line)),
+      bytes_(copied(rows, line_.file)),
+      text_({reinterpret_cast<const char*>(bytes_.data()), bytes_.size()}, delimiter, point),
+      places_(std::move(places)) {}
+
+bool CsvFile::knows_delimiter(std::string_view beginning, const Csv& options) {
+  if (options.delimiter) return true;
+  const DelimiterCounts first = count_delimiters(beginning);
+  count_delimiters(beginning);
+  const bool has_second = !beginning.empty();  // and what ends it
+  return has_second || std::ranges::count_if(first, [](std::size_t count) { return count > 0; }) <= 1;
+}
+
+char CsvFile::likely_delimiter(std::string_view beginning, const Csv& options) {
+  return options.delimiter ? options.delimiter->front() : data::likely_delimiter(beginning, options.decimal.front());
+}
+
+std::int64_t CsvFile::line_of(std::int64_t row, const char* position) const {
+  return places_.lines.empty() ? places_.line - 1 + text_.line(position)
+                               : places_.lines[static_cast<std::size_t>(row - places_.row)];
 }
 
 /// Every row but the last ends its line, and every cell but a line's last is followed by a delimiter.
@@ -239,6 +272,7 @@ bool CsvFile::looks_like_header(const std::vector<std::string>& cells, std::int6
 /// Whether a first line of words is a header, judged by the lines below it: a column of numbers has a word as its name,
 /// and names rarely recur as words.
 bool CsvFile::words_name_columns(const std::vector<std::string>& cells, char point) {
+  has_looked_below_ = true;
   constexpr int kMostLines = 1000;
   CsvText text = text_;
   std::vector<bool> has_numbers(cells.size(), false), has_words(cells.size(), false);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -20,14 +21,31 @@ class MayBeHeader : public Error {
   using Error::Error;
 };
 
-/// A CSV file in memory, with its first line parsed. Throws Error for a file that is not text or is empty.
+/// Where rows that are a part of a file have their places in it.
+struct CsvPlaces {
+  std::int64_t line = 1;              ///< of the part's first line
+  std::int64_t row = 0;               ///< the number of the part's first row
+  std::vector<std::int64_t> lines{};  ///< the line of each row, where the part's own lines are not the file's
+};
+
+/// A CSV file in memory, or a part of one, with its first line parsed. Throws Error for a file that is not text or is
+/// empty.
 class CsvFile {
  public:
   /// `known`: the column names of the file that this one must match, the training data or the first of several files;
   /// empty if that has no header, null if this is the first.
   CsvFile(const std::string& path, const Csv& options, const std::vector<std::string>* known = nullptr);
-  /// The same for its bytes; `path` is only its name in messages.
-  CsvFile(const std::string& path, Bytes bytes, const Csv& options, const std::vector<std::string>* known = nullptr);
+  /// The same for the beginning of a file, with whole rows.
+  CsvFile(const std::string& name, std::string_view beginning, const Csv& options,
+          const std::vector<std::string>* known);
+  /// Rows of a file whose first line is known; no header is among them.
+  CsvFile(FirstLine line, std::string_view rows, char delimiter, char point, CsvPlaces places);
+
+  /// Whether the beginning of a file says what separates its cells, whatever follows.
+  static bool knows_delimiter(std::string_view beginning, const Csv& options);
+  static char likely_delimiter(std::string_view beginning, const Csv& options);
+  /// Whether rows below the first line said what that is, of which more might say something else.
+  bool has_looked_below() const { return has_looked_below_; }
 
   const FirstLine& first_line() const { return line_; }
   /// After the header.
@@ -36,6 +54,12 @@ class CsvFile {
   std::int64_t most_rows() const;
   /// Whether the text's current line repeats the header, as in concatenated files.
   bool repeats_header() const;
+  /// The header as written; empty if there is none.
+  std::string_view header_text() const { return header_text_; }
+  /// The number of the first row.
+  std::int64_t first_row() const { return places_.row; }
+  /// The file's line of a position in a row, which is counted from the file's first.
+  std::int64_t line_of(std::int64_t row, const char* position) const;
   /// Remarks for the user on how the first line was interpreted.
   const std::vector<std::string>& remarks() const { return remarks_; }
   char delimiter() const { return text_.delimiter(); }
@@ -44,6 +68,7 @@ class CsvFile {
   std::map<std::size_t, std::string> doubtful_numbers() const;
 
  private:
+  CsvFile(const std::string& name, Bytes bytes, const Csv& options, const std::vector<std::string>* known);
   std::string_view content();
   void read_first_line(const Csv& options, const std::vector<std::string>* known);
   void require_cells(const std::vector<std::string>& cells, std::int64_t line, const Csv& options) const;
@@ -56,6 +81,8 @@ class CsvFile {
   CsvText text_;
   std::string_view header_text_;  ///< as written; empty if there is none
   std::vector<std::string> remarks_;
+  CsvPlaces places_;
+  bool has_looked_below_ = false;
 };
 
 /// Throws Error, naming `place`, for bytes that are not valid UTF-8.

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <numeric>
 
@@ -22,11 +21,29 @@ namespace {
 class TableReader {
  public:
   TableReader(const Csv& options, const CsvReading& reading)
-      : options_(options),
-        reading_(reading),
-        paths_(reading.text == nullptr ? expanded(options.file, table_.remarks)
-                                       : std::vector<std::string>{std::get<config::Path>(options.file).text}) {
+      : options_(options), reading_(reading), paths_(expanded(options.file, table_.remarks)) {
     if (reading.adapted != nullptr && reading.adapted->table) table_.columns = *reading.adapted->table;
+  }
+
+  /// For rows that are a part of a file.
+  TableReader(const Csv& options, const CsvReading& reading, const CsvFile& rows)
+      : options_(options), reading_(reading), paths_{rows.first_line().file} {
+    if (reading.adapted != nullptr && reading.adapted->table) table_.columns = *reading.adapted->table;
+    begin_columns(rows.first_line());
+  }
+
+  CsvTable read_part(CsvFile& rows) {
+    begin(rows.most_rows());
+    TableCursor cursor(options_, reading_, table_.columns);
+    read_rows(rows, uses_in(rows), cursor);
+    return finish(true);
+  }
+
+  std::vector<std::string> remarks(CsvFile& rows) {
+    const ColumnUses uses = uses_in(rows);
+    table_.remarks.clear();
+    add_remarks(rows, uses);
+    return std::move(table_.remarks);
   }
 
   CsvTable read() {
@@ -34,7 +51,7 @@ class TableReader {
     std::optional<std::vector<std::string>> known;  // names of columns; of the training data, else of the first file
     if (reading_.adapted != nullptr && reading_.adapted->table) known = reading_.adapted->table->header;
     for (const std::string& path : paths_) {
-      const CsvFile& file = files.emplace_back(path, bytes_of(path), options_, known ? &*known : nullptr);
+      const CsvFile& file = files.emplace_back(path, options_, known ? &*known : nullptr);
       table_.remarks.insert(table_.remarks.end(), file.remarks().begin(), file.remarks().end());
       const bool lacks_header = !files.front().first_line().header.empty() && file.first_line().header.empty();
       if (lacks_header) {
@@ -43,20 +60,16 @@ class TableReader {
       }
       if (!known) known = file.first_line().header;
     }
-    begin(files);
+    begin_columns(files.front().first_line());
+    std::int64_t most = 0;
+    for (const CsvFile& file : files) most += file.most_rows();
+    begin(most);
     TableCursor cursor(options_, reading_, table_.columns);
     for (CsvFile& file : files) read(file, cursor);
     return finish(files.size() > 1);
   }
 
  private:
-  Bytes bytes_of(const std::string& path) const {
-    if (reading_.text == nullptr) return PlainFile(path).read_whole();
-    Bytes bytes(reading_.text->size(), path);
-    std::memcpy(bytes.data(), reading_.text->data(), bytes.size());
-    return bytes;
-  }
-
   /// The labels and the weights of an output, and where those of the next row go.
   struct Output {
     LabelCells labels;
@@ -66,12 +79,13 @@ class TableReader {
     std::uint8_t* present = nullptr;  ///< null if no label may be missing
   };
 
-  void begin(const std::vector<CsvFile>& files) {
-    if (table_.columns.inputs.empty()) {
-      table_.columns = table_of_options(options_, files.front().first_line(), reading_.wants_labels, table_.remarks);
-    }
-    std::int64_t most = 0;  // memory that is not touched costs nothing
-    for (const CsvFile& file : files) most += file.most_rows();
+  void begin_columns(const FirstLine& line) {
+    if (!table_.columns.inputs.empty()) return;
+    table_.columns = table_of_options(options_, line, reading_.wants_labels, table_.remarks);
+  }
+
+  /// `most`: upper bound on the number of rows; memory that is not touched costs nothing.
+  void begin(std::int64_t most) {
     feature_words_.resize(table_.columns.features.size());
     for (const AdaptedColumn& column : table_.columns.features) {
       fingerprints_.emplace_back(column.crossing ? column.crossing->parts.size() : 0);
@@ -102,17 +116,29 @@ class TableReader {
     }
   }
 
+  ColumnUses uses_in(const CsvFile& file) {
+    return uses_of(file.first_line(), table_.columns, options_, reading_.wants_labels, table_.remarks);
+  }
+
   void read(CsvFile& file, TableCursor& at) {
-    const ColumnUses uses = uses_of(file.first_line(), table_.columns, options_, reading_.wants_labels, table_.remarks);
-    at.open(file, uses);
+    const ColumnUses uses = uses_in(file);
+    add_remarks(file, uses);
+    read_rows(file, uses, at);
+  }
+
+  void add_remarks(CsvFile& file, const ColumnUses& uses) {
     if (!reading_.wants_labels) warn_of_label_column(file);
     for (const auto& [column, remark] : file.doubtful_numbers()) {
       if (std::ranges::any_of(uses[column], is_of_numbers)) table_.remarks.push_back(remark);
     }
+  }
+
+  void read_rows(CsvFile& file, const ColumnUses& uses, TableCursor& at) {
+    at.open(file, uses);
     folder_ = std::filesystem::path(file.first_line().file).parent_path();
     const std::int64_t first_row = row_;
     CsvText& text = file.text();
-    const std::int64_t first_line = text.at_end() ? 0 : text.line(text.position());
+    const std::int64_t first_line = text.at_end() ? 0 : file.line_of(file.first_row(), text.position());
     for (; !text.at_end(); ++row_, at.end_row()) {
       while (file.repeats_header() && pass_header(file)) {
       }
@@ -122,7 +148,9 @@ class TableReader {
       ++kept_;
       go_to_next_row();
     }
-    parts_.push_back({first_row, file.first_line().file, text.one_line_each() ? first_line : 0});
+    // As of row 0 of the file.
+    parts_.push_back({first_row - file.first_row(), file.first_line().file,
+                      text.one_line_each() ? first_line - file.first_row() : 0});
   }
 
   static bool is_of_numbers(const ColumnUse& use) {
@@ -327,5 +355,13 @@ class TableReader {
 }  // namespace
 
 CsvTable read_table(const Csv& options, const CsvReading& reading) { return TableReader(options, reading).read(); }
+
+CsvTable read_rows(CsvFile& rows, const Csv& options, const CsvReading& reading) {
+  return TableReader(options, reading, rows).read_part(rows);
+}
+
+std::vector<std::string> remarks_on_rows(CsvFile& rows, const Csv& options, const CsvReading& reading) {
+  return TableReader(options, reading, rows).remarks(rows);
+}
 
 }  // namespace mirrortrain::data

@@ -10,6 +10,8 @@
 
 namespace mirrortrain::data {
 
+class CsvFile;
+
 /// The cells that an input of pictures or texts has.
 struct TableContent {
   std::vector<std::string> pictures{};  ///< files, one for each row
@@ -32,15 +34,19 @@ struct CsvTable {
 
 /// Parameters of reading a table in addition to its options.
 struct CsvReading {
-  const Adapted* adapted = nullptr;   ///< values adapted to the training data; null if this is the training data
-  bool wants_labels = true;           ///< if false, label and weight columns may be absent and are ignored
-  BadExamples* bad = nullptr;         ///< collects rows that are left out; null: the first is an error
-  const std::string* text = nullptr;  ///< the table, in place of its file, which is then only its name in messages
+  const Adapted* adapted = nullptr;  ///< values adapted to the training data; null if this is the training data
+  bool wants_labels = true;          ///< if false, label and weight columns may be absent and are ignored
+  BadExamples* bad = nullptr;        ///< collects rows that are left out; null: the first is an error
 };
 
 /// Throws Error, naming file, line, row and column, for data that are not a table or do not fit the training data;
 /// WrongKey for columns that the table lacks, at the key that names them.
 CsvTable read_table(const Csv& options, const CsvReading& reading);
+
+/// The same for rows that are a part of a file; remarks on columns are those of every part.
+CsvTable read_rows(CsvFile& rows, const Csv& options, const CsvReading& reading);
+/// Remarks for the user on the first rows of a file whose rows are read in parts; a thousand are enough.
+std::vector<std::string> remarks_on_rows(CsvFile& rows, const Csv& options, const CsvReading& reading);
 
 /// The table's columns with the words and means of these rows.
 AdaptedTable adapted_table(const CsvTable& table, const Csv& options, const std::vector<std::int64_t>& rows);

@@ -20,7 +20,7 @@ void TableCursor::open(CsvFile& file, const ColumnUses& uses) {
   file_ = &file;
   text_ = &file.text();
   uses_ = &uses;
-  row_ = 0;
+  row_ = file.first_row();
   row_begin_ = cell_ = text_->position();
 }
 
@@ -95,7 +95,7 @@ std::string TableCursor::place_text(const char* place) const {
   const FirstLine& line = file_->first_line();
   std::string column = line.header.empty() ? fmt::format("column {}", column_)
                                            : fmt::format("column {} ('{}')", column_, shortened(line.header[column_]));
-  return fmt::format("{}:{}: row {} (counting from 0), {}", line.file, text_->line(place), row_, column);
+  return fmt::format("{}:{}: row {} (counting from 0), {}", line.file, file_->line_of(row_, place), row_, column);
 }
 
 void TableCursor::fail(const std::string& message, const char* place) const {

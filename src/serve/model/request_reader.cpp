@@ -181,7 +181,8 @@ data::Features RequestReader::pictures_of(const Tensor& tensor, const data::Pict
 }
 
 void RequestReader::append(std::vector<data::Features> features, ReadyExamples& to) const {
-  const data::Dataset dataset = data::without_labels(std::move(features), wanted_);
+  const data::Dataset dataset =
+      data::new_examples({std::move(features), {}}, wanted_, data::BadExamples(data::OnBadExample::kError));
   const data::Feeder feeder(dataset, preprocessing_, checked_.examples, {.ahead = {.memory = 0, .threads = 0}});
   const std::int64_t rows = dataset.rows();
   data::BatchBuffers buffers;

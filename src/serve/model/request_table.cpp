@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "data/loading/new_data.h"
+#include "data/tables/csv_file.h"
 #include "data/tables/csv_table.h"
 
 namespace mirrortrain {
@@ -103,12 +104,11 @@ std::vector<data::Features> read_cells(const data::DataOptions& options, const d
   });
   const std::string text = text_of(table, cells_of(table, inputs, given), first, count);
   auto source = std::get<data::Csv>(data::new_source("request.csv", options));
-  source.file = data::Files(config::Path{"the request"});
   source.delimiter = ",";
   source.decimal = ".";
   source.header = !table.header.empty();
-  return data::encoded(data::read_table(source, {.adapted = &of_cells, .wants_labels = false, .text = &text}), of_cells)
-      .inputs;
+  data::CsvFile rows("the request", text, source, &table.header);
+  return data::encoded(data::read_rows(rows, source, {.adapted = &of_cells, .wants_labels = false}), of_cells).inputs;
 }
 
 }  // namespace mirrortrain

@@ -82,6 +82,11 @@ std::vector<PredictedShapes> MirroredStrategy::predicted_shapes() const {
   return all;
 }
 
+void MirroredStrategy::replace_data_set(const data::Feeder& before, const data::Feeder& now) {
+  synchronize();
+  for (int lane = 0; lane < lanes_.size(); ++lane) lanes_[lane].replace_examples(before, now);
+}
+
 void MirroredStrategy::predict(const StepSpec& step, std::span<const PredictedOutput> outputs) {
   StepKey whole = step.key();
   whole.length = 0;  // outputs have all time steps

@@ -55,6 +55,7 @@ class MirroredStrategy : public Strategy {
   void train(const StepSpec& step) override;
   void evaluate(const StepSpec& step) override;
   std::vector<PredictedShapes> predicted_shapes() const override;
+  void replace_data_set(const data::Feeder& before, const data::Feeder& now) override;
   void predict(const StepSpec& step, std::span<const PredictedOutput> outputs) override;
   std::span<const StepSums> take_sums() override;
   bool must_take_sums() const override {

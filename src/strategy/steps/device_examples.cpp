@@ -128,6 +128,16 @@ void DeviceExamples::add(const data::Feeder& examples, std::int64_t most_rows) {
   }
 }
 
+void DeviceExamples::remove(const data::Feeder& examples) {
+  const auto found = sources_.find(&examples);
+  if (found == sources_.end()) return;
+  if (found->second.is_resident) {
+    for (std::size_t i = 0; i < examples.inputs(); ++i) arrays_.erase(examples.features(i).bytes.data());
+    for (std::size_t i = 0; i < examples.outputs(); ++i) arrays_.erase(examples.labels(i).bytes.data());
+  }
+  sources_.erase(found);
+}
+
 /// Half of the free memory is left to the model, which allocates its memory later.
 bool DeviceExamples::fits(const data::Dataset& dataset) const {
   std::size_t bytes = 0;

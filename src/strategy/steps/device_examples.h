@@ -24,6 +24,9 @@ class DeviceExamples {
   /// device's memory and there is too little.
   void add(const data::Feeder& examples, std::int64_t most_rows);
 
+  /// Forgets a data set, of which no step is in flight. Others must not share its arrays.
+  void remove(const data::Feeder& examples);
+
   // In each step: `begin`, `gather` for each replica, `end`. `examples` must have been added.
 
   /// Starts copying the examples for `parts` of the step's batch in this epoch; work enqueued to `stream` after this

@@ -60,6 +60,12 @@ void Lane::place_examples(const std::vector<const data::Feeder*>& examples) {
   }
 }
 
+void Lane::replace_examples(const data::Feeder& before, const data::Feeder& now) {
+  if (examples_ == nullptr) return;
+  examples_->remove(before);
+  place_examples({&now});
+}
+
 void Lane::bind(MemoryDomain& domain, const DomainReduction& reduction, std::size_t steps, std::size_t together) {
   const auto replicas = static_cast<int>(replicas_.size());
   buffers_.emplace(*device_, replicas, model_.loss_sums() + model_.metric_sums(),

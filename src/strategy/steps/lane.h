@@ -82,6 +82,7 @@ class Lane {
 
   /// Prepares the data sets if the device gathers examples itself; call it after building.
   void place_examples(const std::vector<const data::Feeder*>& examples);
+  void replace_examples(const data::Feeder& before, const data::Feeder& now);
 
   /// Bytes that `bind` allocates for activations and inputs.
   std::size_t step_bytes() const;

@@ -145,6 +145,7 @@ class CsvPredictions : public PredictionWriter {
     sink_.write(line + texts(extra) + "\n");
   }
   void finish() override { sink_.finish(); }
+  void flush() override { sink_.flush(); }
 
  private:
   PredictionSink sink_;

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "data/loading/new_data.h"
 #include "data/tables/csv_text.h"
 
 namespace mirrortrain {
@@ -113,23 +112,13 @@ ExtraColumns columns_of_pictures(const WantedColumns& wanted, const data::Datase
     if (const auto label = label_of_folder(files.back(), adapted)) labels.push_back(*label);
   }
   const bool has_labels = wanted.labels && labels.size() == files.size();
-  ExtraColumns extra{wanted.keep};
+  ExtraColumns extra{wanted.keep, wanted.keep.size()};
   if (has_labels) extra.names.emplace_back("label");
   for (std::size_t row = 0; row < files.size(); ++row) {
     std::vector<std::string>& cells = extra.rows.emplace_back(wanted.keep.size(), files[row]);
     if (has_labels) cells.push_back(labels[row]);
   }
   return numbered(std::move(extra), examples);
-}
-
-/// Writes nothing for the cells of labels, columns from `first` on, that stand for a missing one.
-void empty_missing_labels(ExtraColumns& extra, std::size_t first, const std::vector<std::string>& marks) {
-  for (std::vector<std::string>& row : extra.rows) {
-    for (std::size_t i = first; i < row.size(); ++i) {
-      const bool is_number = i < extra.are_numbers.size() && extra.are_numbers[i];
-      if (std::ranges::count(marks, row[i]) > 0 || (is_number && data::is_missing_mark(row[i]))) row[i].clear();
-    }
-  }
 }
 
 void require_distinct(const std::vector<std::string>& keep) {
@@ -151,50 +140,63 @@ std::int64_t left_out_within(const data::Dataset& examples) {
   return left != nullptr && left->examples == examples.rows() + left->count() ? left->count() : 0;
 }
 
-ExtraColumns extra_columns(const WantedColumns& wanted, const data::DataOptions& options, const data::Adapted* adapted,
-                           const data::Dataset& examples) {
-  const auto refuse_keep = [&](const char* why) {
-    if (!wanted.keep.empty())
-      throw UsageError(std::string("--keep takes columns of a new table, or file of new pictures; ") + why);
-  };
-  if (!wanted.data) {
-    refuse_keep("give it with --data");
-    return wanted.labels ? labels_of_split(examples, adapted) : ExtraColumns{};
-  }
-  const data::Source source = data::new_source(*wanted.data, options);
-  const auto* const table = std::get_if<data::Csv>(&source);
+namespace {
+
+void refuse_keep(const WantedColumns& wanted, const char* why) {
+  if (wanted.keep.empty()) return;
+  throw UsageError(std::string("--keep takes columns of a new table, or file of new pictures; ") + why);
+}
+
+}  // namespace
+
+ExtraColumns split_columns(const WantedColumns& wanted, const data::Dataset& examples, const data::Adapted* adapted) {
+  refuse_keep(wanted, "give it with --data");
+  return wanted.labels ? labels_of_split(examples, adapted) : ExtraColumns{};
+}
+
+ExtraColumns new_columns(const WantedColumns& wanted, const data::Source& source, const data::Dataset& examples,
+                         const data::Adapted* adapted) {
   require_distinct(wanted.keep);
-  if (table == nullptr) {
-    const bool are_pictures = pictures_of(examples) != nullptr;
-    if (!are_pictures || std::ranges::any_of(wanted.keep, [](const auto& one) { return one != "file"; })) {
-      refuse_keep(are_pictures ? "pictures have no other column" : "--data is none of both");
-    }
-    if (are_pictures) return columns_of_pictures(wanted, examples, adapted);
-    const auto* const archive = std::get_if<data::Npz>(&source);
-    return archive != nullptr && wanted.labels ? labels_of_archive(*archive, examples, adapted) : ExtraColumns{};
+  const bool are_pictures = pictures_of(examples) != nullptr;
+  if (!are_pictures || std::ranges::any_of(wanted.keep, [](const auto& one) { return one != "file"; })) {
+    refuse_keep(wanted, are_pictures ? "pictures have no other column" : "--data is none of both");
   }
+  if (are_pictures) return columns_of_pictures(wanted, examples, adapted);
+  const auto* const archive = std::get_if<data::Npz>(&source);
+  return archive != nullptr && wanted.labels ? labels_of_archive(*archive, examples, adapted) : ExtraColumns{};
+}
+
+TableColumns table_columns(const WantedColumns& wanted, const data::Adapted* adapted,
+                           const std::vector<std::string>& names) {
+  require_distinct(wanted.keep);
   const std::vector<std::string> known =
       adapted != nullptr && adapted->table ? adapted->table->header : std::vector<std::string>();
-  std::vector<std::string> columns = wanted.keep;
-  ExtraColumns extra{wanted.keep};
+  TableColumns all{{wanted.keep, wanted.keep.size(), {}, {}}, wanted.keep};
+  ExtraColumns& extra = all.extra;
   for (const data::TableOutput& output :
        wanted.labels && !known.empty() ? adapted->table->outputs : std::vector<data::TableOutput>()) {
     const auto name_of = [&](std::int64_t column) { return known[static_cast<std::size_t>(column)]; };
-    const auto has = [&](std::int64_t column) { return data::has_column(*table, name_of(column), known); };
+    const auto has = [&](std::int64_t column) { return std::ranges::count(names, name_of(column)) > 0; };
     if (!std::ranges::all_of(output.labels, has)) continue;
     const std::vector<std::string> suffixes = label_suffixes(Shape{std::ssize(output.labels)});
     for (std::size_t i = 0; i < suffixes.size(); ++i) {
-      columns.push_back(name_of(output.labels[i]));
+      all.columns.push_back(name_of(output.labels[i]));
       extra.names.push_back((adapted->table->outputs.size() == 1 ? "label" : output.name + "_label") + suffixes[i]);
       extra.are_numbers.resize(extra.names.size());
       extra.are_numbers.back() = adapted->classes_of(output.name).empty();
     }
   }
-  if (!columns.empty()) extra.rows = data::column_texts(*table, columns, known);
-  if (adapted != nullptr && adapted->table) {
-    empty_missing_labels(extra, wanted.keep.size(), adapted->table->missing_values);
+  return all;
+}
+
+void empty_missing_labels(std::vector<std::vector<std::string>>& rows, const ExtraColumns& extra,
+                          const std::vector<std::string>& marks) {
+  for (std::vector<std::string>& row : rows) {
+    for (std::size_t i = extra.kept; i < row.size(); ++i) {
+      const bool is_number = i < extra.are_numbers.size() && extra.are_numbers[i];
+      if (std::ranges::count(marks, row[i]) > 0 || (is_number && data::is_missing_mark(row[i]))) row[i].clear();
+    }
   }
-  return extra;
 }
 
 }  // namespace mirrortrain

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,22 +13,36 @@ namespace mirrortrain {
 
 /// Columns to write in addition to the predictions.
 struct WantedColumns {
-  std::optional<std::string> data;  ///< new data; null: a split of the run's own
-  std::vector<std::string> keep;    ///< columns of a new table; "file" for new images
+  std::vector<std::string> keep{};  ///< columns of a new table; "file" for new images
   bool labels = false;              ///< the true labels, if the data have any
 };
 
 /// Columns of texts.
 struct ExtraColumns {
   std::vector<std::string> names;
+  std::size_t kept = 0;             ///< how many of them, the first ones, are columns of the data
   std::vector<bool> are_numbers{};  ///< by column, of those that may be: labels that name no class; may be shorter
   std::vector<std::vector<std::string>> rows;  ///< by the example's number in the data
 };
 
-/// `adapted`: as kept by the run; may be null. Throws UsageError for columns that the data cannot have, and Error for
-/// one that a table lacks.
-ExtraColumns extra_columns(const WantedColumns& wanted, const data::DataOptions& options, const data::Adapted* adapted,
-                           const data::Dataset& examples);
+// `adapted`: as kept by the run; may be null. All throw UsageError for columns that the data cannot have.
+
+/// Those of a split of the run's own.
+ExtraColumns split_columns(const WantedColumns& wanted, const data::Dataset& examples, const data::Adapted* adapted);
+/// Those of new data that are no table.
+ExtraColumns new_columns(const WantedColumns& wanted, const data::Source& source, const data::Dataset& examples,
+                         const data::Adapted* adapted);
+/// Those of a new table, whose rows are read later.
+struct TableColumns {
+  ExtraColumns extra;                ///< without rows
+  std::vector<std::string> columns;  ///< the table's names of them
+};
+/// `names`: of the table's columns.
+TableColumns table_columns(const WantedColumns& wanted, const data::Adapted* adapted,
+                           const std::vector<std::string>& names);
+/// Empties the cells of a table's labels that stand for a missing one. `marks`: which do so among words, too.
+void empty_missing_labels(std::vector<std::vector<std::string>>& rows, const ExtraColumns& extra,
+                          const std::vector<std::string>& marks);
 
 /// The first input of pictures in files, null if there is none.
 const data::ExampleSource* pictures_of(const data::Dataset& examples);

@@ -117,6 +117,7 @@ class JsonlPredictions : public PredictionWriter {
     sink_.write(report::json_line(line) + "\n");
   }
   void finish() override { sink_.finish(); }
+  void flush() override { sink_.flush(); }
 
  private:
   PredictionSink sink_;

@@ -1,18 +1,32 @@
 #include <fmt/format.h>
 
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <system_error>
+
 #include "base/error.h"
+#include "base/files.h"
 #include "data/files/zip_writer.h"
 #include "train/inference/prediction_writers.h"
 
 namespace mirrortrain {
 namespace {
 
-/// What an .npy file of float32 begins with.
-std::string npy_header(std::int64_t rows, const Shape& row_shape) {
+std::string npy_dictionary(std::int64_t rows, const Shape& row_shape) {
   std::string shape = std::to_string(rows) + ",";
   for (const std::int64_t dim : row_shape) shape += fmt::format(" {},", dim);
-  std::string header = fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}), }}", shape);
-  header.append(64 - (10 + header.size() + 1) % 64, ' ');
+  return fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}), }}", shape);
+}
+
+/// What an .npy file of float32 begins with: as many bytes for any number of rows, which is known at the end.
+std::string npy_header(std::int64_t rows, const Shape& row_shape) {
+  const std::size_t longest = npy_dictionary(std::numeric_limits<std::int64_t>::max(), row_shape).size();
+  std::string header = npy_dictionary(rows, row_shape);
+  header.append(longest - header.size() + 64 - (10 + longest + 1) % 64, ' ');
   header += '\n';
   const char length[] = {static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
   return std::string("\x93NUMPY\x01\0", 8) + std::string(length, 2) + header;
@@ -33,19 +47,51 @@ class NpyPredictions : public PredictionWriter {
  public:
   NpyPredictions(const PredictionOutput& output, const OutputMeaning& meaning)
       : sink_(output.file), meaning_(meaning), probabilities_(output.probabilities) {
-    sink_.write(npy_header(output.rows, meaning.shape));
+    if (sink_.can_overwrite()) {
+      sink_.write(npy_header(0, meaning.shape));
+    } else {
+      waiting_.reset(unnamed_file(std::filesystem::temp_directory_path()));
+      if (waiting_ == nullptr) fail();
+    }
   }
 
   void write(std::int64_t, std::span<const ExampleOutput> outputs, const std::string&,
              std::span<const std::string>) override {
-    write_row(meaning_, outputs.front(), probabilities_, [&](std::string_view bytes) { sink_.write(bytes); });
+    ++rows_;
+    write_row(meaning_, outputs.front(), probabilities_, [&](std::string_view bytes) {
+      if (waiting_ == nullptr) return sink_.write(bytes);
+      if (std::fwrite(bytes.data(), 1, bytes.size(), waiting_.get()) != bytes.size()) fail();
+    });
   }
-  void finish() override { sink_.finish(); }
+  void finish() override {
+    const std::string header = npy_header(rows_, meaning_.shape);
+    if (waiting_ == nullptr) {
+      sink_.overwrite_beginning(header);
+    } else {
+      sink_.write(header);
+      if (std::fseek(waiting_.get(), 0, SEEK_SET) != 0) fail();
+      std::array<char, 1 << 16> block;
+      while (const std::size_t count = std::fread(block.data(), 1, block.size(), waiting_.get())) {
+        sink_.write({block.data(), count});
+      }
+    }
+    sink_.finish();
+  }
 
  private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  [[noreturn]] static void fail() {
+    throw Error(fmt::format("cannot keep the predictions in {} until their number is known: {}",
+                            std::filesystem::temp_directory_path().string(), std::generic_category().message(errno)));
+  }
+
   PredictionSink sink_;
   const OutputMeaning& meaning_;
   bool probabilities_;
+  std::int64_t rows_ = 0;
+  std::unique_ptr<std::FILE, Close> waiting_;  ///< the rows, where the output is a pipe, whose header comes first
 };
 
 /// An array of each output, by its layer's name.
@@ -54,22 +100,29 @@ class NpzPredictions : public PredictionWriter {
   NpzPredictions(const PredictionOutput& output, const Meanings& meanings)
       : archive_(output.file.value()), meanings_(meanings), probabilities_(output.probabilities) {
     for (const OutputMeaning& meaning : meanings) {
-      archive_.write(archive_.add(meaning.layer + ".npy"), npy_header(output.rows, meaning.shape));
+      archive_.write(archive_.add(meaning.layer + ".npy"), npy_header(0, meaning.shape));
     }
   }
 
   void write(std::int64_t, std::span<const ExampleOutput> outputs, const std::string&,
              std::span<const std::string>) override {
+    ++rows_;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       write_row(meanings_[i], outputs[i], probabilities_, [&](std::string_view bytes) { archive_.write(i, bytes); });
     }
   }
-  void finish() override { archive_.finish(); }
+  void finish() override {
+    for (std::size_t i = 0; i < meanings_.size(); ++i) {
+      archive_.overwrite_beginning(i, npy_header(rows_, meanings_[i].shape));
+    }
+    archive_.finish();
+  }
 
  private:
   data::ZipWriter archive_;
   const Meanings& meanings_;
   bool probabilities_;
+  std::int64_t rows_ = 0;
 };
 
 }  // namespace

@@ -27,6 +27,17 @@ StrategyOptions strategy_to_predict(StrategyOptions options, bool one_replica) {
   return options;
 }
 
+/// `are_ready`: the examples are as the model takes them.
+std::unique_ptr<data::Feeder> feeder_of(Run& run, const CheckedConfiguration& checked, const data::Dataset& dataset,
+                                        bool are_ready = false) {
+  data::FeederOptions feeding = feeder_options(checked.values());
+  feeding.watch = run.watch.get();
+  feeding.bucket_boundaries.clear();  // outputs have all time steps
+  std::vector<data::PreprocessingStep> preprocessing;
+  if (!are_ready) preprocessing = adapted_preprocessing(checked, run.adapted);
+  return std::make_unique<data::Feeder>(dataset, preprocessing, checked.examples, feeding);
+}
+
 }  // namespace
 
 Run run_to_predict(const CheckedConfiguration& checked, const data::Dataset& dataset, data::Adapted adapted,
@@ -34,15 +45,7 @@ Run run_to_predict(const CheckedConfiguration& checked, const data::Dataset& dat
   Run run;
   run.adapted = std::move(adapted);
   run.watch = make_stall_watch(checked.values());
-  data::FeederOptions feeding = feeder_options(checked.values());
-  feeding.watch = run.watch.get();
-  feeding.bucket_boundaries.clear();  // outputs have all time steps
-  run.test = data::at_its_place(predicting.key, [&] {
-    return std::make_unique<data::Feeder>(
-        dataset,
-        predicting.are_ready ? std::vector<data::PreprocessingStep>() : adapted_preprocessing(checked, run.adapted),
-        checked.examples, feeding);
-  });
+  run.test = data::at_its_place(predicting.key, [&] { return feeder_of(run, checked, dataset, predicting.are_ready); });
   run.strategy = make_strategy(
       checked, {.trains = false, .strategy = strategy_to_predict(checked.values().strategy, predicting.one_replica)},
       this_hardware());
@@ -55,10 +58,18 @@ Run run_to_predict(const CheckedConfiguration& checked, const data::Dataset& dat
   return run;
 }
 
-/// Kernels may add in another order for another number of rows: so every replica always gets the same number, with the
-/// last batch padded with row 0.
+void replace_examples(Run& run, const CheckedConfiguration& checked, const data::Dataset& dataset) {
+  auto now = feeder_of(run, checked, dataset);
+  run.strategy->replace_data_set(*run.test, *now);
+  run.test = std::move(now);
+}
+
+/// Kernels may add in another order for another number of rows, and for a row at another place among them: so every
+/// replica always gets the same number, with each example at the place that it has among all, and other places padded
+/// with row 0.
 void predict_all(const Run& run,
-                 const std::function<void(std::int64_t row, std::span<const ExampleOutput> outputs)>& take) {
+                 const std::function<void(std::int64_t row, std::span<const ExampleOutput> outputs)>& take,
+                 std::int64_t before) {
   const data::Feeder& examples = *run.test;
   const std::int64_t batch = kPredictedRows * run.strategy->num_replicas_in_sync();
   struct OfBatch {
@@ -76,25 +87,27 @@ void predict_all(const Run& run,
   for (OfBatch& output : outputs) written.push_back({output.values, output.mask});
   std::vector<ExampleOutput> of_example(outputs.size());
   std::vector<std::int64_t> rows(static_cast<std::size_t>(batch)), ahead;
-  for (std::int64_t first = 0; first < examples.rows(); first += batch) {
-    const std::int64_t count = std::min(batch, examples.rows() - first);
-    for (std::int64_t i = 0; i < batch; ++i) rows[static_cast<std::size_t>(i)] = i < count ? first + i : 0;
-    const std::int64_t expected = std::min(3 * batch, examples.rows() - first);
+  for (std::int64_t first = -(before % batch); first < examples.rows(); first += batch) {
+    const std::int64_t begin = std::max<std::int64_t>(first, 0), end = std::min(first + batch, examples.rows());
+    for (std::int64_t i = 0; i < batch; ++i) {
+      rows[static_cast<std::size_t>(i)] = first + i >= begin && first + i < end ? first + i : 0;
+    }
+    const std::int64_t expected = std::min(3 * batch, examples.rows() - begin);
     ahead.resize(static_cast<std::size_t>(examples.reads_ahead() ? expected : 0));
-    std::iota(ahead.begin(), ahead.end(), first);
+    std::iota(ahead.begin(), ahead.end(), begin);
     examples.expect(ahead);
     StepSpec step;
     step.data_set = &examples;
     step.rows = rows;
     run.strategy->predict(step, written);
-    for (std::int64_t i = 0; i < count; ++i) {
-      const auto row = static_cast<std::size_t>(i);
+    for (std::int64_t row = begin; row < end; ++row) {
+      const auto place = static_cast<std::size_t>(row - first);
       for (std::size_t j = 0; j < outputs.size(); ++j) {
         const OfBatch& output = outputs[j];
-        of_example[j] = {std::span(output.values).subspan(row * output.elements, output.elements),
-                         std::span(output.mask).subspan(row * output.steps, output.steps)};
+        of_example[j] = {std::span(output.values).subspan(place * output.elements, output.elements),
+                         std::span(output.mask).subspan(place * output.steps, output.steps)};
       }
-      take(first + i, of_example);
+      take(row, of_example);
     }
   }
 }

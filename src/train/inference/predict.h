@@ -29,10 +29,15 @@ struct PredictOptions {
 Run run_to_predict(const CheckedConfiguration& checked, const data::Dataset& dataset, data::Adapted adapted,
                    const PredictOptions& predicting = {});
 
+/// Lets such a run predict other examples from now on, of the same shapes.
+void replace_examples(Run& run, const CheckedConfiguration& checked, const data::Dataset& dataset);
+
 /// Calls `take` with the outputs of the run's model for every example, in order. Memory does not grow with the number
-/// of examples. The same bits on any number of replicas.
+/// of examples. The same bits on any number of replicas, and, where the examples are a part of others of which
+/// `before` were predicted before, as if all were predicted together.
 void predict_all(const Run& run,
-                 const std::function<void(std::int64_t row, std::span<const ExampleOutput> outputs)>& take);
+                 const std::function<void(std::int64_t row, std::span<const ExampleOutput> outputs)>& take,
+                 std::int64_t before = 0);
 
 /// Computes a network's predictions for every example of a data set, in order, only on this machine: for each output of
 /// `meanings` that predicts classes, calls `take` with its number, the example's row and its class, or that of each of

@@ -95,6 +95,8 @@ class PredictionWriter {
   virtual void write(std::int64_t index, std::span<const ExampleOutput> outputs, const std::string& file,
                      std::span<const std::string> extra) = 0;
   virtual void finish() = 0;
+  /// Lets a reader of stdout see what was written so far.
+  virtual void flush() {}
 };
 
 struct PredictionOutput {
@@ -105,7 +107,6 @@ struct PredictionOutput {
   std::size_t kept_columns = 0;              ///< how many of them, the first ones, are columns of the data
   std::vector<bool> extra_numbers{};         ///< which of them are numbers, where that is known; may be shorter
   bool of_files = false;                     ///< whether each example has its own file
-  std::int64_t rows = 0;
 };
 /// `meanings`, of the model's outputs, must outlive the writer.
 std::unique_ptr<PredictionWriter> make_prediction_writer(const PredictionOutput& output,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <span>
 #include <system_error>
 
 #include "base/error.h"
@@ -60,16 +61,25 @@ PredictionSink::PredictionSink(const std::optional<std::filesystem::path>& file)
 
 void PredictionSink::write(std::string_view text) {
   block_ += text;
-  if (block_.size() >= kBlock) flush();
+  if (block_.size() >= kBlock) pass_on();
+}
+
+void PredictionSink::overwrite_beginning(std::string_view text) {
+  pass_on();
+  file_->overwrite(0, std::as_bytes(std::span(text)));
 }
 
 void PredictionSink::finish() {
   flush();
-  if (file_) return file_->commit();
-  if (std::fflush(stdout) != 0) throw_unwritable();
+  if (file_) file_->commit();
 }
 
 void PredictionSink::flush() {
+  pass_on();
+  if (!file_ && std::fflush(stdout) != 0) throw_unwritable();
+}
+
+void PredictionSink::pass_on() {
   if (file_) {
     file_->write(block_);
   } else if (std::fwrite(block_.data(), 1, block_.size(), stdout) != block_.size()) {

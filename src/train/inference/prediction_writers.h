@@ -20,11 +20,16 @@ class PredictionSink {
   /// Absent: stdout.
   explicit PredictionSink(const std::optional<std::filesystem::path>& file);
   void write(std::string_view text);
+  /// Replaces the beginning, which was written before; only where `can_overwrite`.
+  void overwrite_beginning(std::string_view text);
+  bool can_overwrite() const { return file_ && file_->can_overwrite(); }
+  /// Passes on what was written.
+  void flush();
   void finish();
 
  private:
   static constexpr std::size_t kBlock = std::size_t{1} << 16;
-  void flush();
+  void pass_on();
 
   std::optional<AtomicFile> file_;
   std::string block_;

@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "data/files/stream_input.h"
 #include "report/batch_progress.h"
 #include "train/checkpoint/non_finite.h"
 #include "train/inference/predict.h"
@@ -20,26 +24,28 @@ namespace {
 /// if rows have no numbers.
 class NumberedPredictions {
  public:
-  NumberedPredictions(PredictionWriter& writer, const data::Dataset& examples, bool fills,
-                      const std::vector<OutputMeaning>& meanings, const ExtraColumns& extra)
-      : writer_(writer), examples_(examples), extra_(extra), fills_(fills), files_(pictures_of(examples)) {
+  NumberedPredictions(PredictionWriter& writer, bool fills, const std::vector<OutputMeaning>& meanings)
+      : writer_(writer), fills_(fills) {
     for (const OutputMeaning& meaning : meanings) {
       nothing_.emplace_back(static_cast<std::size_t>(meaning.elements()), std::numeric_limits<float>::quiet_NaN());
     }
-    if (left_out_within(examples) > 0) left_out_ = examples.left_out()->rows;
   }
 
+  /// `block`, whose examples follow, must last until its end.
+  void begin(const data::TableBlock& block) {
+    block_ = &block;
+    left_out_ = block.left_out;
+    files_ = block.examples ? pictures_of(*block.examples) : nullptr;
+    row_ = 0;
+  }
   void write(std::span<const ExampleOutput> outputs) {
     pass_left_out();
-    const auto at = static_cast<std::size_t>(next_);
-    writer_.write(next_++, outputs, files_ != nullptr ? files_->row_text(examples_.first_row() + row_) : "",
-                  at < extra_.rows.size() ? extra_.rows[at] : std::vector<std::string>());
+    const auto at = static_cast<std::size_t>(next_ - block_->first);
+    writer_.write(next_++, outputs, files_ != nullptr ? files_->row_text(block_->examples->first_row() + row_) : "",
+                  at < block_->cells.size() ? block_->cells[at] : std::vector<std::string>());
     ++row_;
   }
-  void finish() {
-    pass_left_out();
-    writer_.finish();
-  }
+  void end() { pass_left_out(); }
 
  private:
   void pass_left_out() {
@@ -52,12 +58,11 @@ class NumberedPredictions {
   }
 
   PredictionWriter& writer_;
-  const data::Dataset& examples_;
-  const ExtraColumns& extra_;
-  std::span<const std::int64_t> left_out_{};
   bool fills_;
-  const data::ExampleSource* files_;         ///< null if the examples are no pictures in files
-  std::vector<std::vector<float>> nothing_;  ///< by output
+  const data::TableBlock* block_ = nullptr;
+  std::span<const std::int64_t> left_out_{};
+  const data::ExampleSource* files_ = nullptr;  ///< null if the examples are no pictures in files
+  std::vector<std::vector<float>> nothing_;     ///< by output
   std::int64_t next_ = 0, row_ = 0;
 };
 
@@ -67,10 +72,10 @@ class NanCount {
   void add(std::int64_t row) {
     if (count_++ == 0) first_ = row;
   }
-  void warn(const data::Dataset& examples, Strategy& strategy, const Model& model) const {
+  void warn(std::int64_t examples, Strategy& strategy, const Model& model) const {
     if (count_ == 0) return;
-    spdlog::warn("the model gives NaN for {} of {} example{}, first for row {} (counting from 0): {}", count_,
-                 examples.rows(), examples.rows() == 1 ? "" : "s", first_, reason_of_nan(strategy, model));
+    spdlog::warn("the model gives NaN for {} of {} example{}, first for row {} (counting from 0): {}", count_, examples,
+                 examples == 1 ? "" : "s", first_, reason_of_nan(strategy, model));
   }
 
  private:
@@ -80,31 +85,85 @@ class NanCount {
 /// Ends predict_all if a signal requests a stop.
 struct Stopped {};
 
+/// Shows how much is done: batches of rows, the part of the bytes that is read, or of a pipe the rows.
+class Shown {
+ public:
+  Shown(bool shows, const ExampleBlocks& blocks)
+      : blocks_(blocks), progress_(blocks.progress().of_bytes ? "predictions, % of the data" : "predictions", shows) {}
+
+  /// `number`: of the example that is next. `rows`: of a batch.
+  void show(std::int64_t number, std::int64_t rows) {
+    const ExampleBlocks::Progress done = blocks_.progress();
+    if (done.of_bytes) {
+      const std::int64_t percent = std::min<std::int64_t>(100, done.read * 100 / std::max<std::int64_t>(1, done.all));
+      if (percent > std::exchange(percent_, percent)) progress_.show(percent, 100);
+    } else if (done.all > 0) {
+      progress_.show(number / rows + 1, data::batches_of(done.all, rows));
+    } else {
+      progress_.show(number + 1, 0);
+    }
+  }
+  void warn(ExampleBlocks& blocks) {
+    const std::vector<std::string> warnings = blocks.take_warnings();
+    if (!warnings.empty()) progress_.clear();
+    for (const std::string& warning : warnings) spdlog::warn("{}", warning);
+  }
+
+ private:
+  const ExampleBlocks& blocks_;
+  report::BatchProgress progress_;
+  std::int64_t percent_ = 0;
+};
+
 }  // namespace
 
-bool write_predictions(const PredictionOutput& output, const Run& run, const Model& model,
-                       const std::vector<OutputMeaning>& meanings, const data::Dataset& examples,
-                       const ExtraColumns& extra, const std::atomic<int>& signal, bool shows_progress) {
+std::optional<std::int64_t> write_predictions(const PredictionOutput& output, const CheckedConfiguration& checked,
+                                              Run& run, const std::vector<OutputMeaning>& meanings,
+                                              ExampleBlocks& blocks, const std::atomic<int>& signal,
+                                              bool shows_progress) {
   const auto writer = make_prediction_writer(output, meanings);
-  NumberedPredictions predictions(*writer, examples, is_of_arrays(output.format), meanings, extra);
-  report::BatchProgress progress("predictions", shows_progress);
+  NumberedPredictions predictions(*writer, is_of_arrays(output.format), meanings);
+  Shown shown(shows_progress, blocks);
   NanCount nan;
   const std::int64_t batch = kPredictedRows * run.strategy->num_replicas_in_sync();
+  blocks.set_batch(batch);
+  std::int64_t predicted = 0;
+  const auto predict_block = [&](const data::TableBlock& block) {
+    predict_all(
+        run,
+        [&](std::int64_t row, std::span<const ExampleOutput> outputs) {
+          if (signal != 0) throw Stopped{};
+          const std::int64_t number = predicted + row;
+          if (row == 0 || number % batch == 0) shown.show(number, batch);
+          predictions.write(outputs);
+          bool any_nan = false;
+          for (std::size_t i = 0; i < outputs.size(); ++i) any_nan = any_nan || has_nan(meanings[i], outputs[i]);
+          if (any_nan) nan.add(number);
+        },
+        predicted);
+    predicted += block.examples->rows();
+  };
   try {
-    predict_all(run, [&](std::int64_t row, std::span<const ExampleOutput> outputs) {
-      if (signal != 0) throw Stopped{};
-      if (row % batch == 0) progress.show(row / batch + 1, data::batches_of(examples.rows(), batch));
-      predictions.write(outputs);
-      bool any_nan = false;
-      for (std::size_t i = 0; i < outputs.size(); ++i) any_nan = any_nan || has_nan(meanings[i], outputs[i]);
-      if (any_nan) nan.add(row);
-    });
+    bool is_first = true;
+    while (const auto block = blocks.next()) {
+      shown.warn(blocks);
+      predictions.begin(*block);
+      if (block->examples) {
+        if (!std::exchange(is_first, false)) replace_examples(run, checked, *block->examples);
+        predict_block(*block);
+      }
+      predictions.end();
+      if (blocks.flows()) writer->flush();
+    }
   } catch (const Stopped&) {
-    return false;
+    return std::nullopt;
+  } catch (const data::ReadingStopped&) {
+    return std::nullopt;
   }
-  predictions.finish();
-  nan.warn(examples, *run.strategy, model);
-  return true;
+  shown.warn(blocks);
+  writer->finish();
+  nan.warn(predicted, *run.strategy, *checked.model);
+  return predicted;
 }
 
 }  // namespace mirrortrain

@@ -1,20 +1,23 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
+#include <optional>
 #include <vector>
 
-#include "data/dataset.h"
-#include "train/inference/extra_columns.h"
+#include "train/inference/examples_to_predict.h"
 #include "train/inference/prediction.h"
 #include "train/session/run.h"
 
 namespace mirrortrain {
 
-/// Predicts all examples of a run made by run_to_predict and writes the predictions with the examples' numbers in the
-/// whole data: those that were left out have none, or a row of NaN if rows have no numbers. Warns if the model gives
-/// NaN. Returns false, and writes no file, if `signal` becomes other than 0 meanwhile.
-bool write_predictions(const PredictionOutput& output, const Run& run, const Model& model,
-                       const std::vector<OutputMeaning>& meanings, const data::Dataset& examples,
-                       const ExtraColumns& extra, const std::atomic<int>& signal, bool shows_progress);
+/// Predicts all examples with a run made by run_on_examples of the first of them, and writes the predictions with the
+/// examples' numbers in the whole data: those that were left out have none, or a row of NaN if rows have no numbers.
+/// Warns of what the blocks say, and if the model gives NaN. Returns the number of predictions; null, and writes no
+/// file, if `signal` becomes other than 0 meanwhile.
+std::optional<std::int64_t> write_predictions(const PredictionOutput& output, const CheckedConfiguration& checked,
+                                              Run& run, const std::vector<OutputMeaning>& meanings,
+                                              ExampleBlocks& blocks, const std::atomic<int>& signal,
+                                              bool shows_progress);
 
 }  // namespace mirrortrain

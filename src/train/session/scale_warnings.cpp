@@ -181,9 +181,22 @@ void warn_of_other_scale(const LocatedSource& source, const std::string& of, std
 
 }  // namespace
 
-std::string rescaled_twice(const CheckedConfiguration& checked, const data::Dataset& examples) {
-  for (std::size_t i = 0; i < checked.examples.inputs.size(); ++i) {
-    const std::string twice = rescaled_twice(checked, i, largest_of(columns_of(examples, i)));
+void RescaledTwice::add(const data::Dataset& examples) {
+  if (has_enough()) return;
+  const bool is_first = rows_ == 0;
+  largest_.resize(checked_.examples.inputs.size());
+  for (std::size_t i = 0; i < largest_.size(); ++i) {
+    if (!is_first && examples.source(i) != nullptr) continue;  // reading pictures takes time
+    largest_[i] = std::max(largest_[i], largest_of(columns_of(examples, i)));
+  }
+  rows_ += examples.rows();
+}
+
+bool RescaledTwice::has_enough() const { return rows_ >= kRows; }
+
+std::string RescaledTwice::text() const {
+  for (std::size_t i = 0; i < largest_.size(); ++i) {
+    const std::string twice = rescaled_twice(checked_, i, largest_[i]);
     if (!twice.empty()) return twice;
   }
   return "";
