@@ -20,6 +20,7 @@
 #include "base/files.h"
 #include "data/kept_findings.h"
 #include "data/row_blocks.h"
+#include "data/spilled_memory.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -28,11 +29,6 @@ std::vector<std::int64_t> without_ones(const Shape& shape) {
   std::vector<std::int64_t> dims;
   std::copy_if(shape.begin(), shape.end(), std::back_inserter(dims), [](std::int64_t dim) { return dim != 1; });
   return dims;
-}
-
-template <class T>
-bool fits_float(T value) {
-  return std::abs(static_cast<double>(value)) <= static_cast<double>(std::numeric_limits<float>::max());
 }
 
 // Block by block: the loop over a block has no early exit, so that it is vectorized.
@@ -137,7 +133,8 @@ std::size_t physical_memory() {
 }  // namespace
 
 // Rows are read in random order: with large pages, if available, translating a row's address needs no memory access.
-Bytes::Bytes(std::size_t size, const std::string& what) : size_(size) {
+Bytes::Bytes(std::size_t size, const std::string& what) : data_(SpilledMemory::allocate(size, what)), size_(size) {
+  if (data_) return;
   constexpr std::size_t kLine = 64, kLargePage = std::size_t{1} << 21;
   const std::size_t alignment = size < kLargePage ? kLine : kLargePage;
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;

@@ -1,13 +1,21 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
 #include "data/dataset.h"
 
 namespace mirrortrain::data {
+
+/// Whether a number is finite, and of the range of float32.
+template <class T>
+bool fits_float(T value) {
+  return std::abs(static_cast<double>(value)) <= static_cast<double>(std::numeric_limits<float>::max());
+}
 
 /// How many rows that are not in memory are read at once where all are: about 4 MiB of them.
 inline std::int64_t rows_of_block(const Array& array) {

@@ -17,6 +17,9 @@ class PickedStoredRows : public StoredRows {
   PickedStoredRows(std::shared_ptr<const StoredRows> from, std::vector<std::int64_t> rows, std::size_t row_bytes)
       : from_(std::move(from)), rows_(std::move(rows)), row_bytes_(row_bytes) {}
 
+  const std::shared_ptr<const StoredRows>& from() const { return from_; }
+  std::int64_t row_of(std::int64_t row) const { return rows_[static_cast<std::size_t>(row)]; }
+
   std::int64_t rows() const override { return std::ssize(rows_); }
   void read(std::int64_t first, std::int64_t count, std::byte* to) const override {
     const auto wanted = std::span(rows_).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
@@ -48,8 +51,7 @@ class PickedStoredRows : public StoredRows {
       from_->read(wanted[0], span, to);
       return count;
     }
-    thread_local std::vector<std::byte> between;
-    between.resize(static_cast<std::size_t>(span) * row_bytes_);
+    std::vector<std::byte> between(static_cast<std::size_t>(span) * row_bytes_);  // reading may need memory like it
     from_->read(wanted[0], span, between.data());
     for (std::size_t i = 0; i < count; ++i) {
       std::memcpy(to + i * row_bytes_, between.data() + static_cast<std::size_t>(wanted[i] - wanted[0]) * row_bytes_,
@@ -121,6 +123,10 @@ class JoinedRows : public StoredRows {
 
 std::shared_ptr<const StoredRows> picked_rows(std::shared_ptr<const StoredRows> from, std::vector<std::int64_t> rows,
                                               std::size_t row_bytes) {
+  if (const auto picked = std::dynamic_pointer_cast<const PickedStoredRows>(from)) {
+    for (std::int64_t& row : rows) row = picked->row_of(row);
+    from = picked->from();
+  }
   return std::make_shared<PickedStoredRows>(std::move(from), std::move(rows), row_bytes);
 }
 

@@ -81,6 +81,12 @@ Examples read(const Idx& source) {
   return examples_of(read_files(source.images, read_idx), read_files(source.labels, read_idx));
 }
 
+std::vector<Features> open_features(const Idx& source) {
+  std::vector<Features> features;
+  features.push_back({"", read_files(source.images, open_idx)});
+  return features;
+}
+
 Examples open(const Idx& source) {
   return examples_of(read_files(source.images, open_idx), read_files(source.labels, open_idx));
 }

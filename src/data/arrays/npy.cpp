@@ -100,6 +100,8 @@ std::vector<Features> read_features(const Npy& source) { return read_inputs(sour
 
 Examples read(const Npy& source) { return read_fields(source, read_arrays); }
 
+std::vector<Features> open_features(const Npy& source) { return read_inputs(source, open_arrays); }
+
 Examples open(const Npy& source) { return read_fields(source, open_arrays); }
 
 }  // namespace mirrortrain::data

@@ -42,8 +42,10 @@ Array read_npy(Input& input);
 /// Reads the header alone, with the same checks.
 NpyHeader read_npy_header(Input& input);
 
-/// Reads no more than the headers: what is not in memory then is read by position.
+// Those that open read no more than the headers: what is not in memory then is read by position.
+
 Examples open(const Npy& source);
+std::vector<Features> open_features(const Npy& source);
 Examples read(const Npy& source);
 /// Reads only the features, for new files without labels.
 std::vector<Features> read_features(const Npy& source);

@@ -139,15 +139,28 @@ class ArrayNames {
 
 }  // namespace
 
-// New arrays may have the names that the training data's have, or those of the inputs and outputs that they are for.
-std::vector<Features> read_features(const Npz& source) {
+namespace {
+
+/// New arrays may have the names that the training data's have, or those of the inputs and outputs that they are for.
+FieldsByName<std::string, NpzLabels> new_fields_of(const Npz& source) {
   FieldsByName<std::string, NpzLabels> fields = fields_of(source);
   const ArrayNames names(source);
   for (auto& [input, array] : fields.inputs.entries) {
     if (!names.has(array) && names.has(input)) array = input;
   }
-  return read_inputs(fields,
+  return fields;
+}
+
+}  // namespace
+
+std::vector<Features> read_features(const Npz& source) {
+  return read_inputs(new_fields_of(source),
                      [&](const std::string& name, const std::string&) { return read_arrays(source, name, ""); });
+}
+
+std::vector<Features> open_features(const Npz& source) {
+  return read_inputs(new_fields_of(source),
+                     [&](const std::string& name, const std::string&) { return open_arrays(source, name, ""); });
 }
 
 std::vector<Labels> read_labels(const Npz& source) {

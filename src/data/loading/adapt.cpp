@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -19,6 +20,7 @@
 #include "data/key_error.h"
 #include "data/pictures/picture_steps.h"
 #include "data/preprocessing/quantiles.h"
+#include "data/preprocessing/select_ranks.h"
 #include "data/reading/bins.h"
 #include "data/reading/example_maker.h"
 #include "data/row_blocks.h"
@@ -89,6 +91,8 @@ class TrainingFeatures {
 
   /// Of an example.
   const Shape& shape() const { return shape_; }
+  /// Whether all are in memory.
+  bool are_held() const { return train_.source(input_) == nullptr && !train_.features(input_).is_by_position(); }
 
   /// Rows that were read from files, with those behind them, which are asked for next.
   struct Block {
@@ -299,14 +303,25 @@ AdaptedNormalization adapted_normalization(const Normalization& step, const Trai
 
 std::vector<double> adapted_boundaries(const Discretization& step, const TrainingFeatures& examples,
                                        std::int64_t rows) {
-  std::vector<float> numbers;
-  std::vector<double> row;
-  TrainingFeatures::Block block;
-  for (std::int64_t i = 0; i < rows; ++i) {
-    examples.read(i, row, block);
-    std::ranges::transform(row, std::back_inserter(numbers), [](double number) { return static_cast<float>(number); });
+  const PassNumbers pass = [&](const std::function<void(std::span<const float>)>& take) {
+    std::vector<double> row;
+    std::vector<float> numbers;
+    TrainingFeatures::Block block;
+    for (std::int64_t i = 0; i < rows; ++i) {
+      examples.read(i, row, block);
+      numbers.assign(row.size(), 0);
+      std::ranges::transform(row, numbers.begin(), [](double number) { return static_cast<float>(number); });
+      take(numbers);
+    }
+  };
+  if (examples.are_held()) {
+    std::vector<float> all;
+    pass([&](std::span<const float> numbers) { all.insert(all.end(), numbers.begin(), numbers.end()); });
+    return quantile_boundaries(std::move(all), *step.num_bins, step.epsilon);
   }
-  return quantile_boundaries(std::move(numbers), *step.num_bins, step.epsilon);
+  const auto of_ranks = [&](const std::vector<std::size_t>& ranks) { return select_ranks(pass, ranks); };
+  const auto count = static_cast<std::size_t>(rows * examples.shape().elements());
+  return quantile_boundaries(count, of_ranks, *step.num_bins, step.epsilon);
 }
 
 }  // namespace

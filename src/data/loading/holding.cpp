@@ -71,7 +71,7 @@ void for_each_array(Examples& examples, bool has_keys, const Do& apply) {
 }  // namespace
 
 Holding::Holding(const DataOptions& options)
-    : most_bytes(options.memory ? options.memory->bytes : memory_of_process() / 4),
+    : most_bytes(options.memory ? options.memory->bytes : memory_of_process() / 2),
       unpacked(options.cache_directory ? options.cache_directory->text : default_cache_directory()) {}
 
 Examples settled(Examples examples, const Holding& holding, bool has_keys) {

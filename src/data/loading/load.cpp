@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <functional>
 #include <future>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <set>
 #include <span>
@@ -20,6 +22,7 @@
 #include "data/loading/lookups.h"
 #include "data/order/split_rows.h"
 #include "data/records/stored_records.h"
+#include "data/spilled_memory.h"
 #include "data/tables/csv_table.h"
 #include "data/tables/mistaken_number.h"
 #include "data/text/stored_text.h"
@@ -27,6 +30,20 @@
 
 namespace mirrortrain::data {
 namespace {
+
+/// Where a table's contents are kept while it is read and trained on: in files, unless it is small enough.
+std::unique_ptr<const SpilledMemory> memory_of(const Csv& source, const Holding& holding) {
+  constexpr std::uint64_t kOfByte = 4;  // the text, its cells as numbers of 8 bytes, and what they are encoded as
+  std::vector<std::string> remarks;
+  std::uint64_t bytes = 0;
+  for (const std::string& path : expanded(source.file, remarks)) {
+    std::error_code none;  // reading it reports the error
+    const auto own = std::filesystem::file_size(path, none);
+    if (!none) bytes += own;
+  }
+  if (bytes * kOfByte <= holding.most_bytes) return nullptr;
+  return std::make_unique<SpilledMemory>(holding.unpacked.folder());
+}
 
 /// The values adapted to the training data, once known: other splits are read concurrently until they need them.
 using AdaptedLater = std::function<const Adapted&()>;
@@ -127,6 +144,7 @@ Dataset read_source(const AnySource& source, const AdaptedLater& adapted, const 
       [&](const auto& held) -> Dataset {
         using Format = std::decay_t<decltype(held)>;
         if constexpr (std::is_same_v<Format, Csv>) {
+          const auto memory = memory_of(held, terms.holding);
           Examples examples = read_table_of(held, adapted(), bad.if_skips());
           return usable(std::move(examples), terms.wanted, std::move(bad));
         } else if constexpr (std::is_same_v<Format, ImageFolder>) {
@@ -315,6 +333,7 @@ std::optional<Training> adapt(const Csv& source, const DataOptions& options, std
 /// where rows are left out then, all is done once more without them, so that the parts are those of a table
 /// that never had them.
 Training adapt(const Csv& source, const DataOptions& options, std::uint64_t seed, const Terms& terms) {
+  const auto memory = memory_of(source, terms.holding);
   LateRows late;
   while (true) {
     if (std::optional<Training> training = adapt(source, options, seed, terms, late)) return *std::move(training);

@@ -138,8 +138,7 @@ class BinnedRows : public StoredRows {
 
   std::int64_t rows() const override { return from_->rows(); }
   void read(std::int64_t first, std::int64_t count, std::byte* to) const override {
-    thread_local std::vector<std::byte> scratch;
-    scratch.resize(static_cast<std::size_t>(count) * bins_.row_bytes());
+    std::vector<std::byte> scratch(static_cast<std::size_t>(count) * bins_.row_bytes());
     from_->read(first, count, scratch.data());
     bins_(scratch.data(), count, to);
   }

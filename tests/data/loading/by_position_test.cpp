@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <limits>
 #include <span>
 #include <string>
@@ -24,6 +25,8 @@
 #include "data/loading/adapt.h"
 #include "data/loading/load.h"
 #include "data/one_spec.h"
+#include "data/pictures/picture_steps.h"
+#include "data/preprocessing/select_ranks.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -320,6 +323,38 @@ TEST_CASE("records that are read by position are those in memory, from plain and
   }
 }
 
+TEST_CASE("tables that are larger than what is held are in mapped files, with the same numbers") {
+  const TemporaryFolder folder;
+  std::string text = "x,color,size,y\n";
+  for (int i = 0; i < 30000; ++i) {
+    text += fmt::format("{},{},{},{}\n", std::sin(i),
+                        i % 7 == 0   ? "red"
+                        : i % 3 == 0 ? "green"
+                                     : "blue",
+                        i % 11 == 0 ? "" : std::to_string(i % 100), i % 2 == 0 ? "yes" : "no");
+  }
+  Csv source;
+  source.labels = labels_in(std::string("y"));
+  source.missing = missing_in(MissingIsMean{});
+  source.encoding.entries = {{"color", OneHotEncoding{}}};
+  for (const std::string& content : {text, gzip(text)}) {
+    source.file = config::Path{folder.write("table.csv", content)};
+    DataOptions held = options_of(source, folder, true), read = options_of(source, folder, false);
+    for (DataOptions* const options : {&held, &read}) options->validation.value = ValidationFraction{0.3, true, false};
+    const Splits in_memory = load(held, 5, nullptr), spilled = load(read, 5, nullptr);
+    CHECK(rows_of(in_memory.train, in_memory.train.features(0)) == rows_of(spilled.train, spilled.train.features(0)));
+    CHECK(fingerprint(in_memory.train) == fingerprint(spilled.train));
+    CHECK(fingerprint(*in_memory.validation) == fingerprint(*spilled.validation));
+    std::ifstream maps("/proc/self/maps");
+    const std::string mapped((std::istreambuf_iterator<char>(maps)), std::istreambuf_iterator<char>());
+    CHECK(contains(mapped, folder.path("cache") + "/mirrortrain-memory."));
+    CHECK(std::filesystem::is_empty(folder.path("cache")));
+  }
+  DataOptions options = options_of(source, folder, false);
+  options.cache_directory = config::Path{folder.path("table.csv") + "/none"};
+  CHECK(contains(error_text([&] { load(options, 0, nullptr); }), "give data.cache_directory a folder on a disk"));
+}
+
 TEST_CASE("numbers that are not finite are found by position too") {
   const TemporaryFolder folder;
   std::vector<float> all = numbers<float>(kRows * kWidth);
@@ -395,6 +430,13 @@ TEST_CASE("a replica gets the same bits of rows that are read by position") {
     const AdaptedSteps of_held = adapt(adapting, held, {input}, 1), of_read = adapt(adapting, read, {input}, 2);
     CHECK(of_held.normalizations.front().mean == of_read.normalizations.front().mean);
     CHECK(of_held.normalizations.front().variance == of_read.normalizations.front().variance);
+    Discretization discretization;
+    discretization.num_bins = 7;
+    adapting.back() = discretization;
+    CHECK(adapt(adapting, held, {input}, 1).bin_boundaries == adapt(adapting, read, {input}, 1).bin_boundaries);
+    const auto binned = with_adapted(adapting, adapt(adapting, held, {input}, 1));
+    if (std::ranges::none_of(steps, is_of_pictures))
+      CHECK(fed(read, binned, spec, false) == fed(held, binned, spec, false));
   };
   const auto x_of = [&](auto type, const char* descr) {
     return npy(descr, false, shape_text(kRows, kWidth), bytes_of(numbers<decltype(type)>(kRows * kWidth)));
@@ -413,6 +455,37 @@ TEST_CASE("a replica gets the same bits of rows that are read by position") {
   check(pictures, floats, {Rescaling{{}, 1.0 / 255, 0}, flip}, {.features = {2, 3, 1}, .labels = {kLabels}});
   MixUp mix;
   check(x_of(float{}, "<f4"), doubles, {Rescaling{{}, 0.7, 0}, mix}, spec);
+}
+
+TEST_CASE("more files than may be open are read by position") {
+  const TemporaryFolder folder;
+  std::vector<config::Path> files;
+  constexpr int kFiles = 400;
+  for (int i = 0; i < kFiles; ++i) {
+    files.push_back({folder.write(fmt::format("{}.npy", i),
+                                  npy("<f4", false, shape_text(1, kWidth), bytes_of(numbers<float>(kWidth))))});
+  }
+  Npy source;
+  source.features = Files(files);
+  source.labels.one = config::Path{folder.write("labels.npy", labels_npy(kFiles))};
+  check_source(source, folder);
+}
+
+TEST_CASE("numbers at places of the ascending order are those of sorting") {
+  std::vector<float> all;
+  for (int i = 0; i < 5000; ++i) {
+    all.push_back(i % 3 == 0 ? static_cast<float>(i % 17)
+                             : static_cast<float>(std::sin(i) * std::pow(10.0, i % 60 - 30)));
+  }
+  const PassNumbers pass = [&](const std::function<void(std::span<const float>)>& take) {
+    take(std::span(all).first(1000));
+    take(std::span(all).subspan(1000));
+  };
+  const std::vector<std::size_t> ranks{0, 1, 49, 2000, 2001, 4998, 4999};
+  const std::vector<float> found = select_ranks(pass, ranks);
+  std::vector<float> sorted = all;
+  std::ranges::sort(sorted);
+  for (std::size_t i = 0; i < ranks.size(); ++i) CHECK(found[i] == sorted[ranks[i]]);
 }
 
 TEST_CASE("a data file that changes while rows are read from it is an error that names it") {
