@@ -326,7 +326,7 @@ TEST_CASE("records that are read by position are those in memory, from plain and
 TEST_CASE("tables that are larger than what is held are in mapped files, with the same numbers") {
   const TemporaryFolder folder;
   std::string text = "x,color,size,y\n";
-  for (int i = 0; i < 30000; ++i) {
+  for (int i = 0; i < 60000; ++i) {
     text += fmt::format("{},{},{},{}\n", std::sin(i),
                         i % 7 == 0   ? "red"
                         : i % 3 == 0 ? "green"
