@@ -5,14 +5,22 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
+#include <exception>
 #include <limits>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <thread>
 #include <type_traits>
 #include <vector>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "data/kept_findings.h"
+#include "data/row_blocks.h"
+#include "data/spilled_memory.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -21,11 +29,6 @@ std::vector<std::int64_t> without_ones(const Shape& shape) {
   std::vector<std::int64_t> dims;
   std::copy_if(shape.begin(), shape.end(), std::back_inserter(dims), [](std::int64_t dim) { return dim != 1; });
   return dims;
-}
-
-template <class T>
-bool fits_float(T value) {
-  return std::abs(static_cast<double>(value)) <= static_cast<double>(std::numeric_limits<float>::max());
 }
 
 // Block by block: the loop over a block has no early exit, so that it is vectorized.
@@ -48,15 +51,39 @@ std::string row_text_in(const std::string& origin, std::int64_t first_line, std:
   return fmt::format("{}: row {} (counting from 0)", origin, row);
 }
 
-Array picked_rows(const Array& from, std::int64_t first_row, const std::vector<std::int64_t>& rows) {
-  std::vector<std::int64_t> dims = from.shape.dims();
-  dims[0] = static_cast<std::int64_t>(rows.size());
-  Array to(from.dtype, Shape(std::move(dims)), from.origin);
-  to.first_line = from.first_line;
-  to.parts = from.parts;
-  to.tokens = from.tokens;
-  to.remarks = from.remarks;
-  const std::size_t bytes = static_cast<std::size_t>(from.row_elements()) * size_of(from.dtype);
+/// All of an array but its elements and the numbers of its rows.
+Array described_as(const Array& from) {
+  Array same;
+  same.dtype = from.dtype;
+  same.shape = from.shape;
+  same.origin = from.origin;
+  same.first_line = from.first_line;
+  same.parts = from.parts;
+  same.tokens = from.tokens;
+  same.remarks = from.remarks;
+  return same;
+}
+
+/// Rows of an array that is read by position.
+Array picked_by_position(const Array& from, std::vector<std::int64_t> rows) {
+  Array to = described_as(from);
+  to.shape[0] = std::ssize(rows);
+  to.picked.reserve(rows.size());
+  for (const std::int64_t row : rows) to.picked.push_back(from.row_in_files(row));
+  to.stored = picked_rows(from.stored, std::move(rows), from.row_bytes());
+  return to;
+}
+
+Array picked_from(const Array& from, std::int64_t first_row, const std::vector<std::int64_t>& rows) {
+  if (from.is_by_position()) {
+    std::vector<std::int64_t> of_array = rows;
+    for (std::int64_t& row : of_array) row += first_row;
+    return picked_by_position(from, std::move(of_array));
+  }
+  Array to = described_as(from);
+  to.shape[0] = std::ssize(rows);
+  const std::size_t bytes = from.row_bytes();
+  to.bytes = Bytes(rows.size() * bytes, from.origin);
   std::byte* at = to.bytes.data();
   for (const std::int64_t row : rows) {
     const auto source = static_cast<std::size_t>(first_row + row);
@@ -106,7 +133,8 @@ std::size_t physical_memory() {
 }  // namespace
 
 // Rows are read in random order: with large pages, if available, translating a row's address needs no memory access.
-Bytes::Bytes(std::size_t size, const std::string& what) : size_(size) {
+Bytes::Bytes(std::size_t size, const std::string& what) : data_(SpilledMemory::allocate(size, what)), size_(size) {
+  if (data_) return;
   constexpr std::size_t kLine = 64, kLargePage = std::size_t{1} << 21;
   const std::size_t alignment = size < kLargePage ? kLine : kLargePage;
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
@@ -134,17 +162,33 @@ Array::Array(DType type, Shape extents, std::string name)
       origin(std::move(name)) {}
 
 Array Array::shared() const {
-  Array same;
-  same.dtype = dtype;
-  same.shape = shape;
+  Array same = described_as(*this);
   same.bytes = bytes.shared();
-  same.origin = origin;
-  same.first_line = first_line;
-  same.parts = parts;
+  same.stored = stored;
   same.picked = picked;
-  same.tokens = tokens;
-  same.remarks = remarks;
   return same;
+}
+
+Array Array::read_by(std::shared_ptr<const StoredRows> rows, DType type, const Shape& row_shape) const {
+  Array made = described_as(*this);
+  made.dtype = type;
+  made.shape = row_shape.with_rows(this->rows());
+  made.picked = picked;
+  made.tokens = 0;
+  made.stored = std::move(rows);
+  return made;
+}
+
+const std::byte* Array::rows_at(std::int64_t first, std::int64_t count, std::vector<std::byte>& scratch) const {
+  const std::size_t of_row = row_bytes();
+  if (!is_by_position()) return this->bytes.data() + static_cast<std::size_t>(first) * of_row;
+  scratch.resize(std::max(scratch.size(), static_cast<std::size_t>(count) * of_row));
+  stored->read(first, count, scratch.data());
+  return scratch.data();
+}
+
+void Array::refuse_span() const {
+  throw Error(fmt::format("{}: its rows are not in memory, where they were expected", origin));
 }
 
 Array Array::of_same_rows(DType type, const Shape& row_shape) const {
@@ -199,14 +243,74 @@ Array narrowed(Array array) {
 
 bool same_but_ones(const Shape& a, const Shape& b) { return without_ones(a) == without_ones(b); }
 
+namespace {
+
+/// The first row that first_unfit(rows) finds in blocks of rows that are not in memory, read by several threads; -1:
+/// none.
+template <class FirstUnfit>
+std::int64_t first_unfit_block(const Array& array, std::int64_t from, const FirstUnfit& unfit) {
+  const std::int64_t together = rows_of_block(array), rows = array.rows();
+  std::atomic<std::int64_t> next = from, found = rows;
+  std::mutex mutex;
+  std::pair<std::int64_t, std::exception_ptr> failure{rows, nullptr};  // the first block's
+  const auto work = [&] {
+    std::vector<std::byte> scratch;
+    for (std::int64_t first = next.fetch_add(together); first < found; first = next.fetch_add(together)) {
+      try {
+        const std::int64_t count = std::min(together, rows - first);
+        const std::int64_t in_block = unfit(array.rows_at(first, count, scratch), count);
+        if (in_block < 0) continue;
+        const std::lock_guard lock(mutex);
+        found = std::min(found.load(), first + in_block);
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        if (first < failure.first) failure = {first, std::current_exception()};
+        found = std::min(found.load(), first);
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    const std::int64_t blocks = (rows - from + together - 1) / together;
+    const auto threads = std::min<std::int64_t>(blocks, std::thread::hardware_concurrency());
+    for (std::int64_t i = 1; i < threads; ++i) others.emplace_back(work);
+    work();
+  }
+  if (failure.second && found == failure.first) std::rethrow_exception(failure.second);
+  return found < rows ? found.load() : -1;
+}
+
+/// Whether all numbers of the same files were seen to be finite before.
+bool is_known_finite(const std::string& identity) {
+  const auto kept = kept_finding("finite", identity);
+  return kept && kept->is_boolean() && kept->get<bool>();
+}
+
+}  // namespace
+
 std::int64_t find_not_finite(const Array& array, std::int64_t from) {
   return with_element_type(array.dtype, [&](auto* type) -> std::int64_t {
     using T = std::remove_pointer_t<decltype(type)>;
     if constexpr (!std::is_integral_v<T>) {
       const std::int64_t width = array.row_elements();
-      const std::span<const T> elements = array.span<T>();
-      const std::int64_t found = first_unfit(elements.subspan(static_cast<std::size_t>(from * width)));
-      return found < 0 ? -1 : from + found / width;
+      const auto first_row = [&](std::span<const T> elements) {
+        const std::int64_t found = first_unfit(elements);
+        return found < 0 ? -1 : found / width;
+      };
+      if (!array.is_by_position()) {
+        const std::span<const T> elements = array.span<T>();
+        const std::int64_t found = first_row(elements.subspan(static_cast<std::size_t>(from * width)));
+        return found < 0 ? -1 : from + found;
+      }
+      const std::string identity = from == 0 ? array.stored->identity() : "";
+      if (!identity.empty() && is_known_finite(identity)) return -1;
+      const std::int64_t found = first_unfit_block(array, from, [&](const std::byte* rows, std::int64_t count) {
+        return first_row({reinterpret_cast<const T*>(rows), static_cast<std::size_t>(count * width)});
+      });
+      if (!identity.empty() && found < 0 && array.stored->identity() == identity) {
+        keep_finding("finite", identity, true);
+      }
+      return found;
     }
     return -1;
   });
@@ -215,7 +319,8 @@ std::int64_t find_not_finite(const Array& array, std::int64_t from) {
 std::string not_finite_text(const Array& array, std::int64_t row) {
   return with_element_type(array.dtype, [&](auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
-    const std::span<const T> elements = array.span<T>().subspan(static_cast<std::size_t>(row * array.row_elements()));
+    std::vector<std::byte> scratch;
+    const std::span<const T> elements = elements_of_row<T>(array, row, scratch);
     const auto found = static_cast<double>(*std::ranges::find_if_not(elements, fits_float<T>));
     return fmt::format("{}: found {} where a finite number was expected; {}", array.row_text(row), found,
                        std::isfinite(found) ? "float32 holds numbers up to 3.4e38: divide them by a constant"
@@ -233,8 +338,8 @@ namespace {
 bool is_nan(const Array& array, std::int64_t row) {
   return with_element_type(array.dtype, [&](auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
-    const auto width = static_cast<std::size_t>(array.row_elements());
-    return std::ranges::any_of(array.span<T>().subspan(static_cast<std::size_t>(row) * width, width),
+    std::vector<std::byte> scratch;
+    return std::ranges::any_of(elements_of_row<T>(array, row, scratch),
                                [](T number) { return std::isnan(static_cast<double>(number)); });
   });
 }
@@ -256,7 +361,24 @@ void require_finite(const Labels& labels) {
 
 }  // namespace
 
+void load_rows(Array& array) {
+  if (!array.is_by_position()) return;
+  array.bytes = Bytes(checked_bytes(array.shape, size_of(array.dtype), array.origin), array.origin);
+  array.stored->read_all(array.bytes.data());
+  array.stored = nullptr;
+}
+
+Examples in_memory(Examples examples) {
+  for (Features& input : examples.inputs) load_rows(input.array);
+  for (Labels& output : examples.outputs) load_rows(output.array);
+  return examples;
+}
+
 void keep_rows(Array& array, const std::vector<std::int64_t>& rows) {
+  if (array.is_by_position()) {
+    array = picked_by_position(array, rows);
+    return;
+  }
   const std::size_t bytes = static_cast<std::size_t>(array.row_elements()) * size_of(array.dtype);
   std::byte* to = array.bytes.data();
   std::vector<std::int64_t> picked;
@@ -297,7 +419,9 @@ Examples examples_of(Array features, Array labels) {
   return examples;
 }
 
-Dataset::Dataset(Examples examples)
+Dataset::Dataset(Examples examples) : Dataset(std::move(examples), Numbers::kUnchecked) {}
+
+Dataset::Dataset(Examples examples, Numbers numbers)
     : examples_(std::make_shared<const Examples>(std::move(examples))), rows_(examples_->inputs.front().array.rows()) {
   const std::string& origin = features(0).origin;
   const auto require_rows = [&](const Array& array) {
@@ -315,14 +439,11 @@ Dataset::Dataset(Examples examples)
   };
   for (const Features& input : inputs()) require_numbers(input.array);
   for (const Labels& output : outputs()) require_numbers(output.array);
+  if (numbers == Numbers::kChecked) return;
   for (const Features& input : inputs()) {
     if (!input.source) require_finite(input.array);
   }
   for (const Labels& output : outputs()) require_finite(output);
-}
-
-bool Dataset::is_in_memory() const {
-  return std::ranges::none_of(inputs(), [](const Features& input) { return input.source != nullptr; });
 }
 
 std::vector<std::string> Dataset::remarks() const {
@@ -365,7 +486,7 @@ Dataset Dataset::with_features(std::size_t input, Array features) const {
 }
 
 Dataset Dataset::select(const std::vector<std::int64_t>& rows) const {
-  const auto picked = [&](const Array& from) { return picked_rows(from, first_row_, rows); };
+  const auto picked = [&](const Array& from) { return picked_from(from, first_row_, rows); };
   const auto picked_if = [&](const std::optional<Array>& from) {
     return from ? std::optional(picked(*from)) : std::nullopt;
   };
@@ -390,7 +511,7 @@ Dataset Dataset::select(const std::vector<std::int64_t>& rows) const {
         {output.name, picked(output.array), picked_if(output.weights), picked_if(output.present)});
   }
   examples.left_out = examples_->left_out;
-  return Dataset(std::move(examples));
+  return Dataset(std::move(examples), Numbers::kChecked);
 }
 
 }  // namespace mirrortrain::data

@@ -13,6 +13,7 @@
 #include "base/shape.h"
 #include "data/bad_examples.h"
 #include "data/example_source.h"
+#include "data/stored_rows.h"
 
 namespace mirrortrain::data {
 
@@ -41,7 +42,9 @@ class Bytes {
 struct Array {
   DType dtype = DType::kFloat32;
   Shape shape;  ///< rows first; never a scalar
-  Bytes bytes;
+  Bytes bytes;  ///< of the elements; none where they are read by position
+  /// Reads the rows where they are not in memory; else null.
+  std::shared_ptr<const StoredRows> stored{};
   /// The name in messages: a file, an array of a file ("a.npz: x"), or the configuration's key.
   std::string origin;
   /// The text line of row 0 if each row is one line, else 0.
@@ -66,6 +69,8 @@ struct Array {
 
   /// The same elements, in the same memory.
   Array shared() const;
+  /// Other elements for the same rows, read by position: they have the names and places of these.
+  Array read_by(std::shared_ptr<const StoredRows> rows, DType type, const Shape& row_shape) const;
   /// New elements for the same rows, which have their names and places.
   Array of_same_rows(DType type, const Shape& row_shape) const;
 
@@ -73,6 +78,11 @@ struct Array {
   /// The shape of one example.
   Shape row_shape() const;
   std::int64_t row_elements() const { return row_shape().elements(); }
+  std::size_t row_bytes() const { return static_cast<std::size_t>(row_elements()) * size_of(dtype); }
+  /// Whether rows are read when they are needed, by their numbers, and not held.
+  bool is_by_position() const { return stored != nullptr; }
+  /// The bytes of so many rows from `first` on: where they are in memory, or read into `scratch`.
+  const std::byte* rows_at(std::int64_t first, std::int64_t count, std::vector<std::byte>& scratch) const;
   /// A row's number in the files, with those that were not selected.
   std::int64_t row_in_files(std::int64_t row) const {
     return picked.empty() ? row : picked[static_cast<std::size_t>(row)];
@@ -80,11 +90,15 @@ struct Array {
   /// "images.gz: row 17 (counting from 0)", in its own file, with the line if known.
   std::string row_text(std::int64_t row) const;
 
-  /// The elements as T, which must be the type of `dtype`.
+  /// The elements, which must be in memory, as T, the type of `dtype`.
   template <class T>
   std::span<T> span() const {
+    if (is_by_position()) refuse_span();
     return {reinterpret_cast<T*>(bytes.data()), static_cast<std::size_t>(shape.elements())};
   }
+
+ private:
+  [[noreturn]] void refuse_span() const;
 };
 
 /// The bytes of elements of `shape`. Throws Error, naming `what`, for negative extents and sizes beyond 2^62.
@@ -149,12 +163,18 @@ struct Examples {
 /// Examples of one input and one output.
 Examples examples_of(Array features, Array labels);
 
+/// Loads rows that are read by position into memory; does nothing for others. Throws Error if they cannot be read, or
+/// if there is not enough memory.
+void load_rows(Array& array);
+/// All that are read by position.
+Examples in_memory(Examples examples);
+
 /// Keeps only these rows (ascending), in place.
 void keep_rows(Array& array, const std::vector<std::int64_t>& rows);
 void keep_rows(Labels& labels, const std::vector<std::int64_t>& rows);
 void keep_rows(Examples& examples, const std::vector<std::int64_t>& rows);
 
-/// Examples in memory, or a range of them: views share the arrays.
+/// Examples in memory or in files, or a range of them: views share the arrays.
 class Dataset {
  public:
   /// Throws Error if the arrays differ in length, if there are no examples, or if features or labels are not finite.
@@ -178,8 +198,6 @@ class Dataset {
   const Array& labels(std::size_t output) const { return examples_->outputs[output].array; }
   /// Null if the input's features are in memory.
   const ExampleSource* source(std::size_t input) const { return examples_->inputs[input].source.get(); }
-  /// Whether all features are in memory.
-  bool is_in_memory() const;
   std::int64_t first_row() const { return first_row_; }
   /// Remarks for the user on how features and labels were read, without duplicates.
   std::vector<std::string> remarks() const;
@@ -187,6 +205,9 @@ class Dataset {
   const LeftOut* left_out() const { return examples_->left_out.get(); }
 
  private:
+  enum class Numbers : bool { kUnchecked, kChecked };
+  Dataset(Examples examples, Numbers numbers);
+
   std::shared_ptr<const Examples> examples_;
   std::int64_t first_row_ = 0, rows_ = 0;
 };

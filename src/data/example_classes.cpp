@@ -8,6 +8,8 @@
 #include <span>
 #include <type_traits>
 
+#include "data/row_blocks.h"
+
 namespace mirrortrain::data {
 namespace {
 
@@ -46,18 +48,22 @@ std::optional<std::vector<std::int64_t>> example_classes(const Labels& output_la
   classes.reserve(static_cast<std::size_t>(rows));
   return with_element_type(labels.dtype, [&](auto* type) -> std::optional<std::vector<std::int64_t>> {
     using T = std::remove_pointer_t<decltype(type)>;
-    const std::span<const T> all = labels.span<T>();
-    for (std::int64_t row = first; row < first + rows; ++row) {
-      if (!output_labels.is_present(row)) {
-        classes.push_back(kNoClass);
-        continue;
+    bool all_have_one = true;
+    for_each_block<T>(labels, first, rows, [&](std::int64_t row, std::span<const T> elements) {
+      for (; !elements.empty(); elements = elements.subspan(width), ++row) {
+        if (!output_labels.is_present(row)) {
+          classes.push_back(kNoClass);
+          continue;
+        }
+        const auto own = elements.first(width);
+        const auto found = is_one_hot ? class_of_one_hot(own) : class_of_number(own);
+        all_have_one = found.has_value();
+        if (!all_have_one) return false;
+        classes.push_back(is_number && found == spec.ignored ? kNoClass : *found);
       }
-      const auto own = all.subspan(static_cast<std::size_t>(row) * width, width);
-      const auto found = is_one_hot ? class_of_one_hot(own) : class_of_number(own);
-      if (!found) return std::nullopt;
-      classes.push_back(is_number && found == spec.ignored ? kNoClass : *found);
-    }
-    return std::move(classes);
+      return true;
+    });
+    return all_have_one ? std::optional(std::move(classes)) : std::nullopt;
   });
 }
 

@@ -26,6 +26,7 @@ bool is_weight(double number) {
 
 void allow_missing(Labels& labels) {
   Array& array = labels.array;
+  load_rows(array);  // in which zeros take the place of NaN
   Array& present = labels.present.emplace(DType::kUint8, Shape{array.rows()}, array.origin);
   present.picked = array.picked;
   std::ranges::fill(present.span<std::uint8_t>(), std::uint8_t{1});
@@ -48,7 +49,7 @@ void allow_missing(Labels& labels) {
   });
 }
 
-Array weights_in(const Array& numbers, const Array& labels) {
+Array weights_in(Array numbers, const Array& labels) {
   if (numbers.rows() != labels.rows()) {
     throw Error(fmt::format("{} has {} rows but {} has {}; give one weight for each example", numbers.origin,
                             numbers.rows(), labels.origin, labels.rows()));
@@ -57,6 +58,7 @@ Array weights_in(const Array& numbers, const Array& labels) {
     throw Error(fmt::format("{}: expected one weight for each example, found the shape {}", numbers.origin,
                             numbers.row_shape().text()));
   }
+  load_rows(numbers);
   Array weights(DType::kFloat64, Shape{numbers.rows()}, numbers.origin);
   with_element_type(numbers.dtype, [&](auto* type) {
     std::ranges::transform(numbers.span<std::remove_pointer_t<decltype(type)>>(), weights.span<double>().begin(),

@@ -103,7 +103,7 @@ bool is_weight(double number);
 /// From now on an example whose label is not a number has none.
 void allow_missing(Labels& labels);
 /// The numbers as weights of the examples. Throws Error, naming the row, for numbers that are no weights.
-Array weights_in(const Array& numbers, const Array& labels);
+Array weights_in(Array numbers, const Array& labels);
 
 /// Calls `read`; adds the key to its errors.
 template <class Read>

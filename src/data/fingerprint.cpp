@@ -23,7 +23,7 @@ constexpr std::int64_t kSampledPictures = 4096;
 
 std::span<const std::byte> rows_of(const Array& array, const Dataset& dataset) {
   // Not by the array's memory, which may have capacity for more rows.
-  const std::size_t row = static_cast<std::size_t>(array.row_elements()) * size_of(array.dtype);
+  const std::size_t row = array.row_bytes();
   return {array.bytes.data() + static_cast<std::size_t>(dataset.first_row()) * row,
           static_cast<std::size_t>(dataset.rows()) * row};
 }
@@ -54,11 +54,43 @@ std::uint32_t checksum_of_all(std::size_t count, const One& one) {
   return crc32c_of(std::as_bytes(std::span(sums)));
 }
 
+constexpr std::size_t kPiece = std::size_t{4} << 20;
+
 std::uint32_t checksum_of(std::span<const std::byte> bytes) {
-  constexpr std::size_t kPiece = std::size_t{4} << 20;
   return checksum_of_all((bytes.size() + kPiece - 1) / kPiece, [&](std::size_t i) {
     return crc32c_of(bytes.subspan(i * kPiece, std::min(kPiece, bytes.size() - i * kPiece)));
   });
+}
+
+/// Of rows that are read by position: the same as of these rows in memory.
+std::uint32_t checksum_by_position(const Array& array, const Dataset& dataset) {
+  const std::size_t row = array.row_bytes(), bytes = static_cast<std::size_t>(dataset.rows()) * row;
+  return checksum_of_all((bytes + kPiece - 1) / kPiece, [&](std::size_t i) {
+    const std::size_t begin = i * kPiece, end = std::min(begin + kPiece, bytes);
+    const std::size_t first = begin / row, last = (end + row - 1) / row;  // rows with these bytes
+    std::vector<std::byte> scratch;
+    const std::byte* const rows = array.rows_at(dataset.first_row() + static_cast<std::int64_t>(first),
+                                                static_cast<std::int64_t>(last - first), scratch);
+    return crc32c_of({rows + (begin - first * row), end - begin});
+  });
+}
+
+/// `compute`, or what it gave before for the same files.
+template <class Compute>
+std::uint32_t kept_checksum(const std::string& of_files, const Dataset& dataset, const Compute& compute) {
+  if (of_files.empty()) return compute();
+  const std::string identity = fmt::format("{} {} {}", of_files, dataset.first_row(), dataset.rows());
+  if (const auto kept = kept_finding("checksum", identity); kept && kept->is_number_unsigned()) {
+    return kept->get<std::uint32_t>();
+  }
+  const std::uint32_t sum = compute();
+  keep_finding("checksum", identity, sum);
+  return sum;
+}
+
+std::uint32_t checksum_of(const Array& array, const Dataset& dataset) {
+  if (!array.is_by_position()) return checksum_of(rows_of(array, dataset));
+  return kept_checksum(array.stored->identity(), dataset, [&] { return checksum_by_position(array, dataset); });
 }
 
 /// Of the pictures' files: of all their bytes or, if they are too large, of all sizes and the bytes of some.
@@ -83,15 +115,9 @@ std::uint32_t checksum_of_pictures(const ExampleSource& source, const Dataset& d
 
 /// The same, cached by the files' identity.
 std::uint32_t checksum_of_features(const Features& features, const Dataset& dataset) {
-  if (!features.source) return checksum_of(rows_of(features.array, dataset));
-  const std::string identity =
-      fmt::format("{} {} {}", features.source->identity(), dataset.first_row(), dataset.rows());
-  if (const auto kept = kept_finding("checksum", identity); kept && kept->is_number_unsigned()) {
-    return kept->get<std::uint32_t>();
-  }
-  const std::uint32_t sum = checksum_of_pictures(*features.source, dataset);
-  keep_finding("checksum", identity, sum);
-  return sum;
+  if (!features.source) return checksum_of(features.array, dataset);
+  return kept_checksum(features.source->identity(), dataset,
+                       [&] { return checksum_of_pictures(*features.source, dataset); });
 }
 
 }  // namespace
@@ -99,13 +125,13 @@ std::uint32_t checksum_of_features(const Features& features, const Dataset& data
 std::string fingerprint(const Dataset& dataset) {
   std::string text = fmt::format("{} examples", dataset.rows());
   for (const Labels& output : dataset.outputs()) {
-    text += fmt::format(", labels {:08x}", checksum_of(rows_of(output.array, dataset)));
+    text += fmt::format(", labels {:08x}", checksum_of(output.array, dataset));
   }
   for (const Features& input : dataset.inputs()) {
     text += fmt::format(", features {:08x}", checksum_of_features(input, dataset));
   }
   const auto add = [&](std::string_view what, const std::optional<Array>& array) {
-    if (array) text += fmt::format(", {} {:08x}", what, checksum_of(rows_of(*array, dataset)));
+    if (array) text += fmt::format(", {} {:08x}", what, checksum_of(*array, dataset));
   };
   for (const Labels& output : dataset.outputs()) {
     add("weights", output.weights);

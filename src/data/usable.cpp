@@ -10,15 +10,18 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "data/example_source.h"
 #include "data/kept_findings.h"
+#include "data/row_blocks.h"
 #include "data/wrong_numbers.h"
 
 namespace mirrortrain::data {
@@ -111,8 +114,23 @@ class Sieve {
 };
 
 void leave_out_not_finite(const Array& array, Sieve& sieve, const BadExamples& bad) {
+  const auto add = [&](std::int64_t row) { sieve.add(row, bad.wants_reason() ? not_finite_text(array, row) : ""); };
+  if (array.is_by_position()) {
+    with_element_type(array.dtype, [&](auto* type) {
+      using T = std::remove_pointer_t<decltype(type)>;
+      if (std::is_integral_v<T> || find_not_finite(array) < 0) return;
+      const auto width = static_cast<std::size_t>(array.row_elements());
+      for_each_block<T>(array, 0, array.rows(), [&](std::int64_t row, std::span<const T> block) {
+        for (; !block.empty(); block = block.subspan(width), ++row) {
+          if (!std::ranges::all_of(block.first(width), fits_float<T>)) add(row);
+        }
+        return true;
+      });
+    });
+    return sieve.leave_out();
+  }
   for (std::int64_t row = find_not_finite(array); row >= 0;) {
-    sieve.add(row, bad.wants_reason() ? not_finite_text(array, row) : "");
+    add(row);
     row = row + 1 < array.rows() ? find_not_finite(array, row + 1) : -1;
   }
   sieve.leave_out();

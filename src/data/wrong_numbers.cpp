@@ -9,6 +9,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "data/row_blocks.h"
+
 namespace mirrortrain::data {
 namespace {
 
@@ -24,11 +26,13 @@ void for_each_wrong(const RowRange& range, const Judge& judge, const Take& take)
   const auto per_row = static_cast<std::size_t>(range.array.row_elements());
   with_element_type(range.array.dtype, [&](auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
-    const std::span<const T> elements = range.array.span<T>();
-    for (std::int64_t row = range.first; row < range.first + range.count; ++row) {
-      std::string message = judge(elements.subspan(static_cast<std::size_t>(row) * per_row, per_row));
-      if (!message.empty() && !take(WrongNumber{row, std::move(message)})) return;
-    }
+    for_each_block<T>(range.array, range.first, range.count, [&](std::int64_t row, std::span<const T> elements) {
+      for (; !elements.empty(); elements = elements.subspan(per_row), ++row) {
+        std::string message = judge(elements.first(per_row));
+        if (!message.empty() && !take(WrongNumber{row, std::move(message)})) return false;
+      }
+      return true;
+    });
   });
 }
 
@@ -85,6 +89,9 @@ class LabelJudge {
         signs_(wanted.one_hot_depth(output) == 0 && spec_.signs),
         any_(classes_ == 0 && spec_.are_numbers()),
         of_(wanted.spec->labels.size() > 1 ? fmt::format(" of the output '{}'", spec_.name) : "") {}
+
+  /// Whether no labels are wrong.
+  bool takes_any() const { return any_; }
 
   template <class T>
   std::string operator()(std::span<const T> labels) const {
@@ -219,10 +226,13 @@ RowRange range_of(const Array& array, const Dataset& dataset) { return {array, d
 
 std::optional<WrongNumber> find_wrong_label(const Dataset& dataset, std::size_t output, const Wanted& wanted) {
   const Array& labels = dataset.labels(output);
-  return first_wrong(range_of(labels, dataset), LabelJudge(labels, output, wanted));
+  const LabelJudge judge(labels, output, wanted);
+  if (judge.takes_any()) return std::nullopt;
+  return first_wrong(range_of(labels, dataset), judge);
 }
 
 std::optional<WrongNumber> find_wrong_feature(const Dataset& dataset, std::size_t input, const InputSpec& spec) {
+  if (spec.numbers_below == 0) return std::nullopt;  // any numbers: nothing to read
   return first_wrong(range_of(dataset.features(input), dataset), FeatureJudge{dataset.features(input), spec});
 }
 

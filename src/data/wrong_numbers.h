@@ -25,7 +25,7 @@ std::optional<WrongNumber> find_wrong_feature(const Dataset& dataset, std::size_
 std::vector<WrongNumber> wrong_labels(const Labels& labels, std::size_t output, const Wanted& wanted);
 std::vector<WrongNumber> wrong_features(const Array& features, const InputSpec& spec);
 
-/// Whether every feature of an input is 0 in every example. For features in memory.
+/// Whether every feature of an input is 0 in every example. Not for pictures.
 bool is_all_zero(const Dataset& dataset, std::size_t input);
 
 }  // namespace mirrortrain::data

@@ -70,6 +70,8 @@ void decode_float(const Element& element, const std::byte* from, std::byte* to, 
   }
 }
 
+}  // namespace
+
 void decode_elements(const Element& element, const std::byte* from, std::byte* to, std::size_t count,
                      const std::string& name) {
   switch (element.kind) {
@@ -81,13 +83,18 @@ void decode_elements(const Element& element, const std::byte* from, std::byte* t
   }
 }
 
-bool stored_as_in_memory(const Element& element) {
+bool is_as_in_memory(const Element& element) {
   return element.kind != Element::Kind::kBool && element.bytes == size_of(element.dtype()) &&
          (element.bytes == 1 || !element.big_endian) &&
          !(element.kind == Element::Kind::kUnsigned && element.bytes == 8);
 }
 
-}  // namespace
+Element element_in_memory(DType dtype) {
+  const Element::Kind kind = dtype == DType::kUint8                             ? Element::Kind::kUnsigned
+                             : dtype == DType::kInt32 || dtype == DType::kInt64 ? Element::Kind::kSigned
+                                                                                : Element::Kind::kFloat;
+  return {kind, size_of(dtype), false};
+}
 
 DType Element::dtype() const {
   switch (kind) {
@@ -100,23 +107,28 @@ DType Element::dtype() const {
 
 Array read_elements(Input& input, const Element& element, Shape shape) {
   const std::string what = fmt::format("data for the shape {}", shape.text());
-  const std::size_t stored_bytes = checked_bytes(shape, element.bytes, input.name());
-  input.require_possible(stored_bytes, what);
+  input.require_possible(checked_bytes(shape, element.bytes, input.name()), what);
   Array array(element.dtype(), std::move(shape), input.name());
-  if (stored_as_in_memory(element)) {
-    input.read_all({array.bytes.data(), array.bytes.size()}, what);
+  read_elements(input, element, array.shape, array.bytes.data());
+  return array;
+}
+
+void read_elements(Input& input, const Element& element, const Shape& shape, std::byte* to) {
+  const std::string what = fmt::format("data for the shape {}", shape.text());
+  const std::size_t stored_bytes = checked_bytes(shape, element.bytes, input.name());
+  if (is_as_in_memory(element)) {
+    input.read_all({to, stored_bytes}, what);
   } else {
     constexpr std::size_t kBlock = std::size_t{1} << 16;
     std::vector<std::byte> block(kBlock * element.bytes);
-    const std::size_t in_memory = size_of(array.dtype), elements = stored_bytes / element.bytes;
+    const std::size_t in_memory = size_of(element.dtype()), elements = stored_bytes / element.bytes;
     for (std::size_t done = 0; done < elements; done += kBlock) {
       const std::size_t count = std::min(kBlock, elements - done);
       input.read_all(std::span(block).first(count * element.bytes), what);
-      decode_elements(element, block.data(), array.bytes.data() + done * in_memory, count, input.name());
+      decode_elements(element, block.data(), to + done * in_memory, count, input.name());
     }
   }
   input.require_end();
-  return array;
 }
 
 }  // namespace mirrortrain::data

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "data/arrays/array_file.h"
 #include "data/arrays/element.h"
 #include "data/files/input.h"
 #include "data/key_aliases.h"
@@ -46,26 +47,48 @@ config::Section<Idx> Idx::section() {
            kLabelsAliases);
 }
 
-Array read_idx(const std::string& path) {
-  const auto input = open_input(path);
+namespace {
+
+ArrayHeader read_header(Input& input) {
   std::array<std::byte, 4> magic{};
-  input->read_all(magic, "the header");
+  input.read_all(magic, "the header");
   const auto element = element_of(magic[2]);
   const int rank = std::to_integer<int>(magic[3]);
   if (magic[0] != std::byte{0} || magic[1] != std::byte{0} || !element || rank == 0) {
     throw Error(
         fmt::format("{}: expected an IDX file, which begins with 0, 0, a type (8, 9, 11 to 14) and a rank, found {}, "
                     "{}, {}, {}{}",
-                    path, std::to_integer<int>(magic[0]), std::to_integer<int>(magic[1]),
-                    std::to_integer<int>(magic[2]), rank, input->name_note()));
+                    input.name(), std::to_integer<int>(magic[0]), std::to_integer<int>(magic[1]),
+                    std::to_integer<int>(magic[2]), rank, input.name_note()));
   }
   std::vector<std::int64_t> dims;
-  for (int axis = 0; axis < rank; ++axis) dims.push_back(read_extent(*input));
-  return read_elements(*input, *element, Shape(std::move(dims)));
+  for (int axis = 0; axis < rank; ++axis) dims.push_back(read_extent(input));
+  return {*element, false, Shape(std::move(dims))};
+}
+
+Array open_idx(const std::string& path) {
+  return open_array({path, path, [path] { return open_input(path); }, read_header});
+}
+
+}  // namespace
+
+Array read_idx(const std::string& path) {
+  const auto input = open_input(path);
+  return read_array(*input, read_header(*input));
 }
 
 Examples read(const Idx& source) {
   return examples_of(read_files(source.images, read_idx), read_files(source.labels, read_idx));
+}
+
+std::vector<Features> open_features(const Idx& source) {
+  std::vector<Features> features;
+  features.push_back({"", read_files(source.images, open_idx)});
+  return features;
+}
+
+Examples open(const Idx& source) {
+  return examples_of(read_files(source.images, open_idx), read_files(source.labels, open_idx));
 }
 
 }  // namespace mirrortrain::data

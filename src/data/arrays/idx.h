@@ -20,5 +20,9 @@ struct Idx {
 Array read_idx(const std::string& path);
 
 Examples read(const Idx& source);
+// Those that open read no more than the headers: what is not in memory then is read by position.
+
+Examples open(const Idx& source);
+std::vector<Features> open_features(const Idx& source);
 
 }  // namespace mirrortrain::data

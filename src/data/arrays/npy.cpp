@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <numeric>
 
 #include "base/error.h"
 #include "data/key_aliases.h"
@@ -15,7 +13,7 @@ namespace {
 
 constexpr std::size_t kLongestHeader = std::size_t{1} << 20;
 
-NpyHeader read_header(Input& input) {
+NpyHeader read_any_header(Input& input) {
   std::array<char, 8> start{};
   input.read_all(std::as_writable_bytes(std::span(start)), "the header");
   if (std::string_view(start.data(), 6) != "\x93NUMPY") {
@@ -37,27 +35,6 @@ NpyHeader read_header(Input& input) {
   std::string text(length, '\0');
   input.read_all(std::as_writable_bytes(std::span(text)), "the header");
   return parse_npy_header(text, input.name());
-}
-
-// Converts Fortran order to C order.
-Array transposed(const Array& from) {
-  Array to(from.dtype, from.shape, from.origin);
-  const std::size_t rank = from.shape.rank(), bytes = size_of(from.dtype);
-  std::vector<std::size_t> strides(rank), index(rank);
-  std::size_t stride = bytes;
-  for (std::size_t axis = 0; axis < rank; ++axis) {
-    strides[axis] = stride;
-    stride *= static_cast<std::size_t>(from.shape[axis]);
-  }
-  for (std::size_t at = 0; at < to.bytes.size(); at += bytes) {
-    const std::size_t source = std::inner_product(index.begin(), index.end(), strides.begin(), std::size_t{0});
-    std::memcpy(to.bytes.data() + at, from.bytes.data() + source, bytes);
-    for (std::size_t axis = rank; axis-- > 0;) {
-      if (++index[axis] < static_cast<std::size_t>(from.shape[axis])) break;
-      index[axis] = 0;
-    }
-  }
-  return to;
 }
 
 }  // namespace
@@ -93,25 +70,38 @@ config::Section<Npy> Npy::section() {
                "such a value", "FILE"));
 }
 
-Array read_npy(Input& input) {
-  NpyHeader header = read_header(input);
+NpyHeader read_npy_header(Input& input) {
+  NpyHeader header = read_any_header(input);
   if (header.shape.rank() == 0) {
     throw Error(fmt::format("{}: expected one row per example, found a single number", input.name()));
   }
-  Array array = read_elements(input, header.element, std::move(header.shape));
-  return header.fortran_order ? transposed(array) : std::move(array);
+  return header;
 }
+
+Array read_npy(Input& input) { return read_array(input, read_npy_header(input)); }
 
 namespace {
 
-Array read_array(const Files& files, const std::string&) {
-  return read_files(files, [](const std::string& path) { return read_npy(*open_input(path)); });
+Array open_arrays(const Files& files, const std::string&) {
+  return read_files(files, [](const std::string& path) {
+    return open_array({path, path, [path] { return open_input(path); }, read_npy_header});
+  });
+}
+
+Array read_arrays(const Files& files, const std::string& key) {
+  Array array = open_arrays(files, key);
+  load_rows(array);
+  return array;
 }
 
 }  // namespace
 
-std::vector<Features> read_features(const Npy& source) { return read_inputs(source, read_array); }
+std::vector<Features> read_features(const Npy& source) { return read_inputs(source, read_arrays); }
 
-Examples read(const Npy& source) { return read_fields(source, read_array); }
+Examples read(const Npy& source) { return read_fields(source, read_arrays); }
+
+std::vector<Features> open_features(const Npy& source) { return read_inputs(source, open_arrays); }
+
+Examples open(const Npy& source) { return read_fields(source, open_arrays); }
 
 }  // namespace mirrortrain::data

@@ -7,7 +7,7 @@
 
 #include "base/shape.h"
 #include "config/section.h"
-#include "data/arrays/element.h"
+#include "data/arrays/array_file.h"
 #include "data/dataset.h"
 #include "data/fields.h"
 #include "data/files/file_list.h"
@@ -30,12 +30,7 @@ struct Npy : FieldsByName<Files, NpyLabels> {
   static config::Section<Npy> section();
 };
 
-/// Contents of an npy file's header.
-struct NpyHeader {
-  Element element;
-  bool fortran_order = false;
-  Shape shape;
-};
+using NpyHeader = ArrayHeader;
 
 /// Parses {'descr': '<f4', 'fortran_order': False, 'shape': (60, 4), }. Throws Error, beginning with `name`, for
 /// anything else, and for element types other than bool, integers and floats.
@@ -44,7 +39,13 @@ NpyHeader parse_npy_header(std::string_view text, const std::string& name);
 /// Reads an array of bool, integers or floats, C or Fortran order, either byte order, from an npy file of version 1 to
 /// 3. Throws Error for files that are truncated, longer than announced by their header, or of another format.
 Array read_npy(Input& input);
+/// Reads the header alone, with the same checks.
+NpyHeader read_npy_header(Input& input);
 
+// Those that open read no more than the headers: what is not in memory then is read by position.
+
+Examples open(const Npy& source);
+std::vector<Features> open_features(const Npy& source);
 Examples read(const Npy& source);
 /// Reads only the features, for new files without labels.
 std::vector<Features> read_features(const Npy& source);

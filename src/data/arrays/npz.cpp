@@ -9,6 +9,7 @@
 #include "config/scalar.h"
 #include "data/arrays/npy.h"
 #include "data/files/zip.h"
+#include "data/files/zip_place.h"
 #include "data/key_aliases.h"
 
 namespace mirrortrain::data {
@@ -33,18 +34,46 @@ std::string remedy_of(std::string_view key, const std::string& name, const std::
   return meant.empty() ? fmt::format("; say in '{}' which one to take", key) : meant;
 }
 
-Array read_array(const Zip& zip, const std::string& file, const std::string& name, std::string_view key) {
+/// A file in an archive of its own.
+class MemberInput : public Input {
+ public:
+  MemberInput(const std::string& archive, const std::string& member, const std::string& label)
+      : Input(label), zip_(archive), input_(zip_.open(member, label)), offset_(place_in_zip(archive, member)) {}
+
+  std::size_t read(std::span<std::byte> to) override {
+    const std::size_t count = input_->read(to);
+    if (offset_) *offset_ += count;
+    return count;
+  }
+  std::optional<std::uint64_t> offset() const override { return offset_; }
+  bool has_checksum() const override { return true; }
+  std::uint64_t most_bytes() const override { return input_->most_bytes(); }
+
+ private:
+  Zip zip_;
+  std::unique_ptr<Input> input_;
+  std::optional<std::uint64_t> offset_;
+};
+
+Array open_member(const std::string& file, const std::string& name, std::string_view key) {
+  const Zip zip(file);
   const std::vector<std::string> names = array_names(zip);
   if (std::find(names.begin(), names.end(), name) == names.end()) {
     throw Error(fmt::format("{}: there is no array '{}' in it, but [{}]{}", file, shortened(name),
                             shortened(fmt::format("{}", fmt::join(names, ", ")), 200), remedy_of(key, name, names)));
   }
-  const auto input = zip.open(name + std::string(kSuffix), fmt::format("{}: {}", file, name));
-  return read_npy(*input);
+  const std::string member = name + std::string(kSuffix), label = fmt::format("{}: {}", file, name);
+  return open_array({file, label, [=] { return std::make_unique<MemberInput>(file, member, label); }, read_npy_header});
+}
+
+Array open_arrays(const Npz& source, const std::string& name, std::string_view key) {
+  return read_files(source.file, [&](const std::string& file) { return open_member(file, name, key); });
 }
 
 Array read_arrays(const Npz& source, const std::string& name, std::string_view key) {
-  return read_files(source.file, [&](const std::string& file) { return read_array(Zip(file), file, name, key); });
+  Array array = open_arrays(source, name, key);
+  load_rows(array);
+  return array;
 }
 
 }  // namespace
@@ -110,15 +139,28 @@ class ArrayNames {
 
 }  // namespace
 
-// New arrays may have the names that the training data's have, or those of the inputs and outputs that they are for.
-std::vector<Features> read_features(const Npz& source) {
+namespace {
+
+/// New arrays may have the names that the training data's have, or those of the inputs and outputs that they are for.
+FieldsByName<std::string, NpzLabels> new_fields_of(const Npz& source) {
   FieldsByName<std::string, NpzLabels> fields = fields_of(source);
   const ArrayNames names(source);
   for (auto& [input, array] : fields.inputs.entries) {
     if (!names.has(array) && names.has(input)) array = input;
   }
-  return read_inputs(fields,
+  return fields;
+}
+
+}  // namespace
+
+std::vector<Features> read_features(const Npz& source) {
+  return read_inputs(new_fields_of(source),
                      [&](const std::string& name, const std::string&) { return read_arrays(source, name, ""); });
+}
+
+std::vector<Features> open_features(const Npz& source) {
+  return read_inputs(new_fields_of(source),
+                     [&](const std::string& name, const std::string&) { return open_arrays(source, name, ""); });
 }
 
 std::vector<Labels> read_labels(const Npz& source) {
@@ -146,6 +188,11 @@ std::vector<Labels> read_labels(const Npz& source) {
 Examples read(const Npz& source) {
   return read_fields(fields_of(source),
                      [&](const std::string& name, const std::string& key) { return read_arrays(source, name, key); });
+}
+
+Examples open(const Npz& source) {
+  return read_fields(fields_of(source),
+                     [&](const std::string& name, const std::string& key) { return open_arrays(source, name, key); });
 }
 
 }  // namespace mirrortrain::data

@@ -30,6 +30,11 @@ struct Npz : FieldsByName<std::string, NpzLabels> {
 };
 
 Examples read(const Npz& source);
+// Those that open read no more than the arrays' headers: what is not in memory then is read by position.
+
+Examples open(const Npz& source);
+std::vector<Features> open_features(const Npz& source);
+
 /// Reads only the features, for new archives, which need not have labels.
 std::vector<Features> read_features(const Npz& source);
 /// Reads the labels of those outputs that have an array, in all of the archives.

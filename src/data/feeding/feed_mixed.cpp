@@ -103,7 +103,7 @@ void Feeder::read_for_mixing(std::int64_t row, std::int64_t epoch, std::span<flo
   for (const Output& output : outputs_) {
     const RowSource labels(output.pictures->labels());
     const std::byte* const read =
-        output.pictures->empty() ? labels.data + in_dataset * labels.bytes : bytes_at(to, output.made_at);
+        output.is_ahead ? bytes_at(to, output.made_at) : labels.data + in_dataset * labels.bytes;
     output.converter.convert_row(read, bytes_at(to, output.mixed_at));
     std::size_t at = output.mixed_at + static_cast<std::size_t>(output.mixed.row_elements());
     for (const auto* const numbers : {&output.weights, &output.present}) {
@@ -121,12 +121,12 @@ void Feeder::fill_mixed(const BatchPart& part, const BatchBuffers& to, std::int6
     return to.inputs[i].dtype == DType::kBfloat16 ? inputs_[i].to_bfloat16 : inputs_[i].to_float32;
   };
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    if (inputs_[i].maker) continue;
+    if (!inputs_[i].is_stored()) continue;
     converter_of(i)(dataset_.first_row(), rows, to.inputs[i].data, taken_of(to.inputs[i]));
   }
   const auto use = [&](std::size_t at, std::span<const float> example) {
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      if (!inputs_[i].maker) continue;
+      if (inputs_[i].is_stored()) continue;
       const std::int64_t taken = taken_of(to.inputs[i]);
       const std::size_t bytes = static_cast<std::size_t>(taken) * size_of(to.inputs[i].dtype);
       converter_of(i).convert_row(reinterpret_cast<const std::byte*>(example.data() + inputs_[i].made_at),
@@ -149,7 +149,7 @@ void Feeder::fill_mixed(const BatchPart& part, const BatchBuffers& to, std::int6
 void Feeder::copy_mixed(const BatchPart& part, std::span<std::byte* const> to_inputs,
                         std::span<const LabelCopies> to_outputs, std::int64_t epoch) const {
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    if (inputs_[i].maker) continue;
+    if (!inputs_[i].is_stored()) continue;
     const RowSource from(features(i));
     for (std::size_t at = 0; at < part.count; ++at) {
       const auto row = static_cast<std::size_t>(dataset_.first_row() + part.rows()[at]);
@@ -158,7 +158,7 @@ void Feeder::copy_mixed(const BatchPart& part, std::span<std::byte* const> to_in
   }
   const auto use = [&](std::size_t at, std::span<const float> example) {
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      if (!inputs_[i].maker) continue;
+      if (inputs_[i].is_stored()) continue;
       const std::size_t bytes = RowSource(features(i)).bytes;
       std::memcpy(to_inputs[i] + at * bytes, example.data() + inputs_[i].made_at, bytes);
     }

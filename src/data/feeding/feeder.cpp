@@ -83,15 +83,17 @@ void Feeder::add_input(std::size_t number, const std::vector<PreprocessingStep>&
                     "begin the model with another layer",
                     read.origin));
   }
-  const bool in_memory = dataset_.source(number) == nullptr;
-  const bool is_stored = in_memory && making.empty() && !before_mixing;
-  auto maker =
-      is_stored ? nullptr : std::make_shared<const ExampleMaker>(dataset_, number, making, options.seed, options.watch);
+  const bool in_memory = dataset_.source(number) == nullptr && !read.is_by_position();
+  const bool are_numbers = dataset_.source(number) == nullptr;
+  const bool is_as_stored = are_numbers && making.empty() && !before_mixing;
+  auto maker = is_as_stored
+                   ? nullptr
+                   : std::make_shared<const ExampleMaker>(dataset_, number, making, options.seed, options.watch);
   const Array& from = maker ? maker->features() : read;
   inputs_.push_back(
       {affine, maker, RowConverter(from, affine, DType::kFloat32), RowConverter(from, affine, DType::kBfloat16)});
   // What takes no time needs no thread of its own.
-  inputs_.back().is_ahead = maker && (!in_memory || last_of_pictures != acting.begin());
+  inputs_.back().is_ahead = !in_memory || (maker && last_of_pictures != acting.begin());
 }
 
 void Feeder::add_output(std::size_t number, const std::vector<std::vector<PreprocessingStep>>& acting,
@@ -122,6 +124,7 @@ void Feeder::add_output(std::size_t number, const std::vector<std::vector<Prepro
                       spec.may_be_missing ? presence_of(dataset_, number) : std::vector<float>()});
   std::vector<std::int64_t> mixed = outputs_.back().pictures->labels().shape.dims();
   if (depth > 0) mixed.push_back(depth);
+  outputs_.back().is_ahead = !outputs_.back().pictures->empty() || read.is_by_position();
   outputs_.back().mixed.dtype = spec.dtype;
   outputs_.back().mixed.shape = Shape(std::move(mixed));
   outputs_.back().mixed.origin = read.origin;
@@ -131,20 +134,42 @@ void Feeder::read_ahead(const FeederOptions& options) {
   using Make = std::function<void(const ExampleKey&, std::span<float>)>;
   std::vector<std::pair<std::size_t, Make>> makes;  // with the numbers that each writes
   std::size_t elements = 0;
-  const auto add = [&](std::size_t& made_at, const Array& made, Make make) {
+  const auto add = [&](std::size_t& made_at, std::size_t count, Make make) {
     made_at = elements;
-    makes.emplace_back(static_cast<std::size_t>(made.row_elements()), std::move(make));
-    elements += makes.back().first;
+    makes.emplace_back(count, std::move(make));
+    elements += count;
   };
-  for (Input& input : inputs_) {
+  // As they are stored: the first bytes of as many floats, whose place is that of any type.
+  const auto add_stored = [&](std::size_t& made_at, const Array& array) {
+    constexpr std::size_t kAlignment = alignof(std::int64_t) / sizeof(float);
+    if (elements % kAlignment != 0) add(made_at, kAlignment - elements % kAlignment, [](const auto&, const auto&) {});
+    const std::size_t floats = (array.row_bytes() + sizeof(float) - 1) / sizeof(float);
+    const std::shared_ptr<const Array> rows = std::make_shared<Array>(array.shared());
+    add(made_at, floats,
+        [rows, first = dataset_.first_row(), watch = options.watch](const ExampleKey& key, std::span<float> to) {
+          const StallWatch::Reading reading(watch, *rows, first + key.row);
+          rows->stored->read(first + key.row, 1, std::as_writable_bytes(to).data());
+        });
+  };
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    Input& input = inputs_[i];
     if (!input.is_ahead) continue;
-    add(input.made_at, input.maker->features(),
-        [maker = input.maker](const ExampleKey& key, std::span<float> to) { maker->make(key, to); });
+    if (!input.maker) {
+      add_stored(input.made_at, dataset_.features(i));
+    } else {
+      add(input.made_at, static_cast<std::size_t>(input.maker->features().row_elements()),
+          [maker = input.maker](const ExampleKey& key, std::span<float> to) { maker->make(key, to); });
+    }
   }
-  for (Output& output : outputs_) {
-    if (output.pictures->empty()) continue;
-    add(output.made_at, output.pictures->labels(),
-        [pictures = output.pictures](const ExampleKey& key, std::span<float> to) { pictures->make(key, to); });
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    Output& output = outputs_[i];
+    if (!output.is_ahead) continue;
+    if (output.pictures->empty()) {
+      add_stored(output.made_at, dataset_.labels(i));
+    } else {
+      add(output.made_at, static_cast<std::size_t>(output.pictures->labels().row_elements()),
+          [pictures = output.pictures](const ExampleKey& key, std::span<float> to) { pictures->make(key, to); });
+    }
   }
   if (makes.empty()) return;
   ahead_ = std::make_shared<RowsAhead>(
@@ -187,28 +212,26 @@ void Feeder::copy_examples(const BatchPart& part, std::span<std::byte* const> to
     }
   };
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    if (!inputs_[i].maker) copy_stored(features(i), to_inputs[i]);
+    if (inputs_[i].is_stored()) copy_stored(features(i), to_inputs[i]);
   }
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
-    if (outputs_[i].pictures->empty()) copy_stored(labels(i), to_outputs[i].labels);
+    if (!outputs_[i].is_ahead) copy_stored(labels(i), to_outputs[i].labels);
     copy_numbers(rows, outputs_[i].weights, to_outputs[i].weights);
     copy_numbers(rows, outputs_[i].present, to_outputs[i].present);
   }
   if (!ahead_) return;
-  for (std::size_t at = 0; at < rows.size(); ++at) {
-    ahead_->take({rows[at], epoch}, [&](std::span<const float> made) {
-      const auto copy_made = [&](const Array& array, std::size_t made_at, std::byte* to) {
-        const std::size_t bytes = RowSource(array).bytes;
-        std::memcpy(to + at * bytes, made.data() + made_at, bytes);
-      };
-      for (std::size_t i = 0; i < inputs_.size(); ++i) {
-        if (inputs_[i].maker) copy_made(features(i), inputs_[i].made_at, to_inputs[i]);
-      }
-      for (std::size_t i = 0; i < outputs_.size(); ++i) {
-        if (!outputs_[i].pictures->empty()) copy_made(labels(i), outputs_[i].made_at, to_outputs[i].labels);
-      }
-    });
-  }
+  ahead_->take_all(rows, epoch, [&](std::size_t at, std::span<const float> made) {
+    const auto copy_made = [&](const Array& array, std::size_t made_at, std::byte* to) {
+      const std::size_t bytes = RowSource(array).bytes;
+      std::memcpy(to + at * bytes, made.data() + made_at, bytes);
+    };
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      if (inputs_[i].is_ahead) copy_made(features(i), inputs_[i].made_at, to_inputs[i]);
+    }
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      if (outputs_[i].is_ahead) copy_made(labels(i), outputs_[i].made_at, to_outputs[i].labels);
+    }
+  });
 }
 
 void Feeder::fill(const BatchPart& part, const BatchBuffers& to, std::int64_t epoch) const {
@@ -219,13 +242,13 @@ void Feeder::fill(const BatchPart& part, const BatchBuffers& to, std::int64_t ep
     return to.inputs[input].dtype == DType::kBfloat16 ? inputs_[input].to_bfloat16 : inputs_[input].to_float32;
   };
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    if (inputs_[i].maker) continue;
+    if (!inputs_[i].is_stored()) continue;
     converter_of(i)(dataset_.first_row(), rows, to.inputs[i].data, taken_of(to.inputs[i], rows.size()));
   }
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     const auto& [labels, weights, present] = to.outputs[i];
     const Output& output = outputs_[i];
-    if (output.pictures->empty()) {
+    if (!output.is_ahead) {
       output.converter(dataset_.first_row(), rows, labels.data,
                        taken_of(labels, rows.size()) / std::max<std::int64_t>(output.one_hot_depth, 1));
     }
@@ -233,23 +256,24 @@ void Feeder::fill(const BatchPart& part, const BatchBuffers& to, std::int64_t ep
     copy_numbers(rows, output.present, present);
   }
   if (!ahead_) return;
-  for (std::size_t at = 0; at < rows.size(); ++at) {
-    ahead_->take({rows[at], epoch}, [&](std::span<const float> made) {
-      const auto* const bytes = reinterpret_cast<const std::byte*>(made.data());
-      for (std::size_t i = 0; i < inputs_.size(); ++i) {
-        if (!inputs_[i].maker) continue;
-        const RowConverter& converter = converter_of(i);
-        converter.convert_row(bytes + inputs_[i].made_at * sizeof(float),
-                              to.inputs[i].data + at * converter.row_bytes_to());
-      }
-      for (std::size_t i = 0; i < outputs_.size(); ++i) {
-        if (outputs_[i].pictures->empty()) continue;
-        const LabelConverter& converter = outputs_[i].converter;
-        converter.convert_row(bytes + outputs_[i].made_at * sizeof(float),
-                              to.outputs[i].labels.data + at * converter.row_bytes_to());
-      }
-    });
-  }
+  ahead_->take_all(rows, epoch, [&](std::size_t at, std::span<const float> made) {
+    const auto* const bytes = reinterpret_cast<const std::byte*>(made.data());
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      if (!inputs_[i].is_ahead) continue;
+      const std::int64_t taken = taken_of(to.inputs[i], rows.size());
+      const std::size_t row_bytes = static_cast<std::size_t>(taken) * size_of(to.inputs[i].dtype);
+      converter_of(i).convert_row(bytes + inputs_[i].made_at * sizeof(float), to.inputs[i].data + at * row_bytes,
+                                  taken);
+    }
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      if (!outputs_[i].is_ahead) continue;
+      const TensorView& labels = to.outputs[i].labels;
+      const std::int64_t taken = taken_of(labels, rows.size());
+      const std::size_t row_bytes = static_cast<std::size_t>(taken) * size_of(labels.dtype);
+      outputs_[i].converter.convert_row(bytes + outputs_[i].made_at * sizeof(float), labels.data + at * row_bytes,
+                                        taken / std::max<std::int64_t>(outputs_[i].one_hot_depth, 1));
+    }
+  });
 }
 
 }  // namespace mirrortrain::data

@@ -37,7 +37,7 @@ class ShapeMismatch : public Error {
   std::string mismatch_;
 };
 
-/// How a feeder computes features that are not stored in memory as fed.
+/// How a feeder computes or reads what is not in memory as it is fed.
 struct FeederOptions {
   RowsAhead::Options ahead{};
   bool trains = false;                  ///< whether random transforms are applied, in epochs from 1 on
@@ -123,10 +123,13 @@ class Feeder {
   /// What feeds an input of the model.
   struct Input {
     Affine affine;
-    std::shared_ptr<const ExampleMaker> maker;  ///< null if the features are in memory
+    std::shared_ptr<const ExampleMaker> maker;  ///< null if the features are fed as they are stored
     RowConverter to_float32, to_bfloat16;
-    std::size_t made_at = 0;  ///< of computed features: where they are in a row read ahead, or mixed
-    bool is_ahead = false;    ///< whether they are read ahead
+    std::size_t made_at = 0;  ///< where they are in a row read ahead, or mixed
+    bool is_ahead = false;    ///< whether they are read ahead: computed ones, or as they are stored in files
+
+    /// Whether they are in memory as they are fed.
+    bool is_stored() const { return !maker && !is_ahead; }
   };
   /// What feeds an output's labels.
   struct Output {
@@ -135,6 +138,7 @@ class Feeder {
     LabelConverter converter;
     std::vector<float> weights, present;
     std::size_t made_at = 0;
+    bool is_ahead = false;
     Array mixed{};             ///< the labels in their final form, if examples are mixed; not in memory
     std::size_t mixed_at = 0;  ///< where labels, weight and presence are in a mixed example, in this order
   };
@@ -153,7 +157,7 @@ class Feeder {
   std::vector<Input> inputs_;
   std::vector<Output> outputs_;
   LengthBuckets buckets_;
-  std::shared_ptr<RowsAhead> ahead_;  ///< of what is computed: features, followed by labels that are transformed
+  std::shared_ptr<RowsAhead> ahead_;  ///< of what is not in memory: features, followed by labels
   std::size_t ahead_elements_ = 0;
   MixedExamples mixed_;  ///< of rows read ahead, followed by other mixed features, and labels with their weights
 };

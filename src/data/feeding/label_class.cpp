@@ -4,6 +4,9 @@
 #include <cmath>
 #include <span>
 #include <type_traits>
+#include <vector>
+
+#include "data/row_blocks.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -21,9 +24,8 @@ auto with_labels(const Dataset& dataset, std::size_t output, std::int64_t row, c
   const Array& array = dataset.labels(output);
   return with_element_type(array.dtype, [&](auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
-    const auto elements = static_cast<std::size_t>(array.row_elements());
-    return body(std::span<const T>(array.span<T>())
-                    .subspan(static_cast<std::size_t>(dataset.first_row() + row) * elements, elements));
+    thread_local std::vector<std::byte> scratch;
+    return body(elements_of_row<T>(array, dataset.first_row() + row, scratch));
   });
 }
 

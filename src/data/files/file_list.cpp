@@ -121,17 +121,29 @@ Array joined(std::vector<Array> arrays) {
     }
     dims[0] += array.rows();
   }
-  Array whole(first.dtype, Shape(std::move(dims)), first.origin);
-  std::size_t bytes = 0;
+  const bool by_position = std::ranges::all_of(arrays, &Array::is_by_position);
+  Array whole;
+  whole.dtype = first.dtype;
+  whole.shape = Shape(std::move(dims));
+  whole.origin = first.origin;
+  if (!by_position) whole.bytes = Bytes(checked_bytes(whole.shape, size_of(whole.dtype), whole.origin), whole.origin);
+  std::vector<std::shared_ptr<const StoredRows>> stored;
   std::int64_t rows = 0;
-  for (const Array& array : arrays) {
-    const std::size_t own = static_cast<std::size_t>(array.shape.elements()) * size_of(array.dtype);
-    if (own > 0) std::memcpy(whole.bytes.data() + bytes, array.bytes.data(), own);
-    bytes += own;
+  for (Array& array : arrays) {
+    if (by_position) {
+      stored.push_back(std::move(array.stored));
+    } else {
+      load_rows(array);
+      const std::size_t own = static_cast<std::size_t>(array.rows()) * array.row_bytes();
+      if (own > 0) {
+        std::memcpy(whole.bytes.data() + static_cast<std::size_t>(rows) * array.row_bytes(), array.bytes.data(), own);
+      }
+    }
     whole.parts.push_back({rows, array.origin, array.first_line});
     whole.remarks.insert(whole.remarks.end(), array.remarks.begin(), array.remarks.end());
     rows += array.rows();
   }
+  if (by_position) whole.stored = joined_rows(std::move(stored), whole.row_bytes());
   return whole;
 }
 

@@ -27,7 +27,7 @@ std::vector<std::string> expanded(const Files& files, std::vector<std::string>& 
 /// first.
 Array read_files(const Files& files, const std::function<Array(const std::string& path)>& read);
 
-/// The concatenated rows of all arrays; throws like read_files.
+/// The concatenated rows of all arrays, by position if those of all are; throws like read_files.
 Array joined(std::vector<Array> arrays);
 
 }  // namespace mirrortrain::data

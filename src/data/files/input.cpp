@@ -30,6 +30,12 @@ class PlainInput : public Input {
     offset_ += count;
     return count;
   }
+  std::optional<std::uint64_t> offset() const override { return offset_; }
+  void skip(std::uint64_t bytes, const std::string& what) override {
+    const std::uint64_t left = file_.size() - std::min(offset_, file_.size());
+    if (bytes > left) fail_truncated(bytes, left, what);
+    offset_ += bytes;
+  }
   std::uint64_t most_bytes() const override { return file_.size(); }
 
  private:
@@ -101,9 +107,22 @@ std::string Input::name_note() const {
 
 void Input::read_all(std::span<std::byte> to, const std::string& what) {
   const std::size_t count = read(to);
-  if (count == to.size()) return;
-  throw Error(fmt::format("{}: truncated: expected {} bytes of {}, found {}; get the file again", name(), to.size(),
-                          what, count));
+  if (count < to.size()) fail_truncated(to.size(), count, what);
+}
+
+void Input::skip(std::uint64_t bytes, const std::string& what) {
+  std::vector<std::byte> block(std::size_t{1} << 16);
+  for (std::uint64_t done = 0; done < bytes;) {
+    const auto some = static_cast<std::size_t>(std::min<std::uint64_t>(block.size(), bytes - done));
+    const std::size_t count = read(std::span(block).first(some));
+    done += count;
+    if (count < some) fail_truncated(bytes, done, what);
+  }
+}
+
+void Input::fail_truncated(std::uint64_t expected, std::uint64_t found, const std::string& what) const {
+  throw Error(fmt::format("{}: truncated: expected {} bytes of {}, found {}; get the file again", name(), expected,
+                          what, found));
 }
 
 void Input::require_possible(std::uint64_t announced, const std::string& what) const {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -49,9 +50,17 @@ class Input {
   /// Fills as much of `to` as available; less than all only at the end.
   virtual std::size_t read(std::span<std::byte> to) = 0;
 
+  /// Where in the file the bytes lie that are read next, if the file has them as they are read; nullopt: it does not.
+  virtual std::optional<std::uint64_t> offset() const { return std::nullopt; }
+
   /// Upper bound on the total bytes: the size of a plain file, or deflate's maximum output for a compressed one. A
   /// header that announces more is wrong, so that nothing needs to be allocated for it.
   virtual std::uint64_t most_bytes() const = 0;
+
+  /// Whether reading up to the end verifies a checksum of the bytes.
+  virtual bool has_checksum() const { return is_compressed(); }
+  /// Passes over bytes, of which a plain file reads none; throws as read_all does.
+  virtual void skip(std::uint64_t bytes, const std::string& what);
 
   /// Fills all of `to`, or throws Error with the amount of `what` that was missing.
   void read_all(std::span<std::byte> to, const std::string& what);
@@ -61,6 +70,9 @@ class Input {
 
   /// Throws Error unless everything was read.
   void require_end();
+
+ protected:
+  [[noreturn]] void fail_truncated(std::uint64_t expected, std::uint64_t found, const std::string& what) const;
 
  private:
   std::string name_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -19,8 +20,10 @@
 #include "data/key_error.h"
 #include "data/pictures/picture_steps.h"
 #include "data/preprocessing/quantiles.h"
+#include "data/preprocessing/select_ranks.h"
 #include "data/reading/bins.h"
 #include "data/reading/example_maker.h"
+#include "data/row_blocks.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -68,6 +71,9 @@ void add(Moments& all, const Moments& more) {
   all.count = count;
 }
 
+/// Rows whose moments are computed together.
+constexpr std::int64_t kRowsOfPart = 256;
+
 /// The training data after the transforms before one that adapts, as doubles.
 class TrainingFeatures {
  public:
@@ -85,8 +91,17 @@ class TrainingFeatures {
 
   /// Of an example.
   const Shape& shape() const { return shape_; }
+  /// Whether all are in memory.
+  bool are_held() const { return train_.source(input_) == nullptr && !train_.features(input_).is_by_position(); }
 
-  void read(std::int64_t row, std::vector<double>& to) const {
+  /// Rows that were read from files, with those behind them, which are asked for next.
+  struct Block {
+    std::int64_t first = 0, end = 0;
+    std::vector<std::byte> rows{};
+  };
+
+  /// `block`: of the calling thread's earlier rows.
+  void read(std::int64_t row, std::vector<double>& to, Block& block) const {
     to.resize(static_cast<std::size_t>(shape_.elements()));
     if (maker_) {
       thread_local std::vector<float> made;
@@ -95,10 +110,10 @@ class TrainingFeatures {
       std::ranges::copy(made, to.begin());
       return;
     }
+    const std::byte* const stored = stored_row(row, block);
     with_element_type(train_.features(input_).dtype, [&](auto* type) {
       using T = std::remove_pointer_t<decltype(type)>;
-      const auto all = train_.features(input_).span<T>().subspan(
-          static_cast<std::size_t>(train_.first_row() + row) * to.size(), to.size());
+      const std::span<const T> all(reinterpret_cast<const T*>(stored), to.size());
       for (std::size_t i = 0; i < all.size(); ++i) {
         const std::size_t c = i % affine_.period();
         to[i] = (static_cast<double>(all[i]) - affine_.shift[c]) * affine_.scale[c] + affine_.offset[c];
@@ -107,10 +122,23 @@ class TrainingFeatures {
   }
 
  private:
+  const std::byte* stored_row(std::int64_t row, Block& block) const {
+    const Array& array = train_.features(input_);
+    if (!array.is_by_position()) return array.rows_at(train_.first_row() + row, 1, block.rows);
+    if (row < block.first || row >= block.end) {
+      block.first = block.end = 0;
+      const std::int64_t count = std::min({kRowsOfPart - row % kRowsOfPart, rows_of_block(array), train_.rows() - row});
+      static_cast<void>(array.rows_at(train_.first_row() + row, count, block.rows));
+      block.first = row;
+      block.end = row + count;
+    }
+    return block.rows.data() + static_cast<std::size_t>(row - block.first) * array.row_bytes();
+  }
+
   Dataset train_;
   std::size_t input_;
   Affine affine_;
-  std::unique_ptr<ExampleMaker> maker_;  ///< null if the data are in memory and no transform is for pictures
+  std::unique_ptr<ExampleMaker> maker_;  ///< null if the data are numbers and no transform is for pictures
   Shape shape_;
 };
 
@@ -131,8 +159,9 @@ Moments shared_moments(const Moments& of_period, const SharedStatistics& shared)
 /// Uses distances from the first number of each channel, which are small even if the mean is large.
 Moments moments_of_rows(const TrainingFeatures& examples, std::int64_t first, std::int64_t last, std::size_t channels) {
   std::vector<double> row, origin, sums(channels), squares(channels);
+  TrainingFeatures::Block block;
   for (std::int64_t i = first; i < last; ++i) {
-    examples.read(i, row);
+    examples.read(i, row, block);
     if (origin.empty()) origin.assign(row.begin(), row.begin() + static_cast<std::ptrdiff_t>(channels));
     for (std::size_t begin = 0; begin < row.size(); begin += channels) {
       for (std::size_t c = 0; c < channels; ++c) {
@@ -153,7 +182,6 @@ Moments moments_of_rows(const TrainingFeatures& examples, std::int64_t first, st
 
 /// Parts of the rows are added in their order, whichever thread computes them, as soon as those before them are.
 Moments moments_of(const TrainingFeatures& examples, std::int64_t rows, const SharedStatistics& shared, int threads) {
-  constexpr std::int64_t kRowsOfPart = 256;
   const std::int64_t parts = (rows + kRowsOfPart - 1) / kRowsOfPart;
   std::atomic<std::int64_t> next = 0;
   std::mutex mutex;
@@ -275,13 +303,25 @@ AdaptedNormalization adapted_normalization(const Normalization& step, const Trai
 
 std::vector<double> adapted_boundaries(const Discretization& step, const TrainingFeatures& examples,
                                        std::int64_t rows) {
-  std::vector<float> numbers;
-  std::vector<double> row;
-  for (std::int64_t i = 0; i < rows; ++i) {
-    examples.read(i, row);
-    std::ranges::transform(row, std::back_inserter(numbers), [](double number) { return static_cast<float>(number); });
+  const PassNumbers pass = [&](const std::function<void(std::span<const float>)>& take) {
+    std::vector<double> row;
+    std::vector<float> numbers;
+    TrainingFeatures::Block block;
+    for (std::int64_t i = 0; i < rows; ++i) {
+      examples.read(i, row, block);
+      numbers.assign(row.size(), 0);
+      std::ranges::transform(row, numbers.begin(), [](double number) { return static_cast<float>(number); });
+      take(numbers);
+    }
+  };
+  if (examples.are_held()) {
+    std::vector<float> all;
+    pass([&](std::span<const float> numbers) { all.insert(all.end(), numbers.begin(), numbers.end()); });
+    return quantile_boundaries(std::move(all), *step.num_bins, step.epsilon);
   }
-  return quantile_boundaries(std::move(numbers), *step.num_bins, step.epsilon);
+  const auto of_ranks = [&](const std::vector<std::size_t>& ranks) { return select_ranks(pass, ranks); };
+  const auto count = static_cast<std::size_t>(rows * examples.shape().elements());
+  return quantile_boundaries(count, of_ranks, *step.num_bins, step.epsilon);
 }
 
 }  // namespace

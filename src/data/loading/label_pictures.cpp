@@ -7,6 +7,7 @@
 
 #include "data/key_error.h"
 #include "data/loading/model_fit.h"
+#include "data/row_blocks.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -77,10 +78,15 @@ PreprocessingStep by_nearest(PreprocessingStep step) {
 bool are_zeros_and_ones(const Array& labels) {
   return with_element_type(labels.dtype, [&](auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
-    return std::ranges::all_of(labels.span<T>(), [](T label) {
-      const auto number = static_cast<float>(label);
-      return number == 0 || number == 1;
+    bool are_all = true;
+    for_each_block<T>(labels, 0, labels.rows(), [&](std::int64_t, std::span<const T> elements) {
+      are_all = std::ranges::all_of(elements, [](T label) {
+        const auto number = static_cast<float>(label);
+        return number == 0 || number == 1;
+      });
+      return are_all;
     });
+    return are_all;
   });
 }
 
@@ -151,10 +157,10 @@ LabelPictures::LabelPictures(const Dataset& dataset, std::size_t output, const s
 
 void LabelPictures::make(const ExampleKey& key, std::span<float> to) const {
   const Array& from = dataset_.labels(output_);
-  const RowSource rows(from);
   thread_local std::vector<float> read;
-  read.resize(static_cast<std::size_t>(rows.elements));
-  to_float_.convert_row(rows.data + static_cast<std::size_t>(dataset_.first_row() + key.row) * rows.bytes,
+  thread_local std::vector<std::byte> scratch;
+  read.resize(static_cast<std::size_t>(from.row_elements()));
+  to_float_.convert_row(from.rows_at(dataset_.first_row() + key.row, 1, scratch),
                         reinterpret_cast<std::byte*>(read.data()));
   steps_.apply(key.row, key.epoch, read.data(), to.data());
 }

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <functional>
 #include <future>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <set>
 #include <span>
@@ -16,14 +18,32 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "data/example_classes.h"
+#include "data/loading/holding.h"
 #include "data/loading/lookups.h"
 #include "data/order/split_rows.h"
+#include "data/records/stored_records.h"
+#include "data/spilled_memory.h"
 #include "data/tables/csv_table.h"
 #include "data/tables/mistaken_number.h"
+#include "data/text/stored_text.h"
 #include "data/usable.h"
 
 namespace mirrortrain::data {
 namespace {
+
+/// Where a table's contents are kept while it is read and trained on: in files, unless it is small enough.
+std::unique_ptr<const SpilledMemory> memory_of(const Csv& source, const Holding& holding) {
+  constexpr std::uint64_t kOfByte = 4;  // the text, its cells as numbers of 8 bytes, and what they are encoded as
+  std::vector<std::string> remarks;
+  std::uint64_t bytes = 0;
+  for (const std::string& path : expanded(source.file, remarks)) {
+    std::error_code none;  // reading it reports the error
+    const auto own = std::filesystem::file_size(path, none);
+    if (!none) bytes += own;
+  }
+  if (bytes * kOfByte <= holding.most_bytes) return nullptr;
+  return std::make_unique<SpilledMemory>(holding.unpacked.folder());
+}
 
 /// The values adapted to the training data, once known: other splits are read concurrently until they need them.
 using AdaptedLater = std::function<const Adapted&()>;
@@ -47,11 +67,13 @@ struct Terms {
   Wanted wanted;
   OnBadExample on_bad = OnBadExample::kError;
   int threads = 1;
+  Holding holding;
 
   Terms(const DataOptions& options, const ExampleSpec* of_model)
       : spec(of_model != nullptr ? std::optional(spec_before_bins(*of_model, options.preprocessing)) : std::nullopt),
         wanted(wanted_by(spec ? &*spec : nullptr, options.preprocessing)),
-        on_bad(options.on_bad_example) {
+        on_bad(options.on_bad_example),
+        holding(options) {
     const auto cores = static_cast<std::int64_t>(std::max(1U, std::thread::hardware_concurrency()));
     threads = static_cast<int>(options.threads.value_or(cores));
   }
@@ -80,9 +102,23 @@ Examples read_table_of(const Csv& source, const Adapted& adapted, BadExamples* b
   return encoded_by_itself(source, std::move(table), adapted);
 }
 
+/// Records, in memory if they are few enough.
+Examples records_of(const TfRecord& source, BadExamples& bad, const Terms& terms) {
+  if (most_bytes_of_records(source) <= terms.holding.most_bytes) return read(source, bad.if_skips());
+  return settled(open_records(source, bad.if_skips(), terms.holding.unpacked), terms.holding, false);
+}
+
+/// Windows of texts, in memory if they are few enough.
+TokenWindows windows_of(const Text& source, const Terms& terms) {
+  if (most_bytes_of_windows(source) <= terms.holding.most_bytes) return read_windows(source);
+  TokenWindows windows = open_windows(source, terms.holding.unpacked);
+  windows.examples = settled(std::move(windows.examples), terms.holding, false);
+  return windows;
+}
+
 /// Reads windows of a split other than train, which must have train's vocabulary.
-Examples read_windows_of(const Text& source, const Adapted& adapted) {
-  TokenWindows windows = read_windows(source);
+Examples read_windows_of(const Text& source, const Adapted& adapted, const Terms& terms) {
+  TokenWindows windows = windows_of(source, terms);
   const std::vector<std::string>& known = adapted.classes_of("");
   if (!known.empty() && windows.tokens != known) {
     throw Error(
@@ -94,6 +130,13 @@ Examples read_windows_of(const Text& source, const Adapted& adapted) {
   return std::move(windows.examples);
 }
 
+/// Examples of arrays, in memory if they are few enough.
+template <class Format>
+Examples opened(const Format& source, const Terms& terms) {
+  return settled(
+      open(source), terms.holding, requires { source.all_inputs(); });
+}
+
 template <class AnySource>
 Dataset read_source(const AnySource& source, const AdaptedLater& adapted, const Terms& terms) {
   BadExamples bad = terms.gather();
@@ -101,6 +144,7 @@ Dataset read_source(const AnySource& source, const AdaptedLater& adapted, const 
       [&](const auto& held) -> Dataset {
         using Format = std::decay_t<decltype(held)>;
         if constexpr (std::is_same_v<Format, Csv>) {
+          const auto memory = memory_of(held, terms.holding);
           Examples examples = read_table_of(held, adapted(), bad.if_skips());
           return usable(std::move(examples), terms.wanted, std::move(bad));
         } else if constexpr (std::is_same_v<Format, ImageFolder>) {
@@ -108,9 +152,11 @@ Dataset read_source(const AnySource& source, const AdaptedLater& adapted, const 
               find_pictures(held, picture_labels(&adapted().classes_of(""), terms), bad.if_skips()).examples;
           return usable(std::move(examples), terms.wanted, std::move(bad));
         } else if constexpr (std::is_same_v<Format, Text>) {
-          return usable(read_windows_of(held, adapted()), terms.wanted, std::move(bad));
-        } else if constexpr (requires { read(held, bad.if_skips()); }) {
-          Examples examples = read(held, bad.if_skips());
+          return usable(read_windows_of(held, adapted(), terms), terms.wanted, std::move(bad));
+        } else if constexpr (requires { open(held); }) {
+          return usable(opened(held, terms), terms.wanted, std::move(bad));
+        } else if constexpr (std::is_same_v<Format, TfRecord>) {
+          Examples examples = records_of(held, bad, terms);
           return usable(std::move(examples), terms.wanted, std::move(bad));
         } else if constexpr (requires { read(held); }) {
           return usable(read(held), terms.wanted, std::move(bad));
@@ -287,6 +333,7 @@ std::optional<Training> adapt(const Csv& source, const DataOptions& options, std
 /// where rows are left out then, all is done once more without them, so that the parts are those of a table
 /// that never had them.
 Training adapt(const Csv& source, const DataOptions& options, std::uint64_t seed, const Terms& terms) {
+  const auto memory = memory_of(source, terms.holding);
   LateRows late;
   while (true) {
     if (std::optional<Training> training = adapt(source, options, seed, terms, late)) return *std::move(training);
@@ -317,12 +364,14 @@ Training read_training(const DataOptions& options, std::uint64_t seed, const Ter
           FoundPictures found = find_pictures(source, picture_labels(nullptr, terms), bad.if_skips());
           return parts_of(std::move(found.examples), std::move(found.classes));
         } else if constexpr (std::is_same_v<Format, Text>) {
-          TokenWindows windows = read_windows(source);
+          TokenWindows windows = windows_of(source, terms);
           const Array& tokens = windows.examples.inputs.front().array;
           check_lookups(tokens.tokens, terms.wanted.spec, tokens.origin);
           return parts_of(std::move(windows.examples), std::move(windows.tokens));
-        } else if constexpr (requires { read(source, bad.if_skips()); }) {
-          return parts_of(read(source, bad.if_skips()), {});
+        } else if constexpr (requires { open(source); }) {
+          return parts_of(opened(source, terms), {});
+        } else if constexpr (std::is_same_v<Format, TfRecord>) {
+          return parts_of(records_of(source, bad, terms), {});
         } else {
           return parts_of(read(source), {});
         }

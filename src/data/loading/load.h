@@ -38,8 +38,9 @@ struct Splits {
   Adapted adapted;
 };
 
-/// Reads all splits into memory, concurrently. `seed`: for drawing a part of train. `spec`: the model's requirements,
-/// which define bad examples; null if there is no model. Throws Error for data that are missing or broken.
+/// Reads all splits, concurrently: into memory, or, of what is larger than `memory` says, to be read by position.
+/// `seed`: for drawing a part of train. `spec`: the model's requirements, which define bad examples; null if there is
+/// no model. Throws Error for data that are missing or broken.
 Splits load(const DataOptions& options, std::uint64_t seed, const ExampleSpec* spec);
 
 enum class Split { kTrain, kValidation, kTest };

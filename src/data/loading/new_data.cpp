@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <utility>
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "data/loading/holding.h"
 #include "data/tables/csv_table.h"
 #include "data/usable.h"
 
@@ -93,20 +95,47 @@ void require_all_inputs(const std::string& path, const Source& source, const Dat
                   path, inputs, fmt::join(wanted, "=..., ")));
 }
 
-std::vector<Features> read_features(const Idx& source) {
-  std::vector<Features> features;
-  features.push_back({"", read_files(source.images, read_idx)});
-  return features;
-}
+/// The features alone: in memory, or to be read by position where they are too many.
 template <class Format>
-std::vector<Features> read_features(const Format& source) {
-  return read(source).inputs;
+Examples new_features(const Format& source) {
+  if constexpr (requires { open_features(source); }) {
+    return settled(
+        {open_features(source), {}}, Holding(DataOptions()), requires { source.all_inputs(); });
+  } else if constexpr (requires { read_features(source); }) {
+    return {read_features(source), {}};
+  } else {
+    return {read(source).inputs, {}};
+  }
 }
 
-Array zeros(std::int64_t rows, std::int64_t depth, const LabelSpec& spec, const std::string& origin) {
+/// Labels of examples that are read by position.
+class ZeroRows : public StoredRows {
+ public:
+  ZeroRows(std::int64_t rows, std::size_t row_bytes) : rows_(rows), row_bytes_(row_bytes) {}
+  std::int64_t rows() const override { return rows_; }
+  void read(std::int64_t, std::int64_t count, std::byte* to) const override {
+    std::fill_n(to, static_cast<std::size_t>(count) * row_bytes_, std::byte{0});
+  }
+  std::string identity() const override { return ""; }
+  std::shared_ptr<const StoredRows> by_position(const UnpackedFiles&) const override { return nullptr; }
+
+ private:
+  std::int64_t rows_;
+  std::size_t row_bytes_;
+};
+
+/// Labels for features, none of whose rows is read if `is_held` is false.
+Array zeros(std::int64_t rows, std::int64_t depth, const LabelSpec& spec, const std::string& origin, bool is_held) {
   std::vector<std::int64_t> dims = spec.shape.dims();
   if (depth > 0 && !dims.empty()) dims.pop_back();
   dims.insert(dims.begin(), rows);
+  if (!is_held) {
+    Array labels;
+    labels.shape = Shape(std::move(dims));
+    labels.origin = origin;
+    labels.stored = std::make_shared<ZeroRows>(rows, labels.row_bytes());
+    return labels;
+  }
   Array labels(DType::kFloat32, Shape(std::move(dims)), origin);
   std::fill_n(labels.bytes.data(), labels.bytes.size(), std::byte{0});
   return labels;
@@ -226,7 +255,8 @@ Dataset new_examples(Examples examples, const Wanted& wanted, BadExamples bad) {
   examples.outputs.clear();
   for (std::size_t i = 0; i < wanted.spec->labels.size(); ++i) {
     const LabelSpec& label = wanted.spec->labels[i];
-    examples.outputs.push_back({label.name, zeros(features.rows(), wanted.one_hot_depth(i), label, features.origin)});
+    examples.outputs.push_back({label.name, zeros(features.rows(), wanted.one_hot_depth(i), label, features.origin,
+                                                  !features.is_by_position())});
     examples.outputs.back().array.picked = places;
   }
   return usable(std::move(examples), wanted, std::move(bad));
@@ -246,7 +276,7 @@ Dataset read_new(const Source& source, const Adapted& adapted, const Wanted& wan
         } else if constexpr (std::is_same_v<Format, TfRecord>) {
           return read_without_labels(held, bad.if_skips());
         } else {
-          return {read_features(held), {}};
+          return new_features(held);
         }
       },
       source);

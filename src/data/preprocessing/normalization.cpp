@@ -15,7 +15,7 @@ std::size_t count_of(const PerChannel& values) {
   return list == nullptr ? 1 : list->size();
 }
 
-std::vector<std::int64_t> listed(const Axes& axes) {
+std::vector<std::int64_t> axes_listed(const Axes& axes) {
   const auto* const one = std::get_if<std::int64_t>(&axes);
   return one != nullptr ? std::vector{*one} : std::get<std::vector<std::int64_t>>(axes);
 }
@@ -76,7 +76,7 @@ SharedStatistics shared_statistics(const Normalization& step, const Shape& examp
   const bool is_per_channel = *step.axis.value == Axes(std::int64_t{-1});  // of which pictures of any size have as many
   const Shape shape = !is_per_channel ? shape_meant(example, wanted) : Shape{wanted.rank() == 0 ? 1 : wanted.back()};
   std::vector<bool> has_own(shape.rank());
-  for (const std::int64_t axis : listed(*step.axis.value)) {
+  for (const std::int64_t axis : axes_listed(*step.axis.value)) {
     const auto found = axis_of_example(axis, shape.rank());
     if (!found) {
       throw KeyError(step.axis.place, step.axis.path,

@@ -13,14 +13,15 @@ struct Summary {
   std::vector<float> numbers, weights;
 };
 
-/// Takes about 1 / epsilon numbers at equal distances.
-Summary summarize(std::vector<float> numbers, double epsilon) {
-  std::ranges::sort(numbers);
-  const double step = std::max(static_cast<double>(numbers.size()) / (1.0 / epsilon), 1.0);
+using OfRanks = std::function<std::vector<float>(const std::vector<std::size_t>& ranks)>;
+
+/// Takes about 1 / epsilon of `count` numbers at equal distances.
+Summary summarize(std::size_t count, const OfRanks& of_ranks, double epsilon) {
+  const double step = std::max(static_cast<double>(count) / (1.0 / epsilon), 1.0);
+  std::vector<std::size_t> ranks;
+  for (auto i = static_cast<std::size_t>(step - 1); i < count; i += static_cast<std::size_t>(step)) ranks.push_back(i);
   Summary summary;
-  for (auto i = static_cast<std::size_t>(step - 1); i < numbers.size(); i += static_cast<std::size_t>(step)) {
-    summary.numbers.push_back(numbers[i]);
-  }
+  summary.numbers = of_ranks(ranks);
   summary.weights.assign(summary.numbers.size(), static_cast<float>(step));
   return summary;
 }
@@ -59,7 +60,18 @@ Summary compress(const Summary& summary, double epsilon) {
 }  // namespace
 
 std::vector<double> quantile_boundaries(std::vector<float> numbers, std::int64_t bins, double epsilon) {
-  const Summary all = compress(summarize(std::move(numbers), epsilon), epsilon);
+  std::ranges::sort(numbers);
+  const auto of_ranks = [&](const std::vector<std::size_t>& ranks) {
+    std::vector<float> chosen;
+    chosen.reserve(ranks.size());
+    for (const std::size_t rank : ranks) chosen.push_back(numbers[rank]);
+    return chosen;
+  };
+  return quantile_boundaries(numbers.size(), of_ranks, bins, epsilon);
+}
+
+std::vector<double> quantile_boundaries(std::size_t count, const OfRanks& of_ranks, std::int64_t bins, double epsilon) {
+  const Summary all = compress(summarize(count, of_ranks, epsilon), epsilon);
   const Summary ends = compress(all, 1.0 / static_cast<double>(bins));
   return {ends.numbers.begin(), ends.numbers.end() - 1};
 }

@@ -5,9 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "data/key_error.h"
 #include "data/pictures/picture_steps.h"
@@ -80,6 +85,71 @@ void write_bins(BinOutput output, std::span<const std::int64_t> bins, std::int64
   }
 }
 
+/// Puts an input's numbers into bins, row by row.
+class RowBins {
+ public:
+  RowBins(const Array& from, const Array& to, const PreprocessingStep& step, std::optional<Affine> before)
+      : from_(from.dtype),
+        to_(to.dtype),
+        elements_(static_cast<std::size_t>(from.row_elements())),
+        elements_to_(static_cast<std::size_t>(to.row_elements())),
+        step_(step) {
+    if (before) change_.emplace(from, *before, DType::kFloat32);
+  }
+
+  std::size_t row_bytes() const { return elements_ * size_of(from_); }
+
+  /// Thread-safe.
+  void operator()(const std::byte* rows, std::int64_t count, std::byte* to) const {
+    std::vector<std::int64_t> bins(elements_);
+    std::vector<float> changed(elements_);
+    with_element_type(to_, [&](auto* type_to) {
+      using To = std::remove_pointer_t<decltype(type_to)>;
+      with_element_type(from_, [&](auto* type_from) {
+        using From = std::remove_pointer_t<decltype(type_from)>;
+        with_bin_of(step_, [&](const auto& bin_of) {
+          for (std::int64_t i = 0; i < count; ++i, rows += row_bytes(), to += elements_to_ * sizeof(To)) {
+            const std::span<const From> numbers(reinterpret_cast<const From*>(rows), elements_);
+            if (!change_) {
+              std::ranges::transform(numbers, bins.begin(), bin_of);
+            } else {
+              change_->convert_row(rows, reinterpret_cast<std::byte*>(changed.data()));
+              std::ranges::transform(changed, bins.begin(), bin_of);
+            }
+            write_bins<To>(as_binning(step_)->output_mode, bins, bins_of(step_),
+                           {reinterpret_cast<To*>(to), elements_to_});
+          }
+        });
+      });
+    });
+  }
+
+ private:
+  DType from_, to_;
+  std::size_t elements_, elements_to_;
+  PreprocessingStep step_;
+  std::optional<RowConverter> change_;
+};
+
+/// The bins of rows that are read by position.
+class BinnedRows : public StoredRows {
+ public:
+  BinnedRows(std::shared_ptr<const StoredRows> from, RowBins bins) : from_(std::move(from)), bins_(std::move(bins)) {}
+
+  std::int64_t rows() const override { return from_->rows(); }
+  void read(std::int64_t first, std::int64_t count, std::byte* to) const override {
+    std::vector<std::byte> scratch(static_cast<std::size_t>(count) * bins_.row_bytes());
+    from_->read(first, count, scratch.data());
+    bins_(scratch.data(), count, to);
+  }
+  std::string identity() const override { return ""; }  // which depends on the bins
+  std::shared_ptr<const StoredRows> by_position(const UnpackedFiles&) const override { return nullptr; }
+
+ private:
+  std::shared_ptr<const StoredRows> from_;
+  RowBins bins_;
+};
+
 /// The input's numbers after the other transforms, in bins.
 Array binned(const Dataset& dataset, std::size_t input, std::span<const PreprocessingStep> before,
              const PreprocessingStep& step, const Shape& wanted) {
@@ -87,34 +157,19 @@ Array binned(const Dataset& dataset, std::size_t input, std::span<const Preproce
   const BinOutput output = as_binning(step)->output_mode;
   const bool is_of_ones = output == BinOutput::kOneHot || output == BinOutput::kMultiHot;
   const std::int64_t depth = bins_of(step);
-  Array to =
-      from.of_same_rows(is_of_ones ? DType::kUint8 : DType::kInt32, shape_after_bins(output, depth, from.row_shape()));
-  const auto elements = static_cast<std::size_t>(from.row_elements()),
-             elements_to = static_cast<std::size_t>(to.row_elements());
-  std::vector<std::int64_t> bins(elements);
-  std::vector<float> changed(elements);
+  const DType type = is_of_ones ? DType::kUint8 : DType::kInt32;
+  const Shape shape = shape_after_bins(output, depth, from.row_shape());
+  Array to = from.is_by_position() ? from.read_by(from.stored, type, shape) : from.of_same_rows(type, shape);
   constexpr bool kTrains = false;
   const auto acting = acting_steps({before.begin(), before.end()}, from.row_shape(), wanted, kTrains);
-  const RowConverter change(from, fold(acting), DType::kFloat32);
-  with_element_type(to.dtype, [&](auto* type_to) {
-    using To = std::remove_pointer_t<decltype(type_to)>;
-    with_element_type(from.dtype, [&](auto* type_from) {
-      using From = std::remove_pointer_t<decltype(type_from)>;
-      with_bin_of(step, [&](const auto& bin_of) {
-        for (std::int64_t row = dataset.first_row(); row < dataset.first_row() + dataset.rows(); ++row) {
-          const auto numbers = from.span<const From>().subspan(static_cast<std::size_t>(row) * elements, elements);
-          if (before.empty()) {
-            std::ranges::transform(numbers, bins.begin(), bin_of);
-          } else {
-            change.convert_row(std::as_bytes(numbers).data(), reinterpret_cast<std::byte*>(changed.data()));
-            std::ranges::transform(changed, bins.begin(), bin_of);
-          }
-          write_bins<To>(output, bins, depth,
-                         to.span<To>().subspan(static_cast<std::size_t>(row) * elements_to, elements_to));
-        }
-      });
-    });
-  });
+  const RowBins bins(from, to, step, before.empty() ? std::nullopt : std::optional(fold(acting)));
+  if (from.is_by_position()) {
+    to.stored = std::make_shared<BinnedRows>(from.stored, bins);
+    return to;
+  }
+  std::vector<std::byte> none;
+  bins(from.rows_at(dataset.first_row(), dataset.rows(), none), dataset.rows(),
+       to.bytes.data() + static_cast<std::size_t>(dataset.first_row()) * to.row_bytes());
   return to;
 }
 

@@ -53,10 +53,10 @@ void ExampleMaker::make(const ExampleKey& key, std::span<float> to) const {
     pixels = read.data();
   }
   if (scales_) {
-    const auto* const bytes = pixels != nullptr
-                                  ? reinterpret_cast<const std::byte*>(pixels)
-                                  : from.bytes.data() + static_cast<std::size_t>(row) *
-                                                            static_cast<std::size_t>(elements) * size_of(from.dtype);
+    thread_local std::vector<std::byte> stored;
+    const StallWatch::Reading reading(from.is_by_position() ? watch_ : nullptr, from, row);
+    const auto* const bytes =
+        pixels != nullptr ? reinterpret_cast<const std::byte*>(pixels) : from.rows_at(row, 1, stored);
     float* const scaled = pictures_.empty() ? to.data() : scratch(1, elements).data();
     scale_.convert_row(bytes, reinterpret_cast<std::byte*>(scaled));
     pixels = scaled;

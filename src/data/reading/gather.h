@@ -11,7 +11,7 @@
 
 namespace mirrortrain::data {
 
-/// The rows of an array; does not own the memory.
+/// The rows of an array, with their memory where they are in memory; does not own it.
 struct RowSource {
   const std::byte* data = nullptr;
   std::int64_t elements = 0;  ///< of one row
@@ -79,7 +79,8 @@ class LabelConverter {
   }
 
   /// Converts a single row stored elsewhere.
-  void convert_row(const std::byte* row, std::byte* to) const { convert_(row, to, source_.elements, depth_); }
+  void convert_row(const std::byte* row, std::byte* to) const { convert_row(row, to, source_.elements); }
+  void convert_row(const std::byte* row, std::byte* to, std::int64_t taken) const { convert_(row, to, taken, depth_); }
   std::size_t row_bytes_to() const { return static_cast<std::size_t>(source_.elements) * to_bytes_; }
 
  private:

@@ -31,8 +31,9 @@ class Stopwatch {
   Clock::time_point start_ = Clock::now();
 };
 
-/// A thread requests this many bytes of small rows at once, to amortize the cost of requests.
-constexpr std::size_t kBytesTogether = std::size_t{1} << 17;
+/// A thread requests this many bytes of small rows at once, and no more rows than that, to amortize the cost of
+/// requests.
+constexpr std::size_t kBytesTogether = std::size_t{1} << 17, kRowsTogether = 64;
 
 }  // namespace
 
@@ -40,8 +41,8 @@ RowsAhead::RowsAhead(Make make, std::size_t row_elements, const Options& options
     : make_(std::move(make)),
       row_elements_(row_elements),
       most_slots_(std::max<std::size_t>(options.memory / std::max<std::size_t>(row_elements * sizeof(float), 1), 1)),
-      most_together_(
-          std::max<std::size_t>(kBytesTogether / std::max<std::size_t>(row_elements * sizeof(float), 1), 1)) {
+      most_together_(std::clamp<std::size_t>(kBytesTogether / std::max<std::size_t>(row_elements * sizeof(float), 1), 1,
+                                             kRowsTogether)) {
   for (int i = 0; i < options.threads; ++i) threads_.emplace_back([this] { work(); });
 }
 
@@ -64,10 +65,11 @@ void RowsAhead::expect(std::span<const std::int64_t> rows, std::int64_t epoch) {
   {
     const std::lock_guard lock(mutex_);
     std::unordered_map<std::int64_t, int> uses;
+    uses.reserve(rows.size());
     for (const std::int64_t row : rows) ++uses[row];
     // Frees rows that will not be requested any more.
     std::erase_if(slots_, [&](auto& entry) {
-      const auto& [key, slot] = entry;
+      auto& [key, slot] = entry;
       const auto expected = key.epoch == epoch ? uses.find(key.row) : uses.end();
       set_kept(*slot, false);
       if (expected != uses.end()) {
@@ -75,7 +77,7 @@ void RowsAhead::expect(std::span<const std::int64_t> rows, std::int64_t epoch) {
         return false;
       }
       if (!slot->is_ready) return false;
-      if (slot.use_count() == 1) free_.push_back(std::move(slot->elements));
+      if (slot.use_count() == 1) free_.push_back(std::move(slot));
       return true;
     });
     wanted_.clear();
@@ -83,12 +85,13 @@ void RowsAhead::expect(std::span<const std::int64_t> rows, std::int64_t epoch) {
       const int count = std::exchange(uses[row], 0);  // the first time
       if (count > 0 && !slots_.contains({row, epoch})) wanted_.push_back({{row, epoch}, count});
     }
+    if (idle_ == 0) return;
   }
   has_work_.notify_all();
 }
 
 /// A ready row for one use, or null for one to be computed now; called with the lock held.
-std::shared_ptr<RowsAhead::Slot> RowsAhead::take_slot(const ExampleKey& key) {
+RowsAhead::Taken RowsAhead::take_slot(const ExampleKey& key) {
   const auto found = slots_.find(key);
   if (found == slots_.end()) {
     const auto waiting = std::ranges::find(wanted_, key, &std::pair<ExampleKey, int>::first);
@@ -105,35 +108,62 @@ std::shared_ptr<RowsAhead::Slot> RowsAhead::take_slot(const ExampleKey& key) {
   return slot;
 }
 
-void RowsAhead::take(const ExampleKey& key, const std::function<void(std::span<const float>)>& use) {
+bool RowsAhead::is_pending(const ExampleKey& key) const {
+  const auto found = slots_.find(key);  // absent if another thread has taken it
+  return found != slots_.end() && !found->second->is_ready;
+}
+
+/// Takes the first of the rows, waiting for it, and those behind it that are ready or to be computed now: what waits
+/// for others must not hold memory that they need.
+void RowsAhead::take_ready(std::span<const std::int64_t> rows, std::int64_t epoch, std::vector<Taken>& taken) {
   std::unique_lock lock(mutex_);
-  const auto is_pending = [&] {
-    const auto found = slots_.find(key);  // absent if another thread has taken it
-    return found != slots_.end() && !found->second->is_ready;
-  };
-  if (is_pending()) {
+  if (is_pending({rows.front(), epoch})) {
     const Stopwatch watch(waited_);
-    is_ready_.wait(lock, [&] { return !is_pending(); });
+    is_ready_.wait(lock, [&] { return !is_pending({rows.front(), epoch}); });
   }
-  std::shared_ptr<Slot> slot = take_slot(key);
-  lock.unlock();
-  if (!slot) {
-    thread_local std::vector<float> elements;
-    elements.resize(row_elements_);
-    {
-      const Stopwatch watch(waited_);
-      make_(key, elements);
+  for (const std::int64_t row : rows.first(std::min(rows.size(), kRowsTogether))) {
+    if (!taken.empty() && is_pending({row, epoch})) break;
+    taken.push_back(take_slot({row, epoch}));
+    if (taken.back() == nullptr) break;
+  }
+}
+
+void RowsAhead::take_all(std::span<const std::int64_t> rows, std::int64_t epoch,
+                         const std::function<void(std::size_t, std::span<const float>)>& use) {
+  for (std::size_t at = 0; at < rows.size();) {
+    thread_local std::vector<Taken> taken;
+    taken.clear();
+    take_ready(rows.subspan(at), epoch, taken);
+    std::exception_ptr error;
+    for (const Taken& slot : taken) {
+      if (slot == nullptr) {
+        thread_local std::vector<float> elements;
+        elements.resize(row_elements_);
+        {
+          const Stopwatch watch(waited_);
+          make_({rows[at], epoch}, elements);
+        }
+        use(at, elements);
+      } else if (slot->error) {
+        error = slot->error;
+        break;
+      } else {
+        use(at, slot->elements);
+      }
+      ++at;
     }
-    return use(elements);
+    bool wakes = false;
+    {
+      const std::lock_guard lock(mutex_);
+      for (Taken& slot : taken) {
+        if (slot != nullptr && slot.use_count() == 1) free_.push_back(std::move(slot));
+      }
+      taken.clear();
+      wakes = idle_ > 0 && !wanted_.empty();
+    }
+    if (wakes) has_work_.notify_one();
+    if (error) std::rethrow_exception(error);
   }
-  const std::exception_ptr error = slot->error;
-  if (!error) use(slot->elements);
-  lock.lock();
-  if (slot.use_count() == 1) free_.push_back(std::move(slot->elements));
-  slot.reset();
-  lock.unlock();
-  has_work_.notify_one();
-  if (error) std::rethrow_exception(error);
 }
 
 double RowsAhead::take_waited_seconds() { return static_cast<double>(waited_.exchange(0)) / 1e9; }
@@ -145,12 +175,16 @@ std::vector<RowsAhead::Begun> RowsAhead::begin_some() {
     const auto [key, uses] = wanted_.front();
     wanted_.pop_front();
     if (slots_.contains(key)) continue;
-    auto slot = std::make_shared<Slot>();
-    slot->uses = uses;
+    std::shared_ptr<Slot> slot;
     if (!free_.empty()) {
-      slot->elements = std::move(free_.back());
+      slot = std::move(free_.back());
       free_.pop_back();
+      slot->is_ready = slot->is_kept = false;
+      slot->error = nullptr;
+    } else {
+      slot = std::make_shared<Slot>();
     }
+    slot->uses = uses;
     slots_.emplace(key, slot);
     begun.push_back({key, std::move(slot)});
   }
@@ -161,10 +195,14 @@ void RowsAhead::work() {
   be_nice();
   std::unique_lock lock(mutex_);
   while (true) {
+    ++idle_;
     has_work_.wait(lock, [&] { return ends_ || (!wanted_.empty() && slots_.size() < most_slots_); });
+    --idle_;
     if (ends_) return;
     std::vector<Begun> begun = begin_some();
     lock.unlock();
+    // In the order of the rows, which is that of the disk.
+    std::ranges::sort(begun, {}, [](const Begun& one) { return one.key.row; });
     for (auto& [key, slot] : begun) {
       slot->elements.resize(row_elements_);
       try {

@@ -45,7 +45,12 @@ class RowsAhead {
   /// Calls `use` with a row: computed ahead, or now if it was not expected. Taking it more often than expected computes
   /// it again.
   /// Thread-safe. Throws the exceptions of computing the row.
-  void take(const ExampleKey& key, const std::function<void(std::span<const float>)>& use);
+  void take(const ExampleKey& key, const std::function<void(std::span<const float>)>& use) {
+    take_all({&key.row, 1}, key.epoch, [&](std::size_t, std::span<const float> row) { use(row); });
+  }
+  /// The same for each of some rows, in order: use(its place among them, the row).
+  void take_all(std::span<const std::int64_t> rows, std::int64_t epoch,
+                const std::function<void(std::size_t, std::span<const float>)>& use);
 
   /// Total time that `take` has waited for rows, or computed them itself, in all threads since the last call.
   double take_waited_seconds();
@@ -69,7 +74,11 @@ class RowsAhead {
   };
   void work();
   std::vector<Begun> begin_some();
-  std::shared_ptr<Slot> take_slot(const ExampleKey& key);
+  /// A row that is taken: null if it is to be computed now.
+  using Taken = std::shared_ptr<Slot>;
+  void take_ready(std::span<const std::int64_t> rows, std::int64_t epoch, std::vector<Taken>& taken);
+  Taken take_slot(const ExampleKey& key);
+  bool is_pending(const ExampleKey& key) const;
   void set_kept(Slot& slot, bool is_kept);
   bool keeps_more() const { return kept_ < most_slots_ / 2; }
 
@@ -80,7 +89,8 @@ class RowsAhead {
   std::deque<std::pair<ExampleKey, int>> wanted_;                      ///< not begun, and how often they are expected
   std::unordered_map<ExampleKey, std::shared_ptr<Slot>, Hash> slots_;  ///< begun or ready
   std::size_t kept_ = 0;                                               ///< slots that have been used, and will be again
-  std::vector<std::vector<float>> free_;                               ///< buffers for reuse
+  std::vector<std::shared_ptr<Slot>> free_;                            ///< for reuse
+  int idle_ = 0;                                                       ///< threads that wait for work
   bool ends_ = false;
   std::atomic<std::int64_t> waited_ = 0;  ///< nanoseconds
   std::vector<std::thread> threads_;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "data/row_blocks.h"
 
 namespace mirrortrain::data {
 
@@ -32,13 +33,15 @@ LengthBuckets::LengthBuckets(const Dataset& dataset, const RowConverter& to_floa
     : boundaries_(std::move(boundaries)) {
   std::vector<float> sequence(static_cast<std::size_t>(dataset.features(0).row_elements()));
   std::int64_t begin_with_padding = 0;
-  for (std::int64_t row = 0; row < dataset.rows(); ++row) {
-    to_float32(dataset.first_row(), {&row, 1}, reinterpret_cast<std::byte*>(sequence.data()));
+  const Array& array = dataset.features(0);
+  const auto add = [&](const std::byte* row) {
+    to_float32.convert_row(row, reinterpret_cast<std::byte*>(sequence.data()));
     const auto last = std::find_if(sequence.rbegin(), sequence.rend(), [](float number) { return number != 0; });
     const auto length = sequence.rend() - last;
     of_rows_.push_back(static_cast<int>(std::ranges::lower_bound(boundaries_, length) - boundaries_.begin()));
     if (sequence.front() == 0 && length > 0) ++begin_with_padding;
-  }
+  };
+  for_each_row(array, dataset.first_row(), dataset.rows(), add);
   const bool has_short = std::ranges::any_of(of_rows_, [&](int bucket) { return bucket < std::ssize(boundaries_); });
   if (!has_short && 2 * begin_with_padding > dataset.rows()) {
     throw Error(fmt::format(

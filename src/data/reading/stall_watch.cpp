@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "data/dataset.h"
 #include "data/example_source.h"
 
 namespace mirrortrain::data {
@@ -35,21 +36,25 @@ void StallWatch::work() {
       const std::string what = fmt::format(
           "{} was not read within {:g} s: the disk or the network that it lies on hangs, or is slower than "
           "training.stall_timeout_seconds allows",
-          reading->from_.row_text(reading->row_), seconds_);
+          reading->row_text(), seconds_);
       lock.unlock();
       return on_stall_(what);
     }
   }
 }
 
-StallWatch::Reading::Reading(StallWatch* watch, const ExampleSource& from, std::int64_t row)
-    : watch_(watch), from_(from), row_(row) {
+StallWatch::Reading::Reading(StallWatch* watch, const ExampleSource* source, const Array* array, std::int64_t row)
+    : watch_(watch), source_(source), array_(array), row_(row) {
   if (watch_ == nullptr) return;
   const std::lock_guard lock(watch_->mutex_);
   begun_ = watch_->ticks_;
   next_ = watch_->first_;
   if (next_ != nullptr) next_->previous_ = this;
   watch_->first_ = this;
+}
+
+std::string StallWatch::Reading::row_text() const {
+  return source_ != nullptr ? source_->row_text(row_) : array_->row_text(row_);
 }
 
 StallWatch::Reading::~Reading() {

@@ -9,6 +9,7 @@
 
 namespace mirrortrain::data {
 
+struct Array;
 class ExampleSource;
 
 /// Detects that examples are not read in time: a read from a hanging disk or network does not return, so it would go
@@ -29,15 +30,21 @@ class StallWatch {
   class Reading {
    public:
     /// `watch` may be null: then nothing is watched. `from` must outlive the reading.
-    Reading(StallWatch* watch, const ExampleSource& from, std::int64_t row);
+    Reading(StallWatch* watch, const ExampleSource& from, std::int64_t row) : Reading(watch, &from, nullptr, row) {}
+    /// The same for a row of an array that is read by position.
+    Reading(StallWatch* watch, const Array& from, std::int64_t row) : Reading(watch, nullptr, &from, row) {}
     Reading(const Reading&) = delete;
     Reading& operator=(const Reading&) = delete;
     ~Reading();
 
    private:
     friend StallWatch;
+    Reading(StallWatch* watch, const ExampleSource* source, const Array* array, std::int64_t row);
+    std::string row_text() const;
+
     StallWatch* watch_;
-    const ExampleSource& from_;
+    const ExampleSource* source_;  ///< or else `array_`
+    const Array* array_;
     std::int64_t row_, begun_ = 0;  ///< begun: in ticks
     Reading *previous_ = nullptr, *next_ = nullptr;
   };

@@ -78,6 +78,20 @@ void RecordColumn::cut(std::int64_t records) {
   }
 }
 
+RecordColumn RecordColumn::of_no_records() const {
+  RecordColumn same(name_, key_, shape_, given_);
+  same.kind_ = kind_;
+  same.dtype_ = dtype_;
+  return same;
+}
+
+void RecordColumn::read_row(Record record, std::byte* to) {
+  used_ = 0;
+  add(record);
+  std::copy_n(bytes_.data(), used_, to);
+  used_ = 0;
+}
+
 void RecordColumn::expect(std::int64_t records) {
   if (kind_ == Kind::kNothing) return;
   const std::size_t wanted = static_cast<std::size_t>(records * shape_->elements()) * size_of(dtype_);
@@ -129,9 +143,12 @@ void RecordColumn::append(std::span<const std::byte> values, const char* what) {
   used_ += values.size();
 }
 
-void RecordPictures::begin_file(const std::string& path, bool is_compressed) {
-  files_.emplace_back(path);
-  is_compressed_ = is_compressed;
+void RecordPictures::begin_file(const std::string& path, bool is_compressed,
+                                std::shared_ptr<const UnpackedFile> unpacked) {
+  files_.emplace_back(unpacked ? unpacked->path() : path);
+  paths_.push_back(path);
+  is_compressed_ = is_compressed && !unpacked;
+  if (unpacked) unpacked_.push_back(std::move(unpacked));
 }
 
 void RecordPictures::add(Record record, std::int64_t number, std::uint64_t record_offset) {
@@ -161,12 +178,12 @@ void RecordPictures::read(std::int64_t row, std::vector<std::byte>& to) const {
 
 std::string RecordPictures::row_text(std::int64_t row) const {
   const Place& place = places_[static_cast<std::size_t>(row)];
-  return fmt::format("{}: record {} (counting from 0)", files_[place.file].path(), place.number);
+  return fmt::format("{}: record {} (counting from 0)", paths_[place.file], place.number);
 }
 
 std::string RecordPictures::identity() const {
   FileStamps stamps;
-  for (const PlainFile& file : files_) stamps.add(file.path());
+  for (const std::string& path : paths_) stamps.add(path);
   return stamps.text() + fmt::format(" {} {}", places_.size(), name_);
 }
 

@@ -9,6 +9,7 @@
 
 #include "data/dataset.h"
 #include "data/files/input.h"
+#include "data/files/unpacked_files.h"
 #include "data/pictures/decoded_pictures.h"
 #include "data/records/tf_example.h"
 
@@ -28,12 +29,24 @@ class RecordColumn {
 
   const Shape& shape() const { return *shape_; }
   DType dtype() const { return dtype_; }
+  std::size_t row_bytes() const { return shape_ ? static_cast<std::size_t>(shape_->elements()) * size_of(dtype_) : 0; }
   std::span<const std::byte> bytes() const { return {bytes_.data(), used_}; }
   /// Moves the memory out.
   Bytes take() { return std::move(bytes_); }
 
   /// Removes what was added after this many records.
   void cut(std::int64_t records);
+
+  // Where records are read one by one, and their numbers not kept:
+
+  /// A column of the same name, kind and shape.
+  RecordColumn of_no_records() const;
+  /// Forgets all numbers, but not their kind and shape.
+  void forget() { used_ = 0; }
+  /// Writes a record's numbers, which are not kept. Throws as `add` does.
+  void read_row(Record record, std::byte* to);
+  const std::string& name() const { return name_; }
+
   /// Allocates memory for this many records in total, if their size is known.
   void expect(std::int64_t records);
 
@@ -67,7 +80,8 @@ class RecordPictures : public EncodedPictures {
   /// `name`: of the feature. `key`: the configuration's, in messages.
   RecordPictures(std::string name, std::string key) : name_(std::move(name)), key_(std::move(key)) {}
 
-  void begin_file(const std::string& path, bool is_compressed);
+  /// `unpacked`: a compressed file's bytes, from which pictures are read; null where they are kept in memory.
+  void begin_file(const std::string& path, bool is_compressed, std::shared_ptr<const UnpackedFile> unpacked = nullptr);
   /// Throws Error, without the record's place, if it has no picture.
   void add(Record record, std::int64_t number, std::uint64_t record_offset);
   /// Removes what was added after this many records.
@@ -89,6 +103,8 @@ class RecordPictures : public EncodedPictures {
   };
   std::string name_, key_;
   std::vector<PlainFile> files_;
+  std::vector<std::string> paths_;  ///< as they were given
+  std::vector<std::shared_ptr<const UnpackedFile>> unpacked_;
   std::vector<Place> places_;
   bool is_compressed_ = false;
 };

@@ -6,9 +6,11 @@
 #include <utility>
 
 #include "base/error.h"
+#include "data/files/file_stamps.h"
 #include "data/key_aliases.h"
 #include "data/records/record_columns.h"
 #include "data/records/records.h"
+#include "data/records/stored_records.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -16,8 +18,9 @@ namespace {
 /// The records of a source, in order.
 class Records {
  public:
-  Records(const TfRecord& source, bool wants_labels, BadExamples* bad)
-      : source_(source), wants_labels_(wants_labels), bad_(bad) {
+  /// `cache`: null where the numbers are held in memory.
+  Records(const TfRecord& source, bool wants_labels, BadExamples* bad, const UnpackedFiles* cache = nullptr)
+      : source_(source), wants_labels_(wants_labels), bad_(bad), cache_(cache) {
     for (const auto& [name, input] : source.inputs.entries) add_input(name, input);
     if (source.image) add_pictures("", *source.image, "image", {source.image_size, source.color});
     if (!source.features.empty()) inputs_.emplace_back();
@@ -44,6 +47,10 @@ class Records {
       if (input.pictures) {
         features = decoded_when_asked(input.pictures, input.form, origin, bad_ != nullptr);
         features.name = input.name;
+      } else if (cache_ != nullptr) {
+        std::vector<const RecordColumn*> columns;
+        for (const RecordColumn& column : input.columns) columns.push_back(&column);
+        features.array = array_by_position(columns, places_, parts_);
       } else {
         features.array = input.columns.size() == 1 ? array_of(input.columns.front(), rows_, parts_)
                                                    : side_by_side(input.columns, rows_, parts_);
@@ -51,7 +58,10 @@ class Records {
       if (rows_ < all_) features.array.picked = picked_;
     }
     examples.inputs.front().array.remarks = std::move(remarks_);
-    for (Output& output : outputs_) examples.outputs.push_back({output.name, array_of(output.column, rows_, parts_)});
+    for (Output& output : outputs_) {
+      examples.outputs.push_back({output.name, keeps(output) ? array_of(output.column, rows_, parts_)
+                                                             : array_by_position({&output.column}, places_, parts_)});
+    }
     if (!wants_labels_) {
       examples.outputs.push_back({"", Array(DType::kFloat32, {rows_}, origin)});
       std::ranges::fill(examples.outputs.front().array.span<float>(), 0.0F);
@@ -101,8 +111,11 @@ class Records {
   void read_file(const std::string& path) {
     RecordReader reader(path);
     parts_.push_back({all_, path, 0});
+    const std::shared_ptr<const UnpackedFile> unpacked =
+        cache_ != nullptr && reader.is_compressed() ? unpack(path) : nullptr;
+    if (cache_ != nullptr) places_->begin_file(path, unpacked);
     for (Input& input : inputs_) {
-      if (input.pictures) input.pictures->begin_file(path, reader.is_compressed());
+      if (input.pictures) input.pictures->begin_file(path, reader.is_compressed(), unpacked);
     }
     const std::int64_t before = rows_;
     for (;; ++all_) {
@@ -110,7 +123,11 @@ class Records {
         const auto record = reader.next();
         if (!record) break;
         add(*record, reader, path);
-        if (rows_ == before) expect(before + reader.likely_records());
+        if (rows_ == before && cache_ == nullptr) expect(before + reader.likely_records());
+        if (cache_ != nullptr) {
+          places_->add(reader.offset());
+          forget();
+        }
         picked_.push_back(all_);
         ++rows_;
       } catch (const BadRecord& error) {
@@ -142,10 +159,44 @@ class Records {
 
   void leave_out(const std::string& reason) {
     bad_->add(all_, reason);
-    for_each_column([&](RecordColumn& column) { column.cut(rows_); });
+    if (cache_ == nullptr || rows_ == 0) {
+      for_each_column([&](RecordColumn& column) { column.cut(rows_); });
+    } else {
+      forget();
+      for (Output& output : outputs_) {
+        if (keeps(output)) output.column.cut(rows_);
+      }
+    }
     for (Input& input : inputs_) {
       if (input.pictures) input.pictures->cut(rows_);
     }
+  }
+
+  /// Whether an output's labels are held.
+  bool keeps(const Output& output) const {
+    constexpr std::size_t kMostOfIndex = 16;
+    return cache_ == nullptr || output.column.row_bytes() <= kMostOfIndex;
+  }
+  /// Numbers that are read by position.
+  void forget() {
+    for (Input& input : inputs_) {
+      for (RecordColumn& column : input.columns) column.forget();
+    }
+    for (Output& output : outputs_) {
+      if (!keeps(output)) output.column.forget();
+    }
+  }
+
+  std::shared_ptr<const UnpackedFile> unpack(const std::string& path) const {
+    FileStamps stamps;
+    stamps.add(path);
+    return cache_->find_or_write(stamps.text() + " records", path, {PlainFile(path).size(), false},
+                                 [&](const UnpackedFiles::Put& put) {
+                                   const std::unique_ptr<data::Input> input = open_input(path);
+                                   std::vector<std::byte> block(std::size_t{1} << 20);
+                                   while (const std::size_t count = input->read(block))
+                                     put(std::span(block).first(count));
+                                 });
   }
 
   class BadRecord : public Error {
@@ -155,6 +206,8 @@ class Records {
   const TfRecord& source_;
   bool wants_labels_;
   BadExamples* bad_;
+  const UnpackedFiles* cache_;
+  std::shared_ptr<RecordPlaces> places_ = std::make_shared<RecordPlaces>();  ///< if there is a cache
   std::vector<Input> inputs_;
   std::vector<Output> outputs_;
   std::vector<Array::Part> parts_;
@@ -247,6 +300,9 @@ config::Section<TfRecord> TfRecord::section() {
 }
 
 Examples read(const TfRecord& source, BadExamples* bad) { return Records(source, true, bad).read(); }
+Examples open_records(const TfRecord& source, BadExamples* bad, const UnpackedFiles& cache) {
+  return Records(source, true, bad, &cache).read();
+}
 Examples read_without_labels(const TfRecord& source, BadExamples* bad) { return Records(source, false, bad).read(); }
 
 }  // namespace mirrortrain::data

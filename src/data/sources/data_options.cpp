@@ -98,7 +98,14 @@ config::Section<DataOptions> DataOptions::section() {
           "null: as many as the machine has.",
           config::at_least(1), config::aliases("num_workers, workers"))
       .key("memory", &DataOptions::memory,
-           "Memory for pictures that are decoded or preprocessed ahead, for each split.")
+           "Memory for examples, for each split: one that is larger is not held, but read from its files by position, "
+           "as its examples are needed, and those that are read, decoded or preprocessed ahead take no more. null: a "
+           "split is held whole if it takes less than half of the machine's memory, and 512MiB are for what is "
+           "read ahead.")
+      .key("cache_directory", &DataOptions::cache_directory,
+           "Folder in which compressed files that are larger than `memory` are unpacked, once for all runs; null: in "
+           "the system's temporary folder. `mirrortrain cache` lists it, and `mirrortrain cache clean` empties it.",
+           config::aliases("cache_dir"))
       .key(
           "on_bad_example", &DataOptions::on_bad_example,
           "What to do about an example that cannot be used (a picture that does not decode, a record of another shape, "

@@ -87,9 +87,13 @@ struct DataOptions {
   Cache cache = Cache::kAuto;
   AutoShard auto_shard = AutoShard::kAuto;
   std::optional<std::int64_t> threads;          ///< for reading ahead; null: the number of cores
-  config::Size memory{std::size_t{512} << 20};  ///< for examples read ahead
+  std::optional<config::Size> memory;           ///< of each split; null: see bytes_ahead and loading/holding.h
+  std::optional<config::Path> cache_directory;  ///< null: in the system's temporary folder
   OnBadExample on_bad_example = OnBadExample::kError;
   static config::Section<DataOptions> section();
+
+  /// For examples read ahead, of each split.
+  std::size_t bytes_ahead() const { return memory ? memory->bytes : std::size_t{512} << 20; }
 };
 
 /// Of data.sequences; empty if it is omitted.

@@ -58,9 +58,22 @@ bool starts_with_any(std::string_view text, std::initializer_list<std::string_vi
   return std::ranges::any_of(starts, [&](std::string_view start) { return text.starts_with(start); });
 }
 
+/// All bytes of a file, inflated if it is gzip.
+Bytes whole_text(const std::string& path) {
+  if (!open_input(path)->is_compressed()) return PlainFile(path).read_whole();
+  std::vector<std::byte> block(std::size_t{1} << 20);
+  const auto counted = open_input(path);  // whose size only its end tells
+  std::size_t size = 0;
+  while (const std::size_t count = counted->read(block)) size += count;
+  Bytes bytes(size, path);
+  const auto input = open_input(path);
+  input->read_all({bytes.data(), size}, "the table");
+  input->require_end();
+  return bytes;
+}
+
 /// The actual format of a file that only its name calls CSV, with the remedy; "" if it may be CSV.
 std::string_view other_format(std::string_view text) {
-  if (text.starts_with("\x1f\x8b")) return "gzip; unpack it first";
   if (text.starts_with("PK\x03\x04")) return "a zip archive, as .xlsx files are; save the sheet as CSV";
   if (starts_with_any(text, {"\xff\xfe", "\xfe\xff"})) return "UTF-16; save it as UTF-8";
   if (text.substr(0, 4096).find('\0') != text.npos) return "bytes that are not text; save it as UTF-8 or ASCII";
@@ -114,7 +127,7 @@ Bytes copied(std::string_view text, const std::string& name) {
 }  // namespace
 
 CsvFile::CsvFile(const std::string& path, const Csv& options, const std::vector<std::string>* known)
-    : CsvFile(path, PlainFile(path).read_whole(), options, known) {}
+    : CsvFile(path, whole_text(path), options, known) {}
 
 CsvFile::CsvFile(const std::string& name, std::string_view beginning, const Csv& options,
                  const std::vector<std::string>* known)

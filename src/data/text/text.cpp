@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "data/files/input.h"
+#include "data/text/stored_text.h"
 #include "data/text/vocabulary.h"
 
 namespace mirrortrain::data {
@@ -32,6 +33,22 @@ Array windows_from(std::span<const Token> tokens, std::int64_t first, std::int64
   return windows;
 }
 
+}  // namespace
+
+std::int64_t windows_in(std::int64_t tokens, const Text& source, const std::string& path) {
+  const std::int64_t starts = tokens - source.window;
+  if (starts < 1) {
+    const char* const unit = source.vocabulary ? "tokens" : "bytes";
+    throw Error(
+        fmt::format("{}: expected at least {} {}, a window of {} and one more, found {}; take a smaller window "
+                    "or another file",
+                    path, source.window + 1, unit, source.window, tokens));
+  }
+  return 1 + (starts - 1) / source.stride.value_or(source.window);
+}
+
+namespace {
+
 /// The windows of all files; each file has as many as are followed by a token.
 class Windows {
  public:
@@ -39,15 +56,7 @@ class Windows {
 
   template <class Element, class Token>
   void add(std::span<const Token> tokens, const std::string& path) {
-    const std::int64_t starts = std::ssize(tokens) - source_.window;
-    if (starts < 1) {
-      const char* const unit = source_.vocabulary ? "tokens" : "bytes";
-      throw Error(
-          fmt::format("{}: expected at least {} {}, a window of {} and one more, found {}; take a smaller window "
-                      "or another file",
-                      path, source_.window + 1, unit, source_.window, tokens.size()));
-    }
-    const std::int64_t rows = 1 + (starts - 1) / source_.stride.value_or(source_.window);
+    const std::int64_t rows = windows_in(std::ssize(tokens), source_, path);
     features_.push_back(windows_from<Element>(tokens, 0, rows, source_, path));
     labels_.push_back(windows_from<Element>(tokens, 1, rows, source_, path));
   }

@@ -10,6 +10,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "data/row_blocks.h"
+
 namespace mirrortrain {
 
 std::string_view name_of_non_finite(double value) { return std::isnan(value) ? "NaN" : "infinite"; }
@@ -57,13 +59,12 @@ std::string largest_input_text(const data::Dataset& dataset, std::span<const std
     const data::Array& features = input.array;
     data::with_element_type(features.dtype, [&](auto* type) {
       using Element = std::remove_pointer_t<decltype(type)>;
-      const auto* const elements = reinterpret_cast<const Element*>(features.bytes.data());
-      const std::int64_t count = features.row_elements();
+      std::vector<std::byte> scratch;
       std::int64_t largest_row = -1;
       for (const std::int64_t row : rows) {
         const std::int64_t in_file = dataset.first_row() + row;
-        for (std::int64_t i = in_file * count; i < (in_file + 1) * count; ++i) {
-          const double size = std::abs(static_cast<double>(elements[i]));
+        for (const Element element : data::elements_of_row<Element>(features, in_file, scratch)) {
+          const double size = std::abs(static_cast<double>(element));
           if (size > largest) {
             largest = size;
             largest_row = in_file;

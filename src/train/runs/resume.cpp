@@ -77,7 +77,8 @@ bool may_change(const ChangedKey& changed) {
   if (key.starts_with("optimizer") && key.find(".exclude_") != key.npos && key.find("weight_decay") == key.npos)
     return false;
   // The location of examples, and when they are read by which thread, do not affect results.
-  if (key == "data.cache" || key == "data.threads" || key == "data.memory") return true;
+  if (key == "data.cache" || key == "data.threads" || key == "data.memory" || key == "data.cache_directory")
+    return true;
   if (is_path(changed.before) && is_path(changed.now)) return true;
   return !key.starts_with("model.") && !key.starts_with("data.");
 }

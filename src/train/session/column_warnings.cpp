@@ -14,6 +14,7 @@
 #include "base/utf8.h"
 #include "data/example_classes.h"
 #include "data/pictures/picture_steps.h"
+#include "data/row_blocks.h"
 #include "report/format.h"
 
 namespace mirrortrain {
@@ -23,6 +24,8 @@ namespace {
 constexpr std::int64_t kMostRows = 10'000;
 /// Fewer rows are inconclusive.
 constexpr std::int64_t kFewestRows = 10;
+/// Fewer rows are checked where they would be more numbers and are not in memory.
+constexpr std::int64_t kMostNumbers = std::int64_t{1} << 22;
 /// Columns listed in a warning.
 constexpr std::size_t kNamedColumns = 3;
 
@@ -36,13 +39,16 @@ class Columns {
     rows_ = std::min(train.rows(), kMostRows);
     const data::Array& features = train.features(input);
     const auto width = static_cast<std::size_t>(features.row_elements());
+    if (features.is_by_position())
+      rows_ = std::min(rows_, std::max(kFewestRows, kMostNumbers / features.row_elements()));
     columns_.resize(width);
     for (auto& column : columns_) column.reserve(static_cast<std::size_t>(rows_));
     data::with_element_type(features.dtype, [&](auto* type) {
       using T = std::remove_pointer_t<decltype(type)>;
-      const auto all = features.span<T>().subspan(static_cast<std::size_t>(train.first_row()) * width,
-                                                  static_cast<std::size_t>(rows_) * width);
-      for (std::size_t i = 0; i < all.size(); ++i) columns_[i % width].push_back(static_cast<double>(all[i]));
+      data::for_each_block<T>(features, train.first_row(), rows_, [&](std::int64_t, std::span<const T> block) {
+        for (std::size_t i = 0; i < block.size(); ++i) columns_[i % width].push_back(static_cast<double>(block[i]));
+        return true;
+      });
     });
   }
 
@@ -358,9 +364,12 @@ std::vector<double> numbers_of(const data::Dataset& train, std::size_t output, s
   const data::Array& labels = train.labels(output);
   return data::with_element_type(labels.dtype, [&](auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
-    const auto all =
-        labels.span<T>().subspan(static_cast<std::size_t>(train.first_row()), static_cast<std::size_t>(rows));
-    return std::vector<double>(all.begin(), all.end());
+    std::vector<double> numbers;
+    data::for_each_block<T>(labels, train.first_row(), rows, [&](std::int64_t, std::span<const T> block) {
+      numbers.insert(numbers.end(), block.begin(), block.end());
+      return true;
+    });
+    return numbers;
   });
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "data/feeding/example_weights.h"
+#include "data/row_blocks.h"
 #include "data/wrong_numbers.h"
 #include "train/session/class_counts.h"
 #include "train/session/column_warnings.h"
@@ -28,12 +29,13 @@ std::set<double> different_labels(const data::Dataset& split, std::size_t output
   const data::Array& labels = own.array;
   data::with_element_type(labels.dtype, [&](auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
-    const auto all =
-        labels.span<T>().subspan(static_cast<std::size_t>(split.first_row()), static_cast<std::size_t>(split.rows()));
-    for (std::size_t row = 0; row < all.size(); ++row) {
-      if (!own.is_present(split.first_row() + static_cast<std::int64_t>(row))) continue;
-      if (different.size() <= 1000) different.insert(static_cast<double>(all[row]));
-    }
+    const auto width = static_cast<std::size_t>(labels.row_elements());
+    data::for_each_block<T>(labels, split.first_row(), split.rows(), [&](std::int64_t row, std::span<const T> block) {
+      for (; !block.empty() && different.size() <= 1000; block = block.subspan(width), ++row) {
+        if (own.is_present(row)) different.insert(static_cast<double>(block.front()));
+      }
+      return different.size() <= 1000;
+    });
   });
   return different;
 }
@@ -125,13 +127,16 @@ void warn_of_range(const CheckedConfiguration& checked, const data::Dataset& tra
   const auto width = static_cast<std::size_t>(labels.row_elements());
   data::with_element_type(labels.dtype, [&](auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
-    for (std::int64_t row = train.first_row(); row < train.first_row() + train.rows(); ++row) {
-      if (!own.is_present(row)) continue;
-      for (const T label : labels.span<T>().subspan(static_cast<std::size_t>(row) * width, width)) {
-        least = std::min(least, static_cast<double>(label));
-        most = std::max(most, static_cast<double>(label));
+    data::for_each_block<T>(labels, train.first_row(), train.rows(), [&](std::int64_t row, std::span<const T> block) {
+      for (; !block.empty(); block = block.subspan(width), ++row) {
+        if (!own.is_present(row)) continue;
+        for (const T label : block.first(width)) {
+          least = std::min(least, static_cast<double>(label));
+          most = std::max(most, static_cast<double>(label));
+        }
       }
-    }
+      return true;
+    });
   });
   if (least > most) return;  // no labels
   if (least >= range->first && most <= range->second) return;
@@ -258,15 +263,17 @@ bool are_equal(const data::Dataset& train, std::size_t input, std::size_t output
   const data::Array &features = train.features(input), &labels = train.labels(output);
   if (train.source(input) != nullptr || features.row_elements() != labels.row_elements()) return false;
   const std::int64_t rows = std::min(train.rows(), kComparedRows);
-  const auto numbers_of = [&](const data::Array& array) {
+  std::vector<std::byte> scratch;
+  const auto numbers_of = [&](const data::Array& array, std::int64_t row) {
     return data::with_element_type(array.dtype, [&](auto* type) {
-      using T = std::remove_pointer_t<decltype(type)>;
-      const auto all = array.span<T>().subspan(static_cast<std::size_t>(train.first_row() * array.row_elements()),
-                                               static_cast<std::size_t>(rows * array.row_elements()));
+      const auto all = data::elements_of_row<std::remove_pointer_t<decltype(type)>>(array, row, scratch);
       return std::vector<double>(all.begin(), all.end());
     });
   };
-  return numbers_of(features) == numbers_of(labels);
+  for (std::int64_t row = train.first_row(); row < train.first_row() + rows; ++row) {
+    if (numbers_of(features, row) != numbers_of(labels, row)) return false;
+  }
+  return true;
 }
 
 /// Warns of labels that are an input's numbers, as where one array is named for both: not of a model that gives back

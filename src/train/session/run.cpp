@@ -181,7 +181,7 @@ std::vector<data::PreprocessingStep> adapted_preprocessing(const CheckedConfigur
 data::FeederOptions feeder_options(const Configuration& values) {
   const auto cores = static_cast<std::int64_t>(std::max(1U, std::thread::hardware_concurrency()));
   const int threads = static_cast<int>(values.data.threads.value_or(cores));
-  data::FeederOptions options{.ahead = {values.data.memory.bytes, threads}, .seed = values.seed};
+  data::FeederOptions options{.ahead = {values.data.bytes_ahead(), threads}, .seed = values.seed};
   options.bucket_boundaries = data::bucket_boundaries(values.data);
   return options;
 }

@@ -9,6 +9,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "data/row_blocks.h"
+
 namespace mirrortrain {
 namespace {
 
@@ -48,11 +50,13 @@ std::vector<Column> columns_of(const data::Dataset& dataset, std::size_t input) 
     }
     return columns;
   }
-  const auto rows = static_cast<std::size_t>(std::min(dataset.rows(), kRows));
+  const std::int64_t rows = std::min(dataset.rows(), kRows);
   data::with_element_type(features.dtype, [&](auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
-    const auto all = features.span<T>().subspan(static_cast<std::size_t>(dataset.first_row()) * width, rows * width);
-    for (std::size_t i = 0; i < all.size(); ++i) columns[i % width].add(static_cast<double>(all[i]));
+    data::for_each_block<T>(features, dataset.first_row(), rows, [&](std::int64_t, std::span<const T> block) {
+      for (std::size_t i = 0; i < block.size(); ++i) columns[i % width].add(static_cast<double>(block[i]));
+      return true;
+    });
   });
   return columns;
 }

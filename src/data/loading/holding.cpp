@@ -1,0 +1,90 @@
+#include "data/loading/holding.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "data/key_error.h"
+
+namespace mirrortrain::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Labels of no more bytes are an index.
+constexpr std::size_t kMostOfIndex = 16;
+
+/// The limit that a control group's file says, if it says one.
+std::uint64_t limit_in(const fs::path& file) {
+  std::ifstream in(file);
+  std::uint64_t bytes = 0;
+  return in >> bytes ? bytes : std::numeric_limits<std::uint64_t>::max();
+}
+
+/// The memory that this process may use: the machine's, or its control group's.
+std::uint64_t memory_of_process() {
+  std::uint64_t bytes =
+      static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const fs::path groups = "/sys/fs/cgroup";
+  std::ifstream own("/proc/self/cgroup");
+  for (std::string line; std::getline(own, line);) {
+    // "0::/user.slice", or of version 1 "4:memory:/user.slice".
+    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (second == line.npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    const bool is_second = controllers.empty();
+    if (!is_second && controllers.find("memory") == controllers.npos) continue;
+    const fs::path root = is_second ? groups : groups / "memory";
+    const char* const name = is_second ? "memory.max" : "memory.limit_in_bytes";
+    // In a container the group's own path may be outside of what is mounted.
+    for (fs::path group = fs::path(line.substr(second + 1)).relative_path();; group = group.parent_path()) {
+      bytes = std::min(bytes, limit_in(root / group / name));
+      if (group.empty()) break;
+    }
+  }
+  return bytes;
+}
+
+template <class Do>
+void for_each_array(Examples& examples, bool has_keys, const Do& apply) {
+  const auto at = [&](const char* one, const char* named, const std::string& name, const auto& body) {
+    if (!has_keys) return body();
+    try {
+      body();
+    } catch (const Error& error) {
+      throw ErrorBelow(name.empty() ? one : named + name, error.what());
+    }
+  };
+  for (Features& input : examples.inputs) {
+    if (!input.source) at("features", "inputs.", input.name, [&] { apply(input.array, std::size_t{0}); });
+  }
+  for (Labels& output : examples.outputs) {
+    at("labels", "labels.", output.name, [&] { apply(output.array, kMostOfIndex); });
+  }
+}
+
+}  // namespace
+
+Holding::Holding(const DataOptions& options)
+    : most_bytes(options.memory ? options.memory->bytes : memory_of_process() / 2),
+      unpacked(options.cache_directory ? options.cache_directory->text : default_cache_directory()) {}
+
+Examples settled(Examples examples, const Holding& holding, bool has_keys) {
+  std::uint64_t bytes = 0;
+  for_each_array(examples, has_keys, [&](Array& array, std::size_t) {
+    bytes += checked_bytes(array.shape, size_of(array.dtype), array.origin);
+  });
+  for_each_array(examples, has_keys, [&](Array& array, std::size_t of_index) {
+    if (!array.is_by_position()) return;
+    if (bytes <= holding.most_bytes || array.row_bytes() <= of_index || array.rows() == 0) return load_rows(array);
+    if (auto rows = array.stored->by_position(holding.unpacked)) array.stored = std::move(rows);
+  });
+  return examples;
+}
+
+}  // namespace mirrortrain::data

@@ -1,0 +1,516 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "data/feeding/feeder.h"
+#include "data/files.h"
+#include "data/files/unpacked_files.h"
+#include "data/fingerprint.h"
+#include "data/loading/adapt.h"
+#include "data/loading/load.h"
+#include "data/one_spec.h"
+#include "data/pictures/picture_steps.h"
+#include "data/preprocessing/select_ranks.h"
+
+namespace mirrortrain::data {
+namespace {
+
+constexpr std::int64_t kRows = 57, kWidth = 6;
+
+template <class T>
+std::vector<T> numbers(std::int64_t count) {
+  std::vector<T> all(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double number = std::is_integral_v<T> ? static_cast<double>(i * 7 % 100) : std::sin(static_cast<double>(i));
+    all[static_cast<std::size_t>(i)] = static_cast<T>(number);
+  }
+  return all;
+}
+
+template <class T>
+std::string swapped_bytes(std::vector<T> all) {
+  std::string bytes = bytes_of(all);
+  for (std::size_t at = 0; at < bytes.size(); at += sizeof(T)) {
+    std::reverse(bytes.begin() + static_cast<std::ptrdiff_t>(at),
+                 bytes.begin() + static_cast<std::ptrdiff_t>(at + sizeof(T)));
+  }
+  return bytes;
+}
+
+std::string shape_text(std::int64_t rows, std::int64_t width) { return fmt::format("({}, {})", rows, width); }
+
+/// Options that hold everything, or nothing, in memory.
+DataOptions options_of(Source source, const TemporaryFolder& folder, bool in_memory) {
+  DataOptions options;
+  options.train.value = std::move(source);
+  if (!in_memory) options.memory = config::Size{1};
+  options.cache_directory = config::Path{folder.path("cache")};
+  return options;
+}
+
+/// The bytes of all rows, read by blocks of different sizes.
+std::string rows_of(const Dataset& dataset, const Array& array) {
+  std::string all;
+  std::vector<std::byte> scratch;
+  for (std::int64_t row = 0, count = 1; row < dataset.rows(); row += count, count = count % 5 + 1) {
+    count = std::min(count, dataset.rows() - row);
+    const std::byte* const rows = array.rows_at(dataset.first_row() + row, count, scratch);
+    all.append(reinterpret_cast<const char*>(rows), static_cast<std::size_t>(count) * array.row_bytes());
+  }
+  return all;
+}
+
+void check_equal(const Dataset& held, const Dataset& read) {
+  CHECK_FALSE(held.features(0).is_by_position());
+  CHECK(read.features(0).is_by_position());
+  CHECK(read.features(0).bytes.size() == 0);
+  CHECK(read.rows() == held.rows());
+  CHECK(read.features(0).dtype == held.features(0).dtype);
+  CHECK(read.features(0).shape == held.features(0).shape);
+  CHECK(rows_of(read, read.features(0)) == rows_of(held, held.features(0)));
+  CHECK(rows_of(read, read.labels(0)) == rows_of(held, held.labels(0)));
+  CHECK(fingerprint(read) == fingerprint(held));
+  CHECK(fingerprint(read) == fingerprint(held));  // as it was kept
+  for (const std::int64_t row : {std::int64_t{0}, held.rows() - 1}) {
+    CHECK(read.features(0).row_text(read.first_row() + row) == held.features(0).row_text(held.first_row() + row));
+  }
+}
+
+/// In memory and by position, all of them and a drawn part.
+void check_source(const Source& source, const TemporaryFolder& folder) {
+  DataOptions held = options_of(source, folder, true), read = options_of(source, folder, false);
+  check_equal(load(held, 0, nullptr).train, load(read, 0, nullptr).train);
+  for (DataOptions* const options : {&held, &read}) {
+    options->validation.value = ValidationFraction{0.3, true, false};
+  }
+  const Splits in_memory = load(held, 5, nullptr), by_position = load(read, 5, nullptr);
+  check_equal(in_memory.train, by_position.train);
+  check_equal(*in_memory.validation, *by_position.validation);
+}
+
+std::string labels_npy(std::int64_t rows) {
+  return npy("<i8", false, fmt::format("({},)", rows), bytes_of(numbers<std::int64_t>(rows)));
+}
+
+TEST_CASE("rows of npy files that are read by position are those in memory") {
+  const TemporaryFolder folder;
+  const std::string shape = shape_text(kRows, kWidth);
+  const std::int64_t all = kRows * kWidth;
+  const std::vector<std::pair<std::string, std::string>> files = {
+      {"uint8", npy("|u1", false, shape, bytes_of(numbers<std::uint8_t>(all)))},
+      {"int16", npy("<i2", false, shape, bytes_of(numbers<std::int16_t>(all)))},
+      {"int64", npy("<i8", false, shape, bytes_of(numbers<std::int64_t>(all)))},
+      {"uint64", npy("<u8", false, shape, bytes_of(numbers<std::uint64_t>(all)))},
+      {"float32", npy("<f4", false, shape, bytes_of(numbers<float>(all)))},
+      {"big float64", npy(">f8", false, shape, swapped_bytes(numbers<double>(all)))},
+      {"bool", npy("|b1", false, shape, bytes_of(numbers<std::uint8_t>(all)))},
+      {"fortran", npy("<f4", true, shape, bytes_of(numbers<float>(all)))},
+      {"fortran of rank 3", npy("<i2", true, fmt::format("({}, 2, 3)", kRows), bytes_of(numbers<std::int16_t>(all)))}};
+  Npy source;
+  source.labels.one = config::Path{folder.write("labels.npy", labels_npy(kRows))};
+  for (const auto& [name, content] : files) {
+    CAPTURE(name);
+    source.features = Files(config::Path{folder.write(name + ".npy", content)});
+    check_source(source, folder);
+  }
+}
+
+TEST_CASE("rows of several files follow each other, also by position") {
+  const TemporaryFolder folder;
+  const auto part = [&](const std::string& name, std::int64_t rows, std::int64_t first) {
+    std::vector<float> some = numbers<float>((first + rows) * kWidth);
+    some.erase(some.begin(), some.begin() + first * kWidth);
+    return config::Path{folder.write(name, npy("<f4", false, shape_text(rows, kWidth), bytes_of(some)))};
+  };
+  Npy source;
+  source.features = Files(std::vector<config::Path>{part("a.npy", 20, 0), part("b.npy", 1, 20), part("none.npy", 0, 21),
+                                                    part("c.npy", kRows - 21, 21)});
+  source.labels.one = config::Path{folder.write("labels.npy", labels_npy(kRows))};
+  check_source(source, folder);
+  const Dataset read = load(options_of(source, folder, false), 0, nullptr).train;
+  CHECK(read.features(0).row_text(22) == folder.path("c.npy") + ": row 1 (counting from 0)");
+}
+
+TEST_CASE("archives are read by position where they are stored, and from the unpacked array where they are not") {
+  const TemporaryFolder folder;
+  const std::string x = npy("<f4", false, shape_text(kRows, kWidth), bytes_of(numbers<float>(kRows * kWidth)));
+  for (const bool deflated : {false, true}) {
+    for (const bool zip64 : {false, true}) {
+      CAPTURE(deflated);
+      CAPTURE(zip64);
+      Npz source;
+      const std::string name = fmt::format("{}{}.npz", deflated ? "deflated" : "stored", zip64 ? "64" : "");
+      source.file = Files(config::Path{folder.write(
+          name,
+          zip({{"before.npy", labels_npy(3), true}, {"x.npy", x, deflated, zip64}, {"y.npy", labels_npy(kRows)}}))});
+      check_source(source, folder);
+      const bool has_unpacked = !UnpackedFiles(folder.path("cache")).entries().empty();
+      CHECK(has_unpacked == deflated);
+    }
+  }
+}
+
+TEST_CASE("a damaged archive is refused before any of its rows is read by position") {
+  const TemporaryFolder folder;
+  const std::string x = npy("<f4", false, shape_text(kRows, kWidth), bytes_of(numbers<float>(kRows * kWidth)));
+  std::string archive = zip({{"x.npy", x}, {"y.npy", labels_npy(kRows)}});
+  archive[300] = static_cast<char>(archive[300] ^ 1);
+  Npz source;
+  source.file = Files(config::Path{folder.write("damaged.npz", archive)});
+  const std::string held = error_text([&] { load(options_of(source, folder, true), 0, nullptr); });
+  CHECK(contains(held, "its checksum does not fit"));
+  CHECK(error_text([&] { load(options_of(source, folder, false), 0, nullptr); }) == held);
+}
+
+TEST_CASE("compressed idx files are unpacked once, and what is left of a killed run is not taken for whole") {
+  const TemporaryFolder folder;
+  const std::string images = idx(8, {57, 2, 3}, bytes_of(numbers<std::uint8_t>(kRows * kWidth)));
+  const Idx source{config::Path{folder.write("images.gz", gzip(images))},
+                   config::Path{folder.write("labels.gz", gzip(idx(8, {57}, bytes_of(numbers<std::uint8_t>(kRows)))))}};
+  check_source(source, folder);
+  check_source(Idx{config::Path{folder.write("images", images)}, source.labels}, folder);
+  const UnpackedFiles cache(folder.path("cache"));
+  REQUIRE(cache.entries().size() == 1);  // labels of a byte are held
+  const UnpackedFiles::Entry entry = cache.entries().front();
+  CHECK(entry.is_whole);
+  CHECK_FALSE(entry.is_in_use);
+  CHECK(entry.bytes == kRows * kWidth);
+  struct stat before {
+  }, after{};
+  REQUIRE(::stat(entry.path.c_str(), &before) == 0);
+  {
+    const Dataset read = load(options_of(source, folder, false), 0, nullptr).train;
+    REQUIRE(::stat(entry.path.c_str(), &after) == 0);
+    CHECK(before.st_ino == after.st_ino);
+    CHECK(cache.entries().front().is_in_use);
+    CHECK(cache.clean().empty());
+    CHECK(rows_of(read, read.features(0)) == bytes_of(numbers<std::uint8_t>(kRows * kWidth)));
+  }
+  std::filesystem::remove(entry.path);
+  std::ofstream(entry.path + ".123-4.tmp") << "half of it";
+  check_source(source, folder);
+  CHECK_FALSE(std::filesystem::exists(entry.path + ".123-4.tmp"));
+  std::filesystem::resize_file(entry.path, 5);
+  check_source(source, folder);
+  std::ofstream(entry.path + ".123-5.tmp") << "half of it";
+  CHECK(cache.entries().size() == 2);
+  CHECK(cache.clean().size() == 2);
+  CHECK(cache.entries().empty());
+  CHECK(std::filesystem::is_empty(cache.folder()));
+}
+
+TEST_CASE("two threads that want the same file unpack it once") {
+  const TemporaryFolder folder;
+  const UnpackedFiles cache(folder.path("cache"));
+  std::atomic<int> written = 0;
+  const std::string content(1000, 'x');
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      const auto file = cache.find_or_write("one", "origin", {content.size()}, [&](const UnpackedFiles::Put& put) {
+        ++written;
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        put(std::as_bytes(std::span(content)));
+      });
+      CHECK(std::filesystem::file_size(file->path()) == content.size());
+    });
+  }
+  threads.clear();
+  CHECK(written == 1);
+}
+
+TEST_CASE("what cannot be unpacked is said, with what would help") {
+  const TemporaryFolder folder;
+  const UnpackedFiles cache(folder.path("cache"));
+  const auto nothing = [](const UnpackedFiles::Put&) {};
+  const std::string full =
+      error_text([&] { cache.find_or_write("huge", "huge.npz: x", {std::uint64_t{1} << 60}, nothing); });
+  CHECK(contains(full, "huge.npz: x: it is larger than data.memory, and unpacked it takes 1073741824.0 GiB in "));
+  CHECK(contains(full, "give data.cache_directory a folder on a disk with more space"));
+  CHECK(contains(error_text([&] { cache.find_or_write("less", "less.npz: x", {5}, nothing); }),
+                 "unpacked it has 0 bytes, where 5 were expected"));
+  CHECK(cache.entries().empty());
+  const std::string taken = folder.write("file", "");
+  CHECK(contains(error_text([&] { UnpackedFiles(taken).find_or_write("a", "a.gz", {5}, nothing); }),
+                 "give data.cache_directory another folder"));
+}
+
+TEST_CASE("windows of texts that are read by position are those in memory, in bytes and in tokens of a vocabulary") {
+  const TemporaryFolder folder;
+  std::string text, other;
+  for (int i = 0; i < 2000; ++i) text += i % 7 == 0 ? "a bird " : i % 3 == 0 ? "\n" : "birds";
+  for (int i = 0; i < 300; ++i) other += i % 2 == 0 ? "a" : "bird";
+  const std::string marked = "\xef\xbb\xbf" + text;
+  std::string many = R"(["\n", "a", "b", "i", "r", "d", "s", " ", "bird", "birds")";
+  for (int i = 0; i < 300; ++i) many += fmt::format(R"(, "unused {}")", i);
+  const config::Path plain{folder.write("plain.txt", marked)}, packed{folder.write("packed.txt", gzip(marked))},
+      short_one{folder.write("other.txt", other)};
+  const std::vector<std::optional<config::Path>> vocabularies = {
+      std::nullopt,
+      config::Path{folder.write("few.json", R"(["\n", "a", "b", "i", "r", "d", "s", " ", "bird", "birds"])")},
+      config::Path{folder.write("many.json", many + "]")}};
+  for (const auto& vocabulary : vocabularies) {
+    for (const config::Path& first : {plain, packed}) {
+      for (const std::optional<std::int64_t> stride : {std::optional<std::int64_t>(), {3}, {40}}) {
+        CAPTURE(vocabulary ? vocabulary->text : "");
+        CAPTURE(first.text);
+        check_source(Text{std::vector<config::Path>{first, short_one}, 17, vocabulary, stride}, folder);
+      }
+    }
+  }
+  Text source{config::Path{folder.write("unknown.txt", text + "\nbirdx" + other)}, 17, vocabularies[1], std::nullopt};
+  const std::string held = error_text([&] { load(options_of(source, folder, true), 0, nullptr); });
+  CHECK(contains(held, "expected a token of the vocabulary"));
+  CHECK(error_text([&] { load(options_of(source, folder, false), 0, nullptr); }) == held);
+  source = {config::Path{folder.write("short.txt", "birds")}, 17, std::nullopt, std::nullopt};
+  CHECK(error_text([&] { load(options_of(source, folder, false), 0, nullptr); }) ==
+        error_text([&] { load(options_of(source, folder, true), 0, nullptr); }));
+}
+
+TEST_CASE("tokens of a text longer than what is read at once are found across the pieces") {
+  const TemporaryFolder folder;
+  std::string text;
+  while (text.size() < (5 << 18)) text += text.size() % 11 == 0 ? "aab" : text.size() % 5 == 0 ? "abaab" : "b";
+  const Text source{config::Path{folder.write("long.txt", text)}, 32,
+                    config::Path{folder.write("parts.json", R"(["a", "b", "aab", "abaab", "bb", "baabb"])")},
+                    std::nullopt};
+  check_source(source, folder);
+}
+
+// Written by TensorFlow: tools/reference/tfrecords.py.
+TEST_CASE("records that are read by position are those in memory, from plain and compressed files") {
+  const TemporaryFolder folder;
+  TfRecord source;
+  source.files = config::Path{std::string(MIRRORTRAIN_SOURCE_DIR) + "/tests/tfrecords/*.tfrecord*"};
+  source.labels.one = "label";
+  for (const auto& features : std::vector<std::vector<std::pair<std::string, RecordValues>>>{
+           {{"raw", {{2, 3}, {}}}},
+           {{"floats", {{3}, {}}}},
+           {{"raw32", {{3}, DType::kFloat32}}},
+           {{"integers", {{2}, {}}}, {"floats", {{3}, {}}}}}) {
+    source.features.entries = features;
+    check_source(source, folder);
+  }
+  source.labels.one = "floats";  // of 12 bytes, and those of 24 are not held
+  check_source(source, folder);
+  source.features.entries.clear();
+  source.image = "picture";
+  const Dataset held = load(options_of(source, folder, true), 0, nullptr).train,
+                read = load(options_of(source, folder, false), 0, nullptr).train;
+  CHECK(fingerprint(read) == fingerprint(held));
+  for (std::int64_t row = 0; row < held.rows(); ++row) {
+    std::vector<float> of_held(18), of_read(18);
+    held.source(0)->read(row, of_held);
+    read.source(0)->read(row, of_read);
+    CHECK(of_held == of_read);
+    CHECK(read.source(0)->row_text(row) == held.source(0)->row_text(row));
+  }
+}
+
+TEST_CASE("tables that are larger than what is held are in mapped files, with the same numbers") {
+  const TemporaryFolder folder;
+  std::string text = "x,color,size,y\n";
+  for (int i = 0; i < 60000; ++i) {
+    text += fmt::format("{},{},{},{}\n", std::sin(i),
+                        i % 7 == 0   ? "red"
+                        : i % 3 == 0 ? "green"
+                                     : "blue",
+                        i % 11 == 0 ? "" : std::to_string(i % 100), i % 2 == 0 ? "yes" : "no");
+  }
+  Csv source;
+  source.labels = labels_in(std::string("y"));
+  source.missing = missing_in(MissingIsMean{});
+  source.encoding.entries = {{"color", OneHotEncoding{}}};
+  for (const std::string& content : {text, gzip(text)}) {
+    source.file = config::Path{folder.write("table.csv", content)};
+    DataOptions held = options_of(source, folder, true), read = options_of(source, folder, false);
+    for (DataOptions* const options : {&held, &read}) options->validation.value = ValidationFraction{0.3, true, false};
+    const Splits in_memory = load(held, 5, nullptr), spilled = load(read, 5, nullptr);
+    CHECK(rows_of(in_memory.train, in_memory.train.features(0)) == rows_of(spilled.train, spilled.train.features(0)));
+    CHECK(fingerprint(in_memory.train) == fingerprint(spilled.train));
+    CHECK(fingerprint(*in_memory.validation) == fingerprint(*spilled.validation));
+    std::ifstream maps("/proc/self/maps");
+    const std::string mapped((std::istreambuf_iterator<char>(maps)), std::istreambuf_iterator<char>());
+    CHECK(contains(mapped, folder.path("cache") + "/mirrortrain-memory."));
+    CHECK(std::filesystem::is_empty(folder.path("cache")));
+  }
+  DataOptions options = options_of(source, folder, false);
+  options.cache_directory = config::Path{folder.path("table.csv") + "/none"};
+  CHECK(contains(error_text([&] { load(options, 0, nullptr); }), "give data.cache_directory a folder on a disk"));
+}
+
+TEST_CASE("numbers that are not finite are found by position too") {
+  const TemporaryFolder folder;
+  std::vector<float> all = numbers<float>(kRows * kWidth);
+  all[40 * kWidth + 2] = std::numeric_limits<float>::infinity();
+  all[50 * kWidth] = std::numeric_limits<float>::quiet_NaN();
+  Npy source;
+  source.features =
+      Files(config::Path{folder.write("x.npy", npy("<f4", false, shape_text(kRows, kWidth), bytes_of(all)))});
+  source.labels.one = config::Path{folder.write("labels.npy", labels_npy(kRows))};
+  const std::string held = error_text([&] { load(options_of(source, folder, true), 0, nullptr); });
+  CHECK(contains(held, "row 40"));
+  CHECK(error_text([&] { load(options_of(source, folder, false), 0, nullptr); }) == held);
+  for (const bool in_memory : {true, false}) {
+    DataOptions options = options_of(source, folder, in_memory);
+    options.on_bad_example = OnBadExample::kSkip;
+    const Dataset left = load(options, 0, nullptr).train;
+    CHECK(left.rows() == kRows - 2);
+    CHECK(left.left_out()->rows == std::vector<std::int64_t>{40, 50});
+    CHECK(left.features(0).row_text(40) == folder.path("x.npy") + ": row 41 (counting from 0)");
+  }
+}
+
+TEST_CASE("a truncated or longer file is refused as one that is read into memory") {
+  const TemporaryFolder folder;
+  const std::string whole = npy("<f4", false, shape_text(kRows, kWidth), bytes_of(numbers<float>(kRows * kWidth)));
+  Npy source;
+  source.labels.one = config::Path{folder.write("labels.npy", labels_npy(kRows))};
+  for (const std::string& content : {whole.substr(0, whole.size() - 8), whole.substr(0, 200), whole + "more"}) {
+    source.features = Files(config::Path{folder.write("x.npy", content)});
+    const std::string held = error_text([&] { load(options_of(source, folder, true), 0, nullptr); });
+    CHECK(held != "no error");
+    CHECK(error_text([&] { load(options_of(source, folder, false), 0, nullptr); }) == held);
+  }
+}
+
+/// All rows in a mixed order, as a replica gets them.
+std::vector<float> fed(const Dataset& dataset, const std::vector<PreprocessingStep>& steps, const OneSpec& spec,
+                       bool trains) {
+  FeederOptions options{.ahead = {4096, 2}, .trains = trains, .seed = 3};
+  const Feeder feeder(dataset, steps, spec, options);
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(dataset.rows()));
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::int64_t>(i * 10 % rows.size());
+  feeder.expect(rows, 1);
+  const std::int64_t width = spec.features.elements(), label_width = spec.labels.elements();
+  std::vector<float> x(rows.size() * static_cast<std::size_t>(width)),
+      y(rows.size() * static_cast<std::size_t>(label_width));
+  const auto view = [&](std::vector<float>& to, std::int64_t of_row) {
+    return TensorView(DType::kFloat32, {dataset.rows(), of_row}, reinterpret_cast<std::byte*>(to.data()));
+  };
+  feeder.fill(rows, one_batch(view(x, width), view(y, label_width)), 1);
+  x.insert(x.end(), y.begin(), y.end());
+  return x;
+}
+
+TEST_CASE("a replica gets the same bits of rows that are read by position") {
+  const TemporaryFolder folder;
+  Npy source;
+  const std::vector<PreprocessingStep> scaled{Rescaling{{}, 1.0 / 255, -0.3}};
+  const auto check = [&](const std::string& x, const std::string& y, const std::vector<PreprocessingStep>& steps,
+                         const OneSpec& spec) {
+    source.features = Files(config::Path{folder.write("x.npy", x)});
+    source.labels.one = config::Path{folder.write("y.npy", y)};
+    const Dataset held = load(options_of(source, folder, true), 0, nullptr).train;
+    const Dataset read = load(options_of(source, folder, false), 0, nullptr).train;
+    for (const bool trains : {false, true}) CHECK(fed(read, steps, spec, trains) == fed(held, steps, spec, trains));
+    InputSpec input;
+    input.name = "input";
+    input.shape = spec.features;
+    Normalization normalization;
+    normalization.adapt = true;
+    std::vector<PreprocessingStep> adapting = steps;
+    adapting.emplace_back(normalization);
+    const AdaptedSteps of_held = adapt(adapting, held, {input}, 1), of_read = adapt(adapting, read, {input}, 2);
+    CHECK(of_held.normalizations.front().mean == of_read.normalizations.front().mean);
+    CHECK(of_held.normalizations.front().variance == of_read.normalizations.front().variance);
+    Discretization discretization;
+    discretization.num_bins = 7;
+    adapting.back() = discretization;
+    CHECK(adapt(adapting, held, {input}, 1).bin_boundaries == adapt(adapting, read, {input}, 1).bin_boundaries);
+    const auto binned = with_adapted(adapting, adapt(adapting, held, {input}, 1));
+    if (std::ranges::none_of(steps, is_of_pictures))
+      CHECK(fed(read, binned, spec, false) == fed(held, binned, spec, false));
+  };
+  const auto x_of = [&](auto type, const char* descr) {
+    return npy(descr, false, shape_text(kRows, kWidth), bytes_of(numbers<decltype(type)>(kRows * kWidth)));
+  };
+  constexpr std::int64_t kLabels = 5;  // of 20 and 40 bytes, which are read by position too
+  const std::string floats = npy("<f4", false, shape_text(kRows, kLabels), bytes_of(numbers<float>(kRows * kLabels)));
+  const std::string doubles = npy("<f8", false, shape_text(kRows, kLabels), bytes_of(numbers<double>(kRows * kLabels)));
+  const OneSpec spec{.features = {kWidth}, .labels = {kLabels}};
+  check(x_of(std::uint8_t{}, "|u1"), floats, scaled, spec);
+  check(x_of(std::int64_t{}, "<i8"), doubles, scaled, spec);
+  check(x_of(double{}, "<f8"), floats, scaled, spec);
+  check(x_of(float{}, "<f4"), doubles, {}, spec);
+  const std::string pictures =
+      npy("|u1", false, fmt::format("({}, 2, 3, 1)", kRows), bytes_of(numbers<std::uint8_t>(kRows * kWidth)));
+  RandomFlip flip;
+  check(pictures, floats, {Rescaling{{}, 1.0 / 255, 0}, flip}, {.features = {2, 3, 1}, .labels = {kLabels}});
+  MixUp mix;
+  check(x_of(float{}, "<f4"), doubles, {Rescaling{{}, 0.7, 0}, mix}, spec);
+}
+
+TEST_CASE("more files than may be open are read by position") {
+  const TemporaryFolder folder;
+  std::vector<config::Path> files;
+  constexpr int kFiles = 400;
+  for (int i = 0; i < kFiles; ++i) {
+    files.push_back({folder.write(fmt::format("{}.npy", i),
+                                  npy("<f4", false, shape_text(1, kWidth), bytes_of(numbers<float>(kWidth))))});
+  }
+  Npy source;
+  source.features = Files(files);
+  source.labels.one = config::Path{folder.write("labels.npy", labels_npy(kFiles))};
+  check_source(source, folder);
+}
+
+TEST_CASE("numbers at places of the ascending order are those of sorting") {
+  std::vector<float> all;
+  for (int i = 0; i < 5000; ++i) {
+    all.push_back(i % 3 == 0 ? static_cast<float>(i % 17)
+                             : static_cast<float>(std::sin(i) * std::pow(10.0, i % 60 - 30)));
+  }
+  const PassNumbers pass = [&](const std::function<void(std::span<const float>)>& take) {
+    take(std::span(all).first(1000));
+    take(std::span(all).subspan(1000));
+  };
+  const std::vector<std::size_t> ranks{0, 1, 49, 2000, 2001, 4998, 4999};
+  const std::vector<float> found = select_ranks(pass, ranks);
+  std::vector<float> sorted = all;
+  std::ranges::sort(sorted);
+  for (std::size_t i = 0; i < ranks.size(); ++i) CHECK(found[i] == sorted[ranks[i]]);
+}
+
+TEST_CASE("a data file that changes while rows are read from it is an error that names it") {
+  const TemporaryFolder folder;
+  Npy source;
+  const std::string content = npy("<f4", false, shape_text(kRows, kWidth), bytes_of(numbers<float>(kRows * kWidth)));
+  source.labels.one = config::Path{folder.write("labels.npy", labels_npy(kRows))};
+  const auto error_after = [&](const auto& change) {
+    const std::string path = folder.write("x.npy", content);
+    source.features = Files(config::Path{path});
+    const Dataset read = load(options_of(source, folder, false), 0, nullptr).train;
+    change(path);
+    std::vector<std::byte> scratch;
+    std::this_thread::sleep_for(std::chrono::milliseconds(700));  // it is looked at twice in a second
+    const std::string text = error_text([&] { read.features(0).rows_at(kRows - 1, 1, scratch); });
+    if (text != "no error") CHECK(contains(text, path + ": this data file "));
+    return text;
+  };
+  CHECK(contains(error_after([](const std::string& path) { std::filesystem::resize_file(path, 300); }),
+                 "became shorter, 300 bytes of "));
+  CHECK(contains(error_after([](const std::string& path) { std::ofstream(path, std::ios::in | std::ios::out) << "x"; }),
+                 "was changed, while the run reads it; restore it, and resume the run"));
+  // Whose bytes stay for as long as it is open.
+  CHECK(error_after([](const std::string& path) { std::filesystem::remove(path); }) == "no error");
+}
+
+}  // namespace
+}  // namespace mirrortrain::data
