@@ -113,8 +113,11 @@ std::vector<float> outputs_of_three(const CheckedConfiguration& checked, const H
     std::ranges::fill(labels.span<std::int32_t>(), 0);
     data::with_element_type(type, [&](auto* element) {
       using T = std::remove_pointer_t<decltype(element)>;
-      T number = static_cast<T>(0.1) * static_cast<T>(sets.size() + 1);
-      for (T& to : features.span<T>()) to = number = number * static_cast<T>(3.7) * (static_cast<T>(1) - number);
+      double number = 0.1 * static_cast<double>(sets.size() + 1);
+      for (T& to : features.span<T>()) {
+        number = 3.7 * number * (1 - number);
+        to = static_cast<T>(static_cast<float>(number));
+      }
     });
     sets.push_back(
         std::make_unique<data::Feeder>(data::Dataset(data::examples_of(std::move(features), std::move(labels))),

@@ -109,7 +109,8 @@ void CsvRows::read_beginning() {
         break;
       }
     }
-    const CsvFile file(ahead_.name(), ahead_.text().substr(0, end), options_, known_);
+    // With all that is in memory, by which the delimiter was found.
+    const CsvFile file(ahead_.name(), ahead_.text(), options_, known_);
     if (file.has_looked_below() && least < kMostRows) continue;
     remarks_ = file.remarks();
     beginning_ = {file.first_line(), delimiter_, options_.decimal.front(), std::string(file.header_text())};

@@ -107,6 +107,8 @@ Json JsonRows::object_in(std::string_view line) const {
   Json object;
   try {
     object = Json::parse(line, refuse_twice);
+  } catch (const Json::out_of_range&) {
+    throw Error(fmt::format("{}: a number in this line is larger than any of 64 bits; correct it", place()));
   } catch (const Json::parse_error& error) {
     throw Error(
         fmt::format("{}: this line is no JSON, as character {} shows; write an object a line, as {{\"{}\": "

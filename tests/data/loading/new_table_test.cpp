@@ -152,6 +152,7 @@ const std::vector<std::string>& contents() {
       "size,color\n" + many_rows(1200) + "size,color\n" + many_rows(40) + "oh,red\n\n" + many_rows(3),
       "a,b\n" + std::string("word,red\n") + many_rows(10),
       "size,color\n01234,red\n2345,blue\n",
+      "s;ize;,colo\"size\":r\n,kind\n1,red,a\n2,blue,b\n",
       "size,color\n2.801,red\n3.125,red\n950,blue\n",
   };
   return all;
@@ -222,6 +223,7 @@ TEST_CASE("what is no row of JSON is refused with its line, or left out") {
       {"[1, 2]", "expected an object with the columns' names as keys, as {\"size\": ...}, found a list"},
       {"{\"size\": 1, \"colr\": \"red\"}",
        "unknown key 'colr'; the columns are size, color, kind; did you mean 'color'?"},
+      {"{\"size\": 1e999}", "a number in this line is larger than any of 64 bits"},
       {"{\"size\": 1, \"size\": 2}", "the key 'size' is in this object twice"},
       {"{\"size\": \"2\"}", "key 'size': expected a number, found the text '2'"},
       {"{\"size\": true}", "key 'size': expected a number, found true"},
