@@ -13,7 +13,7 @@ namespace mirrortrain::data {
 
 namespace {
 
-constexpr std::size_t kPiece = std::size_t{1} << 16;
+constexpr std::size_t kRowsPiece = std::size_t{1} << 16;
 /// So far a file is searched for the first end of a line.
 constexpr std::size_t kLongestFirstLine = std::size_t{1} << 20;
 
@@ -24,7 +24,7 @@ bool TextAhead::read_more() {
   if (begin_ > 0) text_.erase(0, std::exchange(begin_, 0));
   const std::size_t before = text_.size();
   // A row that is longer than a piece is looked at again: pieces grow with it.
-  ended_ = !input_->read(text_, std::max(kPiece, before));
+  ended_ = !input_->read(text_, std::max(kRowsPiece, before));
   bytes_read_ += text_.size() - before;
   if (returns_end_lines_) std::replace(text_.begin() + static_cast<std::ptrdiff_t>(before), text_.end(), '\r', '\n');
   return !ended_;

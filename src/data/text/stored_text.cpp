@@ -24,7 +24,7 @@
 namespace mirrortrain::data {
 namespace {
 
-constexpr std::size_t kPiece = std::size_t{1} << 20;
+constexpr std::size_t kTextPiece = std::size_t{1} << 20;
 
 /// Tokens one after the other in a file.
 struct TokenFile {
@@ -82,7 +82,7 @@ std::string identity_of(std::initializer_list<std::string> paths, const char* wh
 template <class Take>
 std::uint64_t pass_text(const std::string& path, const Take& take) {
   const std::unique_ptr<Input> input = open_input(path);
-  std::vector<std::byte> piece(kPiece);
+  std::vector<std::byte> piece(kTextPiece);
   std::uint64_t bytes = 0;
   for (bool is_first = true;; is_first = false) {
     const std::size_t count = input->read(piece);
