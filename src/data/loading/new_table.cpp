@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "data/files/stream_input.h"
 #include "data/loading/new_data.h"
+#include "data/usable.h"
 
 namespace mirrortrain::data {
 namespace {
