@@ -79,6 +79,9 @@ TEST_CASE_FIXTURE(Fixture,
            "--probabilities --data - --set 'strategy.devices=[cpu:0,cpu:1,cpu:2]'",
            "\"$MIRRORTRAIN\" predict run --probabilities --data all.jsonl",
            "cat all.jsonl | \"$MIRRORTRAIN\" predict run --probabilities --data -",
+           "gzip -k all.csv && \"$MIRRORTRAIN\" predict run --probabilities --data all.csv.gz",
+           "cat all.csv.gz | \"$MIRRORTRAIN\" predict run --probabilities --data -",
+           "gzip -k all.jsonl && \"$MIRRORTRAIN\" predict run --probabilities --data all.jsonl.gz",
        }) {
     CAPTURE(way);
     const Outcome other = script(way);

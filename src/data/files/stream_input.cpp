@@ -6,8 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "base/error.h"
@@ -69,18 +72,56 @@ bool StreamInput::wait(int milliseconds) const {
 
 bool StreamInput::has_more_now() const { return size_.has_value() || wait(kMoment); }
 
-bool StreamInput::read(std::string& text, std::size_t most) {
+/// As many bytes as there are now, at least one; 0 at the end.
+std::size_t StreamInput::receive(std::span<std::byte> to) {
+  if (!beginning_.empty()) {
+    const std::size_t count = std::min(to.size(), beginning_.size());
+    std::copy_n(beginning_.begin(), count, to.begin());
+    beginning_.erase(beginning_.begin(), beginning_.begin() + static_cast<std::ptrdiff_t>(count));
+    return count;
+  }
   while (!size_ && stops_ && !wait(kBetweenQuestions)) {
     if (stops_()) throw ReadingStopped();
   }
-  const std::size_t before = text.size();
-  text.resize(before + most);
   ssize_t count = 0;
   do {
-    count = ::read(descriptor_, text.data() + before, most);
+    count = ::read(descriptor_, to.data(), to.size());
   } while (count < 0 && errno == EINTR);
-  text.resize(before + static_cast<std::size_t>(count > 0 ? count : 0));
   if (count < 0) fail(name_, std::strerror(errno));
+  bytes_read_ += static_cast<std::uint64_t>(count);
+  return static_cast<std::size_t>(count);
+}
+
+/// Finds whether the bytes are compressed.
+void StreamInput::begin() {
+  has_begun_ = true;
+  std::array<std::byte, 2> magic{};
+  std::size_t count = 0;
+  while (count < magic.size()) {
+    const std::size_t more = receive(std::span(magic).subspan(count));
+    if (more == 0) break;
+    count += more;
+  }
+  beginning_.assign(magic.begin(), magic.begin() + static_cast<std::ptrdiff_t>(count));
+  if (beginning_ != std::vector{std::byte{0x1f}, std::byte{0x8b}}) return;
+  const std::uint64_t most = size_ ? most_inflated(*size_) : std::numeric_limits<std::uint64_t>::max();
+  inflating_ = std::make_unique<InflateInput>(
+      name_, [this](std::span<std::byte> to) { return receive(to); }, most);
+}
+
+bool StreamInput::read(std::string& text, std::size_t most) {
+  if (!has_begun_) begin();
+  const std::size_t before = text.size();
+  text.resize(before + most);
+  const auto to = std::as_writable_bytes(std::span(text).subspan(before));
+  std::size_t count = 0;
+  try {
+    count = inflating_ != nullptr ? inflating_->read(to) : receive(to);
+  } catch (...) {
+    text.resize(before);
+    throw;
+  }
+  text.resize(before + count);
   return count > 0;
 }
 

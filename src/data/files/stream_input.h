@@ -3,9 +3,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <vector>
+
+#include "data/files/inflate.h"
 
 namespace mirrortrain::data {
 
@@ -14,8 +19,8 @@ struct ReadingStopped : std::runtime_error {
   ReadingStopped() : std::runtime_error("reading was stopped") {}
 };
 
-/// Bytes of a file, a pipe or stdin, read once and in order. Throws Error, naming file and reason, where they cannot be
-/// read.
+/// Bytes of a file, a pipe or stdin, read once and in order, and inflated where they are gzip's. Throws Error, naming
+/// file and reason, where they cannot be read.
 class StreamInput {
  public:
   /// `path`: "-" for stdin. `stops`: asked now and then while a pipe has nothing; may be empty.
@@ -29,6 +34,9 @@ class StreamInput {
   /// Of a regular file, which can be read again.
   std::optional<std::uint64_t> size() const { return size_; }
 
+  /// How many of its bytes were read so far, before they were inflated.
+  std::uint64_t bytes_read() const { return bytes_read_; }
+
   /// Appends at most `most` bytes to `text`, at least one; returns false at the end. Waits for a pipe's writer.
   bool read(std::string& text, std::size_t most);
   /// Whether `read` has bytes, or the end, without waiting for longer than a moment.
@@ -36,11 +44,17 @@ class StreamInput {
 
  private:
   bool wait(int milliseconds) const;
+  std::size_t receive(std::span<std::byte> to);
+  void begin();
 
   std::string name_;
   std::function<bool()> stops_;
   int descriptor_ = -1;
   std::optional<std::uint64_t> size_;
+  std::uint64_t bytes_read_ = 0;
+  bool has_begun_ = false;
+  std::vector<std::byte> beginning_;         ///< bytes that showed what it is, and were not passed on yet
+  std::unique_ptr<InflateInput> inflating_;  ///< null if it is not compressed
 };
 
 }  // namespace mirrortrain::data

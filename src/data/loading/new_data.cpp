@@ -161,7 +161,9 @@ Examples pictures_in(const ImageFolder& source, const std::vector<std::string>& 
 enum class NewFormat : std::uint8_t { kPictures, kTable, kRowsOfJson, kArray, kArchive, kOther };
 
 NewFormat format_of(const std::string& path, const DataOptions& options) {
-  const std::string ending = in_lower_case(std::filesystem::path(path).extension().string());
+  std::filesystem::path name = in_lower_case(path);
+  if (name.extension() == ".gz" && has_tables(options)) name.replace_extension();  // which is inflated
+  const std::string ending = name.extension().string();
   if (std::filesystem::is_directory(path)) return NewFormat::kPictures;
   if (ending == ".png" || ending == ".jpg" || ending == ".jpeg") return NewFormat::kPictures;
   if (path == "-" || ending == ".csv" || ending == ".tsv") return NewFormat::kTable;

@@ -25,7 +25,6 @@ bool TextAhead::read_more() {
   const std::size_t before = text_.size();
   // A row that is longer than a piece is looked at again: pieces grow with it.
   ended_ = !input_->read(text_, std::max(kRowsPiece, before));
-  bytes_read_ += text_.size() - before;
   if (returns_end_lines_) std::replace(text_.begin() + static_cast<std::ptrdiff_t>(before), text_.end(), '\r', '\n');
   return !ended_;
 }

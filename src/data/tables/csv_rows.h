@@ -33,7 +33,7 @@ class TextAhead {
   /// Lets every carriage return be the end of a line, as in old files of Macs.
   void end_lines_with_return();
 
-  std::uint64_t bytes_read() const { return bytes_read_; }
+  std::uint64_t bytes_read() const { return input_->bytes_read(); }
   std::optional<std::uint64_t> bytes() const { return input_->size(); }
 
  private:
@@ -41,7 +41,6 @@ class TextAhead {
   std::string text_;
   std::size_t begin_ = 0;
   std::int64_t line_ = 1;
-  std::uint64_t bytes_read_ = 0;
   bool ended_ = false, returns_end_lines_ = false;
 };
 
