@@ -120,24 +120,27 @@ auto read_below(const std::string& key, const Read& read) {
 template <class T, class L, class Read>
 std::vector<Features> read_inputs(const FieldsByName<T, L>& fields, const Read& read) {
   std::vector<Features> inputs;
-  for (const auto& [name, input] : fields.all_inputs()) {
-    const std::string key = name.empty() ? "features" : "inputs." + name;
-    inputs.push_back({name, read_below(key, [&] { return read(*input, key); })});
+  for (const auto& named : fields.all_inputs()) {
+    const T& input = *named.second;
+    const std::string key = named.first.empty() ? "features" : "inputs." + named.first;
+    inputs.push_back({named.first, read_below(key, [&] { return read(input, key); })});
   }
   return inputs;
 }
 template <class T, class L, class Read>
 std::vector<Labels> read_outputs(const FieldsByName<T, L>& fields, const Read& read) {
   std::vector<Labels> outputs;
-  for (const auto& [name, written] : fields.all_labels()) {
+  for (const auto& named : fields.all_labels()) {
+    const std::string& name = named.first;
+    const L& written = *named.second;
     const std::string key = name.empty() ? "labels" : "labels." + name;
     Labels labels{name, {}};
     read_below(key, [&] {
       if constexpr (std::same_as<T, L>) {
-        labels.array = read(*written, key);
+        labels.array = read(written, key);
       } else {
-        labels.array = read(where(*written), key);
-        if (ignores_missing(*written)) allow_missing(labels);
+        labels.array = read(where(written), key);
+        if (ignores_missing(written)) allow_missing(labels);
       }
     });
     if (const config::Located<T>* const weights = fields.weights_of(name)) {
