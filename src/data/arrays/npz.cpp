@@ -167,7 +167,9 @@ std::vector<Labels> read_labels(const Npz& source) {
   const ArrayNames names(source);
   Npz present = source;
   present.weights.reset();
-  for (auto& [output, labels] : present.labels.named.entries) {
+  for (auto& named : present.labels.named.entries) {
+    const std::string& output = named.first;
+    NpzLabels& labels = named.second;
     if (names.has(where(labels)) || !names.has(output)) continue;
     std::visit(
         [&](auto& held) {
