@@ -10,11 +10,13 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 #include <utility>
 
 #include "base/error.h"
 #include "base/open_file.h"
+#include "base/utf8.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -40,6 +42,12 @@ int open_stdin() {
 }
 
 }  // namespace
+
+std::string ending_of(const std::string& path) {
+  std::filesystem::path name = in_lower_case(path);
+  if (name.extension() == ".gz") name.replace_extension();
+  return name.extension().string();
+}
 
 StreamInput::StreamInput(const std::string& path, std::function<bool()> stops)
     : name_(path == "-" ? "stdin" : path), stops_(std::move(stops)) {

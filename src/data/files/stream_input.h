@@ -19,6 +19,9 @@ struct ReadingStopped : std::runtime_error {
   ReadingStopped() : std::runtime_error("reading was stopped") {}
 };
 
+/// The ending of a file's name that says what it has, in lower case: ".csv" of "A.CSV" and of "a.csv.gz".
+std::string ending_of(const std::string& path);
+
 /// Bytes of a file, a pipe or stdin, read once and in order, and inflated where they are gzip's. Throws Error, naming
 /// file and reason, where they cannot be read.
 class StreamInput {

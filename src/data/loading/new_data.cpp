@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "data/files/stream_input.h"
 #include "data/loading/holding.h"
 #include "data/tables/csv_table.h"
 #include "data/usable.h"
@@ -161,9 +162,7 @@ Examples pictures_in(const ImageFolder& source, const std::vector<std::string>& 
 enum class NewFormat : std::uint8_t { kPictures, kTable, kRowsOfJson, kArray, kArchive, kOther };
 
 NewFormat format_of(const std::string& path, const DataOptions& options) {
-  std::filesystem::path name = in_lower_case(path);
-  if (name.extension() == ".gz" && has_tables(options)) name.replace_extension();  // which is inflated
-  const std::string ending = name.extension().string();
+  const std::string ending = ending_of(path);
   if (std::filesystem::is_directory(path)) return NewFormat::kPictures;
   if (ending == ".png" || ending == ".jpg" || ending == ".jpeg") return NewFormat::kPictures;
   if (path == "-" || ending == ".csv" || ending == ".tsv") return NewFormat::kTable;

@@ -2,12 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <string_view>
 #include <utility>
 
 #include "base/error.h"
-#include "base/utf8.h"
 #include "data/tables/csv_rows.h"
 #include "data/tables/json_rows.h"
 
@@ -29,7 +27,7 @@ bool begins_with_brace(TextAhead& text) {
 std::unique_ptr<TableRows> open_rows(const std::string& path, const Csv& options, const std::vector<std::string>* known,
                                      const AdaptedTable* table, bool reports_rows, std::function<bool()> stops) {
   TextAhead text(std::make_unique<StreamInput>(path, std::move(stops)));
-  const std::string ending = in_lower_case(std::filesystem::path(path).extension().string());
+  const std::string ending = ending_of(path);
   const bool has_no_ending = path == "-" || !text.bytes();
   const bool is_json = ending == ".jsonl" || ending == ".ndjson" || (has_no_ending && begins_with_brace(text));
   if (!is_json) return std::make_unique<CsvRows>(std::move(text), options, known);
