@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string>
 
@@ -62,6 +63,7 @@ void add_serve(CLI::App& app, int& exit_code) {
                    "How long an example waits at most for others that are arriving, to be computed together")
       ->type_name("MS")
       ->check(CLI::Range(0.0, 60000.0))
+      ->check([](const std::string& text) { return std::isnan(std::atof(text.c_str())) ? "expected a number" : ""; })
       ->capture_default_str();
   command
       ->add_option_function<std::string>(

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -131,6 +132,8 @@ HttpResponse ModelService::overloaded(const HttpRequest&) {
   return refusal(503, "too many requests are being received; send this one again later");
 }
 
+HttpResponse ModelService::malformed(const HttpRequest&, const std::string& why) { return refusal(400, why); }
+
 void ModelService::handle(HttpRequest request, HttpReply reply) {
   using To = Route::To;
   const auto answer = [&](HttpResponse response) {
@@ -203,6 +206,10 @@ void ModelService::infer(const HttpRequest& request, const HttpReply& reply) {
     reply([response = refusal(refused.status(), refused.what())] { return response; });
   } catch (const Error& error) {
     reply([response = refusal(400, error.what())] { return response; });
+  } catch (const std::bad_alloc&) {
+    reply([response = refusal(503, "there is no memory for this request now; send fewer examples at once")] {
+      return response;
+    });
   } catch (const std::exception& error) {
     reply([response = refusal(500, error.what())] { return response; });
   }

@@ -25,6 +25,7 @@ class ModelService : public HttpService {
   void handle(HttpRequest request, HttpReply reply) override;
   HttpResponse too_large(const HttpRequest& head, std::size_t limit) override;
   HttpResponse overloaded(const HttpRequest& head) override;
+  HttpResponse malformed(const HttpRequest& head, const std::string& why) override;
 
  private:
   struct Route;

@@ -40,6 +40,11 @@ Tokens read_tokens(const std::optional<std::filesystem::path>& file) {
   return Tokens(std::move(tokens));
 }
 
+/// Without the brackets that an IPv6 address has in a URL.
+std::string host_of(const std::string& given) {
+  return given.starts_with('[') && given.ends_with(']') ? given.substr(1, given.size() - 2) : given;
+}
+
 bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "::1" || host == "ip6-localhost" || host.starts_with("127.");
 }
@@ -54,12 +59,6 @@ void run_server(const ServeOptions& options, const std::atomic<int>& stop, const
     throw UsageError("--grpc-port: " + absent);
   }
   const Tokens tokens = read_tokens(options.token_file);
-  if (tokens.empty() && !is_loopback(options.host)) {
-    spdlog::warn(
-        "--host {}: whoever reaches this machine there may ask for predictions; give --token-file, or put a proxy in "
-        "front that knows its clients",
-        options.host);
-  }
   Metrics metrics;
   ServedModelOptions serving;
   serving.most_rows = options.max_batch;
@@ -70,20 +69,26 @@ void run_server(const ServeOptions& options, const std::atomic<int>& stop, const
   ServedModel model(open_trained_run(options.run, options.overrides), serving);
   ModelService service(model, metrics, tokens);
   HttpOptions http;
-  http.host = options.host;
+  http.host = host_of(options.host);
   http.port = options.port;
   http.most_body = options.max_body;
   http.threads = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 2, 8);
   HttpServer server(http, service);
   std::optional<GrpcServer> grpc;
   if (options.grpc_port)
-    grpc.emplace(GrpcOptions{options.host, *options.grpc_port, options.max_body}, model, metrics, tokens);
+    grpc.emplace(GrpcOptions{http.host, *options.grpc_port, options.max_body}, model, metrics, tokens);
+  if (tokens.empty() && !is_loopback(http.host)) {
+    spdlog::warn(
+        "--host {}: whoever reaches this machine there may ask for predictions; give --token-file, or put a proxy in "
+        "front that knows its clients",
+        options.host);
+  }
   const ForwardPass& forward = model.forward();
   spdlog::debug("batches of {} examples on {} replica{}{}", fmt::join(forward.batches(), ", "), forward.replicas(),
                 forward.replicas() == 1 ? "" : "s",
                 forward.places_matter() ? ", of one request each: the place in a batch changes last bits" : "");
-  const bool is_ipv6 = options.host.find(':') != std::string::npos;
-  const std::string host = is_ipv6 ? "[" + options.host + "]" : options.host;
+  const bool is_ipv6 = http.host.find(':') != std::string::npos;
+  const std::string host = is_ipv6 ? "[" + http.host + "]" : http.host;
   ready(fmt::format("http://{}:{}", host, server.port()), grpc ? fmt::format("{}:{}", host, grpc->port()) : "");
   while (stop == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   service.set_draining();

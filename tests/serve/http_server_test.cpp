@@ -33,6 +33,7 @@ class Echo : public HttpService {
     return {413, "text/plain", std::to_string(limit)};
   }
   HttpResponse overloaded(const HttpRequest&) override { return {503, "text/plain", "later"}; }
+  HttpResponse malformed(const HttpRequest&, const std::string& why) override { return {400, "text/plain", why}; }
 
   void answer_all() {
     const std::lock_guard lock(mutex);
@@ -132,6 +133,16 @@ TEST_CASE("what is no HTTP ends its own connection alone") {
     CHECK(other.ask(get("/still")).status == 200);
   }
   CHECK(served.echo.handled == 8);
+}
+
+TEST_CASE("a body that is announced in two ways is refused") {
+  const Served served;
+  for (const char* headers : {"Content-Length: 5\r\nContent-Length: 6\r\n",
+                              "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", "Transfer-Encoding: gzip\r\n"}) {
+    CHECK(served.client().ask(std::string("POST /a HTTP/1.1\r\nHost: h\r\n") + headers + "\r\nabcde").status == 400);
+  }
+  CHECK(served.client().ask(get("/%00..%2f")).body == "GET /%00..%2f ");
+  CHECK(served.echo.handled == 1);
 }
 
 TEST_CASE("connections without a whole request end after a while, and never keep others out") {

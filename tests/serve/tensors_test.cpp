@@ -149,6 +149,14 @@ TEST_CASE("wrong requests are refused with the reason") {
     const std::string found = refusal_of(row.body);
     CHECK_MESSAGE(found.find(row.reason) != found.npos, row.body.substr(0, 200), " gave ", found);
   }
+  std::string many = "{\"x\": [";
+  for (int i = 0; i < 100000; ++i) many += "{},";
+  try {
+    read_inference(many + "0]}", std::nullopt);
+    CHECK(false);
+  } catch (const Refused& refused) {
+    CHECK(refused.status() == 413);
+  }
   CHECK(refusal_of("{}", 3).find("expected 3 bytes of JSON") == 0);
 }
 

@@ -46,6 +46,8 @@ class HttpService {
   /// What a request is answered whose body is too large, or for whose body there is no memory now.
   virtual HttpResponse too_large(const HttpRequest& head, std::size_t limit) = 0;
   virtual HttpResponse overloaded(const HttpRequest& head) = 0;
+  /// What one is answered whose head says two things of its body.
+  virtual HttpResponse malformed(const HttpRequest& head, const std::string& why) = 0;
 };
 
 }  // namespace mirrortrain

@@ -39,6 +39,8 @@ constexpr std::size_t kBodiesTogether = 4;
 /// Of a request that is refused, the rest of the body is received and forgotten, so that the client reads the answer
 /// rather than an error of its connection; but not of one that is so many times too large.
 constexpr std::size_t kMostForgotten = 16;
+/// When the server ends, answers have so long to be read.
+constexpr std::chrono::seconds kMostSending{5};
 constexpr std::size_t kHeaderBytes = std::size_t{32} << 10;
 constexpr int kMostConnections = 16384;
 
@@ -72,6 +74,27 @@ std::size_t announced_length(const HttpRequest& head) {
   return length;
 }
 
+/// What is wrong with how a head announces its body, so that a proxy in front may understand it in another way; "" if
+/// nothing is.
+std::string framing_fault(const HttpRequest& head) {
+  const auto count = [&](std::string_view name) {
+    return std::ranges::count(head.headers, name, [](const auto& header) -> std::string_view { return header.first; });
+  };
+  const std::string* const encoding = head.header("transfer-encoding");
+  if (count("content-length") > 1) return "expected one Content-Length, found several";
+  if (encoding != nullptr && count("content-length") > 0)
+    return "expected Content-Length or Transfer-Encoding, found both";
+  if (encoding != nullptr && in_lower_case(encoding->c_str()) != "chunked") {
+    return "expected Transfer-Encoding: chunked, found another";
+  }
+  return "";
+}
+
+/// Decodes a path in place, but for one with %00, whose rest would be lost.
+std::size_t decode_path(void*, MHD_Connection*, char* path) {
+  return std::strstr(path, "%00") == nullptr ? MHD_http_unescape(path) : std::strlen(path);
+}
+
 /// The most connections for which there are descriptors, of which the process may then have as many as it ever may.
 int most_connections() {
   rlimit limit{};
@@ -92,6 +115,7 @@ struct HttpExchange {
   std::optional<HttpResponse> refusal{};  ///< the response, whatever else arrives
   std::size_t received = 0;               ///< bytes of the body
   MHD_Connection* connection = nullptr;
+  bool is_sent = false;  ///< whether sending the answer has begun
 
   std::mutex mutex{};  ///< for what follows
   State state = State::kReceiving;
@@ -109,8 +133,14 @@ class HttpServer::Body {
         MHD_OPTION_LISTEN_SOCKET, socket_.get(), MHD_OPTION_THREAD_POOL_SIZE, threads, MHD_OPTION_CONNECTION_LIMIT,
         static_cast<unsigned>(connections_.most()), MHD_OPTION_CONNECTION_MEMORY_LIMIT, kHeaderBytes,
         MHD_OPTION_CONNECTION_TIMEOUT, static_cast<unsigned>(options.patience.count()), MHD_OPTION_NOTIFY_CONNECTION,
-        &Body::on_connection, this, MHD_OPTION_NOTIFY_COMPLETED, &Body::on_completed, this, MHD_OPTION_END);
-    if (daemon_ == nullptr) throw Error(fmt::format("cannot serve on port {}: {}", port(), std::strerror(errno)));
+        &Body::on_connection, this, MHD_OPTION_NOTIFY_COMPLETED, &Body::on_completed, this,
+        MHD_OPTION_UNESCAPE_CALLBACK, decode_path, nullptr, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+    if (daemon_ == nullptr) {
+      throw Error(
+          fmt::format("cannot start the server's threads: {}; raise the limits of processes (ulimit -u) and of "
+                      "memory (ulimit -v)",
+                      std::strerror(errno)));
+    }
     watch_ = std::thread([this] { watch(); });
   }
 
@@ -133,8 +163,11 @@ class HttpServer::Body {
     // Connections that were made but not accepted yet may have sent their requests.
     while (socket_.has_waiting() && Clock::now() < begin + std::chrono::seconds(1)) wait();
     MHD_quiesce_daemon(daemon_);
+    Clock::time_point last_computed = Clock::now();
     for (int quiet = 0; quiet < 10 && Clock::now() < end; wait()) {
       const std::int64_t before = received_.exchange(0);
+      if (unanswered_ > being_sent_) last_computed = Clock::now();
+      if (Clock::now() - last_computed > kMostSending) break;  // who does not read its answer keeps nobody waiting
       quiet = before == 0 && unanswered_ == 0 && !connections_.have_unread() ? quiet + 1 : 0;
     }
   }
@@ -177,6 +210,10 @@ class HttpServer::Body {
     const HttpRequest& head = exchange.request;
     const std::size_t length = announced_length(head);
     HttpResponse response;
+    if (const std::string fault = framing_fault(head); !fault.empty()) {
+      exchange.refusal = service_.malformed(head, fault);
+      return refuse(exchange);
+    }
     if (service_.refuses(head, response)) {
       exchange.refusal = std::move(response);
     } else if (length > options_.most_body) {
@@ -249,6 +286,8 @@ class HttpServer::Body {
     MHD_add_response_header(made, MHD_HTTP_HEADER_CONTENT_TYPE, response.type.c_str());
     for (const auto& [key, value] : response.headers) MHD_add_response_header(made, key.c_str(), value.c_str());
     if (drains_) MHD_add_response_header(made, MHD_HTTP_HEADER_CONNECTION, "close");
+    ++being_sent_;
+    exchange.is_sent = true;
     const MHD_Result result = MHD_queue_response(exchange.connection, static_cast<unsigned>(response.status), made);
     MHD_destroy_response(made);
     return result;
@@ -261,6 +300,7 @@ class HttpServer::Body {
     body.bodies_ -= exchange->request.body.size();
     if (exchange->state == HttpExchange::State::kReceiving) return;
     --body.unanswered_;
+    if (exchange->is_sent) --body.being_sent_;
     if (const auto* const entry = entry_of(connection)) body.connections_.set_waiting(*entry);
   }
 
@@ -300,9 +340,9 @@ class HttpServer::Body {
   HttpService& service_;
   ListeningSocket socket_;
   Connections connections_;
-  std::atomic<std::size_t> bodies_ = 0;     ///< bytes of bodies that are held
-  std::atomic<std::int64_t> received_ = 0;  ///< bytes of bodies, since `drain` last asked
-  std::atomic<int> unanswered_ = 0;
+  std::atomic<std::size_t> bodies_ = 0;               ///< bytes of bodies that are held
+  std::atomic<std::int64_t> received_ = 0;            ///< bytes of bodies, since `drain` last asked
+  std::atomic<int> unanswered_ = 0, being_sent_ = 0;  ///< requests; those of them whose answers are being sent
   std::atomic<bool> drains_ = false;
   MHD_Daemon* daemon_ = nullptr;
 

@@ -19,7 +19,9 @@ class Tokens {
   bool accept(std::string_view authorization) const {
     if (tokens_.empty()) return true;
     constexpr std::string_view kScheme = "Bearer ";
-    if (!authorization.starts_with(kScheme)) return false;
+    const auto are_alike = [](char a, char b) { return (a | 0x20) == (b | 0x20); };  // schemes have any case
+    if (authorization.size() < kScheme.size()) return false;
+    if (!std::equal(kScheme.begin(), kScheme.end(), authorization.begin(), are_alike)) return false;
     authorization.remove_prefix(kScheme.size());
     // All are compared, so that the time does not tell which it was.
     return std::ranges::count_if(tokens_, [&](const std::string& one) { return is_same(authorization, one); }) > 0;

@@ -72,8 +72,8 @@ data::Array resized(const data::Array& pixels, const std::array<std::int64_t, 2>
 }  // namespace
 
 RequestReader::RequestReader(const CheckedConfiguration& checked, data::Adapted adapted,
-                             std::vector<ServedInput> inputs)
-    : checked_(checked), adapted_(std::move(adapted)), inputs_(std::move(inputs)) {
+                             std::vector<ServedInput> inputs, std::size_t most_bytes)
+    : checked_(checked), adapted_(std::move(adapted)), inputs_(std::move(inputs)), most_bytes_(most_bytes) {
   preprocessing_ = adapted_preprocessing(checked, adapted_);
   spec_ = data::spec_before_bins(checked.examples, preprocessing_);
   wanted_ = data::wanted_by(&spec_, preprocessing_);
@@ -91,6 +91,7 @@ ReadyExamples RequestReader::read(const std::vector<Tensor>& tensors) const {
   ready.inputs.resize(checked_.examples.inputs.size());
   const std::int64_t together = one_by_one_ ? 1 : ready.rows;
   try {
+    require_possible_pictures(given);
     for (std::int64_t first = 0; first < ready.rows; first += together) {
       append(features_of(given, first, std::min(together, ready.rows - first)), ready);
     }
@@ -100,6 +101,26 @@ ReadyExamples RequestReader::read(const std::vector<Tensor>& tensors) const {
     throw Refused(error.what());
   }
   return ready;
+}
+
+/// A small file may have a large picture, which takes long to decode.
+void RequestReader::require_possible_pictures(const Given& given) const {
+  constexpr std::size_t kBytesOfPixel = 3;
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (inputs_[i].kind != ServedInput::Kind::kPictures || !given[i]->is_text) continue;
+    for (std::size_t row = 0; row < given[i]->texts.size(); ++row) {
+      const std::string& file = given[i]->texts[row];
+      const data::PictureSize size =
+          data::picture_size(std::as_bytes(std::span(file)),
+                             fmt::format("input '{}': example {} (counting from 0)", inputs_[i].name, row));
+      bytes += static_cast<std::size_t>(size.height) * static_cast<std::size_t>(size.width) * kBytesOfPixel;
+      if (bytes <= most_bytes_) continue;
+      throw Refused(fmt::format("input '{}': the pictures have more than {} MiB of pixels; send fewer or smaller ones",
+                                inputs_[i].name, most_bytes_ >> 20),
+                    413);
+    }
+  }
 }
 
 RequestReader::Given RequestReader::arranged(const std::vector<Tensor>& tensors) const {

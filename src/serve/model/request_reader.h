@@ -22,8 +22,10 @@ struct ReadyExamples {
 /// Makes examples of requests' tensors, by the same preprocessing as `predict`. Thread-safe.
 class RequestReader {
  public:
-  /// `checked` must outlive the reader. `adapted`: as kept by the run.
-  RequestReader(const CheckedConfiguration& checked, data::Adapted adapted, std::vector<ServedInput> inputs);
+  /// `checked` must outlive the reader. `adapted`: as kept by the run. `most_bytes`: of the pixels of all encoded
+  /// pictures of a request.
+  RequestReader(const CheckedConfiguration& checked, data::Adapted adapted, std::vector<ServedInput> inputs,
+                std::size_t most_bytes);
 
   const std::vector<ServedInput>& inputs() const { return inputs_; }
   /// Throws Refused, naming the input, for tensors that are missing, unknown or do not fit.
@@ -32,6 +34,7 @@ class RequestReader {
  private:
   /// Of each of inputs_.
   using Given = std::vector<const Tensor*>;
+  void require_possible_pictures(const Given& given) const;
   Given arranged(const std::vector<Tensor>& tensors) const;
   /// `count` rows from `first` on.
   std::vector<data::Features> features_of(const Given& given, std::int64_t first, std::int64_t count) const;
@@ -42,6 +45,7 @@ class RequestReader {
   const CheckedConfiguration& checked_;
   data::Adapted adapted_;
   std::vector<ServedInput> inputs_;
+  std::size_t most_bytes_;
   std::vector<data::PreprocessingStep> preprocessing_;
   data::ExampleSpec spec_;  ///< of examples as they are read
   data::Wanted wanted_;

@@ -32,10 +32,10 @@ std::vector<std::string> names_of(const std::vector<ServedOutput>& outputs) {
   return names;
 }
 
-RequestReader reader_of(const TrainedRun& run, const std::vector<ServedOutput>& outputs) {
+RequestReader reader_of(const TrainedRun& run, const std::vector<ServedOutput>& outputs, std::size_t most_bytes) {
   const data::Adapted* const adapted = run.adapted ? &*run.adapted : nullptr;
   return {run.checked, adapted != nullptr ? *adapted : data::Adapted{},
-          served_inputs(run.checked, adapted, names_of(outputs))};
+          served_inputs(run.checked, adapted, names_of(outputs)), most_bytes};
 }
 
 /// "0.98:3:seven" of the most probable classes.
@@ -66,7 +66,7 @@ ServedModel::ServedModel(TrainedRun run, ServedModelOptions options)
       name_(run_.checked.values().name.text),
       meanings_(output_meanings(run_.checked, run_.adapted ? &*run_.adapted : nullptr)),
       outputs_(served_outputs(meanings_, run_.checked)),
-      reader_(reader_of(run_, outputs_)),
+      reader_(reader_of(run_, outputs_, options_.most_bytes)),
       watch_(run_.named),
       forward_(run_.checked, run_.named, options_.most_rows),
       step_(forward_.step()),

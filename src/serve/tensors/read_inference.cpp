@@ -20,63 +20,124 @@ struct ListedElements {
   bool is_given = false;
 };
 
-/// Parses a request, with the elements of tensors apart: a tree of them would take many times their memory.
-class RequestParser {
+/// Parses a request, with the elements of tensors apart: a tree of them would take many times their memory. What is
+/// kept beside them is bounded.
+class RequestParser : public nlohmann::json_sax<ParsedJson> {
  public:
   ParsedJson parse(std::string_view text) {
-    try {
-      return ParsedJson::parse(
-          text.begin(), text.end(),
-          [this](int depth, ParsedJson::parse_event_t event, ParsedJson& found) { return keep(depth, event, found); });
-    } catch (const ParsedJson::exception& error) {
-      throw Refused(fmt::format("expected a request as JSON: {}", shortened(error.what(), 200)));
-    }
+    if (ParsedJson::sax_parse(text.begin(), text.end(), this)) return std::move(root_);
+    throw Refused(fmt::format("expected a request as JSON: {}", error_));
   }
   /// Of the input with this number.
   ListedElements& elements(std::size_t input) { return input < elements_.size() ? elements_[input] : none_; }
 
- private:
-  static constexpr int kMostDepth = 32;
-  static constexpr int kInputs = 1, kInput = 2, kOfInput = 3;  ///< how deep a request's inputs, one and its keys are
+  bool null() override { return in_data_ ? add(std::numeric_limits<double>::quiet_NaN()) : keep(nullptr); }
+  bool boolean(bool value) override { return in_data_ ? add(value ? 1 : 0) : keep(value); }
+  bool number_integer(number_integer_t value) override {
+    return in_data_ ? add(static_cast<double>(value)) : keep(value);
+  }
+  bool number_unsigned(number_unsigned_t value) override {
+    return in_data_ ? add(static_cast<double>(value)) : keep(value);
+  }
+  bool number_float(number_float_t value, const string_t&) override { return in_data_ ? add(value) : keep(value); }
+  bool string(string_t& value) override { return in_data_ ? add(value) : keep(std::move(value)); }
+  bool binary(binary_t&) override { return false; }  // JSON has none
 
-  bool keep(int depth, ParsedJson::parse_event_t event, ParsedJson& found) {
-    using Event = ParsedJson::parse_event_t;
-    if (depth > kMostDepth) throw Refused(fmt::format("expected JSON of at most {} levels", kMostDepth));
-    if (in_data_) return keep_data(depth, event, found);
-    if (event == Event::key && depth == kInputs) {
-      in_inputs_ = found == "inputs";
+  bool start_object(std::size_t) override {
+    if (in_data_) throw Refused("expected the data of an input as numbers, texts or lists of them");
+    if (open_.size() == kInput && in_inputs_ && open_.back()->is_array()) elements_.emplace_back();
+    return open(ParsedJson::object());
+  }
+  bool key(string_t& key) override {
+    if (open_.size() == kInputs) {
+      in_inputs_ = key == "inputs";
       if (in_inputs_ && std::exchange(has_inputs_, true)) throw Refused("the request has 'inputs' twice");
-    }
-    if (event == Event::object_start && depth == kInput && in_inputs_) elements_.emplace_back();
-    if (event == Event::key && depth == kOfInput && in_inputs_ && found == "data" && !elements_.empty()) {
+    } else if (open_.size() == kOfInput && in_inputs_ && key == "data" && !elements_.empty()) {
       in_data_ = true;
       if (std::exchange(elements_.back().is_given, true)) throw Refused("an input has 'data' twice");
     }
+    key_ = std::move(key);
+    return true;
+  }
+  bool end_object() override { return close(); }
+  bool start_array(std::size_t) override {
+    if (!in_data_) return open(ParsedJson::array());
+    ++data_depth_;
+    require_depth();
+    return true;
+  }
+  bool end_array() override {
+    if (!in_data_) return close();
+    in_data_ = --data_depth_ > 0;
+    return true;
+  }
+  bool parse_error(std::size_t position, const std::string& /*token*/,
+                   const nlohmann::detail::exception& error) override {
+    // Without the library's own name in front.
+    const std::string text = error.what();
+    const std::size_t end = text.find("] ");
+    error_ = fmt::format("at byte {}: {}", position, shortened(end == text.npos ? text : text.substr(end + 2), 200));
+    return false;
+  }
+
+ private:
+  static constexpr std::size_t kMostDepth = 32;
+  static constexpr std::size_t kMostKept = 1 << 16, kMostTexts = 1 << 20;
+  static constexpr std::size_t kInputs = 1, kInput = 2, kOfInput = 3;  ///< how deep its inputs, one and its keys are
+
+  void require_depth() const {
+    if (open_.size() + data_depth_ > kMostDepth) {
+      throw Refused(fmt::format("expected JSON of at most {} levels", kMostDepth));
+    }
+  }
+  bool keep(ParsedJson value) {
+    place(std::move(value));
+    return true;
+  }
+  ParsedJson& place(ParsedJson value) {
+    if (++kept_ > kMostKept) {
+      throw Refused(fmt::format("expected at most {} values beside the data of inputs", kMostKept), 413);
+    }
+    if (open_.empty()) return root_ = std::move(value);
+    ParsedJson& in = *open_.back();
+    if (in.is_array()) return in.emplace_back(std::move(value));
+    return in[key_] = std::move(value);
+  }
+  bool open(ParsedJson container) {
+    open_.push_back(&place(std::move(container)));
+    require_depth();
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
     return true;
   }
 
-  bool keep_data(int depth, ParsedJson::parse_event_t event, ParsedJson& found) {
-    using Event = ParsedJson::parse_event_t;
-    if (event == Event::object_start) throw Refused("expected the data of an input as numbers, texts or lists of them");
-    if (event == Event::value) add(found);
-    // A value right behind the key, or the end of the outermost list.
-    if ((event == Event::value || event == Event::array_end) && depth == kOfInput) in_data_ = false;
-    return event == Event::array_start;
+  bool add(double number) {
+    elements_.back().numbers.push_back(number);
+    return end_element();
   }
-
-  void add(ParsedJson& found) {
-    ListedElements& to = elements_.back();
-    if (found.is_string()) {
-      to.texts.push_back(std::move(found.get_ref<std::string&>()));
-    } else if (found.is_null()) {
-      to.numbers.push_back(std::numeric_limits<double>::quiet_NaN());
-    } else {
-      to.numbers.push_back(found.is_boolean() ? static_cast<double>(found.get<bool>()) : found.get<double>());
+  bool add(std::string& text) {
+    if (elements_.back().texts.size() == kMostTexts) {
+      throw Refused(fmt::format("expected at most {} texts for an input; send fewer examples at once", kMostTexts),
+                    413);
     }
-    if (!to.texts.empty() && !to.numbers.empty())
+    elements_.back().texts.push_back(std::move(text));
+    return end_element();
+  }
+  bool end_element() {
+    const ListedElements& to = elements_.back();
+    if (!to.texts.empty() && !to.numbers.empty()) {
       throw Refused("expected the data of an input as numbers or as texts, found both");
+    }
+    in_data_ = data_depth_ > 0;  // else it was all of the data
+    return true;
   }
 
+  ParsedJson root_;
+  std::vector<ParsedJson*> open_;  ///< lists and objects that have begun
+  std::string key_, error_;
+  std::size_t kept_ = 0, data_depth_ = 0;
   bool has_inputs_ = false, in_inputs_ = false, in_data_ = false;
   std::vector<ListedElements> elements_;
   ListedElements none_;
