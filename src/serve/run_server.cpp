@@ -87,6 +87,10 @@ void run_server(const ServeOptions& options, const std::atomic<int>& stop, const
   spdlog::debug("batches of {} examples on {} replica{}{}", fmt::join(forward.batches(), ", "), forward.replicas(),
                 forward.replicas() == 1 ? "" : "s",
                 forward.places_matter() ? ", of one request each: the place in a batch changes last bits" : "");
+  struct Stop {  // before the servers: none may end with requests that are not answered
+    ServedModel& model;
+    ~Stop() { model.stop(); }
+  } stops_first{model};
   const bool is_ipv6 = http.host.find(':') != std::string::npos;
   const std::string host = is_ipv6 ? "[" + http.host + "]" : http.host;
   ready(fmt::format("http://{}:{}", host, server.port()), grpc ? fmt::format("{}:{}", host, grpc->port()) : "");

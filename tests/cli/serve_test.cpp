@@ -106,7 +106,7 @@ TEST_CASE("wrong requests are refused, and counted") {
       {infer(R"("shape": [1, 3], "data": [1, 2, 3])"), 400, "input 'input': one example has the shape [3]"},
       {infer(R"("shape": [1, 1], "data": [null])"), 400, "input 'input'"},
       {post(kInfer, R"({"inputs": [{"name": "x", "datatype": "FP32", "shape": [1], "data": [1]}]})"), 400,
-       "there is no input 'x'; the inputs are input"},
+       "there is no input 'x'; the inputs are 'input'"},
       {post(kInfer, R"({"inputs": [{"name": "input", "datatype": "BYTES", "shape": [1], "data": ["a"]}]})"), 400,
        "input 'input': expected numbers, found BYTES"},
       {infer(R"("shape": [1], "data": [1]}, {"name": "input", "datatype": "FP32", "shape": [1], "data": [1])"), 400,
@@ -230,7 +230,8 @@ training: {epochs: 1}
   const std::string reason = Json::parse(unknown.body)["error"];
   CHECK_MESSAGE(reason.find("the word 'roof' is none of the 3 in the training data") != reason.npos, reason);
   const std::string one = R"({"inputs": [{"name": "input", "datatype": "FP64", "shape": [1, 2], "data": [1, 2]}]})";
-  CHECK(Json::parse(server.ask(post("/v2/models/table/infer", one)).body)["error"] == "the request has no input place");
+  CHECK(Json::parse(server.ask(post("/v2/models/table/infer", one)).body)["error"] ==
+        "the request has no input 'place'");
 }
 
 TEST_CASE("mistakes in the command line are reported before anything is served") {

@@ -41,6 +41,18 @@ std::string size_text(std::uint64_t bytes) {
   return number < kGiB ? fmt::format("{:.1f} MiB", number / kMiB) : fmt::format("{:.1f} GiB", number / kGiB);
 }
 
+/// flock, as often as a signal interrupts it. Throws SystemError, but where another has the lock and `how` does not
+/// wait: then it returns false.
+bool lock_file(int descriptor, int how, const fs::path& path) {
+  while (::flock(descriptor, how) != 0) {
+    if (errno == EWOULDBLOCK && (how & LOCK_NB) != 0) return false;
+    if (errno == EINTR) continue;
+    const int error = errno;
+    throw SystemError(fmt::format("{}: cannot be locked: {}", path.string(), std::strerror(error)), error);
+  }
+  return true;
+}
+
 /// A name's lock, held for as long as this lives.
 class Lock {
  public:
@@ -49,14 +61,17 @@ class Lock {
     while (true) {
       descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
       if (descriptor_ < 0) throw SystemError(fmt::format("{}: {}", path.string(), std::strerror(errno)), errno);
-      int failed = 0;
-      do {
-        failed = ::flock(descriptor_, waits ? LOCK_EX : LOCK_EX | LOCK_NB);
-      } while (failed != 0 && errno == EINTR);
+      bool is_locked = false;
+      try {
+        is_locked = lock_file(descriptor_, waits ? LOCK_EX : LOCK_EX | LOCK_NB, path);
+      } catch (...) {
+        ::close(descriptor_);
+        throw;
+      }
       // Whoever held it before may have removed the file.
-      if (failed == 0 && is_named(descriptor_, path)) return;
+      if (is_locked && is_named(descriptor_, path)) return;
       ::close(std::exchange(descriptor_, -1));
-      if (failed != 0) return;
+      if (!is_locked) return;
     }
   }
   Lock(const Lock&) = delete;
@@ -73,7 +88,7 @@ class Lock {
 /// Whether a file is open to be read by a run.
 bool is_read(const fs::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return false;
+  if (descriptor < 0) return errno != ENOENT;  // what is not known to be free stays
   const bool is_busy = ::flock(descriptor, LOCK_EX | LOCK_NB) != 0;
   ::close(descriptor);
   return is_busy;
@@ -143,8 +158,9 @@ std::shared_ptr<const UnpackedFile> UnpackedFiles::find_or_write(const std::stri
     }
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) throw SystemError(fmt::format("{}: {}", path.string(), std::strerror(errno)), errno);
-    ::flock(descriptor, LOCK_SH);
-    return std::make_shared<UnpackedFile>(path.string(), descriptor);
+    auto unpacked = std::make_shared<UnpackedFile>(path.string(), descriptor);
+    lock_file(descriptor, LOCK_SH, path);
+    return unpacked;
   } catch (const SystemError& error) {
     throw Error(
         fmt::format("{}: it is larger than data.memory, and cannot be unpacked into {} ({}); give data.cache_directory "

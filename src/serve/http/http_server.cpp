@@ -2,13 +2,9 @@
 
 #include <fmt/format.h>
 #include <microhttpd.h>
-#include <netdb.h>
-#include <poll.h>
 #include <spdlog/spdlog.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -18,7 +14,6 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
-#include <list>
 #include <mutex>
 #include <new>
 #include <optional>
@@ -151,6 +146,7 @@ class HttpServer::Body {
     }
     end_.notify_all();
     watch_.join();
+    if (!drains_) MHD_quiesce_daemon(daemon_);  // which leaves the socket to its owner
     MHD_stop_daemon(daemon_);
   }
 
@@ -200,7 +196,8 @@ class HttpServer::Body {
     }
     {
       const std::lock_guard lock(exchange.mutex);
-      if (exchange.state == HttpExchange::State::kAnswered) return respond(exchange, exchange.response());
+      if (exchange.state == HttpExchange::State::kAnswered)
+        return respond(exchange, std::exchange(exchange.response, nullptr)());
     }
     return handle(exchange);
   }
@@ -235,8 +232,8 @@ class HttpServer::Body {
       exchange.refusal = service_.overloaded(exchange.request);
     }
     if (exchange.refusal) return forget_body(exchange);
-    bodies_ += data.size();
     exchange.request.body.append(data);
+    bodies_ += data.size();
   }
 
   void forget_body(HttpExchange& exchange) {
@@ -257,16 +254,21 @@ class HttpServer::Body {
     exchange.state = HttpExchange::State::kHandling;
     const std::size_t bytes = exchange.request.body.size();
     service_.handle(std::move(exchange.request), [&exchange](std::function<HttpResponse()> response) {
-      const std::lock_guard lock(exchange.mutex);
-      exchange.response = std::move(response);
-      const bool is_suspended =
-          std::exchange(exchange.state, HttpExchange::State::kAnswered) == HttpExchange::State::kSuspended;
-      if (is_suspended) MHD_resume_connection(exchange.connection);
+      MHD_Connection* const connection = exchange.connection;
+      bool is_suspended = false;
+      {
+        const std::lock_guard lock(exchange.mutex);
+        exchange.response = std::move(response);
+        is_suspended = std::exchange(exchange.state, HttpExchange::State::kAnswered) == HttpExchange::State::kSuspended;
+      }
+      // Last: from here on the exchange may end at any time.
+      if (is_suspended) MHD_resume_connection(connection);
     });
     exchange.request.body = {};
     bodies_ -= bytes;
     const std::lock_guard lock(exchange.mutex);
-    if (exchange.state == HttpExchange::State::kAnswered) return respond(exchange, exchange.response());
+    if (exchange.state == HttpExchange::State::kAnswered)
+      return respond(exchange, std::exchange(exchange.response, nullptr)());
     exchange.state = HttpExchange::State::kSuspended;
     MHD_suspend_connection(exchange.connection);
     return MHD_YES;

@@ -1,5 +1,7 @@
 #include "serve/model/batcher.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <exception>
 #include <utility>
@@ -9,13 +11,13 @@ namespace mirrortrain {
 Batcher::Batcher(ForwardPass& forward, Options options)
     : forward_(forward), options_(std::move(options)), thread_([this] { work(); }) {}
 
-Batcher::~Batcher() {
+void Batcher::stop() {
   {
     const std::lock_guard lock(mutex_);
     ends_ = true;
   }
   has_work_.notify_all();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 bool Batcher::add(PredictionJob job) {
@@ -23,12 +25,22 @@ bool Batcher::add(PredictionJob job) {
   one->bytes = bytes_of(one->job.examples.rows);
   {
     const std::lock_guard lock(mutex_);
-    if (queue_.size() >= options_.most_waiting) return false;
+    if (ends_ || queue_.size() >= options_.most_waiting) return false;
     if (bytes_ > 0 && bytes_ + one->bytes > options_.most_bytes) return false;
+    bytes_ += one->bytes;
+  }
+  try {  // without the lock: large outputs take long to be zeroed
     for (std::size_t i = 0; i < forward_.outputs(); ++i) {
       one->outputs.emplace_back(static_cast<std::size_t>(one->job.examples.rows * forward_.output_elements(i)));
     }
-    bytes_ += one->bytes;
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    bytes_ -= one->bytes;
+    throw;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (ends_) return false;
     queued_rows_ += one->job.examples.rows;
     queue_.push_back(std::move(one));
     ++counts_.waiting;
@@ -49,16 +61,19 @@ void Batcher::work() {
   std::unique_lock lock(mutex_);
   while (true) {
     has_work_.wait_for(lock, std::chrono::seconds(1), [&] { return ends_ || !queue_.empty(); });
-    if (options_.between && Clock::now() - last >= std::chrono::seconds(1)) {
+    // Not within a job that is split: all of it is computed with the same weights.
+    const bool is_within = !queue_.empty() && queue_.front()->begun > 0;
+    if (options_.between && !is_within && Clock::now() - last >= std::chrono::seconds(1)) {
       lock.unlock();
       options_.between();
       last = Clock::now();
       lock.lock();
     }
-    if (queue_.empty()) {
-      if (ends_) return;
-      continue;
+    if (ends_) {
+      lock.unlock();
+      return refuse_waiting();
     }
+    if (queue_.empty()) continue;
     wait_for_more(lock);
     std::vector<Part> parts = take_batch();
     lock.unlock();
@@ -133,11 +148,29 @@ void Batcher::compute(std::vector<Part> parts) {
     part.of->computed += part.rows;
     if (!error.empty()) part.of->error = error;
     if (part.of->computed < part.of->job.examples.rows) continue;
-    {
-      const std::lock_guard lock(mutex_);
-      bytes_ -= part.of->bytes;
-    }
-    part.of->job.done(std::move(part.of->outputs), std::move(part.of->error));
+    finish(*part.of);
+  }
+}
+
+void Batcher::finish(Waiting& one) {
+  {
+    const std::lock_guard lock(mutex_);
+    bytes_ -= one.bytes;
+  }
+  try {
+    one.job.done(std::move(one.outputs), std::move(one.error));
+  } catch (const std::exception& error) {
+    spdlog::warn("a prediction could not be answered: {}", error.what());
+  }
+}
+
+void Batcher::refuse_waiting() {
+  while (!queue_.empty()) {  // nobody adds any more
+    const std::shared_ptr<Waiting> one = std::move(queue_.front());
+    queue_.pop_front();
+    --counts_.waiting;
+    one->error = "the server ends";
+    finish(*one);
   }
 }
 

@@ -50,10 +50,11 @@ class Batcher {
   Batcher(ForwardPass& forward, Options options);
   Batcher(const Batcher&) = delete;
   Batcher& operator=(const Batcher&) = delete;
-  /// Computes what waits.
-  ~Batcher();
+  ~Batcher() { stop(); }
+  /// Answers all jobs that wait, with an error those that are not being computed, and takes no more.
+  void stop();
 
-  /// Adds a job; returns false if too many wait.
+  /// Adds a job; returns false if too many wait, or after `stop`.
   bool add(PredictionJob job);
   /// Of so many examples and their outputs.
   std::size_t bytes_of(std::int64_t rows) const;
@@ -74,6 +75,8 @@ class Batcher {
     std::int64_t first, rows;
   };
   void work();
+  void finish(Waiting& one);
+  void refuse_waiting();
   void wait_for_more(std::unique_lock<std::mutex>& lock);
   std::vector<Part> take_batch();
   void compute(std::vector<Part> parts);

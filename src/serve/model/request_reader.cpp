@@ -131,7 +131,7 @@ RequestReader::Given RequestReader::arranged(const std::vector<Tensor>& tensors)
     const auto found = std::ranges::find(names, tensor.name);
     if (found == names.end()) {
       throw Refused(
-          fmt::format("there is no input '{}'; the inputs are {}", shortened(tensor.name), fmt::join(names, ", ")));
+          fmt::format("there is no input '{}'; the inputs are '{}'", shortened(tensor.name), fmt::join(names, "', '")));
     }
     const Tensor*& place = given[static_cast<std::size_t>(found - names.begin())];
     if (place != nullptr) throw Refused(fmt::format("input '{}' is given twice", tensor.name));
@@ -140,11 +140,20 @@ RequestReader::Given RequestReader::arranged(const std::vector<Tensor>& tensors)
   for (std::size_t i = 0; i < given.size(); ++i) {
     if (given[i] == nullptr) missing.push_back(names[i]);
   }
-  if (!missing.empty()) throw Refused(fmt::format("the request has no input {}", fmt::join(missing, ", ")));
+  if (!missing.empty()) throw Refused(fmt::format("the request has no input '{}'", fmt::join(missing, "', '")));
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    // The first axis, of the examples, is easily forgotten.
+    const std::vector<std::int64_t>& wanted = inputs_[i].shape;
+    const bool has_more = std::ranges::any_of(wanted, [](std::int64_t extent) { return extent > 1; });
+    if (given[i]->shape.size() == 1 && wanted.size() > 1 && has_more) {
+      throw Refused(fmt::format("input '{}': expected the shape [examples, {}], found [{}]", names[i],
+                                fmt::join(std::span(wanted).subspan(1), ", "), given[i]->rows()));
+    }
+  }
   for (std::size_t i = 0; i < given.size(); ++i) {
     if (given[i]->rows() != given.front()->rows()) {
-      throw Refused(fmt::format("input '{}' has {} examples, and input '{}' {}; give the same number of each",
-                                names.front(), given.front()->rows(), names[i], given[i]->rows()));
+      throw Refused(fmt::format("input '{}': {} examples, input '{}': {}; give the same number of each", names.front(),
+                                given.front()->rows(), names[i], given[i]->rows()));
     }
     if (given[i]->is_text && inputs_[i].kind == ServedInput::Kind::kNumbers) {
       throw Refused(fmt::format("input '{}': expected numbers, found BYTES", names[i]));

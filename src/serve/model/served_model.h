@@ -51,6 +51,8 @@ class ServedModel {
   const OutputMeaning& meaning(const ServedOutput& output) const { return meanings_[output.output]; }
   /// The extents of an output, -1 for the examples' first.
   std::vector<std::int64_t> shape(const ServedOutput& output) const;
+  /// Answers the requests that wait, with errors where nothing was computed yet, and takes no more.
+  void stop() { batcher_.stop(); }
   const ForwardPass& forward() const { return forward_; }
   const BatcherCounts& counts() const { return batcher_.counts(); }
 

@@ -128,7 +128,10 @@ class RequestParser : public nlohmann::json_sax<ParsedJson> {
   bool end_element() {
     const ListedElements& to = elements_.back();
     if (!to.texts.empty() && !to.numbers.empty()) {
-      throw Refused("expected the data of an input as numbers or as texts, found both");
+      throw Refused(
+          fmt::format("expected the data of an input as numbers or as texts, found both in input {} (counting "
+                      "from 0)",
+                      elements_.size() - 1));
     }
     in_data_ = data_depth_ > 0;  // else it was all of the data
     return true;
