@@ -145,7 +145,7 @@ RequestReader::Given RequestReader::arranged(const std::vector<Tensor>& tensors)
     // The first axis, of the examples, is easily forgotten.
     const std::vector<std::int64_t>& wanted = inputs_[i].shape;
     const bool has_more = std::ranges::any_of(wanted, [](std::int64_t extent) { return extent > 1; });
-    if (given[i]->shape.size() == 1 && wanted.size() > 1 && has_more) {
+    if (!given[i]->is_text && given[i]->shape.size() == 1 && wanted.size() > 1 && has_more) {
       throw Refused(fmt::format("input '{}': expected the shape [examples, {}], found [{}]", names[i],
                                 fmt::join(std::span(wanted).subspan(1), ", "), given[i]->rows()));
     }
