@@ -2,8 +2,8 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -12,20 +12,16 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/stop_signals.h"
+#include "config/scalar.h"
 #include "serve/run_server.h"
 
 namespace mirrortrain::cli {
 namespace {
 
-/// Bytes as "64MiB", "512 KiB" or "1000"; 0 if it is none.
+/// Bytes as "64MiB"; 0 if it is none, or more than any machine could receive.
 std::size_t bytes_in(const std::string& text) {
-  std::size_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  std::string_view unit(end, text.data() + text.size());
-  while (unit.starts_with(' ')) unit.remove_prefix(1);
-  const int shift = unit.empty() || unit == "B" ? 0 : unit == "KiB" ? 10 : unit == "MiB" ? 20 : unit == "GiB" ? 30 : -1;
-  if (error != std::errc() || shift < 0 || number > std::size_t{1} << (40 - shift)) return 0;
-  return number << shift;
+  const std::uint64_t bytes = config::parse_size(text).value_or(0);
+  return bytes <= std::uint64_t{1} << 40 ? bytes : 0;
 }
 
 void serve(const ServeOptions& options) {

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "cluster/address.h"
 #include "serve/grpc/grpc_server.h"
 #include "serve/http/http_server.h"
 #include "serve/http/tokens.h"
@@ -91,9 +92,7 @@ void run_server(const ServeOptions& options, const std::atomic<int>& stop, const
     ServedModel& model;
     ~Stop() { model.stop(); }
   } stops_first{model};
-  const bool is_ipv6 = http.host.find(':') != std::string::npos;
-  const std::string host = is_ipv6 ? "[" + http.host + "]" : http.host;
-  ready(fmt::format("http://{}:{}", host, server.port()), grpc ? fmt::format("{}:{}", host, grpc->port()) : "");
+  ready("http://" + Address{http.host, server.port()}.text(), grpc ? Address{http.host, grpc->port()}.text() : "");
   while (stop == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   service.set_draining();
   if (grpc) grpc->drain(kMostDraining);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "cluster/address.h"
 #include "serve/grpc/grpc_tensors.h"
 #include "serve/grpc/open_inference.grpc.pb.h"
 
@@ -29,6 +30,8 @@ grpc::StatusCode code_of(int status) {
     default: return grpc::StatusCode::INVALID_ARGUMENT;
   }
 }
+
+}  // namespace
 
 class InferenceService : public inference::GRPCInferenceService::CallbackService {
  public:
@@ -139,21 +142,17 @@ class InferenceService : public inference::GRPCInferenceService::CallbackService
   const Tokens& tokens_;
 };
 
-}  // namespace
-
 class GrpcServer::Body {
  public:
   Body(const GrpcOptions& options, ServedModel& model, Metrics& metrics, const Tokens& tokens)
       : service_(model, metrics, tokens) {
-    const bool is_ipv6 = options.host.find(':') != std::string::npos;
-    const std::string host = is_ipv6 ? "[" + options.host + "]" : options.host;
     grpc::ServerBuilder builder;
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // another server's port is an error
     builder.SetMaxReceiveMessageSize(static_cast<int>(std::min<std::size_t>(options.most_body, 1 << 30)));
     grpc::ResourceQuota quota("serve");  // of all messages that are being received
     quota.Resize(kMessagesTogether * std::max(options.most_body, std::size_t{16} << 20));
     builder.SetResourceQuota(quota);
-    builder.AddListeningPort(fmt::format("{}:{}", host, options.port), grpc::InsecureServerCredentials(), &port_);
+    builder.AddListeningPort(Address{options.host, options.port}.text(), grpc::InsecureServerCredentials(), &port_);
     builder.RegisterService(&service_);
     server_ = builder.BuildAndStart();
     if (server_ == nullptr || port_ == 0) {

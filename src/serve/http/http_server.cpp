@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "serve/http/connections.h"
 #include "serve/http/listening_socket.h"
 
@@ -43,13 +44,6 @@ void log_of_library(void*, const char* format, va_list arguments) {
   char line[512];
   std::vsnprintf(line, sizeof line, format, arguments);
   spdlog::debug("http: {}", std::string_view(line, std::strcspn(line, "\n")));
-}
-
-std::string in_lower_case(const char* text) {
-  std::string lower = text;
-  std::ranges::transform(lower, lower.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return lower;
 }
 
 HttpRequest head_of(MHD_Connection* connection, const char* url, const char* method) {
@@ -79,7 +73,7 @@ std::string framing_fault(const HttpRequest& head) {
   if (count("content-length") > 1) return "expected one Content-Length, found several";
   if (encoding != nullptr && count("content-length") > 0)
     return "expected Content-Length or Transfer-Encoding, found both";
-  if (encoding != nullptr && in_lower_case(encoding->c_str()) != "chunked") {
+  if (encoding != nullptr && in_lower_case(*encoding) != "chunked") {
     return "expected Transfer-Encoding: chunked, found another";
   }
   return "";

@@ -41,12 +41,6 @@ data::Dataset places_of(const data::ExampleSpec& spec, std::int64_t rows) {
   return data::Dataset(std::move(examples));
 }
 
-/// A device that had the examples in its own memory would not notice that they change.
-CheckedConfiguration& fed_by_host(CheckedConfiguration& checked) {
-  checked.read.values.data.cache = data::Cache::kHost;
-  return checked;
-}
-
 Run run_of(const CheckedConfiguration& checked, std::int64_t rows) {
   return run_to_predict(checked, places_of(checked.examples, rows), {},
                         {.other_batches = other_batches(rows), .are_ready = true});

@@ -12,7 +12,6 @@
 #include "data/loading/new_data.h"
 #include "data/loading/picture_form.h"
 #include "data/pictures/picture.h"
-#include "serve/model/request_table.h"
 #include "train/session/run.h"
 
 namespace mirrortrain {
@@ -73,15 +72,16 @@ data::Array resized(const data::Array& pixels, const std::array<std::int64_t, 2>
 
 RequestReader::RequestReader(const CheckedConfiguration& checked, data::Adapted adapted,
                              std::vector<ServedInput> inputs, std::size_t most_bytes)
-    : checked_(checked), adapted_(std::move(adapted)), inputs_(std::move(inputs)), most_bytes_(most_bytes) {
-  preprocessing_ = adapted_preprocessing(checked, adapted_);
+    : checked_(checked), inputs_(std::move(inputs)), most_bytes_(most_bytes) {
+  preprocessing_ = adapted_preprocessing(checked, adapted);
   spec_ = data::spec_before_bins(checked.examples, preprocessing_);
   wanted_ = data::wanted_by(&spec_, preprocessing_);
   for (const data::InputSpec& input : checked.examples.inputs) {
-    const data::TableInput* const columns = adapted_.table ? adapted_.table->find_input(input.name) : nullptr;
+    const data::TableInput* const columns = adapted.table ? adapted.table->find_input(input.name) : nullptr;
     forms_.push_back(data::picture_form(checked.values().data.train.value, columns, input.name));
     one_by_one_ = one_by_one_ || (forms_.back() && !forms_.back()->image_size);
   }
+  if (adapted.table) table_.emplace(checked.values().data, std::move(adapted));
 }
 
 ReadyExamples RequestReader::read(const std::vector<Tensor>& tensors) const {
@@ -172,7 +172,7 @@ std::vector<data::Features> RequestReader::features_of(const Given& given, std::
     const Tensor* const tensor = has_tensor ? given[static_cast<std::size_t>(place - inputs_.begin())] : nullptr;
     if (forms_[i]) {
       features.push_back(pictures_of(*tensor, *forms_[i], first, count));
-    } else if (!adapted_.table) {
+    } else if (!table_) {
       features.push_back({"", rows_of(tensor->numbers, first, count)});
     } else {
       continue;
@@ -180,7 +180,7 @@ std::vector<data::Features> RequestReader::features_of(const Given& given, std::
     features.back().name = name;
   }
   if (features.size() == forms_.size()) return features;
-  for (data::Features& one : read_cells(checked_.values().data, adapted_, inputs_, given, first, count)) {
+  for (data::Features& one : table_->read(inputs_, given, first, count)) {
     if (one.name.empty()) one.name = checked_.examples.inputs.front().name;
     features.push_back(std::move(one));
   }

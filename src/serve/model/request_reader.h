@@ -7,6 +7,7 @@
 
 #include "data/feeding/feeder.h"
 #include "data/tables/csv.h"
+#include "serve/model/request_table.h"
 #include "serve/model/served_input.h"
 #include "serve/tensors/tensor.h"
 #include "train/inference/prediction.h"
@@ -43,12 +44,12 @@ class RequestReader {
   void append(std::vector<data::Features> features, ReadyExamples& to) const;
 
   const CheckedConfiguration& checked_;
-  data::Adapted adapted_;
   std::vector<ServedInput> inputs_;
   std::size_t most_bytes_;
   std::vector<data::PreprocessingStep> preprocessing_;
   data::ExampleSpec spec_;  ///< of examples as they are read
   data::Wanted wanted_;
+  std::optional<RequestTable> table_;                    ///< null if the run was trained on none
   std::vector<std::optional<data::PictureForm>> forms_;  ///< of each input of the model
   bool one_by_one_ = false;                              ///< pictures have any size
 };

@@ -93,22 +93,24 @@ std::string text_of(const data::AdaptedTable& table, const std::vector<CellOf>& 
 
 }  // namespace
 
-std::vector<data::Features> read_cells(const data::DataOptions& options, const data::Adapted& adapted,
-                                       const std::vector<ServedInput>& inputs, const std::vector<const Tensor*>& given,
-                                       std::int64_t first, std::int64_t count) {
+RequestTable::RequestTable(const data::DataOptions& options, data::Adapted adapted)
+    : adapted_(std::move(adapted)), source_(std::get<data::Csv>(data::new_source("request.csv", options))) {
   // A request has its pictures itself: it must not name files of this machine.
-  data::Adapted of_cells = adapted;
-  data::AdaptedTable& table = *of_cells.table;
-  std::erase_if(table.inputs, [](const data::TableInput& input) {
+  std::erase_if(adapted_.table->inputs, [](const data::TableInput& input) {
     return std::holds_alternative<data::TableInput::Pictures>(input.content);
   });
+  source_.delimiter = ",";
+  source_.decimal = ".";
+  source_.header = !adapted_.table->header.empty();
+}
+
+std::vector<data::Features> RequestTable::read(const std::vector<ServedInput>& inputs,
+                                               const std::vector<const Tensor*>& given, std::int64_t first,
+                                               std::int64_t count) const {
+  const data::AdaptedTable& table = *adapted_.table;
   const std::string text = text_of(table, cells_of(table, inputs, given), first, count);
-  auto source = std::get<data::Csv>(data::new_source("request.csv", options));
-  source.delimiter = ",";
-  source.decimal = ".";
-  source.header = !table.header.empty();
-  data::CsvFile rows("the request", text, source, &table.header);
-  return data::encoded(data::read_rows(rows, source, {.adapted = &of_cells, .wants_labels = false}), of_cells).inputs;
+  data::CsvFile rows("the request", text, source_, &table.header);
+  return data::encoded(data::read_rows(rows, source_, {.adapted = &adapted_, .wants_labels = false}), adapted_).inputs;
 }
 
 }  // namespace mirrortrain

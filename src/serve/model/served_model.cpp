@@ -88,12 +88,12 @@ void ServedModel::infer(InferenceRequest request, Arriving& arriving, std::funct
   PredictionJob job;
   job.examples = reader_.read(request.inputs);
   const std::int64_t rows = job.examples.rows;
-  job.done = [this, rows, id = std::move(request.id), wanted = std::move(wanted), done = std::move(done),
-              version = std::string()](std::vector<std::vector<float>> outputs, std::string error) mutable {
-    version = this->version();  // of the weights that computed them
-    done({[this, rows, id = std::move(id), wanted = std::move(wanted), version = std::move(version),
+  job.done = [this, rows, id = std::move(request.id), wanted = std::move(wanted), done = std::move(done)](
+                 std::vector<std::vector<float>> outputs, std::string error) mutable {
+    // The version now is that of the weights that computed them.
+    done({[this, rows, id = std::move(id), wanted = std::move(wanted), computed_by = version(),
            outputs = std::move(outputs)] {
-            InferenceResponse response{name_, version, id, {}};
+            InferenceResponse response{name_, computed_by, id, {}};
             for (const Wanted& one : wanted) {
               response.outputs.push_back(tensor_of(one, rows, outputs[one.output->output]));
             }

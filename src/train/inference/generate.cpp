@@ -64,12 +64,6 @@ data::Dataset one_window(std::int64_t window) {
   return data::Dataset(data::examples_of(zeros(), zeros()));
 }
 
-/// The window changes with each token, which a device with the data set in its memory would not notice.
-CheckedConfiguration fed_by_host(CheckedConfiguration checked) {
-  checked.read.values.data.cache = data::Cache::kHost;
-  return checked;
-}
-
 }  // namespace
 
 std::int32_t choose_token(std::span<const float> logits, const Sampling& sampling, std::uint64_t position) {
@@ -102,7 +96,7 @@ std::int32_t choose_token(std::span<const float> logits, const Sampling& samplin
 }
 
 TextGenerator::TextGenerator(CheckedConfiguration checked, data::Adapted adapted, std::string name)
-    : checked_(fed_by_host(std::move(checked))),
+    : checked_(std::move(fed_by_host(checked))),
       name_(std::move(name)),
       vocabulary_(vocabulary_of(checked_, adapted)),
       classes_(vocabulary_ ? vocabulary_->size() : kByteValues),

@@ -40,6 +40,11 @@ std::unique_ptr<data::Feeder> feeder_of(Run& run, const CheckedConfiguration& ch
 
 }  // namespace
 
+CheckedConfiguration& fed_by_host(CheckedConfiguration& checked) {
+  checked.read.values.data.cache = data::Cache::kHost;
+  return checked;
+}
+
 Run run_to_predict(const CheckedConfiguration& checked, const data::Dataset& dataset, data::Adapted adapted,
                    const PredictOptions& predicting) {
   Run run;

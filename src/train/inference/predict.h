@@ -23,6 +23,9 @@ struct PredictOptions {
   data::SplitKey key{};    ///< of the examples, for errors; none: they are not a split
 };
 
+/// From now on for examples that change in place, which a device that had them in its own memory would not notice.
+CheckedConfiguration& fed_by_host(CheckedConfiguration& checked);
+
 /// Creates a run of these examples, with a strategy on this machine only, whose results depend neither on the number of
 /// replicas nor on the number of threads; ready except for the variables' values. `adapted`: as kept by the run. Throws
 /// the exceptions of build_run.
