@@ -7,12 +7,15 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "data/loading/new_data.h"
 #include "report/batch_progress.h"
 #include "report/json.h"
 #include "report/jsonl.h"
@@ -33,6 +36,7 @@ namespace {
 struct EvalArguments {
   std::string run_or_config;
   std::vector<std::string> overrides;
+  std::vector<std::string> data;  ///< files in the place of the run's data
   std::optional<std::string> checkpoint, json;
   data::Split split = data::Split::kTest;
 };
@@ -62,7 +66,7 @@ int evaluate_on(const RunCluster* cluster, const EvalArguments& arguments, const
     report_left_out(run, LeftOutList::kFirst);
     const data::Dataset& examples = run.split(arguments.split)->dataset();
     warn_of_remarks(examples);
-    if (named) {
+    if (named && arguments.data.empty()) {
       warn_of_changed_data(named->folder.checkpoints(), arguments.split, examples,
                            data::is_drawn_from_train(values.data, arguments.split));
     }
@@ -100,10 +104,28 @@ int evaluate_on(const RunCluster* cluster, const EvalArguments& arguments, const
   return 0;
 }
 
+/// The files that --data names take the place of the test data.
+void set_test_data(const std::vector<std::string>& named, CheckedConfiguration& checked) {
+  std::vector<std::string> remarks;
+  const std::vector<std::string> files = data::new_files(named, remarks);
+  for (const std::string& remark : remarks) spdlog::warn("{}", remark);
+  if (files.front() == "-") throw UsageError("--data -: expected a file, as it is read several times; save it first");
+  data::DataOptions& options = checked.read.values.data;
+  data::Source source = data::new_source(files, options);
+  if (std::holds_alternative<data::Npy>(source) || std::holds_alternative<data::Idx>(source)) {
+    throw UsageError(
+        fmt::format("--data {}: its labels are in another file; name both, as --set data.test.features=FILE --set "
+                    "data.test.labels=FILE",
+                    files.front()));
+  }
+  options.test = {std::move(source), {}, ""};
+}
+
 int evaluate(const EvalArguments& arguments) {
   const ConfigurationOrRun given = configuration_or_run(arguments.run_or_config);
   std::optional<NamedRun> named = given.run;
-  const CheckedConfiguration checked = check_configuration(given.file, arguments.overrides);
+  CheckedConfiguration checked = check_configuration(given.file, arguments.overrides);
+  if (!arguments.data.empty()) set_test_data(arguments.data, checked);
   const Configuration& values = checked.values();
   if (!checked.has_model()) {
     throw UsageError(fmt::format("{}: there is no model to evaluate, only state", arguments.run_or_config));
@@ -142,7 +164,16 @@ void add_eval(CLI::App& app, int& exit_code) {
   add_overrides(*command, arguments->overrides);
   command->add_option("--checkpoint", arguments->checkpoint,
                       "Weights to evaluate: a safetensors file, or a checkpoint's folder or name");
-  add_split(*command, arguments->split, "Split to evaluate: test, validation or train");
+  CLI::Option* const data =
+      command
+          ->add_option(
+              "--data", arguments->data,
+              "Other data with labels, in the place of the test data: .csv, .parquet, .npz, .h5 or .tar files, a "
+              "folder with a folder of pictures for each class, or files of the format of the run's test data, "
+              "also by a glob")
+          ->type_name("FILE")
+          ->expected(1, CLI::detail::expected_max_vector_size);
+  add_split(*command, arguments->split, "Split to evaluate: test, validation or train")->excludes(data);
   add_json(
       *command, arguments->json,
       "Write the evaluation event to this file as JSON, with precision, recall and F1 of each class and the confusion "

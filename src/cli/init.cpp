@@ -24,6 +24,10 @@ struct InitArguments {
   std::optional<std::string> label, output;
 };
 
+bool is_hdf5_of_data(const std::string& file) {
+  return !in_lower_case(file).ends_with(".keras") && std::filesystem::exists(file) && data::is_hdf5_of_data(file);
+}
+
 /// The configuration file that stdout is redirected to; "" if it is not.
 std::filesystem::path stdout_file() {
   std::error_code error;
@@ -40,8 +44,9 @@ void add_init(CLI::App& app, int&) {
       app.add_subcommand("init", "Write a first configuration for data, or for a model that Keras saved, to stdout.");
   command
       ->add_option("DATA", arguments->data,
-                   "A .csv or .tsv table, a folder with a folder of pictures for each class, an IDX images file, an "
-                   ".npz archive, or a model as Keras saves it in .keras or .h5, whose weights are written beside the "
+                   "A .csv, .tsv or .parquet table, a folder with a folder of pictures for each class, an IDX images "
+                   "file, an .npz archive, an .h5 file, a .tar archive of samples, or a model as Keras saves it in "
+                   ".keras or .h5, whose weights are written beside the "
                    "configuration")
       ->required();
   command->add_option("--label", arguments->label,
@@ -53,7 +58,7 @@ void add_init(CLI::App& app, int&) {
       throw UsageError(fmt::format("--output {}: the file exists; name another", *arguments->output));
     }
     const std::filesystem::path file = is_to_stdout ? stdout_file() : std::filesystem::path(*arguments->output);
-    if (keras::is_keras_file(arguments->data)) {
+    if (keras::is_keras_file(arguments->data) && !is_hdf5_of_data(arguments->data)) {
       if (arguments->label) throw UsageError("--label: a model has no label column; leave it out");
       init_from_keras(arguments->data, file, is_to_stdout);
       return;

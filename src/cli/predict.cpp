@@ -137,7 +137,8 @@ void add_predict(CLI::App& app, int& exit_code) {
   CLI::Option* const data =
       command
           ->add_option("--data", arguments->data,
-                       "New data, with labels or without: .csv, .jsonl, .npy or .npz files, pictures or a folder "
+                       "New data, with labels or without: .csv, .parquet, .jsonl, .npy, .npz, .h5 or .tar files, "
+                       "pictures or a folder "
                        "of them, or files of the format of the run's test data, also by a glob; -: csv or jsonl on "
                        "stdin")
           ->type_name("FILE")

@@ -1,5 +1,6 @@
 #include "cli/run_program.h"
 
+#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
@@ -11,6 +12,7 @@
 #include <filesystem>
 #include <new>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -51,7 +53,9 @@ int run_program(int argc, const char* const* argv) {
     std::signal(SIGXFSZ, SIG_IGN);  // exceeding the file size limit is an error of the write
     CLI::App app("Trains neural networks described in YAML, synchronously on all devices of this machine.",
                  "mirrortrain");
-    app.set_version_flag("--version", std::string("mirrortrain ") + MIRRORTRAIN_VERSION);
+    constexpr std::string_view kFormats = MIRRORTRAIN_FORMATS;  // beside those that every build has
+    app.set_version_flag("--version", std::string("mirrortrain ") + MIRRORTRAIN_VERSION +
+                                          (kFormats.empty() ? "" : fmt::format(" (with {})", kFormats)));
     app.require_subcommand(1);
     int exit_code = 0;
     use_help_text(app);

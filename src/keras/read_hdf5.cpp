@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "base/apart.h"
 #include "base/error.h"
 #include "base/files.h"
-#include "keras/apart.h"
 #include "keras/hdf5.h"
 #include "keras/hdf5_library.h"
 #include "keras/json.h"

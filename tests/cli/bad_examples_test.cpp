@@ -230,7 +230,7 @@ struct Pictures {
 TEST_CASE_FIXTURE(Pictures, "pictures that do not decode are skipped, on any number of replicas and after a resume") {
   const Outcome refused = run_program(folder, "fit pictures.yaml --run-dir refused --set data.on_bad_example=error");
   CHECK(refused.exit_code == 1);
-  CHECK(contains(refused.err, "aa.png: expected a PNG or a JPEG, found neither"));
+  CHECK(contains(refused.err, "aa.png: expected a picture as PNG, JPEG, WebP, BMP, GIF or TIFF, found none"));
 
   const Outcome skipped = fit("pictures.yaml --run-dir skipped");
   CHECK_MESSAGE(contains(skipped.err, "warning: 3 of 14 examples in"), skipped.err);
@@ -285,7 +285,8 @@ TEST_CASE_FIXTURE(Pictures, "a picture that becomes bad after all were looked at
   write_file(cache(), kept.dump());
   const Outcome outcome = run_program(folder, "fit pictures.yaml --run-dir second");
   CHECK(outcome.exit_code == 1);
-  CHECK_MESSAGE(contains(outcome.err, "rgb.png: expected a PNG or a JPEG, found neither"), outcome.err);
+  CHECK_MESSAGE(contains(outcome.err, "rgb.png: expected a picture as PNG, JPEG, WebP, BMP, GIF or TIFF, found none"),
+                outcome.err);
 }
 
 TEST_CASE_FIXTURE(Pictures,

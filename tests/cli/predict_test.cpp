@@ -432,7 +432,7 @@ TEST_CASE_FIXTURE(
   write_file(folder / "broken/x.png", "no picture");
   const Outcome refused = run("predict a --data broken --output out.csv");
   CHECK(refused.exit_code == 1);
-  CHECK(contains(refused.err, "broken/x.png: expected a PNG or a JPEG, found neither"));
+  CHECK(contains(refused.err, "broken/x.png: expected a picture as PNG, JPEG, WebP, BMP, GIF or TIFF, found none"));
   CHECK_FALSE(fs::exists(folder / "out.csv"));
 }
 

@@ -253,7 +253,7 @@ TEST_CASE_FIXTURE(Fixture, "a file that is no picture is told with the cell that
   const Outcome outcome = fit("--run-dir run");
   CHECK(outcome.exit_code == 1);
   CHECK_MESSAGE(contains(outcome.err, "ratings.csv:3: row 1 (counting from 0), column 3 ('picture'): "), outcome.err);
-  CHECK(contains(outcome.err, "expected a PNG or a JPEG, found neither"));
+  CHECK(contains(outcome.err, "expected a picture as PNG, JPEG, WebP, BMP, GIF or TIFF, found none"));
   // Also where the first picture says the size of all.
   write_file(folder / "a.yaml", replaced(kConfig, ", image_size: [4, 4]", ""));
   write_file(folder / "ratings.csv", replaced(table(true), "pictures/rgb.png", "ratings.csv"));

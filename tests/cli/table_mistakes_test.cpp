@@ -102,7 +102,7 @@ TEST_CASE_FIXTURE(Fixture, "advice on a table, followed, makes it one that train
        "number, counted from 0",
        "{format: csv, file: a.csv, labels: 2, header: false}", "1,2,0\n3,1,1\n2,5,2\n"},
       {"a.csv", kTable, "unknown data source 'a.csv'; write {format: csv, file: a.csv, labels: ...}", kSource, kTable},
-      {"{format: parquet, file: a.parquet}", kTable, "{format: csv, file: FILE, labels: COLUMN}", kSource, kTable},
+      {"{format: excel, file: a.xlsx}", kTable, "{format: csv, file: FILE, labels: COLUMN}", kSource, kTable},
       {"{format: csv, file: 'https://example.com/a.csv', labels: y}", kTable,
        "https:/example.com/a.csv: data are read from files of this machine; download them, and name the file", kSource,
        kTable},

@@ -6,6 +6,14 @@ if(TARGET mirrortrain_hdf5)
   install(TARGETS mirrortrain_hdf5 LIBRARY DESTINATION lib/mirrortrain)
 endif()
 
+if(TARGET mirrortrain_parquet)
+  install(TARGETS mirrortrain_parquet LIBRARY DESTINATION lib/mirrortrain COMPONENT parquet)
+  if(MIRRORTRAIN_ARROW_LIBRARIES)
+    # pip's libraries are in no package that a Debian package could depend on, so that it is made without the module.
+    set(CPACK_INSTALL_CMAKE_PROJECTS "${CMAKE_BINARY_DIR};mirrortrain;Unspecified;/")
+  endif()
+endif()
+
 # From the declarations of the commands, by the program itself.
 set(usage ${CMAKE_BINARY_DIR}/usage)
 install(CODE "

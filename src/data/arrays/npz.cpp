@@ -92,7 +92,14 @@ config::Section<LabelArray> LabelArray::section() {
 config::Section<Npz> Npz::section() {
   return config::Section<Npz>("A NumPy archive of arrays, as numpy.savez and numpy.savez_compressed write it.")
       .key("file", &Npz::file, "Path of the archive; or a glob or a list of archives.", config::required, kFileAliases)
-      .key("features", &Npz::features, "Name of the array with the features, one row per example; null: x.",
+      .key(
+          "split", &Npz::split,
+          "What the names of a split's arrays begin with, in an archive of all splits: `train` stands for train_images "
+          "and train_labels, or for train_NAME of every array that is named below; null: names are as they are "
+          "written.",
+          config::non_empty)
+      .key("features", &Npz::features,
+           "Name of the array with the features, one row per example; null: x, or images of a `split`.",
            config::non_empty, kFeaturesAliases)
       .key("inputs", &Npz::inputs,
            "In place of `features`: the name of the array for each input of the model, as {INPUT: ARRAY}.",
@@ -114,7 +121,22 @@ namespace {
 /// With the array that is taken where none is named.
 FieldsByName<std::string, NpzLabels> fields_of(const Npz& source) {
   FieldsByName<std::string, NpzLabels> fields = source;
-  if (fields.inputs.empty() && !fields.features) fields.features = "x";
+  if (fields.inputs.empty() && !fields.features) fields.features = source.split ? "images" : "x";
+  if (!source.split) return fields;
+  const auto begin = [&](std::string& name) { name = *source.split + "_" + name; };
+  const auto begin_labels = [&](NpzLabels& labels) {
+    auto* const array = std::get_if<LabelArray>(&labels);
+    begin(array != nullptr ? array->array : std::get<std::string>(labels));
+  };
+  if (fields.labels.one && *fields.labels.one == *Npz().labels.one) fields.labels.one = "labels";
+  if (fields.features) begin(*fields.features);
+  for (auto& [input, array] : fields.inputs.entries) begin(array);
+  if (fields.labels.one) begin_labels(*fields.labels.one);
+  for (auto& [output, labels] : fields.labels.named.entries) begin_labels(labels);
+  if (fields.weights && fields.weights->one) begin(fields.weights->one->value);
+  if (fields.weights) {
+    for (auto& [output, weights] : fields.weights->named.entries) begin(weights.value);
+  }
   return fields;
 }
 
@@ -148,6 +170,9 @@ FieldsByName<std::string, NpzLabels> new_fields_of(const Npz& source) {
   for (auto& [input, array] : fields.inputs.entries) {
     if (!names.has(array) && names.has(input)) array = input;
   }
+  if (source.split && fields.features && !names.has(*fields.features)) {
+    fields.features = source.features.value_or(names.has("images") ? "images" : "x");
+  }
   return fields;
 }
 
@@ -165,7 +190,7 @@ std::vector<Features> open_features(const Npz& source) {
 
 std::vector<Labels> read_labels(const Npz& source) {
   const ArrayNames names(source);
-  Npz present = source;
+  FieldsByName<std::string, NpzLabels> present = fields_of(source);
   present.weights.reset();
   for (auto& named : present.labels.named.entries) {
     const std::string& output = named.first;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -25,7 +26,8 @@ const std::string& where(const NpzLabels& labels);
 struct Npz : FieldsByName<std::string, NpzLabels> {
   static constexpr std::string_view kName = "npz";
   Files file;
-  Npz();  ///< features are x and labels y
+  std::optional<std::string> split{};  ///< of an archive of all splits: what the arrays' names begin with
+  Npz();                               ///< features are x and labels y; of a split images and labels
   static config::Section<Npz> section();
 };
 

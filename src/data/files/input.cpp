@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/open_file.h"
 #include "data/files/inflate.h"
+#include "data/files/zstd.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -146,12 +147,18 @@ std::unique_ptr<Input> open_input(const std::string& path) {
   PlainFile file(path);
   // The third byte identifies deflate, the only method.
   constexpr std::array kGzip = {std::byte{0x1f}, std::byte{0x8b}, std::byte{0x08}};
-  std::array<std::byte, 3> magic{};
+  std::array<std::byte, 4> magic{};
   const std::size_t count = file.read_at(0, magic);
-  const bool is_gzip = count >= 2 && std::equal(magic.begin(), magic.begin() + count, kGzip.begin());
-  if (!is_gzip) return std::make_unique<PlainInput>(std::move(file));
-  const std::uint64_t most = most_inflated(file.size());
+  const std::size_t compared = std::min(count, kGzip.size());
+  const bool is_gzip = count >= 2 && std::equal(magic.begin(), magic.begin() + compared, kGzip.begin());
+  const bool is_of_zstd = is_zstd({reinterpret_cast<const char*>(magic.data()), count});
+  if (!is_gzip && !is_of_zstd) return std::make_unique<PlainInput>(std::move(file));
+  const std::uint64_t size = file.size(), most = most_inflated(size);
   auto compressed = std::make_shared<PlainInput>(std::move(file));
+  if (is_of_zstd) {
+    return open_zstd(
+        path, [compressed](std::span<std::byte> to) { return compressed->read(to); }, size);
+  }
   return std::make_unique<InflateInput>(
       path, [compressed](std::span<std::byte> to) { return compressed->read(to); }, most);
 }

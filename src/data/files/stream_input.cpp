@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/open_file.h"
 #include "base/utf8.h"
+#include "data/files/zstd.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -45,7 +46,7 @@ int open_stdin() {
 
 std::string ending_of(const std::string& path) {
   std::filesystem::path name = in_lower_case(path);
-  if (name.extension() == ".gz") name.replace_extension();
+  if (name.extension() == ".gz" || name.extension() == ".zst") name.replace_extension();
   return name.extension().string();
 }
 
@@ -103,7 +104,7 @@ std::size_t StreamInput::receive(std::span<std::byte> to) {
 /// Finds whether the bytes are compressed.
 void StreamInput::begin() {
   has_begun_ = true;
-  std::array<std::byte, 2> magic{};
+  std::array<std::byte, 4> magic{};
   std::size_t count = 0;
   while (count < magic.size()) {
     const std::size_t more = receive(std::span(magic).subspan(count));
@@ -111,10 +112,21 @@ void StreamInput::begin() {
     count += more;
   }
   beginning_.assign(magic.begin(), magic.begin() + static_cast<std::ptrdiff_t>(count));
-  if (beginning_ != std::vector{std::byte{0x1f}, std::byte{0x8b}}) return;
-  const std::uint64_t most = size_ ? most_inflated(*size_) : std::numeric_limits<std::uint64_t>::max();
-  inflating_ = std::make_unique<InflateInput>(
-      name_, [this](std::span<std::byte> to) { return receive(to); }, most);
+  const std::string_view beginning(reinterpret_cast<const char*>(magic.data()), count);
+  constexpr std::uint64_t kUnknown = std::numeric_limits<std::uint64_t>::max();
+  if (beginning.starts_with("\x1f\x8b")) {
+    const std::uint64_t most = size_ ? most_inflated(*size_) : kUnknown;
+    decoding_ = std::make_unique<InflateInput>(
+        name_, [this](std::span<std::byte> to) { return receive(to); }, most);
+  } else if (is_zstd(beginning)) {
+    decoding_ = open_zstd(
+        name_, [this](std::span<std::byte> to) { return receive(to); }, size_.value_or(kUnknown));
+  } else if (is_parquet(beginning)) {
+    if (!size_ || name_ == "stdin") fail(name_, "Parquet is read from its end on; name a file");
+    auto parquet = std::make_unique<ParquetInput>(name_, std::nullopt);
+    parquet_ = parquet.get();
+    decoding_ = std::move(parquet);
+  }
 }
 
 bool StreamInput::read(std::string& text, std::size_t most) {
@@ -124,7 +136,7 @@ bool StreamInput::read(std::string& text, std::size_t most) {
   const auto to = std::as_writable_bytes(std::span(text).subspan(before));
   std::size_t count = 0;
   try {
-    count = inflating_ != nullptr ? inflating_->read(to) : receive(to);
+    count = decoding_ != nullptr ? decoding_->read(to) : receive(to);
   } catch (...) {
     text.resize(before);
     throw;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "data/files/inflate.h"
+#include "data/files/parquet_input.h"
 
 namespace mirrortrain::data {
 
@@ -19,10 +20,12 @@ struct ReadingStopped : std::runtime_error {
   ReadingStopped() : std::runtime_error("reading was stopped") {}
 };
 
-/// The ending of a file's name that says what it has, in lower case: ".csv" of "A.CSV" and of "a.csv.gz".
+/// The ending of a file's name that says what it has, in lower case: ".csv" of "A.CSV", of "a.csv.gz" and of
+/// "a.csv.zst".
 std::string ending_of(const std::string& path);
 
-/// Bytes of a file, a pipe or stdin, read once and in order, and inflated where they are gzip's. Throws Error, naming
+/// Bytes of a file, a pipe or stdin, read once and in order, and inflated where they are gzip's or zstd's; of a Parquet
+/// file the lines of CSV that say the same. Throws Error, naming
 /// file and reason, where they cannot be read.
 class StreamInput {
  public:
@@ -42,6 +45,8 @@ class StreamInput {
 
   /// Appends at most `most` bytes to `text`, at least one; returns false at the end. Waits for a pipe's writer.
   bool read(std::string& text, std::size_t most);
+  /// The table whose lines are made of a Parquet file, if it is one: known once bytes were read.
+  const ParquetInput* parquet() const { return parquet_; }
   /// Whether `read` has bytes, or the end, without waiting for longer than a moment.
   bool has_more_now() const;
 
@@ -56,8 +61,9 @@ class StreamInput {
   std::optional<std::uint64_t> size_;
   std::uint64_t bytes_read_ = 0;
   bool has_begun_ = false;
-  std::vector<std::byte> beginning_;         ///< bytes that showed what it is, and were not passed on yet
-  std::unique_ptr<InflateInput> inflating_;  ///< null if it is not compressed
+  std::vector<std::byte> beginning_;       ///< bytes that showed what it is, and were not passed on yet
+  std::unique_ptr<Input> decoding_;        ///< null if the bytes are passed on as they are
+  const ParquetInput* parquet_ = nullptr;  ///< what decodes them, if they are a table in Parquet
 };
 
 }  // namespace mirrortrain::data

@@ -13,21 +13,13 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "data/files/input.h"
-#include "data/files/zip.h"
+#include "data/files/stream_input.h"
 #include "data/first_look/parts.h"
 #include "data/loading/load.h"
 #include "data/pictures/picture.h"
 
 namespace mirrortrain::data {
 namespace {
-
-Npz arrays_of(const std::string& path, const std::string& features, const std::string& labels) {
-  Npz source;
-  source.file = Files(config::Path{path});
-  source.features = features;
-  source.labels.one = labels;
-  return source;
-}
 
 namespace fs = std::filesystem;
 
@@ -139,85 +131,20 @@ DataLook look_at_idx(const FirstLook& at) {
   return look;
 }
 
-/// Common names of the arrays of features and labels.
-constexpr auto kArrayNames = std::to_array<std::pair<const char*, const char*>>({{"x", "y"},
-                                                                                 {"X", "y"},
-                                                                                 {"X", "Y"},
-                                                                                 {"x_train", "y_train"},
-                                                                                 {"X_train", "y_train"},
-                                                                                 {"X_train", "Y_train"},
-                                                                                 {"train_x", "train_y"},
-                                                                                 {"train_X", "train_y"},
-                                                                                 {"train_images", "train_labels"},
-                                                                                 {"train_data", "train_labels"},
-                                                                                 {"train_features", "train_labels"},
-                                                                                 {"images", "labels"},
-                                                                                 {"data", "target"},
-                                                                                 {"data", "targets"},
-                                                                                 {"data", "labels"},
-                                                                                 {"data", "label"},
-                                                                                 {"features", "labels"},
-                                                                                 {"features", "targets"},
-                                                                                 {"inputs", "targets"},
-                                                                                 {"inputs", "labels"},
-                                                                                 {"inputs", "outputs"},
-                                                                                 {"arr_0", "arr_1"}});
-
-DataLook look_at_npz(const FirstLook& at) {
-  const std::string& path = at.path;
-  std::vector<std::string> names = Zip(path).names();
-  for (std::string& name : names) {
-    if (name.ends_with(".npy")) name.resize(name.size() - 4);
-  }
-  const auto has = [&](const std::string& name) { return std::ranges::find(names, name) != names.end(); };
-  const auto text = [&](const std::string& x, const std::string& y) {
-    return fmt::format("{{format: npz, file: {}, features: {}, labels: {}}}", at.name(path), yaml_text(x),
-                       yaml_text(y));
-  };
-  const auto pair =
-      std::ranges::find_if(kArrayNames, [&](const auto& one) { return has(one.first) && has(one.second); });
-  if (pair == kArrayNames.end()) {
-    throw UsageError(
-        fmt::format("{}: its arrays are {}; expected names such as x and y, x_train and y_train or features and "
-                    "labels: save them so, "
-                    "or write a configuration by hand, with {}",
-                    path, fmt::join(names, ", "), text("NAME", "NAME")));
-  }
-  DataLook look;
-  look.train = text(pair->first, pair->second);
-  DataOptions options;
-  options.train.value = arrays_of(path, pair->first, pair->second);
-  describe(options, look);
-  /// The pair whose names have another split's instead of "train"; "" if there is none.
-  const auto split = [&](std::initializer_list<const char*> split_names) -> std::string {
-    for (const char* const name : split_names) {
-      std::string x = pair->first, y = pair->second;
-      const std::size_t in_x = x.find("train"), in_y = y.find("train");
-      if (in_x == x.npos || in_y == y.npos) return "";
-      x.replace(in_x, 5, name);
-      y.replace(in_y, 5, name);
-      if (!has(x) || !has(y)) continue;
-      try {
-        options.train.value = arrays_of(path, x, y);
-        load(options, 0, nullptr);
-        return text(x, y);
-      } catch (const Error&) {  // they are not such a pair
-      }
-    }
-    return "";
-  };
-  look.validation = split({"val", "valid", "validation"});
-  look.test = split({"test"});
-  return look;
-}
-
 }  // namespace
 
 std::array<std::int64_t, 2> common_size(const std::vector<std::string>& files) {
-  std::vector<std::int64_t> heights, widths;
+  std::vector<PictureSize> sizes;
   for (const std::string& file : files) {
     const Bytes bytes = PlainFile(file).read_whole();
-    const PictureSize size = picture_size({bytes.data(), bytes.size()}, file);
+    sizes.push_back(picture_size({bytes.data(), bytes.size()}, file));
+  }
+  return common_size(sizes);
+}
+
+std::array<std::int64_t, 2> common_size(const std::vector<PictureSize>& sizes) {
+  std::vector<std::int64_t> heights, widths;
+  for (const PictureSize& size : sizes) {
     heights.push_back(size.height);
     widths.push_back(size.width);
   }
@@ -247,18 +174,21 @@ DataLook look_at_data(const FirstLook& at) {
                     path));
   }
   const std::string ending = in_lower_case(fs::path(path).extension().string());
-  const bool is_table = ending == ".csv" || ending == ".tsv";
+  const std::string format = ending_of(path);  // also of a compressed file
+  const bool is_parquet = format == ".parquet" || format == ".pq";
+  const bool is_table = format == ".csv" || format == ".tsv" || is_parquet;
   if (!fs::exists(path)) throw UsageError(fmt::format("{}: there is no such file or folder", path));
   if (at.label && !is_table) {
-    throw UsageError(fmt::format("--label names a column of a .csv file, and {} is none", path));
+    throw UsageError(fmt::format("--label names a column of a .csv or .parquet file, and {} is none", path));
   }
   if (fs::is_directory(path)) return look_at_folder(at);
   if (is_table) return look_at_table(at);
-  if (ending == ".npz") return look_at_npz(at);
+  if (ending == ".npz" || ending == ".h5" || ending == ".hdf5") return look_at_arrays(at);
+  if (format == ".tar" || format == ".tgz") return look_at_samples(at);
   if (fs::path(path).filename().string().find("idx") != std::string::npos) return look_at_idx(at);
   throw UsageError(
-      fmt::format("{}: expected a .csv or .tsv table, a folder with a folder of pictures for each class, an "
-                  "IDX images file or an .npz archive",
+      fmt::format("{}: expected a .csv, .tsv or .parquet table, a folder with a folder of pictures for each "
+                  "class, an IDX images file, an .npz archive, an .h5 file or a .tar archive of samples",
                   path));
 }
 

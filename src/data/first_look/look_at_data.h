@@ -48,6 +48,10 @@ struct FirstLook {
   std::string name(const std::string& file) const;
 };
 
+/// Whether a file in HDF5 holds data, by the names of its datasets, rather than a model. Throws Error if it cannot be
+/// read.
+bool is_hdf5_of_data(const std::string& path);
+
 /// Throws UsageError for data of an unknown kind, and Error for broken data.
 DataLook look_at_data(const FirstLook& look);
 

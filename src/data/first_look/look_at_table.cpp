@@ -8,11 +8,13 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "config/document.h"
+#include "data/files/parquet_input.h"
 #include "data/first_look/feature_columns.h"
 #include "data/first_look/parts.h"
 #include "data/first_look/table_columns.h"
 #include "data/tables/csv.h"
 #include "data/tables/mistaken_number.h"
+#include "data/tables/parquet.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -82,8 +84,10 @@ DataLook look_at_table(const FirstLook& at) {
   }
   look.remarks.insert(look.remarks.end(), features.proposed().begin(), features.proposed().end());
   look.remarks.insert(look.remarks.end(), features.left_out().begin(), features.left_out().end());
-  look.train = fmt::format("{{format: csv, file: {}, labels: {}", at.name(path), text_of(label_key));
-  if (csv.header) look.train += fmt::format(", header: {}", *csv.header);
+  const bool is_parquet = is_parquet_file(path);
+  look.train = fmt::format("{{format: {}, file: {}, labels: {}", is_parquet ? Parquet::kName : Csv::kName,
+                           at.name(path), text_of(label_key));
+  if (csv.header && !is_parquet) look.train += fmt::format(", header: {}", *csv.header);
   look.train += features.text(look.remarks) + "}";
   look.skips_bad = columns[label].has_missing() || features.lacks_pictures();
   remark_on_labels(columns[label], csv, look.remarks);

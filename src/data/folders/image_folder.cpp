@@ -62,15 +62,17 @@ class PassedOver {
       return count == 0 ? std::string() : fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
     };
     const std::string both = files_ > 0 && folders_ > 0 ? " and " : "";
-    return {fmt::format("{}: {}{}{} {} passed over, as {}; what is read are files that end in .png, .jpg or .jpeg, {}",
-                        origin, counted(files_, "file"), both, counted(folders_, "folder"),
-                        files_ + folders_ == 1 ? "is" : "are", shortened(first_, 200), where)};
+    return {
+        fmt::format("{}: {}{}{} {} passed over, as {}; what is read are files that end in .png, .jpg, .jpeg, "
+                    ".webp, .bmp, .gif, .tif or .tiff, {}",
+                    origin, counted(files_, "file"), both, counted(folders_, "folder"),
+                    files_ + folders_ == 1 ? "is" : "are", shortened(first_, 200), where)};
   }
 
  private:
   static bool has_other_ending(const fs::path& path) {
-    constexpr auto kEndings = std::to_array<std::string_view>(
-        {".webp", ".bmp", ".gif", ".tif", ".tiff", ".heic", ".heif", ".avif", ".jfif", ".jpe", ".jp2", ".ppm", ".pgm"});
+    constexpr auto kEndings =
+        std::to_array<std::string_view>({".heic", ".heif", ".avif", ".jfif", ".jpe", ".jp2", ".ppm", ".pgm"});
     return std::ranges::find(kEndings, lower_ending(path)) != kEndings.end();
   }
   static bool is_broken_link(const fs::path& path) {
@@ -133,7 +135,7 @@ LabeledFiles files_of_folders(const fs::path& directory) {
       const auto inside = entries_of(folder);
       const bool has_folders = std::ranges::any_of(inside, is_folder);
       throw Error(fmt::format(
-          "{}: expected PNG or JPEG files of the class '{}', found none; {}", folder.string(),
+          "{}: expected pictures of the class '{}', found none; {}", folder.string(),
           shortened(folder.filename().string()),
           has_folders ? fmt::format("if the classes are the folders in it, write directory: {}", folder.string())
                       : "add some or remove the folder"));
@@ -143,7 +145,7 @@ LabeledFiles files_of_folders(const fs::path& directory) {
   }
   if (found.files.empty()) {
     throw Error(
-        fmt::format("{}: expected a folder for each class with PNG or JPEG files, found none; put each class's "
+        fmt::format("{}: expected a folder for each class with pictures, found none; put each class's "
                     "pictures in a folder of its name, or give a CSV file of names and labels in 'labels'",
                     directory.string()));
   }
@@ -239,8 +241,9 @@ double number_of(const std::string& label, const std::string& file) {
 
 config::Section<ImageFolder> ImageFolder::section() {
   return config::Section<ImageFolder>(
-             "PNG and JPEG pictures in one folder for each class, as numbers from 0 to 255. They are decoded while the "
-             "run continues, so that a set may be larger than memory.")
+             "Pictures (PNG, JPEG, WebP, BMP, GIF, TIFF) in one folder for each class, as numbers from 0 to 255. They "
+             "are "
+             "decoded while the run continues, so that a set may be larger than memory.")
       .key("directory", &ImageFolder::directory, "The folder with the classes' folders.", config::required,
            config::aliases("path, dir, root, folder"))
       .key("labels", &ImageFolder::labels,
@@ -286,7 +289,8 @@ Examples find_new_pictures(const ImageFolder& source, bool passes_over_bad) {
   PassedOver passed_over;
   std::vector<std::string> files = pictures_in(source.directory.text, passed_over);
   if (files.empty()) {
-    throw Error(fmt::format("{}: expected PNG or JPEG files, found none", source.directory.text));
+    throw Error(
+        fmt::format("{}: expected pictures as PNG, JPEG, WebP, BMP, GIF or TIFF, found none", source.directory.text));
   }
   Examples examples = unlabelled(source, std::move(files), passes_over_bad);
   examples.inputs.front().array.remarks = passed_over.remarks(source.directory.text, "right in this folder");

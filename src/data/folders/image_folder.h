@@ -13,7 +13,7 @@
 
 namespace mirrortrain::data {
 
-/// A folder with PNG and JPEG files for each class, or a folder of pictures with a CSV file of names and labels.
+/// A folder with pictures for each class, or a folder of pictures with a CSV file of names and labels.
 struct ImageFolder {
   static constexpr std::string_view kName = "image_folder";
   static constexpr std::string_view kAliases = "images";

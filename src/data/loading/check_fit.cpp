@@ -33,7 +33,7 @@ class FitCheck {
  public:
   FitCheck(const DataOptions& options, const ExampleSpec& spec, const PlaceOf& place_of, config::Errors& errors)
       : steps_(options.preprocessing), spec_(spec), place_of_(place_of), errors_(errors) {
-    if (const auto* table = std::get_if<Csv>(&options.train.value)) inputs_of_tables_ = table->field_names().inputs;
+    if (const Csv* table = table_in(options.train.value)) inputs_of_tables_ = table->field_names().inputs;
   }
 
   void check_steps() {
@@ -124,7 +124,7 @@ class FitCheck {
   template <class Format>
   FieldNames names_of_source(const Format& source) const {
     FieldNames names = field_names(source);
-    if constexpr (std::is_same_v<Format, Csv>) {  // where it says nothing, those of the training data count
+    if constexpr (is_table<Format>) {  // where it says nothing, those of the training data count
       if (source.inputs.empty() && !source.features && !inputs_of_tables_.empty()) names.inputs = inputs_of_tables_;
     }
     return names;
@@ -160,7 +160,7 @@ class FitCheck {
   /// Whether a split takes the training data's names where it writes none itself, and with them their errors.
   template <class Format>
   bool repeats_train(const std::string& path, const std::string& key, bool train_is_wrong) const {
-    constexpr bool kInherits = std::is_same_v<Format, Csv> || std::is_same_v<Format, Npz>;
+    constexpr bool kInherits = is_table<Format> || std::is_same_v<Format, Npz>;
     return kInherits && train_is_wrong && path != kTrainPath && !place_of_(path + "." + key).given();
   }
 

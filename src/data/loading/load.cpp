@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "data/example_classes.h"
+#include "data/files/parquet_input.h"
 #include "data/loading/holding.h"
 #include "data/loading/lookups.h"
 #include "data/order/split_rows.h"
@@ -33,15 +34,16 @@ namespace {
 
 /// Where a table's contents are kept while it is read and trained on: in files, unless it is small enough.
 std::unique_ptr<const SpilledMemory> memory_of(const Csv& source, const Holding& holding) {
-  constexpr std::uint64_t kOfByte = 4;  // the text, its cells as numbers of 8 bytes, and what they are encoded as
+  // The text, its cells as numbers of 8 bytes, and what they are encoded as; compressed text is that of many bytes.
+  constexpr std::uint64_t kOfByte = 4, kOfCompressed = 40;
   std::vector<std::string> remarks;
   std::uint64_t bytes = 0;
   for (const std::string& path : expanded(source.file, remarks)) {
     std::error_code none;  // reading it reports the error
     const auto own = std::filesystem::file_size(path, none);
-    if (!none) bytes += own;
+    if (!none) bytes += own * (is_parquet_file(path) ? kOfCompressed : kOfByte);
   }
-  if (bytes * kOfByte <= holding.most_bytes) return nullptr;
+  if (bytes <= holding.most_bytes) return nullptr;
   return std::make_unique<SpilledMemory>(holding.unpacked.folder());
 }
 
@@ -143,7 +145,7 @@ Dataset read_source(const AnySource& source, const AdaptedLater& adapted, const 
   return std::visit(
       [&](const auto& held) -> Dataset {
         using Format = std::decay_t<decltype(held)>;
-        if constexpr (std::is_same_v<Format, Csv>) {
+        if constexpr (is_table<Format>) {
           const auto memory = memory_of(held, terms.holding);
           Examples examples = read_table_of(held, adapted(), bad.if_skips());
           return usable(std::move(examples), terms.wanted, std::move(bad));
@@ -157,6 +159,9 @@ Dataset read_source(const AnySource& source, const AdaptedLater& adapted, const 
           return usable(opened(held, terms), terms.wanted, std::move(bad));
         } else if constexpr (std::is_same_v<Format, TfRecord>) {
           Examples examples = records_of(held, bad, terms);
+          return usable(std::move(examples), terms.wanted, std::move(bad));
+        } else if constexpr (std::is_same_v<Format, WebDataset>) {
+          Examples examples = open_samples(held, bad.if_skips(), terms.holding.unpacked);
           return usable(std::move(examples), terms.wanted, std::move(bad));
         } else if constexpr (requires { read(held); }) {
           return usable(read(held), terms.wanted, std::move(bad));
@@ -358,7 +363,7 @@ Training read_training(const DataOptions& options, std::uint64_t seed, const Ter
           if (!classes.empty()) adapted.classes[""] = std::move(classes);
           return make_parts(whole, rows, std::move(adapted));
         };
-        if constexpr (std::is_same_v<Format, Csv>) {
+        if constexpr (is_table<Format>) {
           return adapt(source, options, seed, terms);
         } else if constexpr (std::is_same_v<Format, ImageFolder>) {
           FoundPictures found = find_pictures(source, picture_labels(nullptr, terms), bad.if_skips());
@@ -372,6 +377,8 @@ Training read_training(const DataOptions& options, std::uint64_t seed, const Ter
           return parts_of(opened(source, terms), {});
         } else if constexpr (std::is_same_v<Format, TfRecord>) {
           return parts_of(records_of(source, bad, terms), {});
+        } else if constexpr (std::is_same_v<Format, WebDataset>) {
+          return parts_of(open_samples(source, bad.if_skips(), terms.holding.unpacked), {});
         } else {
           return parts_of(read(source), {});
         }
@@ -431,7 +438,7 @@ void require_same_words(const Adapted& now, const Adapted& before) {
 
 bool needs_adapted(const DataOptions& options, Split split) {
   const auto needs = [](const auto& source) {
-    return source && (std::holds_alternative<Csv>(*source) || std::holds_alternative<ImageFolder>(*source));
+    return source && (table_in(*source) != nullptr || std::holds_alternative<ImageFolder>(*source));
   };
   return split == Split::kTest ? needs(options.test.value) : needs(options.validation.value);
 }

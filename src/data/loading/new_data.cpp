@@ -13,6 +13,8 @@
 #include "base/utf8.h"
 #include "data/files/stream_input.h"
 #include "data/loading/holding.h"
+#include "data/loading/picture_form.h"
+#include "data/pictures/picture_files.h"
 #include "data/tables/csv_table.h"
 #include "data/usable.h"
 
@@ -22,6 +24,11 @@ namespace {
 /// The options of the test or the training data if they have this format.
 template <class Format>
 Format options_of(const DataOptions& options) {
+  if constexpr (std::is_same_v<Format, Csv>) {
+    const Csv* const test = options.test.value ? table_in(*options.test.value) : nullptr;
+    const Csv* const table = test != nullptr ? test : table_in(options.train.value);
+    return table != nullptr ? *table : Csv();
+  }
   if (options.test.value) {
     if (const auto* test = std::get_if<Format>(&*options.test.value)) return *test;
   }
@@ -30,8 +37,7 @@ Format options_of(const DataOptions& options) {
 }
 
 bool has_tables(const DataOptions& options) {
-  return std::holds_alternative<Csv>(options.train.value) ||
-         (options.test.value && std::holds_alternative<Csv>(*options.test.value));
+  return table_in(options.train.value) != nullptr || (options.test.value && table_in(*options.test.value) != nullptr);
 }
 
 /// `files`: at least one.
@@ -54,9 +60,9 @@ Source with_files(const Source& format, const std::vector<config::Path>& files, 
           source.features = all;
           source.inputs = {};
         } else {
-          throw UsageError(
-              fmt::format("--data {}: unknown format: name a .csv, .npy or .npz file (the run's data are {})",
-                          files.front().text, Format::kName));
+          throw UsageError(fmt::format(
+              "--data {}: unknown format: name a .csv, .parquet, .npy, .npz or .h5 file (the run's data are {})",
+              files.front().text, Format::kName));
         }
         return source;
       },
@@ -79,10 +85,35 @@ Npz archive_like(const std::vector<config::Path>& files, const DataOptions& opti
   return archive;
 }
 
+/// Datasets with the names of the run's; without any, those of an archive, or of the model's inputs.
+Hdf5 datasets_like(const std::vector<config::Path>& files, const DataOptions& options) {
+  Hdf5 source = std::get<Hdf5>(with_files(Hdf5{}, files, options));
+  if (source.features || !source.inputs.empty()) return source;
+  const Npz archive = archive_like(files, options);
+  source.features = archive.features;
+  source.inputs = archive.inputs;
+  if (!source.features && source.inputs.empty()) source.features = "x";
+  return source;
+}
+
+/// Pictures are resized as those that the run was trained on are, where their own format says nothing.
+Source with_form(Source source, const DataOptions& options) {
+  const auto set = [&](auto& held) {
+    if (held.image_size) return;
+    const auto form = picture_form(options.train.value, nullptr, names_of(options.train.value).inputs.front());
+    if (!form) return;
+    held.image_size = form->image_size;
+    held.color = form->color;
+  };
+  if (auto* const folder = std::get_if<ImageFolder>(&source)) set(*folder);
+  if (auto* const samples = std::get_if<WebDataset>(&source)) set(*samples);
+  return source;
+}
+
 /// Refuses a file of one input for a model that has several.
 void require_all_inputs(const std::string& path, const Source& source, const DataOptions& options) {
   std::vector<std::string> wanted = names_of(options.train.value).inputs;
-  const bool has_others = std::holds_alternative<Csv>(source) && has_tables(options);  // those of the training data
+  const bool has_others = table_in(source) != nullptr && has_tables(options);  // those of the training data
   if (wanted.size() == 1 || has_others || names_of(source).inputs.size() > 1) return;
   const std::string inputs = fmt::format("{}", fmt::join(wanted, ", "));
   const Npz archive = archive_like({config::Path{path}}, options);
@@ -159,14 +190,27 @@ Examples pictures_in(const ImageFolder& source, const std::vector<std::string>& 
   return find_pictures(source, {}, passes_over_bad ? &none : nullptr).examples;
 }
 
-enum class NewFormat : std::uint8_t { kPictures, kTable, kRowsOfJson, kArray, kArchive, kOther };
+enum class NewFormat : std::uint8_t {
+  kPictures,
+  kTable,
+  kParquet,
+  kRowsOfJson,
+  kArray,
+  kArchive,
+  kHdf5,
+  kSamples,
+  kOther
+};
 
 NewFormat format_of(const std::string& path, const DataOptions& options) {
   const std::string ending = ending_of(path);
   if (std::filesystem::is_directory(path)) return NewFormat::kPictures;
-  if (ending == ".png" || ending == ".jpg" || ending == ".jpeg") return NewFormat::kPictures;
+  if (is_picture_name(path)) return NewFormat::kPictures;
   if (path == "-" || ending == ".csv" || ending == ".tsv") return NewFormat::kTable;
   if (has_tables(options) && (ending == ".jsonl" || ending == ".ndjson")) return NewFormat::kRowsOfJson;
+  if (ending == ".parquet" || ending == ".pq") return NewFormat::kParquet;
+  if (ending == ".h5" || ending == ".hdf5") return NewFormat::kHdf5;
+  if (ending == ".tar" || ending == ".tgz") return NewFormat::kSamples;
   if (ending == ".npy") return NewFormat::kArray;
   return ending == ".npz" ? NewFormat::kArchive : NewFormat::kOther;
 }
@@ -177,12 +221,15 @@ Source source_of(const std::vector<std::string>& files, const DataOptions& optio
     paths.push_back({file == "-" ? file : std::filesystem::absolute(file).string()});
   }
   switch (format_of(files.front(), options)) {
-    case NewFormat::kPictures: return with_files(ImageFolder{}, paths, options);
+    case NewFormat::kPictures: return with_form(with_files(ImageFolder{}, paths, options), options);
+    case NewFormat::kSamples: return with_form(with_files(WebDataset{}, paths, options), options);
+    case NewFormat::kHdf5: return datasets_like(paths, options);
+    case NewFormat::kParquet:
     case NewFormat::kTable:
     case NewFormat::kRowsOfJson: {
       Csv table = std::get<Csv>(with_files(Csv{}, paths, options));
       if (!has_tables(options)) table.labels = {};  // no column is known to be a label
-      const bool by_test = options.test.value && std::holds_alternative<Csv>(*options.test.value);
+      const bool by_test = options.test.value && table_in(*options.test.value) != nullptr;
       if (has_tables(options)) table.key = by_test ? "data.test" : "data.train";
       return table;
     }
@@ -234,7 +281,7 @@ Source new_source(const std::vector<std::string>& files, const DataOptions& opti
 }
 
 bool has_columns_of_pictures(const DataOptions& options) {
-  const auto* const table = std::get_if<Csv>(&options.train.value);
+  const Csv* const table = table_in(options.train.value);
   return table != nullptr && std::ranges::any_of(table->inputs.entries, [](const auto& input) {
            const auto* const content = std::get_if<ContentColumn>(&input.second.value);
            return content != nullptr && content->as == CellContent::kPicture;
@@ -269,13 +316,15 @@ Dataset read_new(const Source& source, const Adapted& adapted, const Wanted& wan
   Examples examples = std::visit(
       [&](const auto& held) -> Examples {
         using Format = std::decay_t<decltype(held)>;
-        if constexpr (std::is_same_v<Format, Csv>) {
+        if constexpr (is_table<Format>) {
           return encoded_new(read_table(held, {&adapted, false, bad.if_skips()}), adapted, *wanted.spec,
                              bad.if_skips());
         } else if constexpr (std::is_same_v<Format, ImageFolder>) {
           return pictures_in(held, files, bad.skips());
         } else if constexpr (std::is_same_v<Format, TfRecord>) {
           return read_without_labels(held, bad.if_skips());
+        } else if constexpr (std::is_same_v<Format, WebDataset>) {
+          return open_samples_without_labels(held, bad.if_skips(), Holding(DataOptions()).unpacked);
         } else {
           return new_features(held);
         }

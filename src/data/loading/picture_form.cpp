@@ -11,6 +11,11 @@ std::optional<PictureForm> picture_form(const Source& source, const TableInput* 
   }
   if (const auto* const folder = std::get_if<ImageFolder>(&source))
     return PictureForm{folder->image_size, folder->color};
+  if (const auto* const samples = std::get_if<WebDataset>(&source)) {
+    const SampleInput* const own = samples->inputs.find(input);
+    if (own == nullptr) return PictureForm{samples->image_size, samples->color};
+    return PictureForm{own->image_size ? own->image_size : samples->image_size, own->color.value_or(samples->color)};
+  }
   const auto* const records = std::get_if<TfRecord>(&source);
   if (records == nullptr) return std::nullopt;
   for (const auto& [name, options] : records->inputs.entries) {

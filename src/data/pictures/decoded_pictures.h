@@ -14,7 +14,7 @@ namespace mirrortrain::data {
 
 enum class PictureColor : std::uint8_t { kRgb, kGray };
 
-/// Encoded PNG and JPEG pictures, as stored in files.
+/// Encoded pictures, as stored in files.
 class EncodedPictures {
  public:
   virtual ~EncodedPictures() = default;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "data/pictures/orientation.h"
 #include "data/pictures/picture.h"
 
 namespace mirrortrain::data {
@@ -33,28 +34,11 @@ void leave_at_warning(j_common_ptr jpeg, int level) {
   if (level < 0 && (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER || code == JWRN_HUFF_BAD_CODE)) leave(jpeg);
 }
 
-/// From APP1's TIFF header; 1 if there is none.
-int exif_orientation(const jpeg_marker_struct* marker) {
+/// From APP1; 1 if there is none.
+int orientation_in(const jpeg_marker_struct* marker) {
   for (; marker != nullptr; marker = marker->next) {
-    const std::span<const JOCTET> bytes(marker->data, marker->data_length);
-    if (bytes.size() < 14 || std::memcmp(bytes.data(), "Exif\0", 6) != 0) continue;
-    const auto tiff = bytes.subspan(6);
-    const bool little = tiff[0] == 'I';
-    const auto number = [&](std::size_t at, std::size_t count) -> std::size_t {
-      std::size_t value = 0;
-      for (std::size_t i = 0; i < count; ++i) value = value << 8 | tiff[at + (little ? count - 1 - i : i)];
-      return value;
-    };
-    const std::size_t directory = number(4, 4);
-    if (directory + 2 > tiff.size()) return 1;
-    const std::size_t entries = number(directory, 2);
-    for (std::size_t i = 0; i < entries; ++i) {
-      const std::size_t entry = directory + 2 + 12 * i;
-      if (entry + 12 > tiff.size()) return 1;
-      if (number(entry, 2) != 0x0112) continue;
-      const std::size_t orientation = number(entry + 8, 2);
-      return orientation >= 1 && orientation <= 8 ? static_cast<int>(orientation) : 1;
-    }
+    const auto bytes = std::as_bytes(std::span(marker->data, marker->data_length));
+    if (bytes.size() >= 14 && std::memcmp(bytes.data(), "Exif\0", 6) == 0) return exif_orientation(bytes.subspan(6));
   }
   return 1;
 }
@@ -98,7 +82,7 @@ class Jpeg {
     // A block of 64 pixels needs at least a few bits, and none in the later scans of a progressive file.
     require_possible_size(jpeg_.image_width, jpeg_.image_height, bytes_, 1 << 14, name_);
     size = {jpeg_.image_height, jpeg_.image_width};
-    return exif_orientation(jpeg_.marker_list);
+    return orientation_in(jpeg_.marker_list);
   }
 
   void read_rows(int channels, std::uint8_t* to) {
@@ -129,33 +113,13 @@ class Jpeg {
   jpeg_decompress_struct jpeg_{};
 };
 
-/// The picture rotated upright by EXIF's orientation: 2 to 4 are flips and a half turn, 5 to 8 also exchange the axes.
-Picture upright(const Picture& from, int orientation) {
-  const bool exchanged = orientation >= 5;
-  Picture to{exchanged ? from.width : from.height, exchanged ? from.height : from.width, from.channels, {}};
-  to.pixels.resize(from.pixels.size());
-  const bool from_right = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
-  const bool from_bottom = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
-  for (std::int64_t row = 0; row < to.height; ++row) {
-    for (std::int64_t column = 0; column < to.width; ++column) {
-      std::int64_t y = exchanged ? column : row, x = exchanged ? row : column;
-      if (from_bottom) y = from.height - 1 - y;
-      if (from_right) x = from.width - 1 - x;
-      std::memcpy(&to.pixels[static_cast<std::size_t>((row * to.width + column) * to.channels)],
-                  &from.pixels[static_cast<std::size_t>((y * from.width + x) * from.channels)],
-                  static_cast<std::size_t>(from.channels));
-    }
-  }
-  return to;
-}
-
 }  // namespace
 
 PictureSize jpeg_size(std::span<const std::byte> file, const std::string& name) {
   Jpeg jpeg(file, name);
   PictureSize size;
   const int orientation = jpeg.read_header(size);
-  return orientation >= 5 ? PictureSize{size.width, size.height} : size;
+  return upright(size, orientation);
 }
 
 void decode_jpeg(std::span<const std::byte> file, int channels, const std::string& name, Picture& to) {

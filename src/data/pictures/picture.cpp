@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <string_view>
 
 #ifdef __SSE4_1__
 #include <immintrin.h>
@@ -16,17 +17,45 @@
 namespace mirrortrain::data {
 namespace {
 
-constexpr std::array kPng = {std::byte{0x89}, std::byte{'P'}, std::byte{'N'}, std::byte{'G'}};
-constexpr std::array kJpeg = {std::byte{0xff}, std::byte{0xd8}, std::byte{0xff}};
+/// A format of pictures, which their first bytes show.
+struct PictureFormat {
+  bool (*is_of)(std::string_view beginning);
+  void (*decode)(std::span<const std::byte> file, int channels, const std::string& name, Picture& to);
+  PictureSize (*size)(std::span<const std::byte> file, const std::string& name);
+};
 
-template <class Magic>
-bool begins_with(std::span<const std::byte> file, const Magic& magic) {
-  return file.size() >= magic.size() && std::equal(magic.begin(), magic.end(), file.begin());
+bool is_bmp(std::string_view file) {  // with one of the sizes that its header may have
+  constexpr std::string_view kSizes = "\x0c\x28\x34\x38\x40\x6c\x7c";
+  return file.starts_with("BM") && file.size() >= 26 && kSizes.find(file[14]) != file.npos &&
+         file.substr(15, 3) == std::string_view("\0\0\0", 3);
 }
 
-[[noreturn]] void refuse(const std::string& name) {
+bool is_tiff(std::string_view file) {
+  using namespace std::string_view_literals;
+  constexpr auto kMagics = std::to_array<std::string_view>({"II*\0"sv, "MM\0*"sv, "II+\0"sv, "MM\0+"sv});
+  return std::ranges::find(kMagics, file.substr(0, 4)) != kMagics.end();
+}
+
+constexpr auto kFormats = std::to_array<PictureFormat>({
+    {[](std::string_view file) { return file.starts_with("\x89PNG"); }, decode_png, png_size},
+    {[](std::string_view file) { return file.starts_with("\xff\xd8\xff"); }, decode_jpeg, jpeg_size},
+    {[](std::string_view file) { return file.size() >= 12 && file.starts_with("RIFF") && file.substr(8, 4) == "WEBP"; },
+     decode_webp, webp_size},
+    {[](std::string_view file) { return file.starts_with("GIF87a") || file.starts_with("GIF89a"); }, decode_gif,
+     gif_size},
+    {is_tiff, decode_tiff, tiff_size},
+    {is_bmp, decode_bmp, bmp_size},
+});
+
+const PictureFormat& format_of(std::span<const std::byte> file, const std::string& name) {
+  const std::string_view beginning(reinterpret_cast<const char*>(file.data()), std::min<std::size_t>(file.size(), 32));
+  for (const PictureFormat& format : kFormats) {
+    if (format.is_of(beginning)) return format;
+  }
   throw Error(
-      fmt::format("{}: expected a PNG or a JPEG, found neither; remove the file or save the picture again", name));
+      fmt::format("{}: expected a picture as PNG, JPEG, WebP, BMP, GIF or TIFF, found none of these; remove the file "
+                  "or save the picture again",
+                  name));
 }
 
 /// The pixels of `from` between which a pixel of `to` is interpolated, and the interpolation weight.
@@ -149,19 +178,35 @@ Picture decode_picture(std::span<const std::byte> file, int channels, const std:
 }
 
 void decode_picture(std::span<const std::byte> file, int channels, const std::string& name, Picture& to) {
-  if (begins_with(file, kPng)) {
-    to = decode_png(file, channels, name);
-  } else if (begins_with(file, kJpeg)) {
-    decode_jpeg(file, channels, name, to);
-  } else {
-    refuse(name);
-  }
+  format_of(file, name).decode(file, channels, name, to);
 }
 
 PictureSize picture_size(std::span<const std::byte> file, const std::string& name) {
-  if (begins_with(file, kPng)) return png_size(file, name);
-  if (begins_with(file, kJpeg)) return jpeg_size(file, name);
-  refuse(name);
+  return format_of(file, name).size(file, name);
+}
+
+namespace {
+
+std::uint8_t gray_of(const std::uint8_t* rgb) {
+  return static_cast<std::uint8_t>(0.299f * static_cast<float>(rgb[0]) + 0.587f * static_cast<float>(rgb[1]) +
+                                   0.114f * static_cast<float>(rgb[2]) + 0.5f);
+}
+
+}  // namespace
+
+Picture in_channels(Picture picture, int channels) {
+  if (picture.channels == channels) return picture;
+  Picture converted{picture.height, picture.width, channels, {}};
+  const std::size_t pixels = static_cast<std::size_t>(picture.height * picture.width);
+  converted.pixels.resize(pixels * static_cast<std::size_t>(channels));
+  for (std::size_t i = 0; i < pixels; ++i) {
+    if (channels == 1) {
+      converted.pixels[i] = gray_of(&picture.pixels[3 * i]);
+    } else {
+      std::memset(&converted.pixels[3 * i], picture.pixels[i], 3);
+    }
+  }
+  return converted;
 }
 
 void resize_bilinear(const Picture& from, std::int64_t height, std::int64_t width, std::span<float> to) {

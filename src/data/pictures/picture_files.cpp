@@ -1,5 +1,8 @@
 #include "data/pictures/picture_files.h"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
 #include <system_error>
 
 #include "base/utf8.h"
@@ -9,8 +12,10 @@
 namespace mirrortrain::data {
 
 bool is_picture_name(const std::filesystem::path& path) {
+  constexpr auto kEndings =
+      std::to_array<std::string_view>({".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff"});
   const std::string name = path.filename().string(), ending = in_lower_case(path.extension().string());
-  return !name.starts_with('.') && (ending == ".png" || ending == ".jpg" || ending == ".jpeg");
+  return !name.starts_with('.') && std::ranges::find(kEndings, ending) != kEndings.end();
 }
 
 bool is_below(const std::filesystem::path& path) {

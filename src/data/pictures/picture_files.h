@@ -9,7 +9,7 @@
 
 namespace mirrortrain::data {
 
-/// Whether the name ends as those of PNG and JPEG files do, and the file is not hidden.
+/// Whether the name ends as those of pictures do that decode_picture knows, and the file is not hidden.
 bool is_picture_name(const std::filesystem::path& path);
 
 /// Whether a path, as written in data, is of something below the folder that it starts from, wherever links lead.

@@ -3,6 +3,7 @@
 
 #include <csetjmp>
 #include <cstring>
+#include <utility>
 
 #include "base/error.h"
 #include "data/pictures/picture.h"
@@ -84,16 +85,11 @@ class Png {
   png_infop info_ = nullptr;
 };
 
-std::uint8_t gray_of(const std::uint8_t* rgb) {
-  return static_cast<std::uint8_t>(0.299f * static_cast<float>(rgb[0]) + 0.587f * static_cast<float>(rgb[1]) +
-                                   0.114f * static_cast<float>(rgb[2]) + 0.5f);
-}
-
 }  // namespace
 
 PictureSize png_size(std::span<const std::byte> file, const std::string& name) { return Png(file, name).read_header(); }
 
-Picture decode_png(std::span<const std::byte> file, int channels, const std::string& name) {
+void decode_png(std::span<const std::byte> file, int channels, const std::string& name, Picture& to) {
   Png png(file, name);
   const PictureSize size = png.read_header();
   const int found = png.begin();
@@ -102,19 +98,7 @@ Picture decode_png(std::span<const std::byte> file, int channels, const std::str
   std::vector<png_bytep> rows;
   for (std::int64_t row = 0; row < size.height; ++row) rows.push_back(picture.pixels.data() + row * size.width * found);
   png.read_rows(rows.data());
-  if (found == channels) return picture;
-
-  Picture converted{size.height, size.width, channels, {}};
-  const std::size_t pixels = static_cast<std::size_t>(size.height * size.width);
-  converted.pixels.resize(pixels * static_cast<std::size_t>(channels));
-  for (std::size_t i = 0; i < pixels; ++i) {
-    if (channels == 1) {
-      converted.pixels[i] = gray_of(&picture.pixels[3 * i]);
-    } else {
-      std::memset(&converted.pixels[3 * i], picture.pixels[i], 3);
-    }
-  }
-  return converted;
+  to = in_channels(std::move(picture), channels);
 }
 
 }  // namespace mirrortrain::data

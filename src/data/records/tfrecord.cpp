@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "data/files/file_stamps.h"
+#include "data/files/unpacked_input.h"
 #include "data/key_aliases.h"
 #include "data/records/record_columns.h"
 #include "data/records/records.h"
@@ -112,7 +112,7 @@ class Records {
     RecordReader reader(path);
     parts_.push_back({all_, path, 0});
     const std::shared_ptr<const UnpackedFile> unpacked =
-        cache_ != nullptr && reader.is_compressed() ? unpack(path) : nullptr;
+        cache_ != nullptr && reader.is_compressed() ? unpack_input(path, *cache_) : nullptr;
     if (cache_ != nullptr) places_->begin_file(path, unpacked);
     for (Input& input : inputs_) {
       if (input.pictures) input.pictures->begin_file(path, reader.is_compressed(), unpacked);
@@ -187,18 +187,6 @@ class Records {
     }
   }
 
-  std::shared_ptr<const UnpackedFile> unpack(const std::string& path) const {
-    FileStamps stamps;
-    stamps.add(path);
-    return cache_->find_or_write(stamps.text() + " records", path, {PlainFile(path).size(), false},
-                                 [&](const UnpackedFiles::Put& put) {
-                                   const std::unique_ptr<data::Input> input = open_input(path);
-                                   std::vector<std::byte> block(std::size_t{1} << 20);
-                                   while (const std::size_t count = input->read(block))
-                                     put(std::span(block).first(count));
-                                 });
-  }
-
   class BadRecord : public Error {
     using Error::Error;
   };
@@ -251,7 +239,8 @@ config::Section<RecordInput> RecordInput::section() {
            "The numbers' type where the feature is bytes, as tf.io.decode_raw reads them; null: uint8. Floats are "
            "float32 and integers int64.")
       .key("image", &RecordInput::image,
-           "In place of `shape`: name of the feature with an encoded PNG or JPEG picture.", config::non_empty)
+           "In place of `shape`: name of the feature with an encoded picture (PNG, JPEG, WebP, BMP, GIF or TIFF).",
+           config::non_empty)
       .key("image_size", &RecordInput::image_size,
            "Height and width to which pictures are resized; null: as `image_size` beside `inputs` says.",
            config::between(1, 1 << 15), kImageSizeAliases)
@@ -275,7 +264,8 @@ config::Section<TfRecord> TfRecord::section() {
            "The features with their shapes, as {pixels: {shape: [28, 28]}}; several are put side by side.",
            kFeaturesAliases)
       .key("image", &TfRecord::image,
-           "Name of the feature with an encoded PNG or JPEG picture, in the place of `features`. Pictures are decoded "
+           "Name of the feature with an encoded picture (PNG, JPEG, WebP, BMP, GIF or TIFF), in the place of "
+           "`features`. Pictures are decoded "
            "while the run continues, as numbers from 0 to 255.",
            config::non_empty)
       .key("inputs", &TfRecord::inputs,

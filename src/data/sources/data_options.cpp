@@ -40,8 +40,8 @@ bool differs(const Csv& train, const Csv& other, Member Csv::*member, bool is_gi
 
 template <class Optional>
 std::string table_mismatch(const DataOptions& options, const Optional& split) {
-  const auto* const train = std::get_if<Csv>(&options.train.value);
-  const auto* const other = split ? std::get_if<Csv>(&*split) : nullptr;
+  const Csv* const train = table_in(options.train.value);
+  const Csv* const other = split ? table_in(*split) : nullptr;
   if (train == nullptr || other == nullptr) return "";
   const char* key = differs(*train, *other, &Csv::features, other->features.has_value()) ? "features"
                     : differs(*train, *other, &Csv::inputs, !other->inputs.empty())      ? "inputs"

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
 #include "config/section.h"
+#include "data/arrays/hdf5.h"
 #include "data/arrays/idx.h"
 #include "data/arrays/inline_data.h"
 #include "data/arrays/npy.h"
@@ -19,13 +21,30 @@
 #include "data/preprocessing/preprocessing.h"
 #include "data/reading/sequences.h"
 #include "data/records/tfrecord.h"
+#include "data/records/webdataset.h"
 #include "data/tables/csv.h"
+#include "data/tables/parquet.h"
 #include "data/text/text.h"
 
 namespace mirrortrain::data {
 
 /// The source of examples: the list of all data formats.
-using Source = std::variant<Idx, Npy, Npz, Csv, ImageFolder, TfRecord, Text, Inline, Synthetic>;
+using Source =
+    std::variant<Idx, Npy, Npz, Hdf5, Csv, Parquet, ImageFolder, TfRecord, WebDataset, Text, Inline, Synthetic>;
+
+/// Whether a format is a table.
+template <class Format>
+inline constexpr bool is_table = std::is_base_of_v<Csv, Format>;
+/// The table that a source is; null if it is none.
+template <class... Formats>
+const Csv* table_in(const std::variant<Formats...>& source) {
+  return std::visit(
+      [](const auto& held) -> const Csv* {
+        if constexpr (is_table<std::decay_t<decltype(held)>>) return &held;
+        return nullptr;
+      },
+      source);
+}
 
 /// The names that a source gives to its inputs and outputs.
 template <class Format>

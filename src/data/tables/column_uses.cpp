@@ -173,7 +173,44 @@ void add_outputs(const FirstLine& line, const AdaptedTable& table, const Csv& op
   }
 }
 
+/// Refuses columns that are used, but have no cells.
+void require_cells(const FirstLine& line, const ColumnUses& uses) {
+  for (std::size_t column = 0; column < line.why_no_cells.size(); ++column) {
+    if (uses[column].empty() || line.why_no_cells[column].empty()) continue;
+    throw Error(
+        fmt::format("{}: column {} ('{}') {}, which is neither a number nor a word; list the columns to take in "
+                    "'features', or save it as columns of numbers",
+                    line.file, column, shortened(line.header[column]), line.why_no_cells[column]));
+  }
+}
+
 }  // namespace
+
+std::optional<std::set<std::string>> wanted_names(const Csv& options, const AdaptedTable* known, bool wants_labels) {
+  std::vector<CsvColumn> columns;
+  const auto add = [&](const std::vector<CsvColumn>& more) { columns.insert(columns.end(), more.begin(), more.end()); };
+  if (known != nullptr && !known->header.empty()) {
+    for (const std::int64_t column : known->input_columns()) {
+      columns.emplace_back(known->header[static_cast<std::size_t>(column)]);
+    }
+  } else if (options.features || !options.inputs.empty()) {
+    if (options.features) add(listed(*options.features));
+    for (const auto& [name, input] : options.inputs.entries) add(listed(input.value));
+    for (const auto& [name, crossing] : options.crosses.entries) add(crossing.value.columns);
+  } else {
+    return std::nullopt;
+  }
+  for (const CsvOutput& output : wants_labels ? outputs_of(options) : std::vector<CsvOutput>()) {
+    add(listed(output.labels->value));
+    if (output.weights != nullptr) columns.push_back(output.weights->value);
+  }
+  std::set<std::string> names;
+  for (const CsvColumn& column : columns) {
+    if (!std::holds_alternative<std::string>(column)) return std::nullopt;
+    names.insert(std::get<std::string>(column));
+  }
+  return names;
+}
 
 ColumnUses uses_of(const FirstLine& line, const AdaptedTable& table, const Csv& options, bool wants_labels,
                    std::vector<std::string>& remarks) {
@@ -185,6 +222,7 @@ ColumnUses uses_of(const FirstLine& line, const AdaptedTable& table, const Csv& 
              uses);
   if (wants_labels) add_outputs(line, table, options, uses);
   if (by_name) refuse_other_names(line, table, uses.all(), !wants_labels, remarks);
+  require_cells(line, uses.all());
   return uses.take();
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,5 +29,9 @@ using ColumnUses = std::vector<std::vector<ColumnUse>>;
 /// do not exist or, unless inputs or outputs have names, are used twice.
 ColumnUses uses_of(const FirstLine& line, const AdaptedTable& table, const Csv& options, bool wants_labels,
                    std::vector<std::string>& remarks);
+
+/// The names of the columns of a table's files that are read; null where that is known of none, or all may be. `known`:
+/// the training data's table; null if this is it.
+std::optional<std::set<std::string>> wanted_names(const Csv& options, const AdaptedTable* known, bool wants_labels);
 
 }  // namespace mirrortrain::data

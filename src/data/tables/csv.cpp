@@ -6,6 +6,7 @@
 #include <array>
 
 #include "data/key_aliases.h"
+#include "data/tables/parquet.h"
 
 namespace mirrortrain::data {
 
@@ -239,7 +240,8 @@ config::Section<ContentColumn> ContentColumn::section() {
   return config::Section<ContentColumn>("A column, and what its cells are.")
       .key("column", &ContentColumn::column, "Its name in the header, or its number, counted from 0.", config::required)
       .key("as", &ContentColumn::as,
-           "`picture`: a cell is the path of a PNG or JPEG file, in the table's folder, which is decoded while the run "
+           "`picture`: a cell is the path of a picture (PNG, JPEG, WebP, BMP, GIF or TIFF), in the table's folder, "
+           "which is decoded while the run "
            "continues, as numbers from 0 to 255. `text`: a cell is a text, cut into tokens. null: a number, or a word "
            "that `encoding` names.")
       .key("image_size", &ContentColumn::image_size,
@@ -271,27 +273,67 @@ config::Section<LabelColumns> LabelColumns::section() {
           "and everywhere what `missing_values` lists.");
 }
 
-config::Section<Csv> Csv::section() {
-  return config::Section<Csv>(
-             "A CSV file with one example per row; the columns that are not labels are the features. Other splits, and "
-             "new data, are matched by the column names of the training data.")
-      .key("file", &Csv::file, "Path of the CSV file; or a glob or a list of files.", config::required, kFileAliases)
-      .key("labels", &Csv::labels,
+namespace {
+
+/// The keys of columns, which are those of every table. The structs' own, so that their defaults are.
+template <class Table>
+config::Section<Table> with_columns(config::Section<Table> section) {
+  return section
+      .key("labels", &Table::labels,
            "The label columns: names in the header, or numbers counted from 0. Words as labels are the classes, in "
            "sorted order; of several columns, such as one for each step of a sequence, one list of classes. Or such "
            "columns for each output of the model, as {OUTPUT: COLUMN, OUTPUT: [COLUMN, COLUMN]}. Where labels may be "
            "missing, {column: COLUMN, missing: ignore}.",
            config::required, kLabelsAliases)
-      .key("header", &Csv::header,
-           "Whether the first line is a header of column names; null: it is one if it holds no number.")
-      .key("features", &Csv::features,
+      .key("features", &Table::features,
            "The feature columns, in this order; null: all that are neither labels nor weights, in file order.",
            kFeaturesAliases)
-      .key("inputs", &Csv::inputs,
+      .key("inputs", &Table::inputs,
            "In place of `features`: the columns for each input of the model, as {INPUT: COLUMN} for single numbers, "
            "{INPUT: [COLUMN, COLUMN]} for columns side by side, and {INPUT: {column: COLUMN, as: picture}} or {INPUT: "
            "{column: COLUMN, as: text, length: 64}}. A column may serve several.",
            config::excludes("features"))
+      .key(
+          "missing", &Table::missing,
+          "What to do about empty feature cells, other than paths of pictures, in all columns, or by the column's name "
+          "or number, as {price: mean}, where those of others are errors; null: as in the training data, where they "
+          "are an error.",
+          config::by("column"))
+      .key(
+          "missing_values", &Table::missing_values,
+          "Texts that count as empty cells, as [\"?\", \"-999\"]. Among numbers NA, N/A, nan, null, None and what else "
+          "pandas takes for missing do without being listed; null: none more.")
+      .key("encoding", &Table::encoding,
+           "How columns of words become numbers, by the column's name or number. It counts for every split.")
+      .key("crosses", &Table::crosses,
+           "Columns that are made of several, as {place_and_color: {columns: [place, color], num_bins: 100}}. "
+           "`features` and `inputs` name them like any other; without both they are behind the file's. It counts for "
+           "every split.",
+           config::aliases("hashed_crossing, crossings, crossed_columns"))
+      .key("weights", &Table::weights,
+           meaning_of_weights("The column of the examples' weights, by name or number", "a column", "COLUMN"))
+      .check("labels", labels_mismatch)
+      .check("features",
+             [](const Table& options) -> std::string {
+               return options.features && listed(*options.features).empty()
+                          ? "expected at least one column, found an empty list"
+                          : "";
+             })
+      .check("inputs", inputs_mismatch)
+      .check("crosses", crosses_mismatch);
+}
+
+}  // namespace
+
+config::Section<Csv> Csv::section() {
+  return with_columns(
+             config::Section<Csv>(
+                 "A CSV file with one example per row; the columns that are not labels are the features. Other splits, "
+                 "and new data, are matched by the column names of the training data.")
+                 .key("file", &Csv::file, "Path of the CSV file; or a glob or a list of files.", config::required,
+                      kFileAliases))
+      .key("header", &Csv::header,
+           "Whether the first line is a header of column names; null: it is one if it holds no number.")
       .key("delimiter", &Csv::delimiter,
            "The character between cells; null: comma, semicolon or tab, whichever the first line has most of, or | "
            "where "
@@ -300,34 +342,6 @@ config::Section<Csv> Csv::section() {
       .key("decimal", &Csv::decimal,
            "The character before a number's fraction: `.`, or `,` as many spreadsheets write it; where commas separate "
            "the cells too, such numbers are in quotes.")
-      .key(
-          "missing", &Csv::missing,
-          "What to do about empty feature cells, other than paths of pictures, in all columns, or by the column's name "
-          "or number, as {price: mean}, where those of others are errors; null: as in the training data, where they "
-          "are an error.",
-          config::by("column"))
-      .key(
-          "missing_values", &Csv::missing_values,
-          "Texts that count as empty cells, as [\"?\", \"-999\"]. Among numbers NA, N/A, nan, null, None and what else "
-          "pandas takes for missing do without being listed; null: none more.")
-      .key("encoding", &Csv::encoding,
-           "How columns of words become numbers, by the column's name or number. It counts for every split.")
-      .key("crosses", &Csv::crosses,
-           "Columns that are made of several, as {place_and_color: {columns: [place, color], num_bins: 100}}. "
-           "`features` and `inputs` name them like any other; without both they are behind the file's. It counts for "
-           "every split.",
-           config::aliases("hashed_crossing, crossings, crossed_columns"))
-      .key("weights", &Csv::weights,
-           meaning_of_weights("The column of the examples' weights, by name or number", "a column", "COLUMN"))
-      .check("labels", labels_mismatch)
-      .check("features",
-             [](const Csv& options) -> std::string {
-               return options.features && listed(*options.features).empty()
-                          ? "expected at least one column, found an empty list"
-                          : "";
-             })
-      .check("inputs", inputs_mismatch)
-      .check("crosses", crosses_mismatch)
       .check("delimiter",
              [](const Csv& options) -> std::string {
                if (!options.delimiter) return "";
@@ -340,6 +354,17 @@ config::Section<Csv> Csv::section() {
       .check("decimal", [](const Csv& options) -> std::string {
         return options.decimal != "." && options.decimal != "," ? "expected `.` or `,`" : "";
       });
+}
+
+config::Section<Parquet> Parquet::section() {
+  return with_columns(
+      config::Section<Parquet>(
+          "A Parquet file with one example per row; the columns that are not labels are the features. Booleans are 0 "
+          "and "
+          "1, dictionaries, dates and times are words, nulls are empty cells, and nested columns are not read. Other "
+          "splits, and new data, are matched by the column names of the training data.")
+          .key("file", &Parquet::file, "Path of the Parquet file; or a glob or a list of files.", config::required,
+               kFileAliases));
 }
 
 }  // namespace mirrortrain::data

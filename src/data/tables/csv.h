@@ -25,7 +25,7 @@ using CsvColumns = std::variant<std::int64_t, std::string, std::vector<CsvColumn
 
 /// What the cells of a column are, where they are more than numbers and words.
 enum class CellContent : std::uint8_t {
-  kPicture,  ///< the path of a PNG or JPEG file, in the table's folder
+  kPicture,  ///< the path of a picture, in the table's folder
   kText,     ///< a text, of which tokens are read
 };
 
@@ -132,7 +132,7 @@ bool looks_missing(std::string_view text);
 struct Csv {
   static constexpr std::string_view kName = "csv";
   static constexpr auto kAdvice =
-      std::to_array<config::Advice>({{"parquet, excel, hdf5, json, pickle, cifar10",
+      std::to_array<config::Advice>({{"excel, json, pickle, cifar10",
                                       "save it as a table, {format: csv, file: FILE, labels: COLUMN}, or as arrays of "
                                       "NumPy, {format: npz, file: FILE}"}});
   Files file;

@@ -18,6 +18,9 @@ struct FirstLine {
   std::int64_t columns = 0;
   /// Names of columns that are made of several of these, and count on behind them.
   std::vector<std::string> crossings{};
+  bool has_lines = true;  ///< whether the file has a line for each row, which errors name
+  /// For each column why it has no cells, empty if it has; empty if all have.
+  std::vector<std::string> why_no_cells{};
 };
 
 // All functions throw Error, naming the file, for columns that do not exist or are listed twice.

@@ -58,20 +58,6 @@ bool starts_with_any(std::string_view text, std::initializer_list<std::string_vi
   return std::ranges::any_of(starts, [&](std::string_view start) { return text.starts_with(start); });
 }
 
-/// All bytes of a file, inflated if it is gzip.
-Bytes whole_text(const std::string& path) {
-  if (!open_input(path)->is_compressed()) return PlainFile(path).read_whole();
-  std::vector<std::byte> block(std::size_t{1} << 20);
-  const auto counted = open_input(path);  // whose size only its end tells
-  std::size_t size = 0;
-  while (const std::size_t count = counted->read(block)) size += count;
-  Bytes bytes(size, path);
-  const auto input = open_input(path);
-  input->read_all({bytes.data(), size}, "the table");
-  input->require_end();
-  return bytes;
-}
-
 /// The actual format of a file that only its name calls CSV, with the remedy; "" if it may be CSV.
 std::string_view other_format(std::string_view text) {
   if (text.starts_with("PK\x03\x04")) return "a zip archive, as .xlsx files are; save the sheet as CSV";
@@ -126,8 +112,15 @@ Bytes copied(std::string_view text, const std::string& name) {
 
 }  // namespace
 
-CsvFile::CsvFile(const std::string& path, const Csv& options, const std::vector<std::string>* known)
-    : CsvFile(path, whole_text(path), options, known) {}
+CsvFile::CsvFile(const std::string& path, const Csv& options, const std::vector<std::string>* known,
+                 const std::optional<std::set<std::string>>& wanted)
+    : CsvFile(path, read_table_text(path, wanted), options, known) {}
+
+CsvFile::CsvFile(const std::string& path, TableText text, const Csv& options, const std::vector<std::string>* known)
+    : CsvFile(path, std::move(text.bytes), text.is_of_lines ? options : options_of_made_lines(options), known) {
+  line_.has_lines = text.is_of_lines;
+  line_.why_no_cells = std::move(text.why_no_cells);
+}
 
 CsvFile::CsvFile(const std::string& name, std::string_view beginning, const Csv& options,
                  const std::vector<std::string>* known)

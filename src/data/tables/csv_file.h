@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "data/tables/csv.h"
 #include "data/tables/csv_columns.h"
 #include "data/tables/csv_text.h"
+#include "data/tables/table_text.h"
 
 namespace mirrortrain::data {
 
@@ -34,7 +36,9 @@ class CsvFile {
  public:
   /// `known`: the column names of the file that this one must match, the training data or the first of several files;
   /// empty if that has no header, null if this is the first.
-  CsvFile(const std::string& path, const Csv& options, const std::vector<std::string>* known = nullptr);
+  /// `wanted`: the names of columns whose cells are needed, where others can be left unread; null: all.
+  CsvFile(const std::string& path, const Csv& options, const std::vector<std::string>* known = nullptr,
+          const std::optional<std::set<std::string>>& wanted = std::nullopt);
   /// The same for the beginning of a file, with whole rows.
   CsvFile(const std::string& name, std::string_view beginning, const Csv& options,
           const std::vector<std::string>* known);
@@ -68,6 +72,7 @@ class CsvFile {
   std::map<std::size_t, std::string> doubtful_numbers() const;
 
  private:
+  CsvFile(const std::string& path, TableText text, const Csv& options, const std::vector<std::string>* known);
   CsvFile(const std::string& name, Bytes bytes, const Csv& options, const std::vector<std::string>* known);
   std::string_view content();
   void read_first_line(const Csv& options, const std::vector<std::string>* known);

@@ -90,6 +90,7 @@ void CsvRows::read_beginning() {
   while (ahead_.text().size() < kMark.size() && ahead_.read_more()) {
   }
   if (ahead_.text().starts_with(kMark)) ahead_.pass(kMark.size());
+  if (ahead_.parquet() != nullptr) options_ = options_of_made_lines(options_);
   // What rows below the first say of it is said by as many of them from a pipe as from a file.
   constexpr std::int64_t kMostRows = 1001;
   for (std::int64_t least = 1; !beginning_; least = kMostRows) {
@@ -113,6 +114,11 @@ void CsvRows::read_beginning() {
     if (file.has_looked_below() && least < kMostRows) continue;
     remarks_ = file.remarks();
     beginning_ = {file.first_line(), delimiter_, options_.decimal.front(), std::string(file.header_text())};
+    if (ahead_.parquet() == nullptr) continue;
+    beginning_->line.has_lines = false;
+    for (const auto& column : ahead_.parquet()->columns()) {
+      beginning_->line.why_no_cells.push_back(column.why_no_cells);
+    }
   }
   if (!beginning_->header.empty()) ahead_.pass(row_from(0)->end);
 }

@@ -35,6 +35,8 @@ class TextAhead {
 
   std::uint64_t bytes_read() const { return input_->bytes_read(); }
   std::optional<std::uint64_t> bytes() const { return input_->size(); }
+  /// As StreamInput says.
+  const ParquetInput* parquet() const { return input_->parquet(); }
 
  private:
   std::unique_ptr<StreamInput> input_;
@@ -78,7 +80,7 @@ class CsvRows : public TableRows {
   std::vector<std::vector<std::string>> cells_in(CsvText text) const;
 
   TextAhead ahead_;
-  const Csv& options_;
+  Csv options_;
   const std::vector<std::string>* known_;
   std::optional<Beginning> beginning_;
   char delimiter_ = ',';

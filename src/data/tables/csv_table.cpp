@@ -50,8 +50,9 @@ class TableReader {
     std::vector<CsvFile> files;
     std::optional<std::vector<std::string>> known;  // names of columns; of the training data, else of the first file
     if (reading_.adapted != nullptr && reading_.adapted->table) known = reading_.adapted->table->header;
+    const std::optional<std::set<std::string>> wanted = wanted_names(options_, known_table(), reading_.wants_labels);
     for (const std::string& path : paths_) {
-      const CsvFile& file = files.emplace_back(path, options_, known ? &*known : nullptr);
+      const CsvFile& file = files.emplace_back(path, options_, known ? &*known : nullptr, wanted);
       table_.remarks.insert(table_.remarks.end(), file.remarks().begin(), file.remarks().end());
       const bool lacks_header = !files.front().first_line().header.empty() && file.first_line().header.empty();
       if (lacks_header) {
@@ -70,6 +71,10 @@ class TableReader {
   }
 
  private:
+  const AdaptedTable* known_table() const {
+    return reading_.adapted != nullptr && reading_.adapted->table ? &*reading_.adapted->table : nullptr;
+  }
+
   /// The labels and the weights of an output, and where those of the next row go.
   struct Output {
     LabelCells labels;
@@ -150,7 +155,7 @@ class TableReader {
     }
     // As of row 0 of the file.
     parts_.push_back({first_row - file.first_row(), file.first_line().file,
-                      text.one_line_each() ? first_line - file.first_row() : 0});
+                      file.first_line().has_lines && text.one_line_each() ? first_line - file.first_row() : 0});
   }
 
   static bool is_of_numbers(const ColumnUse& use) {

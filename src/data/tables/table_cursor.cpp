@@ -95,6 +95,7 @@ std::string TableCursor::place_text(const char* place) const {
   const FirstLine& line = file_->first_line();
   std::string column = line.header.empty() ? fmt::format("column {}", column_)
                                            : fmt::format("column {} ('{}')", column_, shortened(line.header[column_]));
+  if (!line.has_lines) return fmt::format("{}: row {} (counting from 0), {}", line.file, row_, column);
   return fmt::format("{}:{}: row {} (counting from 0), {}", line.file, file_->line_of(row_, place), row_, column);
 }
 

@@ -172,7 +172,7 @@ std::unique_ptr<ExampleBlocks> open_examples(const ExamplesToPredict& wanted, co
     return std::make_unique<WholeExamples>(std::move(examples), std::move(extra));
   }
   const data::Source source = data::new_source(wanted.files, values.data);
-  if (const auto* const table = std::get_if<data::Csv>(&source)) {
+  if (const data::Csv* const table = data::table_in(source)) {
     if (wanted.files.front() == "-" && data::has_columns_of_pictures(values.data)) {
       throw UsageError(
           "--data -: the run reads pictures, whose paths are relative to the table's folder; give the table as a file");

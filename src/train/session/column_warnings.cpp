@@ -178,7 +178,7 @@ bool are_numbers(const std::vector<data::PreprocessingStep>& steps) {
 
 /// Where a table's columns are listed.
 const char* key_of_columns(const Configuration& values) {
-  const auto* const table = std::get_if<data::Csv>(&values.data.train.value);
+  const auto* const table = data::table_in(values.data.train.value);
   return table != nullptr && !table->inputs.empty() ? "inputs" : "features";
 }
 

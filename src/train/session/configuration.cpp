@@ -179,8 +179,8 @@ namespace {
 /// What a file with another extension than a configuration's is; "" where nothing is known of it.
 std::string other_file(const std::string& file) {
   const std::string ending = std::filesystem::path(file).extension().string();
-  constexpr std::array<std::string_view, 8> kData = {".csv",      ".npy", ".npz", ".gz",
-                                                     ".tfrecord", ".txt", ".png", ".jpg"};
+  constexpr auto kData = std::to_array<std::string_view>(
+      {".csv", ".parquet", ".npy", ".npz", ".gz", ".zst", ".tar", ".tfrecord", ".txt", ".png", ".jpg", ".webp"});
   if (ending == ".safetensors") {
     return "these are weights, not a configuration; name the run that they are of, or give them as "
            "model.initial_weights";

@@ -280,7 +280,7 @@ bool are_equal(const data::Dataset& train, std::size_t input, std::size_t output
 /// all that goes in. Tables have a warning of their own.
 void warn_of_given_labels(const CheckedConfiguration& checked, const data::Dataset& train, config::Errors& errors) {
   constexpr std::int64_t kFewestCompared = 10;
-  if (train.rows() < kFewestCompared || std::holds_alternative<data::Csv>(checked.values().data.train.value)) return;
+  if (train.rows() < kFewestCompared || data::table_in(checked.values().data.train.value) != nullptr) return;
   std::vector<std::pair<std::size_t, std::size_t>> equal;  // inputs and outputs
   for (std::size_t i = 0; i < train.inputs().size(); ++i) {
     for (std::size_t o = 0; o < train.outputs().size(); ++o) {

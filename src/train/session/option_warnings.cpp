@@ -195,7 +195,8 @@ void warn_of_same_data(const CheckedConfiguration& checked, config::Errors& erro
 template <class Field>
 std::string arrays_text(const std::vector<std::pair<std::string, const Field*>>& fields) {
   std::string text;
-  for (const auto& [name, field] : fields) text += fmt::format("{}'{}'", text.empty() ? "" : ", ", data::where(*field));
+  for (const auto& [name, field] : fields)
+    text += fmt::format("{}'{}'", text.empty() ? "" : ", ", data::where(data::NpzLabels(*field)));
   return text.empty() ? "'x'" : text;  // where nothing is said of features
 }
 

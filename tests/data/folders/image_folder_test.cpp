@@ -158,7 +158,8 @@ TEST_CASE("a table of names and labels takes the place of classes' folders") {
   CHECK(contains(error_text([&] { find_pictures(source, {}); }), "labels.csv:1: there is no picture"));
   for (const std::string& outside : {std::string("more/../../other.png"), folders.path("set/one.png")}) {
     source.labels = config::Path{folders.write("labels.csv", fmt::format("one.png,ape\n{},ape\n", outside))};
-    CHECK(contains(error_text([&] { find_pictures(source, {}); }), "labels.csv:2: expected the path of a picture below"));
+    CHECK(
+        contains(error_text([&] { find_pictures(source, {}); }), "labels.csv:2: expected the path of a picture below"));
   }
 }
 
@@ -214,7 +215,7 @@ TEST_CASE("picture folders that cannot be used are refused with the remedy") {
   folders.write("set/b/broken.png", "\x89PNG\r\n\x1a\n");
   CHECK(contains(error(sized), "set/b/broken.png: this PNG does not decode"));
   fs::create_directories(folders.path("set/empty"));
-  CHECK(contains(error(sized), "expected PNG or JPEG files of the class 'empty', found none"));
+  CHECK(contains(error(sized), "expected pictures of the class 'empty', found none"));
   folders.copy("rgb.png", "flat/x.png");
   CHECK(contains(error(folders.source("flat")), "expected a folder for each class"));
 }

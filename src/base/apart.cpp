@@ -1,4 +1,4 @@
-#include "keras/apart.h"
+#include "base/apart.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -16,7 +16,7 @@
 #include "base/files.h"
 #include "base/signal_name.h"
 
-namespace mirrortrain::keras {
+namespace mirrortrain {
 namespace {
 
 [[noreturn]] void fail(const char* what) {
@@ -105,4 +105,4 @@ std::string run_apart(std::uint64_t bytes, const std::function<void()>& work) {
   return WEXITSTATUS(status) == 0 ? "" : fmt::format("exit code {}", WEXITSTATUS(status));
 }
 
-}  // namespace mirrortrain::keras
+}  // namespace mirrortrain

@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-namespace mirrortrain::keras {
+namespace mirrortrain {
 
 /// A file in memory, without a name.
 class MemoryFile {
@@ -31,4 +31,4 @@ class MemoryFile {
 /// started.
 std::string run_apart(std::uint64_t bytes, const std::function<void()>& work);
 
-}  // namespace mirrortrain::keras
+}  // namespace mirrortrain

@@ -1,0 +1,123 @@
+#include "data/files/parquet_input.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/loaded_module.h"
+#include "base/utf8.h"
+#include "data/files/parquet_module.h"
+
+namespace mirrortrain::data {
+namespace {
+
+constexpr std::string_view kParquetMagic = "PAR1";
+
+struct ParquetModule {
+  LoadedModule module{"libmirrortrain_parquet.so"};
+  decltype(&mirrortrain_open_parquet) open =
+      module.find<decltype(mirrortrain_open_parquet)>("mirrortrain_open_parquet");
+  decltype(&mirrortrain_read_parquet) read =
+      module.find<decltype(mirrortrain_read_parquet)>("mirrortrain_read_parquet");
+  decltype(&mirrortrain_close_parquet) close =
+      module.find<decltype(mirrortrain_close_parquet)>("mirrortrain_close_parquet");
+};
+
+const ParquetModule& parquet_module(const std::string& file) {
+  static const ParquetModule loaded;
+  if (loaded.module.error().empty()) return loaded;
+  throw Error(
+      fmt::format("{}: this program cannot read Parquet, as its module {} cannot be loaded ({}); build it where "
+                  "Arrow's C++ library "
+                  "is found, the system's or pip's pyarrow, or save the table as CSV",
+                  file, loaded.module.file(), loaded.module.error()));
+}
+
+/// What a call of the module gave.
+struct Given {
+  std::string bytes, error;
+  ParquetTaker taker() {
+    return {this,
+            [](void* to, const char* some, std::size_t size) { static_cast<Given*>(to)->bytes.append(some, size); },
+            [](void* to, const char* reason) { static_cast<Given*>(to)->error = reason; }};
+  }
+};
+
+void add_quoted(const std::string& text, std::string& to) {
+  to += '"';
+  for (const char c : text) to.append(c == '"' ? 2 : 1, c);
+  to += '"';
+}
+
+}  // namespace
+
+bool is_parquet(std::string_view beginning) { return beginning.starts_with(kParquetMagic); }
+
+bool is_parquet_file(const std::string& path) {
+  std::array<char, kParquetMagic.size()> beginning{};
+  try {
+    PlainFile(path).read_at(0, std::as_writable_bytes(std::span(beginning)));
+  } catch (const Error&) {  // which reading it reports
+    return false;
+  }
+  return is_parquet({beginning.data(), beginning.size()});
+}
+
+ParquetInput::ParquetInput(const std::string& path, const std::optional<std::set<std::string>>& wanted) : Input(path) {
+  Given columns;
+  parquet_ = parquet_module(path).open(path.c_str(), columns.taker());
+  if (parquet_ == nullptr) fail(columns.error);
+  try {
+    read_header(columns.bytes);
+  } catch (...) {
+    parquet_module(path).close(parquet_);
+    throw;
+  }
+  for (const Column& column : columns_) wanted_.push_back(!wanted || wanted->contains(column.name) ? 1 : 0);
+}
+
+ParquetInput::~ParquetInput() { parquet_module(name()).close(parquet_); }
+
+void ParquetInput::fail(const std::string& reason) const {
+  throw Error(fmt::format("{}: this Parquet file cannot be read: {}; get the file again or save it once more", name(),
+                          shortened(reason, 300)));
+}
+
+void ParquetInput::read_header(const std::string& columns) {
+  const auto about = nlohmann::json::parse(columns);
+  for (const auto& column : about.at("columns")) {
+    columns_.push_back({column.at("name"), column.at("why")});
+    if (columns_.size() > 1) text_ += ',';
+    add_quoted(columns_.back().name, text_);
+  }
+  text_ += '\n';
+  if (columns_.empty()) fail("it has no columns");
+}
+
+std::size_t ParquetInput::read(std::span<std::byte> to) {
+  std::size_t done = 0;
+  while (done < to.size()) {
+    if (taken_ == text_.size()) {
+      Given lines;
+      const bool has_lines = parquet_module(name()).read(parquet_, wanted_.data(), lines.taker());
+      if (!lines.error.empty()) fail(lines.error);
+      if (!has_lines) break;
+      text_ = std::move(lines.bytes);
+      taken_ = 0;
+    }
+    const std::size_t count = std::min(to.size() - done, text_.size() - taken_);
+    std::memcpy(to.data() + done, text_.data() + taken_, count);
+    taken_ += count;
+    done += count;
+  }
+  return done;
+}
+
+std::uint64_t ParquetInput::most_bytes() const { return std::numeric_limits<std::uint64_t>::max(); }
+
+}  // namespace mirrortrain::data

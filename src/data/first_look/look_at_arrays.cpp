@@ -1,0 +1,121 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "data/files/zip.h"
+#include "data/first_look/parts.h"
+#include "data/loading/load.h"
+
+namespace mirrortrain::data {
+namespace {
+
+/// Common names of the arrays of features and labels.
+constexpr auto kArrayNames = std::to_array<std::pair<const char*, const char*>>({{"x", "y"},
+                                                                                 {"X", "y"},
+                                                                                 {"X", "Y"},
+                                                                                 {"x_train", "y_train"},
+                                                                                 {"X_train", "y_train"},
+                                                                                 {"X_train", "Y_train"},
+                                                                                 {"train_x", "train_y"},
+                                                                                 {"train_X", "train_y"},
+                                                                                 {"train_images", "train_labels"},
+                                                                                 {"train_data", "train_labels"},
+                                                                                 {"train_features", "train_labels"},
+                                                                                 {"images", "labels"},
+                                                                                 {"data", "target"},
+                                                                                 {"data", "targets"},
+                                                                                 {"data", "labels"},
+                                                                                 {"data", "label"},
+                                                                                 {"features", "labels"},
+                                                                                 {"features", "targets"},
+                                                                                 {"inputs", "targets"},
+                                                                                 {"inputs", "labels"},
+                                                                                 {"inputs", "outputs"},
+                                                                                 {"arr_0", "arr_1"}});
+
+std::vector<std::string> names_in_archive(const std::string& path) {
+  std::vector<std::string> names = Zip(path).names();
+  for (std::string& name : names) {
+    if (name.ends_with(".npy")) name.resize(name.size() - 4);
+  }
+  return names;
+}
+
+/// Arrays of these names in a file.
+template <class Format>
+Format arrays_of(const std::string& path, const std::string& features, const std::string& labels) {
+  Format source;
+  source.file = Files(config::Path{path});
+  source.features = features;
+  source.labels.one = labels;
+  return source;
+}
+
+bool has_pair(const std::vector<std::string>& names, const std::pair<const char*, const char*>& pair) {
+  return std::ranges::count(names, pair.first) > 0 && std::ranges::count(names, pair.second) > 0;
+}
+
+template <class Format>
+DataLook look_at_named(const FirstLook& at, const std::vector<std::string>& names) {
+  const std::string& path = at.path;
+  const auto has = [&](const std::string& name) { return std::ranges::find(names, name) != names.end(); };
+  const auto text = [&](const std::string& x, const std::string& y) {
+    return fmt::format("{{format: {}, file: {}, features: {}, labels: {}}}", Format::kName, at.name(path), yaml_text(x),
+                       yaml_text(y));
+  };
+  const auto pair = std::ranges::find_if(kArrayNames, [&](const auto& one) { return has_pair(names, one); });
+  if (pair == kArrayNames.end()) {
+    throw UsageError(
+        fmt::format("{}: its arrays are {}; expected names such as x and y, x_train and y_train or features and "
+                    "labels: save them so, "
+                    "or write a configuration by hand, with {}",
+                    path, fmt::join(names, ", "), text("NAME", "NAME")));
+  }
+  DataLook look;
+  look.train = text(pair->first, pair->second);
+  DataOptions options;
+  options.train.value = arrays_of<Format>(path, pair->first, pair->second);
+  describe(options, look);
+  /// The pair whose names have another split's instead of "train"; "" if there is none.
+  const auto split = [&](std::initializer_list<const char*> split_names) -> std::string {
+    for (const char* const name : split_names) {
+      std::string x = pair->first, y = pair->second;
+      const std::size_t in_x = x.find("train"), in_y = y.find("train");
+      if (in_x == x.npos || in_y == y.npos) return "";
+      x.replace(in_x, 5, name);
+      y.replace(in_y, 5, name);
+      if (!has(x) || !has(y)) continue;
+      try {
+        options.train.value = arrays_of<Format>(path, x, y);
+        load(options, 0, nullptr);
+        return text(x, y);
+      } catch (const Error&) {  // they are not such a pair
+      }
+    }
+    return "";
+  };
+  look.validation = split({"val", "valid", "validation"});
+  look.test = split({"test"});
+  return look;
+}
+
+}  // namespace
+
+DataLook look_at_arrays(const FirstLook& at) {
+  if (in_lower_case(at.path).ends_with(".npz")) return look_at_named<Npz>(at, names_in_archive(at.path));
+  return look_at_named<Hdf5>(at, hdf5_datasets(at.path));
+}
+
+bool is_hdf5_of_data(const std::string& path) {
+  const std::vector<std::string> names = hdf5_datasets(path);
+  return std::ranges::any_of(kArrayNames, [&](const auto& pair) { return has_pair(names, pair); });
+}
+
+}  // namespace mirrortrain::data

@@ -1,0 +1,96 @@
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "data/files/input.h"
+#include "data/files/unpacked_input.h"
+#include "data/first_look/parts.h"
+#include "data/pictures/picture_files.h"
+#include "data/records/tar.h"
+
+namespace mirrortrain::data {
+namespace {
+
+/// What the first samples of an archive have.
+struct FirstSamples {
+  std::vector<PictureSize> sizes;
+  std::map<std::string, std::int64_t> pictures, numbers;  ///< files of pictures and of numbers, by ending
+};
+
+bool is_number_as_text(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.pop_back();
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return !text.empty() && error == std::errc() && end == text.data() + text.size();
+}
+
+FirstSamples look_at_first(const std::string& path) {
+  constexpr std::size_t kMostPictures = 1000;
+  constexpr std::uint64_t kLongestNumber = 64;
+  FirstSamples found;
+  const UnpackedFiles cache(default_cache_directory());
+  const auto unpacked = open_input(path)->is_compressed() ? unpack_input(path, cache) : nullptr;
+  const PositionedFile file(unpacked ? unpacked->path() : path);
+  TarReader reader(file, path);
+  while (const auto entry = reader.next()) {
+    const std::size_t slash = entry->name.rfind('/'), folder = slash == entry->name.npos ? 0 : slash + 1;
+    const std::size_t dot = entry->name.find('.', folder);
+    if (dot == entry->name.npos) continue;
+    const std::string ending = in_lower_case(entry->name.substr(dot + 1));
+    const bool is_picture = is_picture_name("a." + ending);
+    if (!is_picture && entry->size > kLongestNumber) continue;
+    std::string content(static_cast<std::size_t>(entry->size), '\0');
+    file.read(entry->offset, std::as_writable_bytes(std::span(content)));
+    if (is_picture) {
+      ++found.pictures[ending];
+      found.sizes.push_back(picture_size(std::as_bytes(std::span(content)), path + ": " + entry->name));
+      if (found.sizes.size() >= kMostPictures) break;
+    } else if (is_number_as_text(content)) {
+      ++found.numbers[ending];
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+DataLook look_at_samples(const FirstLook& at) {
+  const FirstSamples found = look_at_first(at.path);
+  if (found.sizes.empty() || found.numbers.empty()) {
+    throw UsageError(
+        fmt::format("{}: expected samples of a picture and a label, as 0001.jpg and 0001.cls, whose text is a number; "
+                    "found no {}",
+                    at.path, found.sizes.empty() ? "pictures" : "files with numbers"));
+  }
+  WebDataset source;
+  source.file = Files(config::Path{at.path});
+  source.image_size = common_size(found.sizes);
+  std::string text = fmt::format("{{format: webdataset, file: {}", at.name(at.path));
+  if (found.pictures.size() > 1) {
+    source.image.emplace();
+    for (const auto& [ending, count] : found.pictures) *source.image += (source.image->empty() ? "" : ";") + ending;
+    text += fmt::format(", image: {}", yaml_text(*source.image));
+  }
+  if (!found.numbers.contains("cls")) source.labels.one = found.numbers.begin()->first;
+  DataLook look;
+  if (found.numbers.size() > 1) {
+    look.remarks.push_back(
+        fmt::format("labels: the files that end in .{}; others have numbers, too", *source.labels.one));
+  }
+  text += fmt::format(", labels: {}, image_size: [{}, {}]}}", yaml_text(*source.labels.one), (*source.image_size)[0],
+                      (*source.image_size)[1]);
+  look.train = std::move(text);
+  DataOptions options;
+  options.train.value = source;
+  describe(options, look);
+  return look;
+}
+
+}  // namespace mirrortrain::data

@@ -1,0 +1,58 @@
+#include "data/records/sample_pictures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <span>
+#include <utility>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/utf8.h"
+#include "data/files/file_stamps.h"
+
+namespace mirrortrain::data {
+
+void TarShards::begin(const std::string& path, std::shared_ptr<const UnpackedFile> unpacked, std::int64_t first_row) {
+  auto file = std::make_unique<PositionedFile>(unpacked ? unpacked->path() : path);
+  shards_.push_back({std::move(unpacked), std::move(file), path, first_row});
+}
+
+const TarShards::Shard& TarShards::shard_of(std::int64_t row) const {
+  return *(std::ranges::upper_bound(shards_, row, {}, &Shard::first_row) - 1);
+}
+
+std::string TarShards::identity() const {
+  FileStamps stamps;
+  for (const Shard& shard : shards_) stamps.add(shard.path);
+  return stamps.text();
+}
+
+void SamplePictures::add(const TarEntry& entry) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
+  if (entry.size > kMost) throw Error(fmt::format("its picture has {} bytes, more than any picture", entry.size));
+  places_.push_back({entry.offset, static_cast<std::uint32_t>(entry.size),
+                     static_cast<std::uint32_t>(std::min(entry.offset - entry.header, kMost))});
+}
+
+void SamplePictures::read(std::int64_t row, std::vector<std::byte>& to) const {
+  to.resize(place(row).bytes);
+  shards_->file_of(row).read(place(row).offset, to);
+}
+
+std::string SamplePictures::row_text(std::int64_t row) const {
+  const std::string& path = shards_->path_of(row);
+  try {
+    TarReader reader(shards_->file_of(row), path, place(row).offset - place(row).behind_header);
+    if (const auto entry = reader.next()) return fmt::format("{}: {}", path, shortened(entry->name, 200));
+  } catch (const Error&) {  // the archive was changed, which reading it tells
+  }
+  return fmt::format("{}: byte {}", path, place(row).offset);
+}
+
+std::string SamplePictures::identity() const {
+  return fmt::format("{} {} {:08x}", shards_->identity(), rows(), crc32_of(std::as_bytes(std::span(places_))));
+}
+
+}  // namespace mirrortrain::data

@@ -1,0 +1,271 @@
+#include "data/records/webdataset.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "config/scalar.h"
+#include "data/files/input.h"
+#include "data/files/unpacked_input.h"
+#include "data/key_aliases.h"
+#include "data/pictures/picture_files.h"
+#include "data/records/sample_pictures.h"
+
+namespace mirrortrain::data {
+namespace {
+
+/// The files of a sample, by ending.
+struct Sample {
+  std::string name;
+  std::map<std::string, TarEntry> files;
+};
+
+/// Like webdataset's base_plus_ext: "a/b.seg.png" is "a/b" and "seg.png". The first is empty for files of no sample.
+std::pair<std::string, std::string> name_and_ending(const std::string& path) {
+  const std::size_t folder = path.rfind('/') == path.npos ? 0 : path.rfind('/') + 1;
+  const std::size_t dot = path.find('.', folder);
+  const bool is_of_archive = path.substr(folder).starts_with("__");
+  if (dot == path.npos || dot == folder || is_of_archive) return {};
+  return {path.substr(0, dot), in_lower_case(path.substr(dot + 1))};
+}
+
+/// The samples of an archive, in order.
+class Samples {
+ public:
+  Samples(const PositionedFile& file, const std::string& path) : path_(path), reader_(file, path) {}
+
+  std::optional<Sample> next() {
+    Sample sample = std::exchange(ahead_, {});
+    while (auto entry = reader_.next()) {
+      auto [name, ending] = name_and_ending(entry->name);
+      if (name.empty()) continue;
+      Sample& own = sample.name.empty() || sample.name == name ? sample : ahead_;
+      own.name = std::move(name);
+      const std::string of_archive = entry->name;
+      if (!own.files.emplace(std::move(ending), *std::move(entry)).second) {
+        throw Error(fmt::format("{}: the sample '{}' has '{}' twice; pack each sample once", path_,
+                                shortened(own.name, 200), shortened(of_archive, 200)));
+      }
+      if (&own == &ahead_) return sample;
+    }
+    return sample.name.empty() ? std::nullopt : std::optional(std::move(sample));
+  }
+
+ private:
+  const std::string& path_;
+  TarReader reader_;
+  Sample ahead_;  ///< the first file of the next
+};
+
+class SampleReader {
+ public:
+  SampleReader(const WebDataset& source, bool wants_labels, BadExamples* bad, const UnpackedFiles& cache)
+      : source_(source), bad_(bad), cache_(cache) {
+    for (const auto& [name, input] : source.inputs.entries) {
+      const PictureForm form{input.image_size ? input.image_size : source.image_size,
+                             input.color.value_or(source.color)};
+      inputs_.push_back({name, "inputs." + name + ".image", input.image, form});
+    }
+    if (inputs_.empty()) inputs_.push_back({"", "image", source.image, {source.image_size, source.color}});
+    for (Input& input : inputs_) input.pictures = std::make_shared<SamplePictures>(shards_);
+    if (!wants_labels) return;
+    if (source.labels.one) outputs_.push_back({"", "labels", *source.labels.one});
+    for (const auto& [name, ending] : source.labels.named.entries) {
+      outputs_.push_back({name, "labels." + name, ending});
+    }
+  }
+
+  Examples read() {
+    std::vector<std::string> remarks;
+    for (const std::string& path : expanded(source_.file, remarks)) read_archive(path);
+    const std::string& origin = parts_.front().origin;
+    if (rows() == 0 && bad_ != nullptr && bad_->any()) std::move(*bad_).left_out(0, origin);
+    if (rows() == 0) {
+      throw Error(fmt::format(
+          "{}: expected at least one sample, as 0001.jpg and 0001.cls beside each other, found none", origin));
+    }
+    Examples examples;
+    for (const Input& input : inputs_) {
+      examples.inputs.push_back(decoded_when_asked(input.pictures, input.form, origin, bad_ != nullptr));
+      examples.inputs.back().name = input.name;
+      settle(examples.inputs.back().array);
+    }
+    examples.inputs.front().array.remarks = std::move(remarks);
+    if (outputs_.empty()) outputs_.push_back({"", "", "", std::vector<double>(static_cast<std::size_t>(rows()))});
+    for (const Output& output : outputs_) {
+      Array& labels = examples.outputs.emplace_back(output.name, Array(DType::kFloat64, {rows()}, origin)).array;
+      std::ranges::copy(output.labels, labels.span<double>().begin());
+      settle(labels);
+    }
+    return examples;
+  }
+
+ private:
+  struct Input {
+    std::string name, key;
+    std::optional<std::string> endings;
+    PictureForm form;
+    std::shared_ptr<SamplePictures> pictures{};
+  };
+  struct Output {
+    std::string name, key, ending;
+    std::vector<double> labels{};
+  };
+
+  std::int64_t rows() const { return inputs_.front().pictures->rows(); }
+
+  void settle(Array& array) const {
+    if (parts_.size() > 1) array.parts = parts_;
+    if (rows() < all_) array.picked = picked_;
+  }
+
+  void read_archive(const std::string& path) {
+    parts_.push_back({all_, path, 0});
+    shards_->begin(path, open_input(path)->is_compressed() ? unpack_input(path, cache_) : nullptr, rows());
+    Samples samples(shards_->last(), shards_->last_path());
+    for (; const auto sample = samples.next(); ++all_) {
+      try {
+        add(*sample);
+        picked_.push_back(all_);
+      } catch (const Error& error) {
+        const std::string text = fmt::format("{}: sample '{}' {}", path, shortened(sample->name, 200), error.what());
+        if (bad_ == nullptr) throw Error(text);
+        bad_->add(all_, text);
+      }
+    }
+  }
+
+  void add(const Sample& sample) {
+    std::vector<const TarEntry*> pictures;
+    for (const Input& input : inputs_) pictures.push_back(&picture_in(sample, input));
+    std::vector<double> labels;
+    for (const Output& output : outputs_) labels.push_back(label_in(sample, output));
+    for (std::size_t i = 0; i < inputs_.size(); ++i) inputs_[i].pictures->add(*pictures[i]);
+    for (std::size_t i = 0; i < outputs_.size(); ++i) outputs_[i].labels.push_back(labels[i]);
+  }
+
+  [[noreturn]] static void fail_at_ending(const Sample& sample, const std::string& endings, const std::string& key) {
+    std::vector<std::string> found;
+    for (const auto& [ending, entry] : sample.files) found.push_back(ending);
+    throw Error(fmt::format("has no '{}', but [{}]; say in '{}' which one to take", shortened(endings),
+                            shortened(fmt::format("{}", fmt::join(found, ", ")), 200), key));
+  }
+
+  static const TarEntry& picture_in(const Sample& sample, const Input& input) {
+    if (!input.endings) return only_picture(sample, input);
+    std::string_view rest = *input.endings;
+    while (!rest.empty()) {
+      const std::string_view one = rest.substr(0, rest.find(';'));
+      rest.remove_prefix(std::min(one.size() + 1, rest.size()));
+      const auto found = sample.files.find(in_lower_case(std::string(one)));
+      if (found != sample.files.end()) return found->second;
+    }
+    fail_at_ending(sample, *input.endings, input.key);
+  }
+
+  /// The only file whose ending is a picture's.
+  static const TarEntry& only_picture(const Sample& sample, const Input& input) {
+    const TarEntry* found = nullptr;
+    for (const auto& [ending, entry] : sample.files) {
+      if (!is_picture_name("a." + ending)) continue;
+      if (found != nullptr) {
+        throw Error(fmt::format("has several pictures; say in '{}' which one to take, as {}: {}", input.key, input.key,
+                                shortened(ending)));
+      }
+      found = &entry;
+    }
+    if (found == nullptr) fail_at_ending(sample, "jpg", input.key);
+    return *found;
+  }
+
+  double label_in(const Sample& sample, const Output& output) const {
+    const auto found = sample.files.find(in_lower_case(output.ending));
+    if (found == sample.files.end()) fail_at_ending(sample, output.ending, output.key);
+    constexpr std::uint64_t kMost = 4096;
+    const TarEntry& entry = found->second;
+    std::string text(static_cast<std::size_t>(std::min(entry.size, kMost)), '\0');
+    shards_->last().read(entry.offset, std::as_writable_bytes(std::span(text)));
+    const auto is_blank = [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; };
+    while (!text.empty() && is_blank(text.back())) text.pop_back();
+    double label = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), label);
+    if (error == std::errc() && end == text.data() + text.size() && !text.empty()) return label;
+    throw Error(fmt::format("has '{}' as its '{}', expected a number; write the number of the class", shortened(text),
+                            shortened(output.ending)));
+  }
+
+  const WebDataset& source_;
+  BadExamples* bad_;
+  const UnpackedFiles& cache_;
+  std::shared_ptr<TarShards> shards_ = std::make_shared<TarShards>();
+  std::vector<Input> inputs_;
+  std::vector<Output> outputs_;
+  std::vector<Array::Part> parts_;
+  std::int64_t all_ = 0;              ///< with those left out
+  std::vector<std::int64_t> picked_;  ///< the number of each row among all
+};
+
+}  // namespace
+
+config::Section<SampleInput> SampleInput::section() {
+  return config::Section<SampleInput>("The picture of a sample that an input of the model takes.")
+      .key("image", &SampleInput::image, "Ending of the picture's name, as `jpg`, or several, as `jpg;png`.",
+           config::required, config::non_empty)
+      .key("image_size", &SampleInput::image_size,
+           "Height and width to which pictures are resized; null: as `image_size` beside `inputs` says.",
+           config::between(1, 1 << 15), kImageSizeAliases)
+      .key("color", &SampleInput::color, "Three channels or one; null: as `color` beside `inputs` says.",
+           kColorAliases);
+}
+
+FieldNames WebDataset::field_names() const {
+  FieldNames names;
+  for (const auto& [name, input] : inputs.entries) names.inputs.push_back(name);
+  if (names.inputs.empty()) names.inputs.emplace_back();
+  if (labels.one) names.outputs.emplace_back();
+  for (const auto& [name, ending] : labels.named.entries) names.outputs.push_back(name);
+  return names;
+}
+
+config::Section<WebDataset> WebDataset::section() {
+  return config::Section<WebDataset>(
+             "Tar archives of samples, compressed or not: files beside each other whose names are the same up to the "
+             "first dot, as 0001.jpg and 0001.cls. Pictures are decoded while the run continues, as numbers from 0 to "
+             "255.")
+      .key("file", &WebDataset::file, "Path of the archive; or a glob or a list of archives.", config::required,
+           kFileAliases)
+      .key(
+          "image", &WebDataset::image,
+          "Ending of the pictures' names, as `jpg`, or several, as `jpg;png`; null: that of the only picture that each "
+          "sample has.",
+          config::non_empty)
+      .key("inputs", &WebDataset::inputs,
+           "In place of `image`: the picture for each input of the model, as {INPUT: {image: ENDING}}.",
+           config::excludes("image"))
+      .key("labels", &WebDataset::labels,
+           "Ending of the names of the files with the labels, each of which has a number as text; or one for each "
+           "output of the model, as {OUTPUT: ENDING}.",
+           config::non_empty, kLabelsAliases)
+      .key("image_size", &WebDataset::image_size,
+           "Height and width to which pictures are resized (bilinear, without antialiasing); null: all are as large as "
+           "the first.",
+           config::between(1, 1 << 15), kImageSizeAliases)
+      .key("color", &WebDataset::color, "Three channels or one.", kColorAliases);
+}
+
+Examples open_samples(const WebDataset& source, BadExamples* bad, const UnpackedFiles& cache) {
+  return SampleReader(source, true, bad, cache).read();
+}
+Examples open_samples_without_labels(const WebDataset& source, BadExamples* bad, const UnpackedFiles& cache) {
+  return SampleReader(source, false, bad, cache).read();
+}
+
+}  // namespace mirrortrain::data

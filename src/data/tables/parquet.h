@@ -1,0 +1,19 @@
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "config/section.h"
+#include "data/tables/csv.h"
+
+namespace mirrortrain::data {
+
+/// A table in Parquet files: its columns are those of a CSV file with a header that has the same cells.
+struct Parquet : Csv {
+  static constexpr std::string_view kName = "parquet";
+  static constexpr std::string_view kAliases = "pq, arrow";
+  static constexpr std::array<config::Advice, 0> kAdvice{};
+  static config::Section<Parquet> section();
+};
+
+}  // namespace mirrortrain::data

@@ -1,0 +1,12 @@
+# zstd, for compressed data, is optional: MIRRORTRAIN_WITH_ZSTD says whether it is built.
+option(MIRRORTRAIN_ZSTD "Read data compressed by zstd where libzstd is found" ON)
+set(MIRRORTRAIN_WITH_ZSTD OFF)
+if(MIRRORTRAIN_ZSTD)
+  pkg_check_modules(libzstd QUIET IMPORTED_TARGET libzstd>=1.4)
+  if(libzstd_FOUND)
+    set(MIRRORTRAIN_WITH_ZSTD ON)
+  endif()
+endif()
+if(NOT MIRRORTRAIN_WITH_ZSTD)
+  message(STATUS "No libzstd (libzstd-dev): data compressed by it are refused")
+endif()
