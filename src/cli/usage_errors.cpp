@@ -76,48 +76,20 @@ std::string letters(std::string_view name) {
 
 /// Other programs' names of options, and the names here: the first one that the command has is suggested.
 constexpr auto kOtherOptions = std::to_array<std::pair<std::string_view, std::string_view>>({
-    {"input", "--data"},
-    {"file", "--data"},
-    {"out", "--output"},
-    {"out", "--run-dir"},
-    {"output", "--run-dir"},
-    {"outputdir", "--run-dir"},
-    {"savedir", "--run-dir"},
-    {"logdir", "--run-dir"},
-    {"ckpt", "--checkpoint"},
-    {"weights", "--checkpoint"},
-    {"target", "--label"},
-    {"n", "--workers"},
-    {"np", "--workers"},
-    {"nproc", "--workers"},
-    {"nprocpernode", "--workers"},
-    {"numworkers", "--workers"},
-    {"maxtokens", "--tokens"},
-    {"loglevel", "-v"},
+    {"input", "--data"},         {"file", "--data"},        {"test", "--data"},          {"out", "--output"},
+    {"out", "--run-dir"},        {"output", "--run-dir"},   {"outputdir", "--run-dir"},  {"savedir", "--run-dir"},
+    {"logdir", "--run-dir"},     {"ckpt", "--checkpoint"},  {"weights", "--checkpoint"}, {"target", "--label"},
+    {"n", "--workers"},          {"np", "--workers"},       {"nproc", "--workers"},      {"nprocpernode", "--workers"},
+    {"numworkers", "--workers"}, {"maxtokens", "--tokens"}, {"loglevel", "-v"},
 });
 
-/// How a command that takes no new data, but evaluates splits, is given some.
-std::string as_test_data(const std::string& file) {
-  const std::string given = file.empty() ? "FILE" : file;
-  const std::string ending = given.substr(std::min(given.rfind('.'), given.size()));
-  const std::string set = ending == ".npz"   ? fmt::format("{{format: npz, file: {}}}", given)
-                          : ending == ".csv" ? fmt::format("{{format: csv, file: {}, labels: COLUMN}}", given)
-                                             : fmt::format("{{format: FORMAT, file: {}, ...}}", given);
-  return fmt::format("; new data are evaluated as data.test: --set 'data.test={}'{}", set,
-                     ending == ".csv" ? ", and of several outputs labels: {OUTPUT: COLUMN, ...}" : "");
-}
-
 /// "; did you mean --run-dir?", or another hint for an option that the command does not have; "" if there is none.
-/// `value`: its own.
-std::string other_option(std::string_view name, const std::optional<std::string>& value,
-                         const std::vector<std::string>& options, const CommandText& text) {
+std::string other_option(std::string_view name, const std::vector<std::string>& options, const CommandText& text) {
   const std::string plain_name = letters(name);
   for (const auto& [other, ours] : kOtherOptions) {
     if (other == plain_name && std::ranges::count(options, ours) > 0) return fmt::format("; did you mean {}?", ours);
   }
   const std::string usage = text.usage();
-  const bool evaluates = std::ranges::count(options, "--split") > 0 && std::ranges::count(options, "--set") > 0;
-  if (evaluates && (name == "data" || name == "test" || name == "file")) return as_test_data(value.value_or(""));
   if ((name == "config" || name == "c" || name == "cfg") && usage.find("CONFIG") != std::string::npos) {
     return fmt::format("; the configuration is given without an option: {} FILE", text.name);
   }
@@ -149,7 +121,7 @@ std::string unknown_option(const std::string& given, const std::optional<std::st
   const bool is_written_otherwise =
       std::ranges::any_of(options, [&](const std::string& known) { return letters(known) == letters(option); });
   const std::optional<std::string> value = equals != std::string::npos ? std::optional(given.substr(equals + 1)) : next;
-  std::string hint = other_option(name, value, options, text);
+  std::string hint = other_option(name, options, text);
   if (hint.empty() && takes_set && !is_written_otherwise &&
       name != "data") {  // a section here, and an option of other programs
     const std::string set = set_meant(name, value);

@@ -296,11 +296,10 @@ TEST_CASE("one array for a run whose archive has arrays of other names than the 
   write_file(folder / "n.npz", data::zip({{"u.npy", user}, {"c.npy", context}}));
   CHECK(run_program(folder, "predict run --data n.npz").exit_code == 0);
 
-  // Other data are evaluated as the answer says.
-  CHECK(contains(run_program(folder, "eval run --data t.npz").err,
-                 "there is no option --data; new data are evaluated as data.test: --set 'data.test={format: npz, file: "
-                 "t.npz}'"));
-  CHECK(run_program(folder, "eval run --set 'data.test={format: npz, file: t.npz}'").exit_code == 0);
+  CHECK(contains(run_program(folder, "eval run --file t.npz").err, "did you mean --data?"));
+  const Outcome evaluated = run_program(folder, "eval run --data t.npz");
+  CHECK_MESSAGE(evaluated.exit_code == 0, evaluated.err);
+  CHECK(evaluated.out == run_program(folder, "eval run --set 'data.test={format: npz, file: t.npz}'").out);
   // What the data have is named as in the file.
   write_file(folder / "t.npz", data::zip({{"u.npy", user},
                                           {"c.npy", npy("(3, 4)", std::vector<float>(12, 1))},

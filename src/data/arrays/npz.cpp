@@ -92,14 +92,13 @@ config::Section<LabelArray> LabelArray::section() {
 config::Section<Npz> Npz::section() {
   return config::Section<Npz>("A NumPy archive of arrays, as numpy.savez and numpy.savez_compressed write it.")
       .key("file", &Npz::file, "Path of the archive; or a glob or a list of archives.", config::required, kFileAliases)
-      .key(
-          "split", &Npz::split,
-          "What the names of a split's arrays begin with, in an archive of all splits: `train` stands for train_images "
-          "and train_labels, or for train_NAME of every array that is named below; null: names are as they are "
-          "written.",
-          config::non_empty)
+      .key("prefix", &Npz::prefix,
+           "What the arrays' names begin with, in an archive of all splits: `train` stands for train_images "
+           "and train_labels, or for train_NAME of every array that is named below; null: names are as they are "
+           "written.",
+           config::non_empty)
       .key("features", &Npz::features,
-           "Name of the array with the features, one row per example; null: x, or images of a `split`.",
+           "Name of the array with the features, one row per example; null: x, or images with a `prefix`.",
            config::non_empty, kFeaturesAliases)
       .key("inputs", &Npz::inputs,
            "In place of `features`: the name of the array for each input of the model, as {INPUT: ARRAY}.",
@@ -121,9 +120,9 @@ namespace {
 /// With the array that is taken where none is named.
 FieldsByName<std::string, NpzLabels> fields_of(const Npz& source) {
   FieldsByName<std::string, NpzLabels> fields = source;
-  if (fields.inputs.empty() && !fields.features) fields.features = source.split ? "images" : "x";
-  if (!source.split) return fields;
-  const auto begin = [&](std::string& name) { name = *source.split + "_" + name; };
+  if (fields.inputs.empty() && !fields.features) fields.features = source.prefix ? "images" : "x";
+  if (!source.prefix) return fields;
+  const auto begin = [&](std::string& name) { name = *source.prefix + "_" + name; };
   const auto begin_labels = [&](NpzLabels& labels) {
     auto* const array = std::get_if<LabelArray>(&labels);
     begin(array != nullptr ? array->array : std::get<std::string>(labels));
@@ -170,7 +169,7 @@ FieldsByName<std::string, NpzLabels> new_fields_of(const Npz& source) {
   for (auto& [input, array] : fields.inputs.entries) {
     if (!names.has(array) && names.has(input)) array = input;
   }
-  if (source.split && fields.features && !names.has(*fields.features)) {
+  if (source.prefix && fields.features && !names.has(*fields.features)) {
     fields.features = source.features.value_or(names.has("images") ? "images" : "x");
   }
   return fields;

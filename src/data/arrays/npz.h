@@ -26,8 +26,8 @@ const std::string& where(const NpzLabels& labels);
 struct Npz : FieldsByName<std::string, NpzLabels> {
   static constexpr std::string_view kName = "npz";
   Files file;
-  std::optional<std::string> split{};  ///< of an archive of all splits: what the arrays' names begin with
-  Npz();                               ///< features are x and labels y; of a split images and labels
+  std::optional<std::string> prefix{};  ///< what the arrays' names begin with, in an archive of all splits
+  Npz();                                ///< features are x and labels y; with a prefix images and labels
   static config::Section<Npz> section();
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,8 +59,19 @@ Format arrays_of(const std::string& path, const std::string& features, const std
   return source;
 }
 
-bool has_pair(const std::vector<std::string>& names, const std::pair<const char*, const char*>& pair) {
-  return std::ranges::count(names, pair.first) > 0 && std::ranges::count(names, pair.second) > 0;
+using ArrayPair = std::pair<std::string, std::string>;
+
+/// The first pair of common names, also in a group: "train/x", "train/y".
+std::optional<ArrayPair> find_pair(const std::vector<std::string>& names) {
+  for (const auto& [features, labels] : kArrayNames) {
+    for (const std::string& name : names) {
+      const std::string group = name.substr(0, name.rfind('/') == name.npos ? 0 : name.rfind('/') + 1);
+      if (name != group + features || std::ranges::count(names, group + labels) == 0) continue;
+      const bool is_of_others = group.find("test") != group.npos || group.find("val") != group.npos;
+      if (!is_of_others) return ArrayPair{name, group + labels};
+    }
+  }
+  return std::nullopt;
 }
 
 template <class Format>
@@ -70,8 +82,8 @@ DataLook look_at_named(const FirstLook& at, const std::vector<std::string>& name
     return fmt::format("{{format: {}, file: {}, features: {}, labels: {}}}", Format::kName, at.name(path), yaml_text(x),
                        yaml_text(y));
   };
-  const auto pair = std::ranges::find_if(kArrayNames, [&](const auto& one) { return has_pair(names, one); });
-  if (pair == kArrayNames.end()) {
+  const std::optional<ArrayPair> pair = find_pair(names);
+  if (!pair) {
     throw UsageError(
         fmt::format("{}: its arrays are {}; expected names such as x and y, x_train and y_train or features and "
                     "labels: save them so, "
@@ -113,9 +125,6 @@ DataLook look_at_arrays(const FirstLook& at) {
   return look_at_named<Hdf5>(at, hdf5_datasets(at.path));
 }
 
-bool is_hdf5_of_data(const std::string& path) {
-  const std::vector<std::string> names = hdf5_datasets(path);
-  return std::ranges::any_of(kArrayNames, [&](const auto& pair) { return has_pair(names, pair); });
-}
+bool is_hdf5_of_data(const std::string& path) { return find_pair(hdf5_datasets(path)).has_value(); }
 
 }  // namespace mirrortrain::data

@@ -41,7 +41,8 @@ std::size_t label_column(const std::vector<TableColumn>& columns, const std::opt
   for (const char* usual : {"label", "labels", "class", "target", "y"}) {
     if (const std::size_t found = find(usual, in_lower_case); found < columns.size()) return found;
   }
-  return columns.size() - 1;
+  const auto last = std::ranges::find(columns.rbegin(), columns.rend(), "", &TableColumn::why_no_cells);
+  return last != columns.rend() ? static_cast<std::size_t>(columns.rend() - last) - 1 : columns.size() - 1;
 }
 
 void remark_on_labels(const TableColumn& labels, const Csv& csv, std::vector<std::string>& remarks) {

@@ -29,6 +29,7 @@ class ColumnReader {
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       columns_[i].name = line.header.empty() ? std::to_string(i) : line.header[i];
       columns_[i].has_unique_name = std::ranges::count(line.header, columns_[i].name) <= 1;
+      if (!line.why_no_cells.empty()) columns_[i].why_no_cells = line.why_no_cells[i];
     }
   }
 

@@ -27,6 +27,7 @@ struct Occurrence {
 struct TableColumn {
   std::string name;  ///< from the header; its number if there is none
   bool has_unique_name = true;
+  std::string why_no_cells;  ///< "is nested (...)", of a file that has other columns than cells; else empty
   std::int64_t numbers = 0, empty = 0;
   std::map<std::string, Occurrence> words, marks;  ///< marks: of missing values
   std::set<double> different;                      ///< distinct numbers, at most a hundred thousand
