@@ -20,7 +20,6 @@
 #include "base/files.h"
 #include "data/kept_findings.h"
 #include "data/row_blocks.h"
-#include "data/spilled_memory.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -133,8 +132,7 @@ std::size_t physical_memory() {
 }  // namespace
 
 // Rows are read in random order: with large pages, if available, translating a row's address needs no memory access.
-Bytes::Bytes(std::size_t size, const std::string& what) : data_(SpilledMemory::allocate(size, what)), size_(size) {
-  if (data_) return;
+Bytes::Bytes(std::size_t size, const std::string& what) : size_(size) {
   constexpr std::size_t kLine = 64, kLargePage = std::size_t{1} << 21;
   const std::size_t alignment = size < kLargePage ? kLine : kLargePage;
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
@@ -302,6 +300,7 @@ std::int64_t find_not_finite(const Array& array, std::int64_t from) {
         const std::int64_t found = first_row(elements.subspan(static_cast<std::size_t>(from * width)));
         return found < 0 ? -1 : from + found;
       }
+      if (array.stored->are_finite()) return -1;
       const std::string identity = from == 0 ? array.stored->identity() : "";
       if (!identity.empty() && is_known_finite(identity)) return -1;
       const std::int64_t found = first_unfit_block(array, from, [&](const std::byte* rows, std::int64_t count) {

@@ -37,6 +37,7 @@ std::optional<double> LabelCells::read(TableCursor& at) {
                     at.place_text(), columns_ > 1 ? "labels" : "rows", shortened(at.raw_cell()),
                     ignores_missing_ ? ", and list in missing_values the words that stand for a missing label" : ""));
   }
+  if (known_ != nullptr) return known_number_of(at.read_word(), *known_, at);
   return static_cast<double>(number_of(at.read_word(), words_, at));
 }
 

@@ -16,9 +16,9 @@ TableCursor::TableCursor(const Csv& options, const CsvReading& reading, const Ad
   }
 }
 
-void TableCursor::open(CsvFile& file, const ColumnUses& uses) {
+void TableCursor::open(const CsvFile& file, CsvText& text, const ColumnUses& uses) {
   file_ = &file;
-  text_ = &file.text();
+  text_ = &text;
   uses_ = &uses;
   row_ = file.first_row();
   row_begin_ = cell_ = text_->position();
@@ -73,7 +73,8 @@ bool TableCursor::numbers_follow() const {
     ++column;
     const CsvText::After after = text.next();
     if (after == CsvText::After::kCell) continue;
-    if (after == CsvText::After::kGarbage || text.at_end()) return false;  // which is reported where it is read
+    if (after == CsvText::After::kGarbage) return false;  // which is reported where it is read
+    if (text.at_end()) return reading_.numbers_follow && reading_.numbers_follow(column_);
     column = 0;
   }
 }
@@ -95,7 +96,9 @@ std::string TableCursor::place_text(const char* place) const {
   const FirstLine& line = file_->first_line();
   std::string column = line.header.empty() ? fmt::format("column {}", column_)
                                            : fmt::format("column {} ('{}')", column_, shortened(line.header[column_]));
-  return fmt::format("{}:{}: row {} (counting from 0), {}", line.file, file_->line_of(row_, place), row_, column);
+  // Of other text than the file's the line is not known.
+  const std::string at = text_ == &file_->text() ? fmt::format(":{}", file_->line_of(row_, place)) : "";
+  return fmt::format("{}{}: row {} (counting from 0), {}", line.file, at, row_, column);
 }
 
 void TableCursor::fail(const std::string& message, const char* place) const {

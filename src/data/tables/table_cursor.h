@@ -24,7 +24,9 @@ class TableCursor {
   TableCursor(const Csv& options, const CsvReading& reading, const AdaptedTable& columns);
 
   /// Goes to the first row of a file, whose columns have these uses.
-  void open(CsvFile& file, const ColumnUses& uses);
+  void open(CsvFile& file, const ColumnUses& uses) { open(file, file.text(), uses); }
+  /// The same for another text, with rows of the file.
+  void open(const CsvFile& file, CsvText& text, const ColumnUses& uses);
   void begin_row() { row_begin_ = text_->position(); }
   void end_row() { ++row_; }
   void begin_cell(std::size_t column) { column_ = column, cell_ = text_->position(); }
@@ -77,7 +79,7 @@ class TableCursor {
   const CsvReading& reading_;
   const AdaptedTable& columns_;
   std::vector<double> number_marks_;  ///< marks of missing values that are numbers, such as -999
-  CsvFile* file_ = nullptr;
+  const CsvFile* file_ = nullptr;
   CsvText* text_ = nullptr;
   const ColumnUses* uses_ = nullptr;
   std::int64_t row_ = 0;  ///< of the file, including those that are left out

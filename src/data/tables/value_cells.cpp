@@ -74,6 +74,16 @@ double read_word(TableCursor& at, bool may_be_missing, WordList& words) {
   return static_cast<double>(number);
 }
 
+double read_known_word(TableCursor& at, bool may_be_missing, const WordList& words) {
+  return known_number_of(found_word(at, may_be_missing), words, at);
+}
+
+double known_number_of(std::string_view word, const WordList& words, const TableCursor& at) {
+  const std::int64_t number = words.find(word);
+  if (number >= 0) return static_cast<double>(number);
+  at.fail(fmt::format("the word '{}' was not here before", shortened(std::string(word))));
+}
+
 std::int64_t number_of(std::string_view word, WordList& words, const TableCursor& at) {
   const std::int64_t known = words.size(), number = words.number_of(word);
   // Done only for new words: finding the line takes longer the farther it is.

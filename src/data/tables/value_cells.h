@@ -19,6 +19,9 @@ std::int64_t read_integer(TableCursor& at);
 /// The number of a word in the column's list, to which a new one is added. An empty cell is the empty word where it
 /// `may_be_missing`.
 double read_word(TableCursor& at, bool may_be_missing, WordList& words);
+/// The same for a list that has all words. Throws Error for one that it does not have.
+double read_known_word(TableCursor& at, bool may_be_missing, const WordList& words);
+double known_number_of(std::string_view word, const WordList& words, const TableCursor& at);
 /// The number of a word in a list, to which a new one is added.
 std::int64_t number_of(std::string_view word, WordList& words, const TableCursor& at);
 /// The weight of an example.
