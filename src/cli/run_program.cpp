@@ -67,6 +67,7 @@ int run_program(int argc, const char* const* argv) {
     add_plan(app, exit_code);
     add_config(app, exit_code);
     add_checkpoint(app, exit_code);
+    add_data(app, exit_code);
     add_cache(app, exit_code);
     add_devices(app, exit_code);
     add_runs(app, exit_code);
