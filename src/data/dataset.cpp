@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "data/fields.h"
 #include "data/kept_findings.h"
 #include "data/row_blocks.h"
 
@@ -369,7 +370,10 @@ void load_rows(Array& array) {
 
 Examples in_memory(Examples examples) {
   for (Features& input : examples.inputs) load_rows(input.array);
-  for (Labels& output : examples.outputs) load_rows(output.array);
+  for (Labels& output : examples.outputs) {
+    load_rows(output.array);
+    find_missing(output);
+  }
   return examples;
 }
 

@@ -68,7 +68,7 @@ def make_position(folder, gigabytes):
     labels = random.integers(0, 10, rows).astype(np.uint8)
     features = np.lib.format.open_memmap(folder / "x.npy", mode="w+", dtype=np.uint8, shape=(rows, 32, 32, 3))
     for i in range(8):
-        features[i * len(block):(i + 1) * len(block)] = block ^ np.uint8(i * 37)
+        features[i * len(block):(i + 1) * len(block)] = block ^ np.uint8(i * 36)
         features.flush()
     np.save(folder / "y.npy", labels)
     np.save(folder / "in-memory-x.npy", block)

@@ -159,7 +159,7 @@ int run(const std::vector<std::string>& words) {
   } else if (words.size() == 3 && words[0] == "csv") {
     Csv csv;
     csv.file = config::Path{words[1]};
-    csv.labels = words[2];
+    csv.labels = labels_in(std::string(words[2]));
     read_whole(csv);
   } else if (words.size() == 4 && words[0] == "tfrecord") {
     TfRecord records;

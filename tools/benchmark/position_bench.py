@@ -47,7 +47,7 @@ def train(options, model, files, settings, wrap):
         config.write_text(f"""seed: 1
 data:
   global_batch_size: 256
-  train: {{format: npy, features: {options.folder / files}x.npy, labels: {options.folder / files}y.npy}}
+  train: {{format: npy, features: {options.folder}/{files}x.npy, labels: {options.folder}/{files}y.npy}}
   preprocessing: [rescaling: {{scale: 0.00392}}]
 model: {{input_shape: [32, 32, 3], layers: {MODELS[model]}}}
 loss: sparse_categorical_crossentropy

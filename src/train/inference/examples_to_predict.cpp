@@ -182,7 +182,7 @@ std::unique_ptr<ExampleBlocks> open_examples(const ExamplesToPredict& wanted, co
   const data::ExampleSpec spec = data::spec_before_bins(checked.examples, values.data.preprocessing);
   data::Dataset examples = data::read_new(source, adapted != nullptr ? *adapted : data::Adapted{},
                                           data::wanted_by(&spec, values.data.preprocessing), values.data.on_bad_example,
-                                          feeder_options(values).ahead.threads, wanted.files);
+                                          feeder_options(values).ahead.threads, wanted.files, values.data);
   warn_of_examples(wanted, checked, examples, checkpoints);
   ExtraColumns extra = new_columns(wanted.columns, source, examples, adapted);
   return std::make_unique<WholeExamples>(std::move(examples), std::move(extra));

@@ -533,6 +533,28 @@ TEST_CASE("numbers that are not finite are found by position too") {
   }
 }
 
+TEST_CASE("labels that may be missing are read by position where they take more than an index") {
+  const TemporaryFolder folder;
+  constexpr std::int64_t kLabels = 5;
+  std::vector<float> labels = numbers<float>(kRows * kLabels);
+  for (const std::int64_t row : {0, 7, 56}) labels[static_cast<std::size_t>(row * kLabels + 2)] = std::nanf("");
+  Npy source;
+  source.features = Files(config::Path{
+      folder.write("x.npy", npy("<f4", false, shape_text(kRows, kWidth), bytes_of(numbers<float>(kRows * kWidth))))});
+  for (const bool in_columns : {false, true}) {
+    source.labels.one = LabelFiles{Files(config::Path{folder.write(
+                                       "y.npy", npy("<f4", in_columns, shape_text(kRows, kLabels), bytes_of(labels)))}),
+                                   MissingLabel::kIgnore};
+    const Dataset held = load(options_of(source, folder, true), 0, nullptr).train,
+                  read = load(options_of(source, folder, false), 0, nullptr).train;
+    CHECK(read.labels(0).is_by_position());
+    for (std::int64_t row = 0; row < kRows; ++row) {
+      CHECK(read.outputs()[0].is_present(row) == held.outputs()[0].is_present(row));
+    }
+    check_source(source, folder);
+  }
+}
+
 TEST_CASE("a truncated or longer file is refused as one that is read into memory") {
   const TemporaryFolder folder;
   const std::string whole = npy("<f4", false, shape_text(kRows, kWidth), bytes_of(numbers<float>(kRows * kWidth)));
