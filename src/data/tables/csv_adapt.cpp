@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <span>
+#include <thread>
 
 #include "base/error.h"
+#include "data/in_order.h"
 #include "data/row_blocks.h"
 #include "data/tables/csv_columns.h"
 #include "data/tables/csv_table.h"
@@ -20,44 +23,62 @@ struct ColumnContent {
   std::int64_t count = 0;
 };
 
-/// Calls take(cells) for the cells of rows (ascending), in order.
-template <class Take>
-void for_each_row_of(const CsvTable& table, const std::vector<std::int64_t>& rows, const Take& take) {
+/// What a block of rows has in the columns.
+struct BlockContent {
+  std::vector<std::vector<bool>> used;       ///< of a column's words
+  std::vector<std::vector<double>> numbers;  ///< of a column of numbers, those that are not missing, in order
+};
+
+/// The content of those of `count` rows from `first` on that are among `rows` (ascending).
+BlockContent content_of_block(const CsvTable& table, const std::vector<std::int64_t>& rows, std::int64_t first,
+                              std::int64_t count) {
   const std::size_t width = table.words.size();
-  if (rows.empty() || width == 0) return;
-  auto next = rows.begin();
-  const std::int64_t count = rows.back() + 1 - rows.front();
-  for_each_block<double>(table.features, rows.front(), count, [&](std::int64_t first, std::span<const double> cells) {
-    const std::int64_t end = first + static_cast<std::int64_t>(cells.size() / width);
-    for (; next != rows.end() && *next < end; ++next) {
-      take(cells.subspan(static_cast<std::size_t>(*next - first) * width, width));
+  BlockContent block{{}, std::vector<std::vector<double>>(width)};
+  for (const std::vector<std::string>& words : table.words) block.used.emplace_back(words.size(), false);
+  std::vector<std::byte> scratch;
+  const auto* const cells = reinterpret_cast<const double*>(table.features.rows_at(first, count, scratch));
+  for (auto row = std::ranges::lower_bound(rows, first); row != rows.end() && *row < first + count; ++row) {
+    const double* const own = cells + static_cast<std::size_t>(*row - first) * width;
+    for (std::size_t i = 0; i < width; ++i) {
+      if (!block.used[i].empty()) {
+        block.used[i][static_cast<std::size_t>(own[i])] = true;
+      } else if (!std::isnan(own[i])) {
+        block.numbers[i].push_back(own[i]);
+      }
     }
-    return true;
-  });
+  }
+  return block;
 }
 
 std::vector<ColumnContent> content_of(const CsvTable& table, const std::vector<std::int64_t>& rows) {
-  std::vector<ColumnContent> content(table.words.size());
+  const std::size_t width = table.words.size();
+  std::vector<ColumnContent> content(width);
   const bool are_all = std::ssize(rows) == table.rows();
-  for (std::size_t i = 0; i < content.size(); ++i) content[i].used.resize(table.words[i].size(), are_all);
+  for (std::size_t i = 0; i < width; ++i) content[i].used.resize(table.words[i].size(), are_all);
   if (are_all && !table.facts.empty()) {
-    for (std::size_t i = 0; i < content.size(); ++i) {
+    for (std::size_t i = 0; i < width; ++i) {
       content[i].sum = table.facts[i].sum;
       content[i].count = table.facts[i].count;
     }
     return content;
   }
-  for_each_row_of(table, rows, [&](std::span<const double> cells) {
-    for (std::size_t i = 0; i < content.size(); ++i) {
-      ColumnContent& column = content[i];
-      if (!column.used.empty()) {
-        column.used[static_cast<std::size_t>(cells[i])] = true;
-      } else if (!std::isnan(cells[i])) {
-        column.sum += cells[i];
-        ++column.count;
-      }
-    }
-  });
+  const std::int64_t together = rows_of_block(table.features), all = table.rows();
+  const auto threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  in_order(
+      static_cast<std::size_t>((all + together - 1) / together), threads,
+      [&](std::size_t i) {
+        const std::int64_t first = static_cast<std::int64_t>(i) * together;
+        return content_of_block(table, rows, first, std::min(together, all - first));
+      },
+      [&](const BlockContent& block) {
+        for (std::size_t i = 0; i < width; ++i) {
+          for (std::size_t word = 0; word < block.used[i].size(); ++word) {
+            if (block.used[i][word]) content[i].used[word] = true;
+          }
+          for (const double number : block.numbers[i]) content[i].sum += number;
+          content[i].count += std::ssize(block.numbers[i]);
+        }
+      });
   return content;
 }
 

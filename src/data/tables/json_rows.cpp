@@ -16,7 +16,7 @@
 namespace mirrortrain::data {
 namespace {
 
-using Json = nlohmann::json;
+using RowJson = nlohmann::json;
 
 std::string quoted_cell(std::string_view text) {
   std::string cell = "\"";
@@ -25,12 +25,12 @@ std::string quoted_cell(std::string_view text) {
 }
 
 /// A value as a cell of a column that is written beside the predictions.
-std::string plain_text(const Json& value) {
+std::string plain_text(const RowJson& value) {
   if (value.is_null()) return "";
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-std::string shown(const Json& value) {
+std::string shown(const RowJson& value) {
   if (value.is_array()) return "a list";
   if (value.is_object()) return "an object";
   return value.is_string() ? fmt::format("the text '{}'", shortened(value.get<std::string>())) : value.dump();
@@ -95,21 +95,21 @@ std::string JsonRows::place() const {
   return fmt::format("{}:{}: row {} (counting from 0)", ahead_.name(), ahead_.line(), row_);
 }
 
-Json JsonRows::object_in(std::string_view line) const {
+RowJson JsonRows::object_in(std::string_view line) const {
   std::set<std::string> keys;
-  const auto refuse_twice = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::key && depth == 1 && !keys.insert(parsed.get<std::string>()).second) {
+  const auto refuse_twice = [&](int depth, RowJson::parse_event_t event, RowJson& parsed) {
+    if (event == RowJson::parse_event_t::key && depth == 1 && !keys.insert(parsed.get<std::string>()).second) {
       throw Error(fmt::format("{}: the key '{}' is in this object twice; leave one out", place(),
                               shortened(parsed.get<std::string>())));
     }
     return true;
   };
-  Json object;
+  RowJson object;
   try {
-    object = Json::parse(line, refuse_twice);
-  } catch (const Json::out_of_range&) {
+    object = RowJson::parse(line, refuse_twice);
+  } catch (const RowJson::out_of_range&) {
     throw Error(fmt::format("{}: a number in this line is larger than any of 64 bits; correct it", place()));
-  } catch (const Json::parse_error& error) {
+  } catch (const RowJson::parse_error& error) {
     throw Error(
         fmt::format("{}: this line is no JSON, as character {} shows; write an object a line, as {{\"{}\": "
                     "...}}",
@@ -120,7 +120,7 @@ Json JsonRows::object_in(std::string_view line) const {
                           place(), columns_.front().name, shown(object)));
 }
 
-void JsonRows::require_known(const Json& object) const {
+void JsonRows::require_known(const RowJson& object) const {
   for (const auto& [key, value] : object.items()) {
     if (std::ranges::count(columns_, key, &Column::name) > 0 || std::ranges::count(wanted_, key) > 0) continue;
     std::vector<std::string> names;
@@ -133,7 +133,7 @@ void JsonRows::require_known(const Json& object) const {
   }
 }
 
-std::string JsonRows::cell_of(const Column& column, const Json& value) const {
+std::string JsonRows::cell_of(const Column& column, const RowJson& value) const {
   if (value.is_null() || !column.is_read) return "";
   if (column.may_be_text && value.is_string()) return quoted_cell(value.get<std::string>());
   const bool is_number = column.must_be_integer ? value.is_number_integer() : value.is_number();
@@ -146,7 +146,7 @@ std::string JsonRows::cell_of(const Column& column, const Json& value) const {
                           shown(value)));
 }
 
-std::string JsonRows::cells_of(const Json& object) const {
+std::string JsonRows::cells_of(const RowJson& object) const {
   require_known(object);
   std::string row;
   for (const Column& column : columns_) {
@@ -161,7 +161,7 @@ std::vector<std::string> JsonRows::names() {
   std::vector<std::string> names;
   if (at_end()) return names;
   try {
-    const Json first = object_in(*line());
+    const RowJson first = object_in(*line());
     for (const auto& [key, value] : first.items()) names.push_back(key);
   } catch (const Error&) {
     if (!reports_rows_) throw;
@@ -197,7 +197,7 @@ std::optional<TablePart> JsonRows::next(std::int64_t most) {
       continue;
     }
     try {
-      const Json object = object_in(*line());
+      const RowJson object = object_in(*line());
       rows += cells_of(object);
       if (!wanted_.empty()) {
         std::vector<std::string>& cells = part.cells.emplace_back();
