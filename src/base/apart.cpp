@@ -46,6 +46,9 @@ void prepare(std::uint64_t bytes) {
   bound(RLIMIT_CORE, 0);
   bound(RLIMIT_CPU, kSpareSeconds + bytes / kBytesPerSecond);
   bound(RLIMIT_AS, address_space() + 4 * bytes + kSpareMemory);
+  // Of what it writes, files in memory too: deflated bytes become at most 1,032 times as many.
+  constexpr std::uint64_t kMostInflated = 1032, kSpareFile = std::uint64_t{64} << 20;
+  bound(RLIMIT_FSIZE, kMostInflated * bytes + kSpareFile);
 }
 
 }  // namespace

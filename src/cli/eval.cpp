@@ -173,7 +173,7 @@ void add_eval(CLI::App& app, int& exit_code) {
               "also by a glob")
           ->type_name("FILE")
           ->expected(1, CLI::detail::expected_max_vector_size);
-  add_split(*command, arguments->split, "Split to evaluate: test, validation or train")->excludes(data);
+  add_split(*command, arguments->split, "Split to evaluate: test (the default), validation or train")->excludes(data);
   add_json(
       *command, arguments->json,
       "Write the evaluation event to this file as JSON, with precision, recall and F1 of each class and the confusion "

@@ -58,6 +58,12 @@ void add_init(CLI::App& app, int&) {
       throw UsageError(fmt::format("--output {}: the file exists; name another", *arguments->output));
     }
     const std::filesystem::path file = is_to_stdout ? stdout_file() : std::filesystem::path(*arguments->output);
+    if (keras::is_weights_file(arguments->data)) {
+      throw UsageError(
+          fmt::format("{}: it holds weights without a model; give a model that was saved whole (model.save, .keras or "
+                      ".h5), or name these weights as model.initial_weights of a configuration",
+                      arguments->data));
+    }
     if (keras::is_keras_file(arguments->data) && !is_hdf5_of_data(arguments->data)) {
       if (arguments->label) throw UsageError("--label: a model has no label column; leave it out");
       init_from_keras(arguments->data, file, is_to_stdout);

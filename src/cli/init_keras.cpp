@@ -196,6 +196,7 @@ std::string configuration_text(const Conversion& from, const std::string& file, 
                                const Model* model, const std::vector<Objective>& objectives) {
   std::string text = comment(fmt::format("Made by `mirrortrain init` of {}{}; every value may be changed.", file,
                                          from.version.empty() ? "" : ", which Keras " + from.version + " saved"));
+  for (const std::string& remark : from.model.remarks) text += comment(remark);
   for (const std::string& remark : from.training.remarks) text += comment(remark);
   text += entry_text(0, "name", config::text_value(from.name)) + "seed: 1\n";
   text += comment("Synthetic data of fitting shapes, so that it runs as it is: name your own in place of `train`.");

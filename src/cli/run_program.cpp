@@ -37,6 +37,15 @@ void require_stack() {
               std::to_string(kLeast) + "; raise the limit: ulimit -s 8192");
 }
 
+/// Allows as many files as the system does, up to a number that is plenty: data may be in thousands of them.
+void allow_many_files() {
+  constexpr rlim_t kPlenty = 65536;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kPlenty) return;
+  limit.rlim_cur = std::min(limit.rlim_max, kPlenty);
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 /// Fails if results could not be written to stdout.
 int checked(int exit_code) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
@@ -49,6 +58,7 @@ int checked(int exit_code) {
 int run_program(int argc, const char* const* argv) {
   try {
     require_stack();
+    allow_many_files();
     require_compiled_instructions();
     std::signal(SIGXFSZ, SIG_IGN);  // exceeding the file size limit is an error of the write
     CLI::App app("Trains neural networks described in YAML, synchronously on all devices of this machine.",
@@ -71,6 +81,7 @@ int run_program(int argc, const char* const* argv) {
     add_plan(app, exit_code);
     add_config(app, exit_code);
     add_checkpoint(app, exit_code);
+    add_data(app, exit_code);
     add_cache(app, exit_code);
     add_devices(app, exit_code);
     add_runs(app, exit_code);

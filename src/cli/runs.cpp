@@ -75,7 +75,9 @@ void add_runs(CLI::App& app, int& exit_code) {
       ->type_name("NAME");
   std::vector<std::string> names;
   for (const auto& [name, column] : columns()) names.push_back(name);
-  command->add_option("--sort", arguments->sort, "Sort by name, started, status, steps, last, best or examples/s")
+  command
+      ->add_option("--sort", arguments->sort,
+                   "Sort by name (the default), started, status, steps, last, best or examples/s")
       ->type_name("COLUMN")
       ->check(CLI::IsMember(names).description(""));
   add_json(*command, arguments->json, "Also write the table to this file as JSON; -: to stdout, in its place");

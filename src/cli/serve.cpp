@@ -40,27 +40,27 @@ void add_serve(CLI::App& app, int& exit_code) {
   auto token_file = std::make_shared<std::string>();
   CLI::App* const command = app.add_subcommand("serve", "Answer requests for predictions over HTTP.");
   command->add_option("RUN", options->run, "A run's name or folder, or a checkpoint's")->required();
-  command->add_option("--host", options->host, "Address to listen at; 0.0.0.0: those of all networks")
-      ->type_name("HOST")
-      ->capture_default_str();
-  command->add_option("--port", options->port, "Port to listen at; 0: any that is free")
-      ->type_name("PORT")
-      ->check(CLI::Range(0, 65535))
-      ->capture_default_str();
-  command->add_option("--grpc-port", options->grpc_port, "Port of the gRPC service too; 0: any that is free")
+  command
+      ->add_option("--host", options->host, "Address to listen at; 0.0.0.0: those of all networks; default: 127.0.0.1")
+      ->type_name("HOST");
+  command->add_option("--port", options->port, "Port to listen at; 0: any that is free; default: 8000")
       ->type_name("PORT")
       ->check(CLI::Range(0, 65535));
-  command->add_option("--max-batch", options->max_batch, "Examples that are computed together at most")
-      ->type_name("N")
-      ->check(CLI::Range(1, 65536))
-      ->capture_default_str();
   command
-      ->add_option("--max-delay-ms", options->max_delay_ms,
-                   "How long an example waits at most for others that are arriving, to be computed together")
+      ->add_option("--grpc-port", options->grpc_port,
+                   "Port of the gRPC service too; 0: any that is free; default: none")
+      ->type_name("PORT")
+      ->check(CLI::Range(0, 65535));
+  command->add_option("--max-batch", options->max_batch, "Examples that are computed together at most; default: 32")
+      ->type_name("N")
+      ->check(CLI::Range(1, 65536));
+  command
+      ->add_option(
+          "--max-delay-ms", options->max_delay_ms,
+          "How long an example waits at most for others that are arriving, to be computed together; default: 2")
       ->type_name("MS")
       ->check(CLI::Range(0.0, 60000.0))
-      ->check([](const std::string& text) { return std::isnan(std::atof(text.c_str())) ? "expected a number" : ""; })
-      ->capture_default_str();
+      ->check([](const std::string& text) { return std::isnan(std::atof(text.c_str())) ? "expected a number" : ""; });
   command
       ->add_option_function<std::string>(
           "--max-body", [options](const std::string& text) { options->max_body = bytes_in(text); },

@@ -145,6 +145,7 @@ struct Labels {
   std::optional<Array> weights{};  ///< float64 [rows]: weight of each example's loss
   std::optional<Array> present{};  ///< uint8 [rows]: 0 for an example without a label, whose numbers are then 0;
                                    ///< absent: all have one
+  bool is_nan_missing = false;     ///< whether `present` is not known yet: examples whose label is NaN have none
 
   bool is_present(std::int64_t row) const {
     return !present || present->span<std::uint8_t>()[static_cast<std::size_t>(row)] != 0;

@@ -5,9 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <span>
+#include <string>
 #include <type_traits>
+#include <utility>
 
 #include "base/error.h"
+#include "data/row_blocks.h"
 
 namespace mirrortrain::data {
 
@@ -24,21 +29,77 @@ bool is_weight(double number) {
   return number >= 0 && number <= static_cast<double>(std::numeric_limits<float>::max());
 }
 
+namespace {
+
+template <class T>
+bool has_nan(std::span<const T> label) {
+  return std::ranges::any_of(label, [](T number) { return std::isnan(number); });
+}
+
+/// Labels, with zeros in the place of those that are missing.
+class PresentRows : public StoredRows {
+ public:
+  PresentRows(std::shared_ptr<const StoredRows> from, DType dtype, std::size_t width)
+      : from_(std::move(from)), dtype_(dtype), width_(width) {}
+  std::int64_t rows() const override { return from_->rows(); }
+  void read(std::int64_t first, std::int64_t count, std::byte* to) const override {
+    from_->read(first, count, to);
+    with_element_type(dtype_, [&](auto* type) {
+      using T = std::remove_pointer_t<decltype(type)>;
+      if constexpr (std::is_floating_point_v<T>) {
+        std::span<T> labels(reinterpret_cast<T*>(to), static_cast<std::size_t>(count) * width_);
+        for (; !labels.empty(); labels = labels.subspan(width_)) {
+          if (has_nan<T>(labels.first(width_))) std::ranges::fill(labels.first(width_), T{0});
+        }
+      }
+    });
+  }
+  std::string identity() const override {
+    const std::string from = from_->identity();
+    return from.empty() ? "" : from + " present";
+  }
+  std::shared_ptr<const StoredRows> by_position(const UnpackedFiles& cache) const override {
+    auto from = from_->by_position(cache);
+    return from ? std::make_shared<PresentRows>(std::move(from), dtype_, width_) : nullptr;
+  }
+
+ private:
+  std::shared_ptr<const StoredRows> from_;
+  DType dtype_;
+  std::size_t width_;
+};
+
+}  // namespace
+
 void allow_missing(Labels& labels) {
+  labels.is_nan_missing = true;
+  if (!labels.array.is_by_position() || labels.array.row_bytes() <= kMostBytesOfIndex) find_missing(labels);
+}
+
+void find_missing(Labels& labels) {
+  if (!std::exchange(labels.is_nan_missing, false)) return;
   Array& array = labels.array;
-  load_rows(array);  // in which zeros take the place of NaN
+  if (array.row_bytes() <= kMostBytesOfIndex) load_rows(array);  // in which zeros take the place of NaN
   Array& present = labels.present.emplace(DType::kUint8, Shape{array.rows()}, array.origin);
   present.picked = array.picked;
-  std::ranges::fill(present.span<std::uint8_t>(), std::uint8_t{1});
+  const auto exists = present.span<std::uint8_t>();
+  std::ranges::fill(exists, std::uint8_t{1});
   with_element_type(array.dtype, [&](auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
     if constexpr (std::is_floating_point_v<T>) {
       const auto width = static_cast<std::size_t>(array.row_elements());
-      for (std::size_t row = 0; row < present.span<std::uint8_t>().size(); ++row) {
-        const std::span<T> label = array.span<T>().subspan(row * width, width);
-        if (std::ranges::none_of(label, [](T number) { return std::isnan(number); })) continue;
-        std::ranges::fill(label, T{0});
-        present.span<std::uint8_t>()[row] = 0;
+      for_each_block<T>(array, 0, array.rows(), [&](std::int64_t row, std::span<const T> block) {
+        for (; !block.empty(); block = block.subspan(width), ++row) {
+          if (has_nan<T>(block.first(width))) exists[static_cast<std::size_t>(row)] = 0;
+        }
+        return true;
+      });
+      if (array.is_by_position()) {
+        array.stored = std::make_shared<PresentRows>(array.stored, array.dtype, width);
+        return;
+      }
+      for (std::size_t row = 0; row < exists.size(); ++row) {
+        if (exists[row] == 0) std::ranges::fill(array.span<T>().subspan(row * width, width), T{0});
       }
     } else {
       array.remarks.push_back(

@@ -100,8 +100,14 @@ inline constexpr std::string_view kMissingNaN =
 /// Whether a number may be the weight of an example: from 0, and one of float32.
 bool is_weight(double number);
 
-/// From now on an example whose label is not a number has none.
+/// From now on an example whose label is not a number has none; of labels that take more bytes than are held, from
+/// find_missing on.
 void allow_missing(Labels& labels);
+/// Finds which labels are missing, if that is not known yet: of those in memory, and of those read by position, which
+/// are read once.
+void find_missing(Labels& labels);
+/// Labels of no more bytes are an index, which is held.
+inline constexpr std::size_t kMostBytesOfIndex = 16;
 /// The numbers as weights of the examples. Throws Error, naming the row, for numbers that are no weights.
 Array weights_in(Array numbers, const Array& labels);
 

@@ -30,6 +30,7 @@ class PickedStoredRows : public StoredRows {
     return from.empty() ? ""
                         : fmt::format("{} {} {:08x}", from, rows_.size(), crc32_of(std::as_bytes(std::span(rows_))));
   }
+  bool are_finite() const override { return from_->are_finite(); }
   std::shared_ptr<const StoredRows> by_position(const UnpackedFiles& cache) const override {
     auto from = from_->by_position(cache);
     return from ? picked_rows(std::move(from), rows_, row_bytes_) : nullptr;
@@ -100,6 +101,9 @@ class JoinedRows : public StoredRows {
       all += of_part + "\n";
     }
     return all;
+  }
+  bool are_finite() const override {
+    return std::ranges::all_of(parts_, [](const auto& part) { return part->are_finite(); });
   }
   std::shared_ptr<const StoredRows> by_position(const UnpackedFiles& cache) const override {
     std::vector<std::shared_ptr<const StoredRows>> parts;

@@ -24,6 +24,8 @@ class StoredRows {
   /// Changes if any of the files, or the processing, changes. Empty where nothing may be kept of what was found in
   /// them.
   virtual std::string identity() const = 0;
+  /// Whether all numbers are known to be finite, and of the range of float32.
+  virtual bool are_finite() const { return false; }
   /// The same rows once any of them can be read by itself, for which compressed files are unpacked into `cache`; null
   /// where these are so already.
   virtual std::shared_ptr<const StoredRows> by_position(const UnpackedFiles& cache) const = 0;

@@ -68,28 +68,55 @@ void add_call_options(const Call& call, const config::Schema& type, const Option
   }
 }
 
+/// A layer's own variable, which a .keras file and a whole-model .h5 keep in different places; null if there is none.
+const StoredTensors::mapped_type* find_variable(const NetworkLayer& layer, int number, const Hdf5Contents& weights) {
+  for (const char* const list : {"vars", "ordered"}) {
+    const auto found = weights.datasets.find(fmt::format("{}/{}/{}", layer.group, list, number));
+    if (found != weights.datasets.end()) return &found->second;
+  }
+  return nullptr;
+}
+
 /// A normalization within a model: its statistics are weights that are not trained.
 ConvertedLayer normalization(const NetworkLayer& layer, const Hdf5Contents& weights, const OptionPlace& place) {
-  const auto found = weights.datasets.find(layer.group + "/vars/0");
+  const auto* const found = find_variable(layer, 0, weights);
   const Json& mean = at(*layer.config, "mean");
-  if (found == weights.datasets.end() || !mean.is_null()) {
+  if (found == nullptr || !mean.is_null()) {
     place.problems.add(place.where,
-                       "behind other layers it needs statistics that were adapted; make it the model's first layer");
+                       "behind other layers, or of an input that others read too, it needs statistics that were adapted; "
+                       "make it the first layer of an input that nothing else reads");
     return {"identity", {}, {"identity"}};
   }
   const bool inverts = at(*layer.config, "invert") == Json(true);
   std::vector<Value> dims;
-  for (const std::int64_t extent : found->second.shape) dims.push_back(Value::scalar(std::to_string(extent), false));
+  for (const std::int64_t extent : found->shape) dims.push_back(Value::scalar(std::to_string(extent), false));
   const auto parameter = [&](std::string_view initializer) {
     return Value::mapping({{"shape", {}, Value::sequence(dims)}, {"initializer", {}, config::text_value(initializer)}});
   };
   const std::string formula =
-      inverts ? "mean + x * maximum(sqrt(variance), 1e-7)" : "(x - mean) / maximum(sqrt(variance), 1e-7)";
+      inverts ? "moving_mean + x * maximum(sqrt(moving_variance), 1e-7)"
+              : "(x - moving_mean) / maximum(sqrt(moving_variance), 1e-7)";
   return {"expression",
           {{"formula", {}, config::text_value(formula)},
-           {"parameters", {}, Value::mapping({{"mean", {}, parameter("zeros")}, {"variance", {}, parameter("ones")}})},
+           {"parameters", {}, Value::mapping({{"moving_mean", {}, parameter("zeros")}, {"moving_variance", {}, parameter("ones")}})},
            {"trainable", {}, Value::scalar("false", false)}},
           {"normalization"}};
+}
+
+/// A factor for each channel, which keras.applications' ConvNeXt has in a layer of its own.
+ConvertedLayer layer_scale(const NetworkLayer& layer, const OptionPlace& place) {
+  const Json &channels = at(*layer.config, "projection_dim"), &initial = at(*layer.config, "init_values");
+  if (!channels.is_number_integer() || !initial.is_number()) {
+    place.problems.add(place.where, "expected its projection_dim and init_values; the file is damaged");
+    return {"identity", {}, {"identity"}};
+  }
+  const Value gamma = Value::mapping(
+      {{"shape", {}, Value::sequence({plain_value(channels)})},
+       {"initializer", {}, Value::mapping({{"constant", {}, Value::mapping({{"value", {}, plain_value(initial)}})}})}});
+  return {
+      "expression",
+      {{"formula", {}, config::text_value("x * gamma")}, {"parameters", {}, Value::mapping({{"gamma", {}, gamma}})}},
+      {"expression"}};
 }
 
 /// A preprocessing layer that is not the first one; null's type where there is none.
@@ -106,7 +133,7 @@ ConvertedLayer within_model(const NetworkLayer& layer, const Hdf5Contents& weigh
   if (layer.class_name == "Normalization") return normalization(layer, weights, place);
   place.problems.add(place.where,
                      "is a step of data.preprocessing here, which comes before all layers; make it the first "
-                     "layer of an input, or leave it out of the model");
+                     "layer of an input that nothing else reads, or leave it out of the model");
   return {"identity", {}, {"identity"}};
 }
 
@@ -128,8 +155,9 @@ ConvertedLayer convert_layer(const NetworkLayer& layer, const Call& call, const 
                              Problems& problems) {
   if (layer.is_operation()) return convert_operation(layer, call, problems);
   const OptionPlace place{problems, layer.described()};
-  const config::Schema* const type = type_named(layers(), layer.class_name);
+  const config::Schema* const type = layer.class_name == "RNN" ? nullptr : type_named(layers(), layer.class_name);
   if (type == nullptr && is_preprocessing(layer)) return within_model(layer, weights, place);
+  if (layer.class_name == "LayerScale" && layer.module != "keras.layers") return layer_scale(layer, place);
   if (type == nullptr || type->name == "reuse" || type->name == "expression") {
     refuse_unknown(layer, place);
     return {"identity", {}, {"identity"}};
@@ -159,16 +187,26 @@ namespace {
 
 /// What an adapted layer has learned, as an option's list.
 void add_adapted(const NetworkLayer& layer, const Hdf5Contents& weights, Json& options, const OptionPlace& place) {
+  if (layer.class_name == "Discretization" && !at(options, "bin_boundaries").is_null()) options.erase("num_bins");
   if (layer.class_name != "Normalization" || !at(options, "mean").is_null()) return;
-  for (const auto& [name, path] : {std::pair("mean", "/vars/0"), std::pair("variance", "/vars/1")}) {
-    const auto found = weights.datasets.find(layer.group + path);
-    if (found == weights.datasets.end() || found->second.dtype != DType::kFloat32) {
-      place.problems.add(place.where,
-                         fmt::format("{}{} with its {} is missing; the file is damaged", layer.group, path, name));
+  for (const auto& [name, number] : {std::pair("mean", 0), std::pair("variance", 1)}) {
+    const auto* const found = find_variable(layer, number, weights);
+    if (found == nullptr || found->dtype != DType::kFloat32) {
+      place.problems.add(place.where, fmt::format("its {} is missing; the file is damaged", name));
       return;
     }
     options[name] = Json::array();
-    for (const float number : found->second.span<float>()) options[name].push_back(number);
+    for (const float value : found->span<float>()) options[name].push_back(value);
+  }
+}
+
+/// Without an axis there is one mean and one variance, whatever the shape.
+void keep_one_scale(Json& options) {
+  const Json& axis = at(options, "axis");
+  if (!axis.is_null() && !as_list(axis).empty()) return;
+  options.erase("axis");
+  for (const char* const name : {"mean", "variance"}) {
+    while (at(options, name).is_array() && at(options, name).size() == 1) options[name] = Json(options[name][0]);
   }
 }
 
@@ -195,6 +233,7 @@ std::vector<config::Value> convert_preprocessing(const NetworkLayer& layer, cons
   const config::Schema& type = *type_named(steps(), layer.class_name);
   Json options = *layer.config;
   add_adapted(layer, weights, options, place);
+  if (layer.class_name == "Normalization" && problems.empty()) keep_one_scale(options);
   std::vector<std::string_view> taken = {"trainable"};
   if (at(options, "fill_mode") == Json("constant") && type.name == "resizing") taken.push_back("fill_mode");
   Entries entries = converted_options(options, type, place, taken);

@@ -1,6 +1,7 @@
 #include "keras/convert_model.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
@@ -59,18 +60,25 @@ class Converter {
 
   ConvertedModel convert(const Json& model) {
     ConvertedModel result;
+    has_masks_ = makes_masks(model);
     const Network network = read_network(model, "", problems_);
     result.name = network.name;
     if (!problems_.empty()) return result;
     List list;
     Scope scope;
     add_inputs(network, list, scope, result);
-    add_layers(network, list, scope, "", 0);
+    add_layers(network, list, scope, {});
     add_outputs(network, list, scope, result);
     result.layers = Value::sequence(std::move(list.items));
     if (!blocks_.empty()) result.blocks = Value::mapping(std::move(blocks_));
     result.origins = std::move(list.origins);
     result.is_bfloat16 = is_bfloat16_;
+    if (!called_in_a_mode_.empty()) {
+      result.remarks.push_back(fmt::format(
+          "{} is called with `training`, which Keras's fit does not heed, and neither is it here: freeze the "
+          "layer (trainable: false) or leave it out where that was meant",
+          shortened(fmt::format("{}", fmt::join(called_in_a_mode_, ", ")), 100)));
+    }
     return result;
   }
 
@@ -195,13 +203,21 @@ class Converter {
     return order;
   }
 
-  /// Adds a network's layers to a list. `prefix`: of their names, where the list is that of the network around it.
-  void add_layers(const Network& network, List& list, Scope& scope, const std::string& prefix, int level) {
+  /// How a network is within the model.
+  struct Surroundings {
+    std::string prefix;  ///< of its layers' names, where the list is that of the network around it
+    int level = 0;
+  };
+
+  /// Adds a network's layers to a list.
+  void add_layers(const Network& network, List& list, Scope& scope, const Surroundings& around) {
+    const int level = around.level;
     if (level > kMostNested) return problems_.add("", "models are nested deeper than here");
     check_masks(network);
     for (const auto& [layer, call] : in_order(network)) {
       if (layer->is_input() || (level == 0 && preprocessed_.contains(layer->name))) continue;
       note_precision(*layer);
+      if (layer->calls[call].training) called_in_a_mode_.push_back(layer->name);
       std::vector<std::string> inputs;
       for (const Tensor& input : layer->calls[call].inputs) {
         const auto& values = scope.values[{input.layer, input.call}];
@@ -214,9 +230,9 @@ class Converter {
         inputs.push_back(values[input.output]);
       }
       if (layer->is_network()) {
-        add_network(*layer, call, inputs, list, scope, prefix, level);
+        add_network(*layer, call, inputs, list, scope, around);
       } else {
-        add_layer(*layer, call, inputs, list, scope, prefix);
+        add_layer(*layer, call, inputs, list, scope, around);
       }
     }
   }
@@ -234,17 +250,47 @@ class Converter {
   }
 
   void add_layer(const NetworkLayer& layer, std::size_t number, const std::vector<std::string>& inputs, List& list,
-                 Scope& scope, const std::string& prefix) {
+                 Scope& scope, const Surroundings& around) {
+    const auto activation = layer.activation();
+    if (!activation || !ends_with_activation(layer)) return add_one(layer, number, inputs, list, scope, around);
+    NetworkLayer without = layer;
+    Json config = *layer.config;
+    config["activation"] = "linear";
+    kept_.push_back(std::make_shared<Json>(std::move(config)));
+    without.config = kept_.back().get();
+    add_one(without, number, inputs, list, scope, around);
+    add_one(activation->layer, number, scope.values[{layer.name, number}], list, scope, around);
+    scope.values[{layer.name, number}] = scope.values[{activation->layer.name, number}];
+  }
+
+  /// Whether a layer's activation is the last that it does, so that a layer behind it may do the same.
+  static bool ends_with_activation(const NetworkLayer& layer) {
+    const config::Schema* const type = type_named(schema_of<Layer>(), layer.class_name);
+    if (type == nullptr) return false;
+    const std::string& name = type->name;
+    const bool is_convolution = name.find("conv") != name.npos && !name.starts_with("conv_lstm");
+    return is_convolution || name == "dense" || name == "einsum_dense" || name == "activation";
+  }
+
+  void add_one(const NetworkLayer& layer, std::size_t number, const std::vector<std::string>& inputs, List& list,
+               Scope& scope, const Surroundings& around) {
     const Call& call = layer.calls[number];
     const ConvertedLayer converted = convert_layer(layer, call, weights_, problems_);
-    const std::string name =
-        list.names.unique(prefix + layer.name + (number == 0 ? "" : fmt::format("_call_{}", number + 1)));
+    std::string wanted = around.prefix + layer.name + (number == 0 ? "" : fmt::format("_call_{}", number + 1));
+    std::ranges::replace(wanted, '/', '_');
+    const std::string name = list.names.unique(wanted);
     const bool reverses = call.options.contains("reverse") && call.options["reverse"] == Json(true);
     const auto first = scope.first.find(layer.name);
     if (first == scope.first.end() && reverses) {
       problems_.add(layer.described(), "is called in reverse before it is called");
     }
-    if (first == scope.first.end()) {
+    // A tensor operation has no mask behind it; layers that stand for it may hand one on.
+    if (layer.is_operation() && has_masks_ && converted.type != "expression") {
+      const std::string with_mask = list.names.unique(wanted + "_masked");
+      add_item(list, converted.type, converted.options, with_mask, inputs);
+      add_item(list, "expression", {{"formula", {}, config::text_value("x")}}, name, {with_mask});
+      scope.first[layer.name] = name;
+    } else if (first == scope.first.end()) {
       add_item(list, converted.type, converted.options, name, inputs);
       scope.first[layer.name] = name;
       list.origins.push_back({name, layer.group, converted.types});
@@ -256,10 +302,16 @@ class Converter {
     scope.values[{layer.name, number}] = {name};
   }
 
+  /// Whether any layer, of models within models too, makes a mask of padding.
+  static bool makes_masks(const Json& json) {
+    if (text_at(json, "class_name") == "Masking" || at(json, "mask_zero") == Json(true)) return true;
+    return json.is_structured() && std::ranges::any_of(json, makes_masks);
+  }
+
   // Models within models.
 
   void add_network(const NetworkLayer& layer, std::size_t number, const std::vector<std::string>& inputs, List& list,
-                   Scope& scope, const std::string& prefix, int level) {
+                   Scope& scope, const Surroundings& around) {
     Problems damage;
     const Network network = nested(layer, damage);
     if (!damage.empty()) return problems_.add_all(damage);
@@ -267,20 +319,21 @@ class Converter {
       return problems_.add(layer.described(), fmt::format("is called on {} tensors and has {} inputs", inputs.size(),
                                                           network.inputs.size()));
     }
-    const std::string wanted = prefix + layer.name + (number == 0 ? "" : fmt::format("_call_{}", number + 1));
+    const Surroundings inside{"", around.level + 1};
+    const std::string wanted = around.prefix + layer.name + (number == 0 ? "" : fmt::format("_call_{}", number + 1));
     if (network.inputs.size() == 1 && network.outputs.size() == 1 &&
         network.find(network.outputs[0].layer)->is_input() == false) {
-      use_block(layer, network, number, wanted, inputs, list, scope, level);
+      use_block(layer, network, number, wanted, inputs, list, scope, inside);
     } else {
-      add_inline(layer, network, number, list.names.unique(wanted) + "_", inputs, list, scope, level);
+      add_inline(layer, network, number, inputs, list, scope, {list.names.unique(wanted) + "_", inside.level});
     }
   }
 
   void use_block(const NetworkLayer& layer, const Network& network, std::size_t number, const std::string& wanted,
-                 const std::vector<std::string>& inputs, List& list, Scope& scope, int level) {
+                 const std::vector<std::string>& inputs, List& list, Scope& scope, const Surroundings& around) {
     const std::string name = list.names.unique(wanted);
     const auto first = scope.first.find(layer.name);
-    const Block& block = block_of(layer, network, level);
+    const Block& block = block_of(layer, network, around);
     if (first != scope.first.end()) {
       add_item(list, "reuse", {{"layer", {}, config::text_value(first->second)}}, name, inputs);
     } else {
@@ -295,13 +348,13 @@ class Converter {
     scope.values[{layer.name, number}] = {name};
   }
 
-  const Block& block_of(const NetworkLayer& layer, const Network& network, int level) {
+  const Block& block_of(const NetworkLayer& layer, const Network& network, const Surroundings& around) {
     const auto known = blocks_by_group_.find(layer.group);
     if (known != blocks_by_group_.end()) return known->second;
     List list;
     Scope inside;
     inside.values[{network.inputs[0].layer, 0}] = {"input"};
-    add_layers(network, list, inside, "", level + 1);
+    add_layers(network, list, inside, around);
     Block block;
     block.name = block_names_.unique(is_type(layer.name) ? layer.name + "_block" : layer.name);
     const auto& output = inside.values[{network.outputs[0].layer, network.outputs[0].call}];
@@ -316,15 +369,15 @@ class Converter {
   }
 
   /// A network of several inputs or outputs: its layers, in the list around it.
-  void add_inline(const NetworkLayer& layer, const Network& network, std::size_t number, const std::string& prefix,
-                  const std::vector<std::string>& inputs, List& list, Scope& scope, int level) {
+  void add_inline(const NetworkLayer& layer, const Network& network, std::size_t number,
+                  const std::vector<std::string>& inputs, List& list, Scope& scope, const Surroundings& around) {
     auto& inside = scope.inside[layer.name];
     if (inside == nullptr) inside = std::make_shared<Scope>();
     inside->values.clear();
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       inside->values[{network.inputs[i].layer, network.inputs[i].call}] = {inputs[i]};
     }
-    add_layers(network, list, *inside, prefix, level + 1);
+    add_layers(network, list, *inside, around);
     std::vector<std::string> outputs;
     for (const Tensor& output : network.outputs) {
       const auto& values = inside->values[{output.layer, output.call}];
@@ -336,7 +389,8 @@ class Converter {
   // Outputs.
 
   void add_outputs(const Network& network, List& list, Scope& scope, ConvertedModel& result) {
-    for (const Tensor& output : network.outputs) {
+    for (std::size_t i = 0; i < network.outputs.size(); ++i) {
+      const Tensor& output = network.outputs[i];
       const auto& values = scope.values[{output.layer, output.call}];
       std::string value = output.output < values.size() ? values[output.output] : "";
       const auto is_input = [&](const ConvertedInput& input) { return input.name == value; };
@@ -347,6 +401,7 @@ class Converter {
       }
       result.outputs.push_back(list.whole_name(value));
       result.output_names.emplace(output.layer, result.outputs.back());
+      if (!network.output_keys.empty()) result.output_names.emplace(network.output_keys[i], result.outputs.back());
     }
     result.names_outputs =
         result.outputs.size() != 1 || (!list.items.empty() && result.outputs[0] != list.whole_name(list.last));
@@ -388,8 +443,9 @@ class Converter {
   std::vector<Value::Entry> blocks_;
   std::map<std::string, Block> blocks_by_group_;
   LayerNames block_names_;
-  std::set<std::string> preprocessed_;  ///< inputs, and layers that became steps
-  bool is_bfloat16_ = false;
+  std::set<std::string> preprocessed_;         ///< inputs, and layers that became steps
+  std::vector<std::string> called_in_a_mode_;  ///< layers
+  bool is_bfloat16_ = false, has_masks_ = false;
 };
 
 }  // namespace

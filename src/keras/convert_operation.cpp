@@ -54,8 +54,9 @@ std::string number_text(const Json& value) { return plain_value(value).text(); }
 /// An operand: "x0", or a number.
 std::optional<std::string> operand_of(const Json& argument, std::size_t& tensors) {
   if (text_at(argument, "class_name") == "__keras_tensor__") return fmt::format("x{}", tensors++);
-  if (argument.is_number()) {
-    const std::string text = number_text(argument);
+  const Json& number = text_at(argument, "class_name") == "__tensor__" ? at(at(argument, "config"), "value") : argument;
+  if (number.is_number()) {
+    const std::string text = number_text(number);
     return text.starts_with('-') ? fmt::format("({})", text) : text;
   }
   return std::nullopt;
@@ -138,6 +139,44 @@ Json behind_first(const Json& list) {
   return rest;
 }
 
+/// The extents of an example behind an operation that keeps the order of its numbers; nullopt for what is none, or
+/// where the extents are not known.
+std::optional<Json> reshaped_extents(const NetworkLayer& operation, const Call& call) {
+  const Json& before = call.inputs.size() == 1 ? call.inputs.front().shape : Json();
+  if (!before.is_array() || before.size() < 2) return std::nullopt;
+  const Json& axis = at(*operation.config, "axis");
+  const auto rank = static_cast<std::int64_t>(before.size());
+  Json shape = before;
+  if (operation.class_name == "ExpandDims" && axis.is_number_integer()) {
+    const std::int64_t place = axis.get<std::int64_t>() + (axis < Json(0) ? rank + 1 : 0);
+    if (place < 1 || place > rank) return std::nullopt;
+    shape.insert(shape.begin() + place, Json(1));
+  } else if (operation.class_name == "Squeeze" && axis.is_number_integer()) {
+    const std::int64_t place = axis.get<std::int64_t>() + (axis < Json(0) ? rank : 0);
+    if (place < 1 || place >= rank) return std::nullopt;
+    shape.erase(static_cast<std::size_t>(place));
+  } else {
+    return std::nullopt;
+  }
+  Json extents = behind_first(shape);
+  const bool are_known = std::ranges::all_of(extents, [](const Json& one) { return one.is_number_integer(); });
+  return are_known && !extents.empty() ? std::optional(std::move(extents)) : std::nullopt;
+}
+
+/// The order of an example's axes, from 1, in which two are exchanged; nullopt where one of them is the batch.
+std::optional<Json> exchanged_axes(const NetworkLayer& operation, const Call& call) {
+  const Json &one = at(*operation.config, "axis1"), &other = at(*operation.config, "axis2");
+  const Json& shape = call.inputs.size() == 1 ? call.inputs.front().shape : Json();
+  if (!one.is_number_integer() || !other.is_number_integer() || !shape.is_array()) return std::nullopt;
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  const auto counted = [&](const Json& axis) { return axis.get<std::int64_t>() + (axis < Json(0) ? rank : 0); };
+  const std::int64_t a = counted(one), b = counted(other);
+  if (std::min(a, b) < 1 || std::max(a, b) >= rank) return std::nullopt;
+  Json axes = Json::array();
+  for (std::int64_t axis = 1; axis < rank; ++axis) axes.push_back(axis == a ? b : axis == b ? a : axis);
+  return axes;
+}
+
 /// Operations that are layers here, whose axes count the batch or not as Keras's layers do.
 std::optional<ConvertedLayer> as_layer(const NetworkLayer& operation, const Call& call) {
   const Json& config = *operation.config;
@@ -149,6 +188,20 @@ std::optional<ConvertedLayer> as_layer(const NetworkLayer& operation, const Call
   }
   if (operation.class_name == "Concatenate" && at(config, "axis").is_number_integer() && call.inputs.size() > 1) {
     return made("concatenate", "axis", at(config, "axis"));
+  }
+  constexpr std::array<std::array<const char*, 3>, 3> kSameOptions = {
+      {{"Softmax", "softmax", "axis"}, {"LeakyRelu", "leaky_relu", "negative_slope"}, {"Elu", "elu", "alpha"}}};
+  for (const auto& [name, type, option] : kSameOptions) {
+    if (operation.class_name == name && at(config, option).is_number() && call.inputs.size() == 1) {
+      return made(type, option, at(config, option));
+    }
+  }
+  if (operation.class_name == "Gelu" && at(config, "approximate").is_boolean()) {
+    return made("activation", "activation", at(config, "approximate") == Json(true) ? "gelu_tanh" : "gelu");
+  }
+  if (auto extents = reshaped_extents(operation, call)) return made("reshape", "target_shape", std::move(*extents));
+  if (operation.class_name == "Swapaxes") {
+    if (auto axes = exchanged_axes(operation, call)) return made("permute", "dims", std::move(*axes));
   }
   const Json& shape = as_list(at(config, "newshape"));
   const bool keeps_batch = shape.is_array() && shape.size() > 1 && (shape[0].is_null() || shape[0] == Json(-1));
@@ -167,6 +220,12 @@ std::optional<ConvertedLayer> as_layer(const NetworkLayer& operation, const Call
 ConvertedLayer convert_operation(const NetworkLayer& operation, const Call& call, Problems& problems) {
   if (const auto formula = reduction_of(operation.class_name, *operation.config, call)) return expression(*formula);
   if (auto layer = as_layer(operation, call)) return std::move(*layer);
+  if (operation.class_name == "Clip" && call.inputs.size() == 1) {
+    const Json &least = at(*operation.config, "x_min"), &most = at(*operation.config, "x_max");
+    if (least.is_number() && most.is_number()) {
+      return expression(fmt::format("minimum(maximum(x, {}), {})", number_text(least), number_text(most)));
+    }
+  }
   if (operation.class_name == "GetItem") {
     if (const auto formula = part_of(call)) return expression(*formula);
   }

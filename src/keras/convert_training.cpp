@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "base/utf8.h"
@@ -79,9 +80,38 @@ Value convert_loss(const Json& loss, const Json& weight, const OptionPlace& plac
   return checked<Loss>(Value::mapping(std::move(options)), place, read);
 }
 
+/// A threshold of logits, which Keras's metrics compare as they are, as one of the probabilities that are compared
+/// here.
+Value of_probability(const Value& threshold) {
+  if (threshold.is_sequence()) {
+    std::vector<Value> items;
+    for (const Value& item : threshold.items()) items.push_back(of_probability(item));
+    return Value::sequence(std::move(items));
+  }
+  const auto logit = config::as_number(threshold);
+  return logit ? config::number_value(static_cast<float>(1 / (1 + std::exp(-*logit)))) : threshold;
+}
+
+/// Thresholds of a metric of logits.
+void convert_thresholds(const config::Schema& type, const std::string& name, Entries& options,
+                        std::vector<std::string>& remarks) {
+  const auto is_threshold = [](const std::string& key) { return key == "threshold" || key == "thresholds"; };
+  bool is_given = false;
+  for (Value::Entry& option : options) {
+    if (!is_threshold(option.key) || option.value.is_null()) continue;
+    option.value = of_probability(option.value);
+    is_given = true;
+  }
+  const bool has_one = std::ranges::any_of(type.keys, [&](const auto& key) { return is_threshold(key.name); });
+  if (is_given || !(has_one || type.name == "accuracy" || type.name == "binary_accuracy")) return;
+  remarks.push_back(fmt::format(
+      "the metric '{}' compares logits with 0.5 in Keras; here probabilities, of which 0.6225 is that logit",
+      shortened(name)));
+}
+
 /// nullopt for what every run reports anyway, and after a problem.
 /// `of_logits`: whether the output's loss says that it is logits, as it then does for metrics too.
-std::optional<Value> convert_metric(const Json& metric, bool of_logits, const OptionPlace& place,
+std::optional<Value> convert_metric(const Json& metric, bool of_logits, bool are_binary, const OptionPlace& place,
                                     std::vector<std::string>& remarks) {
   const auto object = as_object(metric);
   std::string name = object ? object->class_name : metric.is_string() ? metric.get<std::string>() : "";
@@ -106,13 +136,14 @@ std::optional<Value> convert_metric(const Json& metric, bool of_logits, const Op
   Entries options;
   if (object && object->config->is_object())
     options = converted_options(*object->config, *type, place, {"fn", of_logits ? "from_logits" : "fn"});
+  if (of_logits && are_binary) convert_thresholds(*type, name, options, remarks);
   Metric read;
   const Value value = options.empty() ? config::text_value(type->name)
                                       : Value::mapping({{type->name, {}, Value::mapping(std::move(options))}});
   return checked<Metric>(value, place, read);
 }
 
-Value list_of_metrics(const Json& metrics, bool of_logits, const OptionPlace& place,
+Value list_of_metrics(const Json& metrics, bool of_logits, bool are_binary, const OptionPlace& place,
                       std::vector<std::string>& remarks) {
   std::vector<Value> items;
   const Json& list = as_list(metrics);
@@ -120,7 +151,7 @@ Value list_of_metrics(const Json& metrics, bool of_logits, const OptionPlace& pl
   if (metrics.is_null()) return Value::sequence({});
   for (const Json& metric : list.is_array() ? list : one) {
     if (metric.is_null()) continue;
-    if (auto value = convert_metric(metric, of_logits, place, remarks)) items.push_back(std::move(*value));
+    if (auto value = convert_metric(metric, of_logits, are_binary, place, remarks)) items.push_back(std::move(*value));
   }
   return Value::sequence(std::move(items));
 }
@@ -172,7 +203,8 @@ void add_metrics(const Json& compiled, const std::vector<std::string>& outputs,
   Entries entries;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const bool of_logits = at(at(losses.of(i), "config"), "from_logits") == Json(true);
-    Value list = list_of_metrics(metrics.of(i), of_logits, place, result.remarks);
+    const bool are_binary = text_at(losses.of(i), "class_name").starts_with("Binary");
+    Value list = list_of_metrics(metrics.of(i), of_logits, are_binary, place, result.remarks);
     if (!list.items().empty()) entries.push_back({outputs[i], {}, std::move(list)});
   }
   if (entries.empty()) return;

@@ -109,8 +109,7 @@ class Finder {
         return is_ieee ? known("float") : Json{{"kind", "floats other than IEEE's of 16, 32 and 64 bits"}};
       }
       case H5T_ENUM: {  // NumPy's bool is one of FALSE and TRUE
-        const bool is_bool = bytes == 1 && H5Tget_nmembers(type) == 2;
-        return is_bool ? known("bool") : Json{{"kind", "an enumeration"}};
+        return bytes == 1 && is_bool(type) ? known("bool") : Json{{"kind", "an enumeration"}};
       }
       case H5T_STRING: return {{"kind", "texts"}};
       case H5T_COMPOUND: return {{"kind", "records of several fields"}};
@@ -118,6 +117,20 @@ class Finder {
       case H5T_REFERENCE: return {{"kind", "references"}};
       default: return {{"kind", "no numbers"}};
     }
+  }
+
+  static bool is_bool(hid_t enumeration) {
+    if (H5Tget_nmembers(enumeration) != 2) return false;
+    bool has_false = false, has_true = false;
+    for (unsigned member = 0; member < 2; ++member) {
+      std::int8_t value = -1;
+      char* const name = H5Tget_member_name(enumeration, member);
+      if (name == nullptr || H5Tget_member_value(enumeration, member, &value) < 0) return false;
+      has_false = has_false || (std::string_view(name) == "FALSE" && value == 0);
+      has_true = has_true || (std::string_view(name) == "TRUE" && value == 1);
+      H5free_memory(name);
+    }
+    return has_false && has_true;
   }
 
   Json describe(hid_t dataset, int chunks) {
@@ -203,33 +216,56 @@ class Finder {
 
   void write_chunks(hid_t dataset, const std::vector<hsize_t>& shape, const std::vector<hsize_t>& chunk,
                     std::uint64_t count, int chunks) const {
-    struct Chunk {
-      std::uint64_t offset;
-      std::uint32_t bytes, left_out;
+    std::vector<Chunk> all(count, {HADDR_UNDEF, 0, 0});
+#if H5_VERSION_GE(1, 14, 0)
+    struct Places {
+      const std::vector<hsize_t>&shape, &chunk;
+      std::vector<Chunk>& all;
+    } places{shape, chunk, all};
+    const auto add = [](const hsize_t* at, unsigned left_out, haddr_t offset, hsize_t bytes, void* to) -> int {
+      const auto& [shape, chunk, all] = *static_cast<Places*>(to);
+      std::uint64_t number = 0;
+      for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+        number = number * ((shape[axis] + chunk[axis] - 1) / chunk[axis]) + at[axis] / chunk[axis];
+      }
+      if (number >= all.size() || bytes > UINT32_MAX) return H5_ITER_ERROR;
+      all[number] = {offset, static_cast<std::uint32_t>(bytes), left_out};
+      return H5_ITER_CONT;
     };
-    constexpr std::size_t kTogether = 65536;
-    std::vector<Chunk> some;
+    if (H5Dchunk_iter(dataset, H5P_DEFAULT, add, &places) < 0) damaged(wanted_);
+#else
+    // This library looks for each chunk among all of them.
+    constexpr std::uint64_t kMostChunks = 20'000;
+    if (count > kMostChunks) {
+      fail(wanted_,
+           fmt::format("has {} chunks, of which HDF5 before 1.14, with which this program was built, finds at "
+                       "most {} in reasonable time; save it with larger chunks, or contiguous: h5repack -l CONTI",
+                       count, kMostChunks));
+    }
     std::vector<hsize_t> at(shape.size(), 0);
-    for (std::uint64_t i = 0; i < count; ++i) {
+    for (Chunk& one : all) {
       unsigned left_out = 0;
       haddr_t offset = HADDR_UNDEF;
       hsize_t bytes = 0;
-      if (H5Dget_chunk_info_by_coord(dataset, at.data(), &left_out, &offset, &bytes) < 0 || offset == HADDR_UNDEF ||
-          bytes > UINT32_MAX) {
+      if (H5Dget_chunk_info_by_coord(dataset, at.data(), &left_out, &offset, &bytes) < 0 || bytes > UINT32_MAX)
         damaged(wanted_);
-      }
-      some.push_back({offset, static_cast<std::uint32_t>(bytes), left_out});
-      if (some.size() == kTogether || i + 1 == count) {
-        put_all(chunks, some.data(), some.size() * sizeof(Chunk));
-        some.clear();
-      }
+      one = {offset, static_cast<std::uint32_t>(bytes), left_out};
       for (std::size_t axis = shape.size(); axis-- > 0;) {
         at[axis] += chunk[axis];
         if (at[axis] < shape[axis]) break;
         at[axis] = 0;
       }
     }
+#endif
+    if (std::ranges::find(all, HADDR_UNDEF, &Chunk::offset) != all.end()) damaged(wanted_);
+    put_all(chunks, all.data(), all.size() * sizeof(Chunk));
   }
+
+  /// As they are handed over.
+  struct Chunk {
+    std::uint64_t offset;
+    std::uint32_t bytes, left_out;
+  };
 
   std::string file_, wanted_;
   std::size_t members_ = 0;

@@ -2,14 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <map>
 #include <vector>
 
 #include "base/error.h"
 #include "base/utf8.h"
 #include "data/files/zip.h"
-#include "keras/weight_paths.h"
+#include "keras/network.h"
+#include "keras/problems.h"
 
 namespace mirrortrain::keras {
 namespace {
@@ -31,30 +30,59 @@ std::vector<std::byte> read_bytes(data::Input& input) {
 }
 
 /// Gives the weights of a whole-model .h5 the groups of the layers of `model`, each in the order of layer.weights.
-Hdf5Contents with_groups(Hdf5Contents stored, const Json& model) {
-  Hdf5Contents result;
-  std::map<std::string, int> counts;
-  const auto object = as_object(model);
-  const Json& layers = at(object ? *object->config : model, "layers");
-  if (!layers.is_array()) return result;
-  for (const Json& layer : layers) {
-    const std::string type = snake_case(text_at(layer, "class_name"));
-    const int number = counts[type]++;
-    std::string name = text_at(layer, "name");
-    if (name.empty()) name = text_at(at(layer, "config"), "name");
-    const std::string from = "model_weights/" + name;
-    const auto texts = stored.texts.find(from);
-    if (texts == stored.texts.end()) continue;
-    const std::vector<std::string>& names = texts->second["weight_names"];
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      const auto found = stored.datasets.find(from + "/" + names[i]);
-      if (found == stored.datasets.end()) continue;
-      result.datasets[fmt::format("layers/{}{}/ordered/{}", type, number == 0 ? "" : fmt::format("_{}", number), i)] =
-          std::move(found->second);
+/// Those of models within it are listed together, by names such as "tower/dense_1/kernel".
+class LegacyWeights {
+ public:
+  explicit LegacyWeights(Hdf5Contents stored) : stored_(std::move(stored)) {}
+
+  Hdf5Contents in_groups(const Json& model) {
+    Problems ignored;
+    for (const NetworkLayer& layer : read_network(model, "", ignored).layers) {
+      const auto texts = stored_.texts.find("model_weights/" + layer.name);
+      if (layer.is_operation() || texts == stored_.texts.end()) continue;
+      const auto listed = texts->second.find("weight_names");
+      if (listed != texts->second.end()) add(layer, listed->second, "model_weights/" + layer.name + "/", 0);
     }
+    return std::move(result_);
   }
-  return result;
-}
+
+ private:
+  void add(const NetworkLayer& layer, const std::vector<std::string>& names, const std::string& from, int level) {
+    if (layer.is_network() && level < kMostNested) {
+      Problems ignored;
+      const Json serialized{{"class_name", layer.class_name}, {"config", *layer.config}};
+      for (const NetworkLayer& inside : read_network(serialized, layer.group, ignored).layers) {
+        if (!inside.is_operation()) add(inside, names_within(names, inside.name), from, level + 1);
+      }
+      return;
+    }
+    const auto activation = layer.activation();
+    if (activation) {
+      std::vector<std::string> own = names_within(names, activation->name_in_file);
+      for (std::size_t i = 0; i < own.size(); ++i)
+        take(from + own[i], fmt::format("{}/ordered/{}", activation->layer.group, i));
+    }
+    for (std::size_t i = 0; i < names.size(); ++i) take(from + names[i], fmt::format("{}/ordered/{}", layer.group, i));
+  }
+
+  /// Those of the weights of a layer with this name.
+  static std::vector<std::string> names_within(const std::vector<std::string>& names, const std::string& layer) {
+    std::vector<std::string> within;
+    for (const std::string& name : names) {
+      if (("/" + name).find("/" + layer + "/") != std::string::npos) within.push_back(name);
+    }
+    return within;
+  }
+
+  void take(const std::string& from, const std::string& to) {
+    const auto found = stored_.datasets.find(from);
+    if (found == stored_.datasets.end()) return;
+    result_.datasets[to] = std::move(found->second);
+    stored_.datasets.erase(found);
+  }
+
+  Hdf5Contents stored_, result_;
+};
 
 KerasFile read_legacy(const std::string& path) {
   KerasFile file;
@@ -72,7 +100,7 @@ KerasFile read_legacy(const std::string& path) {
     if (file.compiled.contains("optimizer_config")) file.compiled["optimizer"] = file.compiled["optimizer_config"];
   }
   file.version = stored.text("", "keras_version");
-  file.weights = with_groups(std::move(stored), file.model);
+  file.weights = LegacyWeights(std::move(stored)).in_groups(file.model);
   return file;
 }
 
@@ -111,7 +139,11 @@ KerasFile read_keras_archive(const std::string& path) {
 bool is_keras_file(const std::filesystem::path& path) {
   const std::string name = in_lower_case(path.filename().string());
   const bool is_hdf5 = name.ends_with(".h5") || name.ends_with(".hdf5");
-  return name.ends_with(".keras") || (is_hdf5 && !name.ends_with(".weights.h5"));
+  return name.ends_with(".keras") || (is_hdf5 && !is_weights_file(path));
+}
+
+bool is_weights_file(const std::filesystem::path& path) {
+  return in_lower_case(path.filename().string()).ends_with(".weights.h5");
 }
 
 KerasFile read_keras_file(const std::filesystem::path& path) {

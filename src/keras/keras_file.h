@@ -20,6 +20,8 @@ struct KerasFile {
 
 /// Whether a file is one by its name: .keras, .h5, .hdf5, but not .weights.h5.
 bool is_keras_file(const std::filesystem::path& path);
+/// Whether it holds weights alone, by its name: .weights.h5.
+bool is_weights_file(const std::filesystem::path& path);
 
 /// Reads a .keras archive, or a whole model in .h5. Throws Error, naming the file and what of it is damaged.
 KerasFile read_keras_file(const std::filesystem::path& path);

@@ -40,6 +40,11 @@ void add_origins(const Network& network, const std::string& prefix, int level, s
       config = inside->config;
     }
     origins.push_back(std::move(origin));
+    if (const auto activation = layer.activation()) {
+      origins.push_back({prefix + names.unique(layer.name + "_activation"),
+                         activation->layer.group,
+                         {type_of(activation->layer.class_name)}});
+    }
   }
 }
 
@@ -155,6 +160,11 @@ std::vector<LayerOrigin> origins_in(const Hdf5Contents& weights) {
       at = std::min(end + 1, path.size());
     }
     if (group.empty()) continue;
+    if (path.compare(at, 16, "activation/vars/") == 0) {  // a layer as another's activation: only this one has weights
+      name += "_activation";
+      group += "/activation";
+      type = "prelu";
+    }
     LayerOrigin& origin = by_group[group];
     if (origin.types.empty()) origin = {name, group, {type}};
     // What is inside of a wrapper says its own type: GROUP/layer/cell is a recurrent one.
@@ -169,7 +179,7 @@ void keep_weights_of_layers(Hdf5Contents& weights) {
   std::erase_if(weights.datasets, [](const auto& one) {
     const std::string& path = one.first;
     const bool is_preprocessing =
-        path.starts_with("layers/normalization/") || path.starts_with("layers/normalization_");
+        path.find("layers/normalization/") != path.npos || path.find("layers/normalization_") != path.npos;
     return !path.starts_with("layers/") || path.find("seed_generator") != path.npos || is_preprocessing;
   });
 }

@@ -44,6 +44,13 @@ bool is_mask(std::string_view argument) {
   return argument == "mask" || argument == "query_mask" || argument == "value_mask" || argument == "key_mask";
 }
 
+/// True, false or nothing; numbers stand for them in old files.
+std::optional<bool> flag_of(const Json& value) {
+  if (value.is_boolean()) return value.get<bool>();
+  if (value.is_number_integer()) return value != Json(0);
+  return std::nullopt;
+}
+
 /// {"args": [...], "kwargs": {...}}
 Call read_call(const Json& node) {
   Call call;
@@ -51,6 +58,7 @@ Call read_call(const Json& node) {
   add_tensors(call.arguments, call.inputs);
   const Json& options = at(node, "kwargs");
   if (!options.is_object()) return call;
+  call.training = flag_of(at(options, "training"));
   // Inputs by name come in the order of attention's parameters, the only layers with several.
   for (const char* name : {"query", "value", "key"}) add_tensors(at(options, name), call.inputs);
   for (const auto& [name, value] : options.items()) {
@@ -73,6 +81,7 @@ Call read_legacy_call(const Json& node) {
   for (const Json& input : node.is_array() && !node.empty() && node[0].is_string() ? Json::array({node}) : node) {
     if (auto tensor = history_of(input)) call.inputs.push_back(std::move(*tensor));
     if (input.is_array() && input.size() > 3 && input[3].is_object()) {
+      call.training = flag_of(at(input[3], "training"));
       for (const auto& [name, value] : input[3].items()) {
         if (name == "training" || value.is_null()) continue;
         call.options[name] = value;
@@ -97,6 +106,10 @@ NetworkLayer read_layer(const Json& entry) {
   NetworkLayer layer{"", text_at(entry, "class_name"), text_at(entry, "module"), &at(entry, "config"), "", {}};
   layer.name = text_at(entry, "name");
   if (layer.name.empty()) layer.name = text_at(*layer.config, "name");
+  // A whole-model .h5 has no modules; but operations alone have neither a type of numbers nor weights.
+  const bool is_layer = !layer.config->is_object() || layer.config->contains("dtype") ||
+                        layer.config->contains("trainable") || layer.config->contains("layers") || layer.is_input();
+  if (layer.module.empty() && at(entry, "inbound_nodes").is_array() && !is_layer) layer.module = "keras.ops";
   return layer;
 }
 
@@ -111,7 +124,11 @@ void read_graph(const Json& config, Network& network, Problems& problems) {
     if (network.layers[i].is_input()) network.layers[i].calls.assign(1, Call{});
   }
   network.inputs = read_ends(at(config, "input_layers"));
-  network.outputs = read_ends(at(config, "output_layers"));
+  const Json& outputs = at(config, "output_layers");
+  network.outputs = read_ends(outputs);
+  if (outputs.is_object() && outputs.size() == network.outputs.size()) {
+    for (const auto& [key, end] : outputs.items()) network.output_keys.push_back(key);
+  }
   for (Tensor& output : network.outputs) {
     // There, not where layers read it, a functional model's first call is counted behind the one that made it.
     const NetworkLayer* const layer = network.find(output.layer);
@@ -175,6 +192,15 @@ bool NetworkLayer::is_operation() const { return module.find(".ops.") != module.
 
 std::string NetworkLayer::described() const {
   return fmt::format("layer '{}' ({})", shortened(name), shortened(class_name));
+}
+
+std::optional<NetworkLayer::OwnActivation> NetworkLayer::activation() const {
+  const Json& value = at(*config, "activation");
+  const auto object = as_object(value);
+  if (!object || object->class_name == "function" || !object->config->is_object()) return std::nullopt;
+  return OwnActivation{text_at(*object->config, "name"),
+                       {name + "/activation", object->class_name, text_at(value, "module"), object->config,
+                        group + "/activation", calls}};
 }
 
 const NetworkLayer* Network::find(const std::string& layer) const {

@@ -34,6 +34,7 @@ struct Call {
   std::vector<Tensor> masks;
   Json arguments;                 ///< by position; tensors are their serialization
   Json options = Json::object();  ///< by name, without tensors and `training`
+  std::optional<bool> training{};
 };
 
 /// A layer, or an operation, of a network.
@@ -47,6 +48,16 @@ struct NetworkLayer {
   bool is_input() const { return class_name == "InputLayer"; }
   bool is_network() const { return class_name == "Functional" || class_name == "Sequential" || class_name == "Model"; }
   std::string described() const;  ///< "layer 'stem' (Conv2D)"
+
+  struct OwnActivation;
+  /// The layer that is the activation of this one, as in Dense(8, activation=LeakyReLU(0.1)); nullopt where a name or
+  /// a function is.
+  std::optional<OwnActivation> activation() const;
+};
+
+struct NetworkLayer::OwnActivation {
+  std::string name_in_file;
+  NetworkLayer layer;  ///< which refers to the JSON of the other
 };
 
 /// A Sequential or functional model.
@@ -54,6 +65,7 @@ struct Network {
   std::string name;
   std::vector<NetworkLayer> layers;  ///< with InputLayers, of which a Sequential gets one
   std::vector<Tensor> inputs, outputs;
+  std::vector<std::string> output_keys;    ///< as many as outputs, where these are a mapping
   std::shared_ptr<const Json> made_input;  ///< the InputLayer's options, where the file has none
 
   const NetworkLayer* find(const std::string& layer) const;

@@ -47,13 +47,32 @@ std::string name_of(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   const auto object = as_object(value);
   if (!object) return "";
+  if (object->class_name == "__lambda__") return "a lambda of Python";
   return object->class_name == "function" && object->config->is_string() ? object->config->get<std::string>()
                                                                          : object->class_name;
+}
+
+/// An option of an object, as "negative_slope: 0.1", that a name alone would lose; "" where there is none.
+std::string lost_option(const Json& value) {
+  const auto object = as_object(value);
+  if (!object || !object->config->is_object()) return "";
+  for (const auto& [name, option] : object->config->items()) {
+    const bool is_usual = name == "name" || name == "trainable" || name == "dtype" ||
+                          (name == "axis" && option == Json(-1)) || (option.is_number() && option == Json(0));
+    if (!is_usual && !says_nothing(option)) return fmt::format("{}: {}", shortened(name), described(option));
+  }
+  return "";
 }
 
 Value named(const Json& value, const Schema& schema, const OptionPlace& place) {
   const std::string name = name_of(value);
   if (name.empty()) return refused(value, place, in_words(schema));
+  if (const std::string lost = lost_option(value); !lost.empty()) {
+    place.problems.add(place.where, fmt::format("{} with {}: here it has a name alone; build the model with the "
+                                                "activation as a layer of its own, or a function",
+                                                shortened(name), lost));
+    return Value();
+  }
   if (const config::Name* const known = config::named_otherwise(name, schema.names)) {
     return config::text_value(known->text);
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "config/scalar.h"
@@ -58,6 +59,17 @@ Json loss_json(const Loss& loss, const std::string& where, Problems& problems, s
   return object_json("keras.losses", class_name, std::move(options));
 }
 
+/// A threshold of probabilities as one of logits.
+Json of_logits(const Json& threshold) {
+  if (threshold.is_array()) {
+    Json list = Json::array();
+    for (const Json& one : threshold) list.push_back(of_logits(one));
+    return list;
+  }
+  const double probability = threshold.is_number() ? threshold.get<double>() : 0.5;
+  return probability == 0.5 ? 0.0 : std::clamp(std::log(probability) - std::log1p(-probability), -1e30, 1e30);
+}
+
 /// Names of classes: options of Keras's metrics that say that they are given logits, which here the loss says.
 void add_logits(const std::string& name, Json& options) {
   constexpr std::array kThreshold = {"precision",      "recall",          "true_positives",
@@ -65,8 +77,8 @@ void add_logits(const std::string& name, Json& options) {
   constexpr std::array kFromLogits = {"auc", "binary_crossentropy", "categorical_crossentropy",
                                       "sparse_categorical_crossentropy"};
   if (std::ranges::count(kFromLogits, name) > 0) options["from_logits"] = true;
-  if (std::ranges::count(kThreshold, name) > 0 && !options.contains("thresholds")) options["thresholds"] = 0.0;
-  if (name == "binary_accuracy" && !options.contains("threshold")) options["threshold"] = 0.0;
+  if (std::ranges::count(kThreshold, name) > 0) options["thresholds"] = of_logits(at(options, "thresholds"));
+  if (name == "binary_accuracy") options["threshold"] = of_logits(at(options, "threshold"));
 }
 
 /// What Keras wants to be told, where it is known here from the output, or is another default. `classes`: of the
@@ -88,10 +100,10 @@ void add_known(const std::string& name, std::int64_t classes, bool of_numbers, J
 Json metric_json(const Metric& metric, const Loss& loss, std::int64_t classes, const std::string& where,
                  Problems& problems) {
   const Chosen of = chosen(metric);
-  const bool of_logits = takes_logits(loss), of_numbers = targets_of(loss) == Targets::kClassNumbers;
+  const bool are_logits = takes_logits(loss), of_numbers = targets_of(loss) == Targets::kClassNumbers;
   const bool is_binary = std::holds_alternative<losses::BinaryCrossentropy>(loss) ||
                          std::holds_alternative<losses::BinaryFocalCrossentropy>(loss);
-  if (of.name == "accuracy" && !(is_binary && of_logits)) return "accuracy";
+  if (of.name == "accuracy" && !(is_binary && are_logits)) return "accuracy";
   std::string name = of.name == "accuracy" ? "binary_accuracy" : of.name;
   if (name == "top_k_accuracy") name = of_numbers ? "sparse_top_k_categorical_accuracy" : "top_k_categorical_accuracy";
   const std::string class_name = class_named(name);
@@ -101,7 +113,7 @@ Json metric_json(const Metric& metric, const Loss& loss, std::int64_t classes, c
   }
   Json options = options_json(of.options, *of.type, where, problems);
   add_known(name, classes, of_numbers, options);
-  if (of_logits) add_logits(name, options);
+  if (are_logits) add_logits(name, options);
   if (name != of.name) options["name"] = of.name;
   return object_json("keras.metrics", class_name, std::move(options));
 }

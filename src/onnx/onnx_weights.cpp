@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -135,22 +136,20 @@ class Initializers {
     if (name.empty() || name.find('/') != name.npos || name == ".." || name == ".") {
       wrong(tensor, fmt::format("is in another file, '{}', which is not one beside it", shortened(name, 200)));
     }
-    if (name != external_name_) {
-      external_ = read_file(path_.parent_path() / name);
-      external_name_ = name;
-    }
+    const auto [found, is_new] = external_.try_emplace(name);
+    std::vector<std::byte>& bytes = found->second;
+    if (is_new) bytes = read_file(path_.parent_path() / name);
     const std::uint64_t offset = number(tensor, "offset", 0), length = number(tensor, "length", wanted);
-    if (offset > external_.size() || length > external_.size() - offset) {
+    if (offset > bytes.size() || length > bytes.size() - offset) {
       wrong(tensor, fmt::format("is beyond the end of {}", name));
     }
-    const auto first = external_.begin() + static_cast<std::ptrdiff_t>(offset);
+    const auto first = bytes.begin() + static_cast<std::ptrdiff_t>(offset);
     return {first, first + static_cast<std::ptrdiff_t>(length)};
   }
 
   const fs::path& path_;
   const ::onnx::GraphProto& graph_;
-  std::string external_name_;
-  std::vector<std::byte> external_;
+  std::map<std::string, std::vector<std::byte>> external_;  ///< files beside this one, by name
 };
 
 }  // namespace

@@ -5,22 +5,25 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <new>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/utf8.h"
+#include "serve/http/content_coding.h"
 #include "serve/page/page.h"
 
 namespace mirrortrain {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Clock = std::chrono::steady_clock;
-
 std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 HttpResponse json_response(const Json& json, int status = 200) { return {status, "application/json", text_of(json)}; }
+
+ContentCoding coding_of(const HttpRequest& request) {
+  const std::string* const name = request.header("content-encoding");
+  return content_coding_of(name != nullptr ? *name : "");
+}
 
 std::optional<std::size_t> json_bytes_of(const HttpRequest& request) {
   const std::string* const text = request.header("inference-header-content-length");
@@ -39,11 +42,12 @@ struct ModelService::Route {
   To to;
   bool is_open = false;  ///< without a token
   bool is_post = false;
-  bool has_model = true;  ///< false: of another name or version
+  std::optional<std::string> model{};  ///< that the path names
+  std::string version{};               ///< empty: any
 };
 
-ModelService::ModelService(ServedModel& model, Metrics& metrics, const Tokens& tokens)
-    : model_(model), metrics_(metrics), tokens_(tokens) {}
+ModelService::ModelService(ServedModel& model, Metrics& metrics, const Tokens& tokens, std::size_t most_body)
+    : model_(model), metrics_(metrics), tokens_(tokens), most_body_(most_body) {}
 
 /// /v2/models/NAME[/versions/VERSION][/ready|/infer]
 std::optional<ModelService::Route> ModelService::find_route(const std::string& path) const {
@@ -73,10 +77,9 @@ std::optional<ModelService::Route> ModelService::find_route(const std::string& p
     rest.remove_suffix(kReady.size());
   }
   const std::size_t version = rest.find(kVersions);
-  const std::string_view name = rest.substr(0, version);
-  route.has_model = name == model_.name();
-  if (version != rest.npos)
-    route.has_model = route.has_model && rest.substr(version + kVersions.size()) == model_.version();
+  route.model = rest.substr(0, version);
+  if (version != rest.npos) route.version = rest.substr(version + kVersions.size());
+  if (route.model->find('/') != std::string::npos || route.version.find('/') != std::string::npos) return std::nullopt;
   return route;
 }
 
@@ -93,17 +96,13 @@ HttpResponse ModelService::refusal(int status, const std::string& why) {
 bool ModelService::refuses(const HttpRequest& head, HttpResponse& response) {
   const std::optional<Route> route = find_route(head.path);
   if (!(route && route->is_open) && !may_ask(head)) {
-    response = refusal(401, "expected a token of the server's --token-file in the header Authorization: Bearer TOKEN");
+    response = refusal(401, Tokens::expected("the header Authorization"));
     response.headers.emplace_back("WWW-Authenticate", "Bearer");
     return true;
   }
   if (!route) {
     response = refusal(
         404, fmt::format("there is nothing at {}; the model is at /v2/models/{}", shortened(head.path), model_.name()));
-    return true;
-  }
-  if (!route->has_model) {
-    response = refusal(404, fmt::format("the model here is '{}', version {}", model_.name(), model_.version()));
     return true;
   }
   const bool is_get = head.method == "GET" || head.method == "HEAD";
@@ -113,26 +112,17 @@ bool ModelService::refuses(const HttpRequest& head, HttpResponse& response) {
     response.headers.emplace_back("Allow", allowed);
     return true;
   }
-  const std::string* const encoding = head.header("content-encoding");
-  if (encoding != nullptr && *encoding != "identity") {
-    response = refusal(
-        415, fmt::format("expected a body that is not compressed, found Content-Encoding: {}", shortened(*encoding)));
-    return true;
-  }
-  return false;
+  bool is_refused = false;
+  const auto check = [&] {
+    if (route->model) model_.require_is(*route->model, route->version);
+    coding_of(head);
+  };
+  work_or_refuse(check, [&](int status, const std::string& why) {
+    response = refusal(status, why);
+    is_refused = true;
+  });
+  return is_refused;
 }
-
-HttpResponse ModelService::too_large(const HttpRequest&, std::size_t limit) {
-  return refusal(413, fmt::format("expected a body of at most {} bytes, as the server's --max-body says; send fewer "
-                                  "examples at once, or binary data",
-                                  limit));
-}
-
-HttpResponse ModelService::overloaded(const HttpRequest&) {
-  return refusal(503, "too many requests are being received; send this one again later");
-}
-
-HttpResponse ModelService::malformed(const HttpRequest&, const std::string& why) { return refusal(400, why); }
 
 void ModelService::handle(HttpRequest request, HttpReply reply) {
   using To = Route::To;
@@ -186,33 +176,34 @@ HttpResponse ModelService::model_metadata() const {
 
 void ModelService::infer(const HttpRequest& request, const HttpReply& reply) {
   const Clock::time_point begin = Clock::now();
-  try {
+  const auto refuse = [&](int status, const std::string& why) {
+    reply([response = refusal(status, why)] { return response; });
+  };
+  const auto work = [&] {
     ServedModel::Arriving arriving(model_.arriving());
-    InferenceRequest wanted = read_inference(request.body, json_bytes_of(request));
+    const bool is_compressed = coding_of(request) != ContentCoding::kIdentity;
+    const std::string body = is_compressed ? inflated(request.body, most_body_) : std::string();
+    InferenceRequest wanted = read_inference(is_compressed ? body : request.body, json_bytes_of(request));
     model_.infer(std::move(wanted), arriving, [this, begin, reply](ServedModel::Answer answer) {
-      reply([this, begin, answer = std::move(answer)]() -> HttpResponse {
-        if (!answer.error.empty()) return refusal(500, answer.error);
-        InferenceBody body = write_inference(answer.make());
-        metrics_.add_answered(answer.examples, Clock::now() - begin);
-        HttpResponse response{200, body.json_bytes ? "application/octet-stream" : "application/json",
-                              std::move(body.bytes)};
-        if (body.json_bytes) {
-          response.headers.emplace_back("Inference-Header-Content-Length", std::to_string(*body.json_bytes));
-        }
-        return response;
-      });
+      reply([this, begin, answer = std::move(answer)] { return response_to(answer, begin); });
     });
-  } catch (const Refused& refused) {
-    reply([response = refusal(refused.status(), refused.what())] { return response; });
-  } catch (const Error& error) {
-    reply([response = refusal(400, error.what())] { return response; });
-  } catch (const std::bad_alloc&) {
-    reply([response = refusal(503, "there is no memory for this request now; send fewer examples at once")] {
-      return response;
-    });
-  } catch (const std::exception& error) {
-    reply([response = refusal(500, error.what())] { return response; });
-  }
+  };
+  work_or_refuse(work, refuse);
+}
+
+HttpResponse ModelService::response_to(const ServedModel::Answer& answer, Clock::time_point begin) {
+  HttpResponse response;
+  const auto work = [&] {
+    if (!answer.error.empty()) throw Refused(answer.error, 500);
+    InferenceBody body = write_inference(answer.make());
+    metrics_.add_answered(answer.examples, Clock::now() - begin);
+    response = {200, body.json_bytes ? "application/octet-stream" : "application/json", std::move(body.bytes)};
+    if (body.json_bytes) {
+      response.headers.emplace_back("Inference-Header-Content-Length", std::to_string(*body.json_bytes));
+    }
+  };
+  work_or_refuse(work, [&](int status, const std::string& why) { response = refusal(status, why); });
+  return response;
 }
 
 }  // namespace mirrortrain

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -16,30 +18,31 @@ namespace mirrortrain {
 class ModelService : public HttpService {
  public:
   /// All must outlive it. Every request but those for health and for the page itself must have one of the tokens.
-  ModelService(ServedModel& model, Metrics& metrics, const Tokens& tokens);
+  /// `most_body`: bytes of a body when it is inflated.
+  ModelService(ServedModel& model, Metrics& metrics, const Tokens& tokens, std::size_t most_body);
 
   /// From now on the server says that it is not ready.
   void set_draining() { drains_ = true; }
 
   bool refuses(const HttpRequest& head, HttpResponse& response) override;
   void handle(HttpRequest request, HttpReply reply) override;
-  HttpResponse too_large(const HttpRequest& head, std::size_t limit) override;
-  HttpResponse overloaded(const HttpRequest& head) override;
-  HttpResponse malformed(const HttpRequest& head, const std::string& why) override;
+  HttpResponse refusal(int status, const std::string& why) override;
 
  private:
+  using Clock = std::chrono::steady_clock;
   struct Route;
   std::optional<Route> find_route(const std::string& path) const;
   bool may_ask(const HttpRequest& head) const;
-  HttpResponse refusal(int status, const std::string& why);
   HttpResponse health(bool is_well) const;
   HttpResponse server_metadata() const;
   HttpResponse model_metadata() const;
   void infer(const HttpRequest& request, const HttpReply& reply);
+  HttpResponse response_to(const ServedModel::Answer& answer, Clock::time_point begin);
 
   ServedModel& model_;
   Metrics& metrics_;
   const Tokens& tokens_;
+  std::size_t most_body_;
   std::atomic<bool> drains_ = false;
 };
 

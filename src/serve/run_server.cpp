@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <sstream>
 #include <thread>
 
@@ -30,9 +31,16 @@ constexpr std::size_t kMostExpansion = 16;
 Tokens read_tokens(const std::optional<std::filesystem::path>& file) {
   if (!file) return Tokens({});
   std::vector<std::string> tokens;
-  std::istringstream lines(read_text_file(*file));
+  std::string text;
+  try {
+    text = read_text_file(*file);
+  } catch (const Error& error) {
+    throw Error(std::string("--token-file: ") + error.what());
+  }
+  std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
-    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+    line.erase(0, std::min(line.find_first_not_of(" \t"), line.size()));
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ' || line.back() == '\t')) line.pop_back();
     if (!line.empty()) tokens.push_back(line);
   }
   if (tokens.empty()) {
@@ -59,6 +67,9 @@ void run_server(const ServeOptions& options, const std::atomic<int>& stop, const
   if (const std::string absent = why_no_grpc(); options.grpc_port && !absent.empty()) {
     throw UsageError("--grpc-port: " + absent);
   }
+  if (options.grpc_port && *options.grpc_port != 0 && *options.grpc_port == options.port) {
+    throw UsageError(fmt::format("--grpc-port {}: HTTP has this port; give another, or 0 for any", *options.grpc_port));
+  }
   const Tokens tokens = read_tokens(options.token_file);
   Metrics metrics;
   ServedModelOptions serving;
@@ -68,7 +79,7 @@ void run_server(const ServeOptions& options, const std::atomic<int>& stop, const
   serving.watches = options.watch;
   serving.on_reload = [&metrics](bool succeeded) { metrics.add_reload(succeeded); };
   ServedModel model(open_trained_run(options.run, options.overrides), serving);
-  ModelService service(model, metrics, tokens);
+  ModelService service(model, metrics, tokens, options.max_body);
   HttpOptions http;
   http.host = host_of(options.host);
   http.port = options.port;
@@ -95,8 +106,14 @@ void run_server(const ServeOptions& options, const std::atomic<int>& stop, const
   ready("http://" + Address{http.host, server.port()}.text(), grpc ? Address{http.host, grpc->port()}.text() : "");
   while (stop == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   service.set_draining();
-  if (grpc) grpc->drain(kMostDraining);
+  // Both at once. What is not computed by then is answered with an error, for which gRPC's calls wait.
+  const auto end = std::chrono::steady_clock::now() + kMostDraining;
+  std::future<void> of_grpc = std::async(std::launch::async, [&] {
+    if (grpc) grpc->drain(kMostDraining);
+  });
   server.drain(kMostDraining);
+  if (of_grpc.wait_until(end) == std::future_status::timeout) model.stop();
+  of_grpc.get();
 }
 
 }  // namespace mirrortrain

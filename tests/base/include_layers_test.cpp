@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 const std::map<std::string, int> kLayers = {
     {"base", 0},   {"config", 1},   {"cluster", 2}, {"device", 2},  {"graph", 2},      {"report", 2}, {"kernels", 3},
     {"launch", 3}, {"model", 3},    {"rpc", 3},     {"runtime", 4}, {"collective", 4}, {"data", 4},   {"keras", 5},
-    {"onnx", 5},   {"strategy", 5}, {"train", 6},   {"bench", 7},   {"serve", 7},      {"cli", 8},
+    {"onnx", 5},   {"strategy", 5}, {"train", 6},   {"bench", 7},   {"serve", 7},      {"survey", 7}, {"cli", 8},
 };
 
 /// The rooms of a folder: a later one sees the earlier ones. "" is what lies in the folder itself.
@@ -27,6 +27,7 @@ const std::map<std::string, std::vector<std::string>> kRooms = {
      {"", "files", "preprocessing", "arrays", "text", "pictures", "tables", "folders", "records", "reading", "sources",
       "order", "loading", "feeding", "first_look"}},
     {"strategy", {"", "variables", "reduction", "steps", "mirrored", "parameter_server"}},
+    {"serve", {"http", "tensors", "model", "page", "grpc", ""}},
     {"train", {"checkpoint", "session", "inference", "runs", "export", ""}},
 };
 

@@ -60,6 +60,17 @@ struct ByPosition {
            kClasses);
     config("pictures", "{format: npy, features: pixels.npy, labels: y.npy}",
            "[random_flip, {random_rotation: {factor: 0.1}}, {rescaling: {scale: 0.0039}}]", "[3, 4, 1]", kClasses);
+    std::string table = "x,color,size,y\n";
+    for (std::int64_t i = 0; i < kExamples; ++i) {
+      table += fmt::format("{},{},{},{}\n", std::sin(static_cast<double>(i)), i % 3 == 0 ? "\"red\"" : "green",
+                           i % 11 == 0 ? "" : std::to_string(i % 10), i * 7 % 3 == 0 ? "yes" : "no");
+    }
+    write_file(folder / "table.csv", table);
+    write_file(folder / "table.csv.gz", data::gzip(table));
+    for (const std::string name : {"csv", "csv.gz"}) {
+      config(name, "{format: csv, file: table." + name + ", labels: y, missing: mean, encoding: {color: one_hot}}",
+             "[normalization: {adapt: true}]", "[4]", kClasses);
+    }
     config("text", "{format: text, files: text.txt, window: 20, stride: 7}", "[]", "[20]", kTokens);
   }
 
@@ -90,7 +101,8 @@ struct ByPosition {
 };
 
 TEST_CASE_FIXTURE(ByPosition, "three epochs of data by position give the bits of the same data in memory") {
-  for (const std::string name : {"npy", "targets", "stored", "deflated", "idx", "idx_gz", "pictures", "text"}) {
+  for (const std::string name :
+       {"npy", "targets", "stored", "deflated", "idx", "idx_gz", "pictures", "text", "csv", "csv.gz"}) {
     CAPTURE(name);
     const Outcome held = fit(name + ".yaml --run-dir held-" + name);
     REQUIRE_MESSAGE(held.exit_code == 0, held.err);
@@ -103,15 +115,15 @@ TEST_CASE_FIXTURE(ByPosition, "three epochs of data by position give the bits of
     CHECK(evaluated.out == run_program(folder, "eval held-" + name + " --split validation --json -").out);
   }
   const Outcome listed = run_program(folder, "cache list --directory cache");
-  CHECK(listed.out.find("cache: 2 files, 0.0 MiB\n") != std::string::npos);
+  CHECK(listed.out.find("cache: 3 files, 0.0 MiB\n") != std::string::npos);
   const Outcome cleaned = run_program(folder, "cache clean --directory cache");
-  CHECK(cleaned.out.find("cache: removed 2 files, 0.0 MiB\n") != std::string::npos);
+  CHECK(cleaned.out.find("cache: removed 3 files, 0.0 MiB\n") != std::string::npos);
   CHECK(fs::is_empty(folder / "cache"));
   CHECK(run_program(folder, "cache list --directory none").exit_code == 2);
 }
 
 TEST_CASE_FIXTURE(ByPosition, "a run by position that was killed resumes with the bits of one that was not") {
-  for (const std::string name : {"npy", "deflated", "text"}) {
+  for (const std::string name : {"npy", "deflated", "text", "csv"}) {
     CAPTURE(name);
     const std::string options = " --set training.epochs=40 --set checkpoint.every_steps=50";
     REQUIRE(fit(name + ".yaml --run-dir whole" + options).exit_code == 0);
@@ -125,6 +137,41 @@ TEST_CASE_FIXTURE(ByPosition, "a run by position that was killed resumes with th
     fs::remove_all(folder / "killed");
     fs::remove_all(folder / "whole");
   }
+}
+
+TEST_CASE_FIXTURE(ByPosition,
+                  "two runs that fill one cache, one of which is killed while it unpacks, leave what a run needs") {
+  std::string table = "x,color,size,y\n";
+  std::uint32_t state = 1;
+  for (int i = 0; i < 200000; ++i) {
+    state = state * 1664525 + 1013904223;
+    table += fmt::format("{},{},{},{}\n", state, state >> 31 != 0 ? "red" : "green", state >> 8 & 255,
+                         state >> 16 & 1 ? "yes" : "no");
+  }
+  write_file(folder / "table.csv.gz", data::gzip(table));
+  const std::string command = "\"$MIRRORTRAIN\" fit csv.gz.yaml --set training.steps=3 --set data.memory=1000B" + cache;
+  run_script(folder, command + " --run-dir killed & killed=$!; " + command +
+                         " --run-dir other & other=$!; "
+                         "for i in $(seq 500); do ls cache/*.tmp > /dev/null 2>&1 && break; sleep 0.005; done; "
+                         "kill -9 $killed; wait $other; echo $? > status");
+  CHECK(read_text_file(folder / "status") == "0\n");
+  const Outcome again = fit("csv.gz.yaml --run-dir again --set training.steps=3 --set data.memory=1000B");
+  REQUIRE_MESSAGE(again.exit_code == 0, again.err);
+  CHECK(weights("again") == weights("other"));
+  const Outcome held = fit("csv.gz.yaml --run-dir held --set training.steps=3");
+  REQUIRE_MESSAGE(held.exit_code == 0, held.err);
+  CHECK(weights("again") == weights("held"));
+  CHECK(run_program(folder, "cache list --directory cache").out.find("left by a run") == std::string::npos);
+}
+
+TEST_CASE_FIXTURE(ByPosition, "a table that changes ends a run, with the file's name") {
+  const Outcome outcome = run_script(
+      folder,
+      "\"$MIRRORTRAIN\" fit csv.yaml --run-dir changing --set training.epochs=100000 --set data.memory=1000B & "
+      "pid=$!; while [ ! -s changing/metrics.jsonl ]; do sleep 0.01; done; sleep 0.2; truncate -s 1000 table.csv; wait "
+      "$pid");
+  CHECK(outcome.exit_code == 1);
+  CHECK(outcome.err.find("table.csv: this data file ") != std::string::npos);
 }
 
 TEST_CASE_FIXTURE(ByPosition, "data that change end a run, with the file's name") {

@@ -135,8 +135,8 @@ TEST_CASE_FIXTURE(Fixture, "a picture folder and an IDX file get convolutions") 
 TEST_CASE_FIXTURE(Fixture, "init refuses what it does not know") {
   CHECK(contains(error("nowhere.csv"), "there is no such file or folder"));
   write_file(folder / "a.txt", "x");
-  CHECK(contains(error("a.txt"), "expected a .csv or .tsv table"));
-  CHECK(contains(error("a.txt --label y"), "--label names a column of a .csv file"));
+  CHECK(contains(error("a.txt"), "expected a .csv, .tsv or .parquet table"));
+  CHECK(contains(error("a.txt --label y"), "--label names a column of a .csv or .parquet file"));
 }
 
 }  // namespace

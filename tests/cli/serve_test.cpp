@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/served_program.h"
+#include "serve/gzip.h"
 
 namespace mirrortrain::testing {
 namespace {
@@ -57,6 +58,20 @@ TEST_CASE("answers have the bits of predict, whatever is asked together") {
   }
 }
 
+TEST_CASE("compressed requests are answered as others are") {
+  const TemporaryFolder folder;
+  train(folder);
+  const Server server(folder, "small");
+  const std::string plain = binary_request(examples(3));
+  const std::size_t body = plain.find("\r\n\r\n") + 4, json = plain.find("Inference-Header");
+  for (const auto& [coding, window] : {std::pair("gzip", kGzipWindow), {"deflate", kZlibWindow}}) {
+    const std::string request =
+        post(kInfer, gzipped(plain.substr(body), window),
+             fmt::format("Content-Encoding: {}\r\n{}", coding, plain.substr(json, body - 2 - json)));
+    CHECK(binary_of(server.ask(request)) == predicted(folder, examples(3)));
+  }
+}
+
 TEST_CASE("a server tells what it has") {
   const TemporaryFolder folder;
   train(folder);
@@ -100,7 +115,11 @@ TEST_CASE("wrong requests are refused, and counted") {
       {get(kInfer), 405, "expected POST, found GET"},
       {post("/v2", "{}"), 405, "expected GET, found POST"},
       {post(kInfer, "no"), 400, "expected a request as JSON"},
-      {post(kInfer, "x", "Content-Encoding: gzip\r\n"), 415, "expected a body that is not compressed"},
+      {post(kInfer, "x", "Content-Encoding: br\r\n"), 415,
+       "expected Content-Encoding: gzip, deflate or none, found br"},
+      {post(kInfer, "not gzip", "Content-Encoding: gzip\r\n"), 400, "the compressed body is damaged"},
+      {post(kInfer, gzipped(std::string(102401, ' ')), "Content-Encoding: gzip\r\n"), 413,
+       "expected a body that has at most 102400 bytes when it is inflated"},
       {post(kInfer, "{}", "Inference-Header-Content-Length: x\r\n"), 400, "expected a number of bytes, found 'x'"},
       {post(kInfer, std::string(102401, ' ')), 413, "expected a body of at most 102400 bytes"},
       {infer(R"("shape": [1, 3], "data": [1, 2, 3])"), 400, "input 'input': one example has the shape [3]"},
@@ -123,7 +142,7 @@ TEST_CASE("wrong requests are refused, and counted") {
     CHECK_MESSAGE(reason.find(row.reason) != reason.npos, reason);
   }
   const std::string metrics = server.ask(get("/metrics")).body;
-  for (const auto& [code, count] : {std::pair(400, 8), {404, 2}, {405, 2}, {413, 1}, {415, 1}}) {
+  for (const auto& [code, count] : {std::pair(400, 9), {404, 2}, {405, 2}, {413, 2}, {415, 1}}) {
     const std::string line =
         fmt::format("mirrortrain_refused_requests_total{{model=\"small\",code=\"{}\"}} {}\n", code, count);
     CHECK_MESSAGE(metrics.find(line) != metrics.npos, line);
@@ -234,6 +253,35 @@ training: {epochs: 1}
         "the request has no input 'place'");
 }
 
+TEST_CASE("an empty cell of a table's only column is an example as others are") {
+  const TemporaryFolder folder;
+  write_file(folder / "one.csv", "v\n0.5\n1.5\n2.5\n0.1\n");
+  write_file(folder / "one.yaml", R"(name: one
+data:
+  global_batch_size: 2
+  train: {format: csv, file: one.csv, inputs: {v: [v]}, labels: {o: v}, missing: mean}
+model:
+  inputs: {v: {shape: [1]}}
+  layers: [{dense: {units: 1, inputs: [v], name: o}}]
+loss: {type: mean_squared_error}
+optimizer: {type: sgd, learning_rate: 0.001}
+training: {epochs: 1}
+)");
+  const Outcome trained = run_program(folder, "fit one.yaml --quiet");
+  REQUIRE_MESSAGE(trained.exit_code == 0, trained.err);
+  const Server server(folder, "one");
+  const auto outputs = [&](const std::string& data, int rows) {
+    const std::string body = fmt::format(
+        R"({{"inputs": [{{"name": "v", "datatype": "FP32", "shape": [{}, 1], "data": [{}]}}]}})", rows, data);
+    const Json answer = Json::parse(server.ask(post("/v2/models/one/infer", body)).body);
+    REQUIRE_MESSAGE(answer.contains("outputs"), answer.dump());
+    return answer["outputs"][0]["data"].get<std::vector<float>>();
+  };
+  const std::vector<float> known = outputs("0.5, 2.5", 2), mean = outputs("1.15", 1);
+  CHECK(outputs("0.5, null, 2.5", 3) == std::vector<float>{known[0], mean[0], known[1]});
+  CHECK(outputs("null, null", 2) == std::vector<float>{mean[0], mean[0]});
+}
+
 TEST_CASE("mistakes in the command line are reported before anything is served") {
   const TemporaryFolder folder;
   train(folder);
@@ -246,7 +294,8 @@ TEST_CASE("mistakes in the command line are reported before anything is served")
                       {"serve small --max-body x", 2, "expected a size such as 64MiB, found 'x'"},
                       {"serve small --max-batch 0", 2, "--max-batch"},
                       {"serve small --port 70000", 2, "--port"},
-                      {"serve small --token-file none", 1, "none"},
+                      {"serve small --token-file none", 1, "--token-file: cannot read none"},
+                      {"serve small --port 8123 --grpc-port 8123", 2, "--grpc-port 8123: HTTP has this port"},
                       {"serve small --host 1.2.3.4 --port 0", 1, "it is no address of this machine"}};
   for (const Row& row : rows) {
     const Outcome outcome = run_program(folder, row.arguments);

@@ -1,7 +1,7 @@
 """Makes the files of run-data, and reads them with its peers. Prints {"examples": N, "seconds": S}, of the best round.
 
-bench_data.py make FOLDER {pictures,csv,tfrecord}
-bench_data.py PEER FOLDER {pictures,csv,tfrecord} [--workers 2] [--epochs 2]
+bench_data.py make FOLDER {pictures,csv,tfrecord,position} [--gigabytes 10]
+bench_data.py PEER FOLDER {pictures,csv,tfrecord,position} [--workers 2] [--epochs 2]
 """
 import argparse
 import json
@@ -54,6 +54,86 @@ def make_tfrecord(folder):
             image = tf.train.Feature(bytes_list=tf.train.BytesList(value=[random.bytes(784)]))
             label = tf.train.Feature(int64_list=tf.train.Int64List(value=[int(random.integers(10))]))
             writer.write(tf.train.Example(features=tf.train.Features(feature={"image": image, "label": label})).SerializeToString())
+
+
+ROW = 32 * 32 * 3
+
+
+def make_position(folder, gigabytes):
+    """Pictures of 32 x 32 as bytes, x.npy, their classes, y.npy, and the first eighth of them, in-memory-x.npy and -y.npy."""
+    import numpy as np
+    rows = int(gigabytes * 1e9) // ROW // 8 * 8
+    random = np.random.default_rng(1)
+    block = random.integers(0, 256, (rows // 8, 32, 32, 3), dtype=np.uint8)
+    labels = random.integers(0, 10, rows).astype(np.uint8)
+    features = np.lib.format.open_memmap(folder / "x.npy", mode="w+", dtype=np.uint8, shape=(rows, 32, 32, 3))
+    for i in range(8):
+        features[i * len(block):(i + 1) * len(block)] = block ^ np.uint8(i * 36)
+        features.flush()
+    np.save(folder / "y.npy", labels)
+    np.save(folder / "in-memory-x.npy", block)
+    np.save(folder / "in-memory-y.npy", labels[:len(block)])
+
+
+def timed(batches, count):
+    """Seconds of so many batches, behind some that warm up."""
+    at = iter(batches)
+    for _ in range(count // 10):
+        next(at)
+    begin = time.perf_counter()
+    examples = sum(len(next(at)[1]) for _ in range(count))
+    return examples, time.perf_counter() - begin
+
+
+def torch_position(options):
+    import numpy as np
+    import torch
+    torch.set_num_threads(1)
+    features, labels = np.load(options.folder / "x.npy", mmap_mode="r"), np.load(options.folder / "y.npy")
+
+    class Rows(torch.utils.data.Dataset):
+        def __len__(self):
+            return len(labels)
+
+        def __getitem__(self, row):
+            return torch.from_numpy(features[row].astype(np.float32)), int(labels[row])
+    return timed(torch.utils.data.DataLoader(Rows(), 256, shuffle=True, num_workers=options.workers), options.batches)
+
+
+def tensorflow_position(options):
+    """Shuffled in a buffer as large as data.memory: not the exact shuffle of the others, but read in the order of the file."""
+    import numpy as np
+    import tensorflow as tf
+    labels = np.load(options.folder / "y.npy")
+    header = (options.folder / "x.npy").stat().st_size - len(labels) * ROW
+    records = tf.data.FixedLengthRecordDataset(str(options.folder / "x.npy"), ROW, header)
+    rows = tf.data.Dataset.zip((records, tf.data.Dataset.from_tensor_slices(labels))).shuffle((256 << 20) // ROW).batch(256)
+    batches = rows.map(lambda x, y: (tf.cast(tf.io.decode_raw(x, tf.uint8, fixed_length=ROW), tf.float32), y), tf.data.AUTOTUNE)
+    settings = tf.data.Options()
+    settings.threading.private_threadpool_size = options.workers
+    return timed(batches.prefetch(tf.data.AUTOTUNE).with_options(settings), options.batches)
+
+
+def disk_position(options):
+    """What the disk itself gives of rows at random places, by as many threads."""
+    import mmap
+    import os
+    import random
+    import threading
+    file = os.open(options.folder / "x.npy", os.O_RDONLY | os.O_DIRECT)
+    size, count = os.fstat(file).st_size // 4096 - 2, options.batches * 256 // options.workers
+
+    def read():
+        buffer = mmap.mmap(-1, 8192)
+        for _ in range(count):
+            os.preadv(file, [memoryview(buffer)[:4096]], random.randrange(size) * 4096)
+    threads = [threading.Thread(target=read) for _ in range(options.workers)]
+    begin = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return count * options.workers, time.perf_counter() - begin
 
 
 def best_of(epochs, read):
@@ -124,8 +204,11 @@ PEERS = {("torchvision", "pictures"): lambda options: torch_pictures(options, "t
          ("torchvision-pil", "pictures"): lambda options: torch_pictures(options, "pil"),
          ("tf.data", "pictures"): tensorflow_pictures,
          ("pandas", "csv"): pandas_csv,
-         ("tf.data", "tfrecord"): tensorflow_tfrecord}
-MAKE = {"pictures": make_pictures, "csv": make_csv, "tfrecord": make_tfrecord}
+         ("tf.data", "tfrecord"): tensorflow_tfrecord,
+         ("torch", "position"): torch_position,
+         ("tf.data", "position"): tensorflow_position,
+         ("disk", "position"): disk_position}
+MAKE = {"pictures": make_pictures, "csv": make_csv, "tfrecord": make_tfrecord, "position": make_position}
 
 
 def main():
@@ -135,10 +218,12 @@ def main():
     parser.add_argument("what", choices=MAKE)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--batches", type=int, default=2000)
+    parser.add_argument("--gigabytes", type=float, default=10)
     options = parser.parse_args()
     if options.peer == "make":
         options.folder.mkdir(parents=True, exist_ok=True)
-        return MAKE[options.what](options.folder)
+        return MAKE[options.what](options.folder, *([options.gigabytes] if options.what == "position" else []))
     examples, seconds = PEERS[options.peer, options.what](options)
     print(json.dumps({"examples": examples, "seconds": round(seconds, 4)}))
 

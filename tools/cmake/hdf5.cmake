@@ -6,7 +6,7 @@ if(MIRRORTRAIN_HDF5)
   if(hdf5_FOUND)
     set(MIRRORTRAIN_WITH_HDF5 ON)
     # Programs of this build find the module libmirrortrain_hdf5.so here, installed ones in a folder of their own.
-    list(APPEND CMAKE_BUILD_RPATH ${CMAKE_BINARY_DIR})
+    list(APPEND CMAKE_BUILD_RPATH "$ORIGIN" ${CMAKE_BINARY_DIR})
   endif()
 endif()
 if(NOT MIRRORTRAIN_WITH_HDF5)

@@ -50,6 +50,21 @@ def mlp():
 
 
 @model
+def layers_as_activations():
+    x = keras.Input((6, 6, 2))
+    h = L.Conv2D(3, 3, activation=L.LeakyReLU(negative_slope=0.1))(x)
+    h = L.Conv2D(3, 3, activation=L.PReLU(shared_axes=[1, 2]))(h)
+    h = L.Flatten()(h)
+    shared = L.Dense(12, activation=L.ELU(alpha=0.5))
+    h = shared(h)
+    h = shared(h)
+    h = L.Activation(L.ReLU(max_value=1.0, negative_slope=0.25))(h)
+    h = L.Dense(8, activation=L.Activation("tanh"))(h)
+    h = L.Dense(8, activation=L.LeakyReLU())(h)
+    return compiled(keras.Model(x, head()(h)))
+
+
+@model
 def mlp_logits():
     return compiled(chain((4,), L.Dense(8, activation="gelu"), L.Dense(1)), keras.losses.BinaryCrossentropy(from_logits=True, label_smoothing=0.1),
                     sgd(0.1, momentum=0.9, nesterov=True), metrics=[keras.metrics.BinaryAccuracy(threshold=0.0), keras.metrics.AUC(from_logits=True)])
@@ -342,6 +357,29 @@ def inside_rescaling():
 
 
 @model
+def called_in_a_mode():
+    x = keras.Input((6, 6, 2))
+    base = keras.Sequential([keras.Input((6, 6, 2)), L.Conv2D(3, 3), L.BatchNormalization(), L.Activation("relu")], name="base")
+    h = L.Dense(8, activation="tanh")(L.Flatten()(base(x, training=False)))
+    h = L.BatchNormalization()(h, training=False)
+    h = L.Bidirectional(L.LSTM(3))(L.Reshape((4, 2))(h), training=False)
+    return compiled(keras.Model(x, head()(h)))
+
+
+@model
+def more_operations():
+    x = keras.Input((4, 3))
+    ops = keras.ops
+    h = (x + ops.convert_to_tensor(0.25)) / ops.sqrt(3.0)
+    h = ops.softmax(h) + ops.softmax(h, axis=1)
+    h = ops.squeeze(ops.expand_dims(ops.clip(h, 0.1, 0.9), -1), -1)
+    h = ops.elu(ops.leaky_relu(ops.swapaxes(h, 1, 2) - 0.5, 0.1), 0.5)
+    h = L.Flatten()(ops.gelu(h, approximate=False) + ops.gelu(h))
+    return compiled(keras.Model(x, {"shape": L.Dense(3, activation="softmax", name="shape")(h), "size": L.Dense(1, name="size")(h)}),
+                    {"shape": "sparse_categorical_crossentropy", "size": "mse"})
+
+
+@model
 def legacy_sequential():
     net = compiled(chain((6, 3), L.Conv1D(4, 3, activation="relu"), L.BatchNormalization(), L.Bidirectional(L.LSTM(3)), head()))
     net.ending = ".h5"
@@ -355,6 +393,41 @@ def legacy_functional():
     d = L.Dense(4)(i)
     x = L.Dense(4)(i)
     net = compiled(keras.Model(i, head()(L.Add()([h(d), h(x)]))))
+    net.ending = ".h5"
+    return net
+
+
+@model
+def masks_end():
+    i = keras.Input((6,), dtype="int32", name="words")
+    e = L.Embedding(8, 5, mask_zero=True)(i)
+    h = L.LayerNormalization()(e + L.Dense(5)(e))
+    h = keras.ops.concatenate([h, h * 2.0], -1)
+    return compiled(keras.Model(i, head()(L.Concatenate()([L.GlobalAveragePooling1D()(h), L.GlobalAveragePooling1D()(L.Add()([e, e]))]))))
+
+
+@model
+def legacy_nested():
+    x = keras.Input((4,), name="numbers")
+    scale = L.Normalization()
+    scale.adapt(np.random.default_rng(3).normal(2, 3, (50, 4)).astype("float32"))
+    frozen = keras.Sequential([keras.Input((4,)), L.Dense(5, activation=L.PReLU()), L.BatchNormalization(), L.Dense(4)], name="frozen")
+    frozen.trainable = False
+    i = keras.Input((4,))
+    inside = keras.Sequential([keras.Input((4,)), L.Dense(4, activation="tanh"), L.Dense(4)], name="inside")
+    outside = keras.Model(i, L.Dense(4)(inside(i) + 1.5), name="outside")
+    h = outside(keras.ops.abs(frozen(scale(x))))
+    h = L.Concatenate()([h[:, -2:], keras.ops.mean(h, axis=1, keepdims=True)])
+    net = compiled(keras.Model(x, head()(h)))
+    net.ending = ".h5"
+    return net
+
+
+@model
+def legacy_masked():
+    x = keras.Input((6,), dtype="int32", name="words")
+    h = L.LSTM(4)(L.Embedding(8, 5, mask_zero=True)(x))
+    net = compiled(keras.Model(x, head()(h)))
     net.ending = ".h5"
     return net
 

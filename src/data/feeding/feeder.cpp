@@ -60,7 +60,16 @@ Feeder::Feeder(const Dataset& dataset, const std::vector<PreprocessingStep>& pre
   if (!options.bucket_boundaries.empty()) {
     buckets_ = LengthBuckets(dataset_, inputs_.front().to_float32, options.bucket_boundaries);
   }
-  read_ahead(options);
+  const auto is_random = [](const PreprocessingStep& step) {
+    const bool resizes = std::holds_alternative<Resizing>(step) || std::holds_alternative<CenterCrop>(step);
+    return is_of_pictures(step) && !resizes && !always_acts(step);
+  };
+  const bool are_the_same = !options.trains || std::ranges::none_of(acting, [&](const auto& steps) {
+    return std::ranges::any_of(steps, is_random);
+  });
+  RowsAhead::Options ahead = options.ahead;
+  if (are_the_same) ahead.rows = dataset_.rows();
+  read_ahead(ahead, options.watch);
   if (options.trains) mix(preprocessing, spec, options);
 }
 
@@ -130,7 +139,7 @@ void Feeder::add_output(std::size_t number, const std::vector<std::vector<Prepro
   outputs_.back().mixed.origin = read.origin;
 }
 
-void Feeder::read_ahead(const FeederOptions& options) {
+void Feeder::read_ahead(const RowsAhead::Options& options, StallWatch* watch) {
   using Make = std::function<void(const ExampleKey&, std::span<float>)>;
   std::vector<std::pair<std::size_t, Make>> makes;  // with the numbers that each writes
   std::size_t elements = 0;
@@ -145,11 +154,10 @@ void Feeder::read_ahead(const FeederOptions& options) {
     if (elements % kAlignment != 0) add(made_at, kAlignment - elements % kAlignment, [](const auto&, const auto&) {});
     const std::size_t floats = (array.row_bytes() + sizeof(float) - 1) / sizeof(float);
     const std::shared_ptr<const Array> rows = std::make_shared<Array>(array.shared());
-    add(made_at, floats,
-        [rows, first = dataset_.first_row(), watch = options.watch](const ExampleKey& key, std::span<float> to) {
-          const StallWatch::Reading reading(watch, *rows, first + key.row);
-          rows->stored->read(first + key.row, 1, std::as_writable_bytes(to).data());
-        });
+    add(made_at, floats, [rows, first = dataset_.first_row(), watch](const ExampleKey& key, std::span<float> to) {
+      const StallWatch::Reading reading(watch, *rows, first + key.row);
+      rows->stored->read(first + key.row, 1, std::as_writable_bytes(to).data());
+    });
   };
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     Input& input = inputs_[i];
@@ -179,7 +187,7 @@ void Feeder::read_ahead(const FeederOptions& options) {
           to = to.subspan(count);
         }
       },
-      elements, options.ahead);
+      elements, options);
   ahead_elements_ = elements;
 }
 

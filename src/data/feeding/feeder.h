@@ -146,7 +146,7 @@ class Feeder {
                  std::optional<std::size_t> before_mixing, const InputSpec& spec, const FeederOptions& options);
   void add_output(std::size_t number, const std::vector<std::vector<PreprocessingStep>>& acting, const Wanted& wanted,
                   const FeederOptions& options);
-  void read_ahead(const FeederOptions& options);
+  void read_ahead(const RowsAhead::Options& options, StallWatch* watch);
   void mix(const std::vector<PreprocessingStep>& preprocessing, const ExampleSpec& spec, const FeederOptions& options);
   void read_for_mixing(std::int64_t row, std::int64_t epoch, std::span<float> to) const;
   void fill_mixed(const BatchPart& part, const BatchBuffers& to, std::int64_t epoch) const;

@@ -96,6 +96,8 @@ void ParquetInput::read_header(const std::string& columns) {
     add_quoted(columns_.back().name, text_);
   }
   text_ += '\n';
+  const auto cells = about.at("rows").get<double>() * static_cast<double>(columns_.size());
+  cell_bytes_ = 8 * cells + about.at("bytes").get<double>();
   if (columns_.empty()) fail("it has no columns");
 }
 

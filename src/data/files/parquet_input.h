@@ -31,6 +31,9 @@ class ParquetInput : public Input {
   ~ParquetInput() override;
 
   const std::vector<Column>& columns() const { return columns_; }
+  /// About how many bytes the cells of all columns are as text, or as numbers of 8 bytes: what the file announces,
+  /// which may be any number of times its size.
+  double cell_bytes() const { return cell_bytes_; }
 
   std::size_t read(std::span<std::byte> to) override;
   bool is_compressed() const override { return true; }
@@ -41,6 +44,7 @@ class ParquetInput : public Input {
   void read_header(const std::string& columns);
 
   std::vector<Column> columns_;
+  double cell_bytes_ = 0;
   std::vector<std::uint8_t> wanted_;
   void* parquet_ = nullptr;  ///< the module's
   std::string text_;

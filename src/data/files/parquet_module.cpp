@@ -154,7 +154,10 @@ class Parquet {
     for (const auto& field : schema_->fields()) {
       columns.push_back({{"name", field->name()}, {"why", why_no_cells(*field->type())}});
     }
-    return {{"rows", reader_->parquet_reader()->metadata()->num_rows()}, {"columns", std::move(columns)}};
+    const ::parquet::FileMetaData& file = *reader_->parquet_reader()->metadata();
+    double bytes = 0;
+    for (int i = 0; i < file.num_row_groups(); ++i) bytes += static_cast<double>(file.RowGroup(i)->total_byte_size());
+    return {{"rows", file.num_rows()}, {"bytes", bytes}, {"columns", std::move(columns)}};
   }
 
   /// Null at the end.

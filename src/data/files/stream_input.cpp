@@ -58,7 +58,9 @@ StreamInput::StreamInput(const std::string& path, std::function<bool()> stops)
   } else if (::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) {
     descriptor_ = open_to_read(path);  // which remembers that it was read
   } else {
-    descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);  // waits for a pipe's writer
+    // Not waiting for a pipe's writer, as `receive` does that, which can be stopped.
+    descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor_ >= 0) ::fcntl(descriptor_, F_SETFL, ::fcntl(descriptor_, F_GETFL) & ~O_NONBLOCK);
   }
   if (descriptor_ < 0) fail(name_, std::strerror(errno));
   const bool known = ::fstat(descriptor_, &status) == 0;
@@ -89,8 +91,8 @@ std::size_t StreamInput::receive(std::span<std::byte> to) {
     beginning_.erase(beginning_.begin(), beginning_.begin() + static_cast<std::ptrdiff_t>(count));
     return count;
   }
-  while (!size_ && stops_ && !wait(kBetweenQuestions)) {
-    if (stops_()) throw ReadingStopped();
+  while (!size_ && !wait(kBetweenQuestions)) {
+    if (stops_ && stops_()) throw ReadingStopped();
   }
   ssize_t count = 0;
   do {

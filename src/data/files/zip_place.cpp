@@ -89,6 +89,8 @@ std::optional<std::uint64_t> place_in_zip(const std::string& archive, const std:
   const PlainFile opened(archive);
   const std::optional<Directory> found = find_directory(opened);
   if (!found || found->bytes > opened.size() || found->offset > opened.size() - found->bytes) return std::nullopt;
+  constexpr std::uint64_t kMostDirectory = std::uint64_t{64} << 20;  // of a hundred thousand members, or damaged
+  if (found->bytes > kMostDirectory) return std::nullopt;
   const Header directory(opened, found->offset, static_cast<std::size_t>(found->bytes));
   constexpr std::size_t kEntry = 46, kLocal = 30;
   for (std::size_t entry = 0; directory.is_whole() && entry + kEntry <= directory.size();) {

@@ -149,8 +149,11 @@ ColumnLook look_at_words(const TableColumn& column) {
 
 ColumnLook look_at_numbers(const TableColumn& column, std::size_t columns) {
   if (column.numbers_rows() && columns > 2) return {ColumnKind::kNone, "it numbers the rows"};
-  const bool whole = std::ranges::all_of(column.different, [](double value) { return value == std::floor(value); });
-  if (!whole || column.different.size() <= kMostWords || !names_ids(column.name)) return {};
+  if (!column.is_whole || column.different.size() <= kMostWords || !names_ids(column.name)) return {};
+  if (column.has_more) {
+    return {ColumnKind::kNone, fmt::format("it has more than {} different ids, too many to learn each",
+                                           report::with_thousands(column.different_values()))};
+  }
   if (kRowsOfAnId * column.different_values() <= column.numbers) {
     return {ColumnKind::kIds, count_text(column, "whole numbers") + ": ids, as an embedding"};
   }

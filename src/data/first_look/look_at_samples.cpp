@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/utf8.h"
 #include "data/files/input.h"
 #include "data/files/unpacked_input.h"
 #include "data/first_look/parts.h"
 #include "data/pictures/picture_files.h"
 #include "data/records/tar.h"
+#include "data/records/webdataset.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -33,24 +33,24 @@ bool is_number_as_text(std::string text) {
 
 FirstSamples look_at_first(const std::string& path) {
   constexpr std::size_t kMostPictures = 1000;
-  constexpr std::uint64_t kLongestNumber = 64;
+  constexpr std::uint64_t kLongestNumber = 64, kLargestPicture = std::uint64_t{256} << 20;
   FirstSamples found;
   const UnpackedFiles cache(default_cache_directory());
   const auto unpacked = open_input(path)->is_compressed() ? unpack_input(path, cache) : nullptr;
   const PositionedFile file(unpacked ? unpacked->path() : path);
   TarReader reader(file, path);
   while (const auto entry = reader.next()) {
-    const std::size_t slash = entry->name.rfind('/'), folder = slash == entry->name.npos ? 0 : slash + 1;
-    const std::size_t dot = entry->name.find('.', folder);
-    if (dot == entry->name.npos) continue;
-    const std::string ending = in_lower_case(entry->name.substr(dot + 1));
+    const std::string ending = name_and_ending(entry->name).second;
     const bool is_picture = is_picture_name("a." + ending);
-    if (!is_picture && entry->size > kLongestNumber) continue;
+    if (ending.empty() || entry->size > (is_picture ? kLargestPicture : kLongestNumber)) continue;
     std::string content(static_cast<std::size_t>(entry->size), '\0');
     file.read(entry->offset, std::as_writable_bytes(std::span(content)));
     if (is_picture) {
-      ++found.pictures[ending];
-      found.sizes.push_back(picture_size(std::as_bytes(std::span(content)), path + ": " + entry->name));
+      try {
+        found.sizes.push_back(picture_size(std::as_bytes(std::span(content)), path + ": " + entry->name));
+        ++found.pictures[ending];
+      } catch (const Error&) {  // which training reports
+      }
       if (found.sizes.size() >= kMostPictures) break;
     } else if (is_number_as_text(content)) {
       ++found.numbers[ending];

@@ -17,8 +17,8 @@
 namespace mirrortrain::data {
 namespace {
 
-/// Maximum number of a column's numbers to compare.
-constexpr std::size_t kMostNumbers = 100'000;
+/// Maximum numbers of a column to compare: of measures, and of whole numbers, which may be ids.
+constexpr std::size_t kMostMeasures = 100'000, kMostWhole = 4'000'000;
 
 /// Reads the rows below the first line.
 class ColumnReader {
@@ -71,13 +71,24 @@ class ColumnReader {
                             at < columns_.size() ? std::to_string(at) : "more"));
   }
 
+  static void add_number(TableColumn& column, double number) {
+    column.is_whole = column.is_whole && number == std::floor(number);
+    column.increases = column.increases && (column.numbers == 0 || number > column.last);
+    column.last = number;
+    ++column.numbers;
+    if (column.different.size() < (column.is_whole ? kMostWhole : kMostMeasures)) {
+      column.different.insert(number);
+    } else if (!column.has_more) {
+      column.has_more = !column.different.contains(number);
+    }
+  }
+
   void read_cell(TableColumn& column) {
     constexpr std::size_t kWordsWithLines = 50;  // finding the line takes longer the farther it is
     if (text_.empty_cell()) {
       ++column.empty;
     } else if (const auto number = text_.whole_number<double>()) {
-      ++column.numbers;
-      if (column.different.size() < kMostNumbers) column.different.insert(*number);
+      add_number(column, *number);
       if (is_first_) column.first = number;
     } else {
       const char* const cell = text_.position();
@@ -207,11 +218,11 @@ bool TableColumn::is_mostly_numbers() const {
 }
 
 bool TableColumn::numbers_rows() const {
-  if (!has_numbers() || has_missing() || std::ssize(different) != numbers) return false;
-  const bool whole = std::ranges::all_of(different, [](double value) { return value == std::floor(value); });
+  if (!has_numbers() || has_missing() || !is_whole) return false;
+  if (std::ssize(different) != numbers && !increases) return false;
   const bool has_no_name = name.empty() || name.starts_with("Unnamed: ");
-  const double range = *different.rbegin() - *different.begin() + 1;
-  return whole && *different.begin() >= 0 && (has_no_name || range <= 1.5 * static_cast<double>(numbers));
+  const double range = std::max(last, *different.rbegin()) - *different.begin() + 1;
+  return *different.begin() >= 0 && (has_no_name || range <= 1.5 * static_cast<double>(numbers));
 }
 
 std::vector<std::string> TableColumn::formatted_numbers(char point) const {

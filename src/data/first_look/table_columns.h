@@ -30,7 +30,11 @@ struct TableColumn {
   std::string why_no_cells;  ///< "is nested (...)", of a file that has other columns than cells; else empty
   std::int64_t numbers = 0, empty = 0;
   std::map<std::string, Occurrence> words, marks;  ///< marks: of missing values
-  std::set<double> different;                      ///< distinct numbers, at most a hundred thousand
+  std::set<double> different;                      ///< distinct numbers, of many only the first
+  bool has_more = false;                           ///< whether there are more than these
+  bool is_whole = true;                            ///< whether all numbers are
+  bool increases = true;                           ///< whether each number is larger than the one before
+  double last = 0;                                 ///< the last number
   std::optional<double> first;                     ///< the first row's number
 
   bool has_numbers() const { return words.empty() && numbers > 0; }

@@ -9,15 +9,13 @@
 #include <string>
 #include <utility>
 
+#include "data/fields.h"
 #include "data/key_error.h"
 
 namespace mirrortrain::data {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Labels of no more bytes are an index.
-constexpr std::size_t kMostOfIndex = 16;
 
 /// The limit that a control group's file says, if it says one.
 std::uint64_t limit_in(const fs::path& file) {
@@ -64,7 +62,7 @@ void for_each_array(Examples& examples, bool has_keys, const Do& apply) {
     if (!input.source) at("features", "inputs.", input.name, [&] { apply(input.array, std::size_t{0}); });
   }
   for (Labels& output : examples.outputs) {
-    at("labels", "labels.", output.name, [&] { apply(output.array, kMostOfIndex); });
+    at("labels", "labels.", output.name, [&] { apply(output.array, kMostBytesOfIndex); });
   }
 }
 
@@ -84,6 +82,7 @@ Examples settled(Examples examples, const Holding& holding, bool has_keys) {
     if (bytes <= holding.most_bytes || array.row_bytes() <= of_index || array.rows() == 0) return load_rows(array);
     if (auto rows = array.stored->by_position(holding.unpacked)) array.stored = std::move(rows);
   });
+  for (Labels& output : examples.outputs) find_missing(output);
   return examples;
 }
 

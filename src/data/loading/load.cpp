@@ -23,29 +23,14 @@
 #include "data/loading/lookups.h"
 #include "data/order/split_rows.h"
 #include "data/records/stored_records.h"
-#include "data/spilled_memory.h"
 #include "data/tables/csv_table.h"
 #include "data/tables/mistaken_number.h"
+#include "data/tables/stored_table.h"
 #include "data/text/stored_text.h"
 #include "data/usable.h"
 
 namespace mirrortrain::data {
 namespace {
-
-/// Where a table's contents are kept while it is read and trained on: in files, unless it is small enough.
-std::unique_ptr<const SpilledMemory> memory_of(const Csv& source, const Holding& holding) {
-  // The text, its cells as numbers of 8 bytes, and what they are encoded as; compressed text is that of many bytes.
-  constexpr std::uint64_t kOfByte = 4, kOfCompressed = 40;
-  std::vector<std::string> remarks;
-  std::uint64_t bytes = 0;
-  for (const std::string& path : expanded(source.file, remarks)) {
-    std::error_code none;  // reading it reports the error
-    const auto own = std::filesystem::file_size(path, none);
-    if (!none) bytes += own * (is_parquet_file(path) ? kOfCompressed : kOfByte);
-  }
-  if (bytes <= holding.most_bytes) return nullptr;
-  return std::make_unique<SpilledMemory>(holding.unpacked.folder());
-}
 
 /// The values adapted to the training data, once known: other splits are read concurrently until they need them.
 using AdaptedLater = std::function<const Adapted&()>;
@@ -98,8 +83,14 @@ PictureLabels picture_labels(const std::vector<std::string>* known, const Terms&
   return {.classes = known, .are_numbers = terms.wants_numbers(0)};
 }
 
-Examples read_table_of(const Csv& source, const Adapted& adapted, BadExamples* bad) {
-  CsvTable table = read_table(source, {&adapted, true, bad});
+/// A table, in memory if it is small enough.
+CsvTable table_of(const Csv& source, const CsvReading& reading, const Terms& terms) {
+  if (!is_larger(source, terms.holding.most_bytes)) return read_table(source, reading);
+  return open_table(source, reading, terms.holding.unpacked, terms.threads);
+}
+
+Examples read_table_of(const Csv& source, const Adapted& adapted, BadExamples* bad, const Terms& terms) {
+  CsvTable table = table_of(source, {&adapted, true, bad}, terms);
   if (adapted.table) return encoded(std::move(table), adapted, bad);
   return encoded_by_itself(source, std::move(table), adapted);
 }
@@ -146,8 +137,7 @@ Dataset read_source(const AnySource& source, const AdaptedLater& adapted, const 
       [&](const auto& held) -> Dataset {
         using Format = std::decay_t<decltype(held)>;
         if constexpr (is_table<Format>) {
-          const auto memory = memory_of(held, terms.holding);
-          Examples examples = read_table_of(held, adapted(), bad.if_skips());
+          Examples examples = read_table_of(held, adapted(), bad.if_skips(), terms);
           return usable(std::move(examples), terms.wanted, std::move(bad));
         } else if constexpr (std::is_same_v<Format, ImageFolder>) {
           Examples examples =
@@ -299,7 +289,7 @@ void leave_out_known(CsvTable& table, const LateRows& known, BadExamples& bad) {
 std::optional<Training> adapt(const Csv& source, const DataOptions& options, std::uint64_t seed, const Terms& terms,
                               LateRows& late) {
   BadExamples bad = terms.gather();
-  CsvTable table = read_table(source, {nullptr, true, bad.if_skips()});
+  CsvTable table = table_of(source, {nullptr, true, bad.if_skips()}, terms);
   if (bad.skips()) leave_out_wrong_labels(table, terms, bad);
   leave_out_known(table, late, bad);
   const std::string origin = table.features.origin;
@@ -338,7 +328,6 @@ std::optional<Training> adapt(const Csv& source, const DataOptions& options, std
 /// where rows are left out then, all is done once more without them, so that the parts are those of a table
 /// that never had them.
 Training adapt(const Csv& source, const DataOptions& options, std::uint64_t seed, const Terms& terms) {
-  const auto memory = memory_of(source, terms.holding);
   LateRows late;
   while (true) {
     if (std::optional<Training> training = adapt(source, options, seed, terms, late)) return *std::move(training);

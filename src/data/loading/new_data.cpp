@@ -16,6 +16,7 @@
 #include "data/loading/picture_form.h"
 #include "data/pictures/picture_files.h"
 #include "data/tables/csv_table.h"
+#include "data/tables/stored_table.h"
 #include "data/usable.h"
 
 namespace mirrortrain::data {
@@ -129,10 +130,10 @@ void require_all_inputs(const std::string& path, const Source& source, const Dat
 
 /// The features alone: in memory, or to be read by position where they are too many.
 template <class Format>
-Examples new_features(const Format& source) {
+Examples new_features(const Format& source, const DataOptions& options) {
   if constexpr (requires { open_features(source); }) {
     return settled(
-        {open_features(source), {}}, Holding(DataOptions()), requires { source.all_inputs(); });
+        {open_features(source), {}}, Holding(options), requires { source.all_inputs(); });
   } else if constexpr (requires { read_features(source); }) {
     return {read_features(source), {}};
   } else {
@@ -311,22 +312,25 @@ Dataset new_examples(Examples examples, const Wanted& wanted, BadExamples bad) {
 }
 
 Dataset read_new(const Source& source, const Adapted& adapted, const Wanted& wanted, OnBadExample on_bad, int threads,
-                 const std::vector<std::string>& files) {
+                 const std::vector<std::string>& files, const DataOptions& options) {
   BadExamples bad(on_bad, threads);
   Examples examples = std::visit(
       [&](const auto& held) -> Examples {
         using Format = std::decay_t<decltype(held)>;
         if constexpr (is_table<Format>) {
-          return encoded_new(read_table(held, {&adapted, false, bad.if_skips()}), adapted, *wanted.spec,
-                             bad.if_skips());
+          const Holding holding(options);
+          const CsvReading reading{&adapted, false, bad.if_skips()};
+          CsvTable table = is_larger(held, holding.most_bytes) ? open_table(held, reading, holding.unpacked, threads)
+                                                               : read_table(held, reading);
+          return encoded_new(std::move(table), adapted, *wanted.spec, bad.if_skips());
         } else if constexpr (std::is_same_v<Format, ImageFolder>) {
           return pictures_in(held, files, bad.skips());
         } else if constexpr (std::is_same_v<Format, TfRecord>) {
           return read_without_labels(held, bad.if_skips());
         } else if constexpr (std::is_same_v<Format, WebDataset>) {
-          return open_samples_without_labels(held, bad.if_skips(), Holding(DataOptions()).unpacked);
+          return open_samples_without_labels(held, bad.if_skips(), Holding(options).unpacked);
         } else {
-          return new_features(held);
+          return new_features(held, options);
         }
       },
       source);

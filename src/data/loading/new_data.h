@@ -30,8 +30,9 @@ bool has_columns_of_pictures(const DataOptions& options);
 
 /// Reads examples without their labels, which the files may have or not; all labels are 0. `files`: those of `source`.
 /// Throws Error for data that are missing or broken; with `on_bad` kSkip, unusable examples are left out.
+/// `options`: what says how much of them is held in memory.
 Dataset read_new(const Source& source, const Adapted& adapted, const Wanted& wanted, OnBadExample on_bad, int threads,
-                 const std::vector<std::string>& files = {});
+                 const std::vector<std::string>& files = {}, const DataOptions& options = {});
 
 // For tables that are read in parts.
 /// A table's examples without labels. Throws Error for columns that are too many or too few, and words that are none.

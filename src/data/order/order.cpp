@@ -83,10 +83,11 @@ Order::Order(std::int64_t examples, const Options& options) : options_(options) 
     }
   }
   rows_.resize(static_cast<std::size_t>(examples_of_epoch));
-  begin_epoch(1);
+  position_ = {1, 0, workers()};
 }
 
 Order::Batch Order::next() {
+  if (!is_begun_) make_order(position_.epoch);
   if (position_.examples == examples_per_epoch()) begin_epoch(position_.epoch + 1);
   const std::int64_t count = std::min(options_.batch_size, examples_per_epoch() - position_.examples);
   Batch batch{std::span<const std::int64_t>(rows_).subspan(static_cast<std::size_t>(position_.examples),
@@ -113,7 +114,8 @@ void Order::seek(const Position& saved) {
         fmt::format("example {} of epoch {} is not in this data of {} examples per epoch; has the data changed?",
                     position.examples, position.epoch, examples_per_epoch()));
   }
-  begin_epoch(position.epoch);
+  // Its order is made when it is needed: a run seeks before its first step, and once.
+  is_begun_ = is_begun_ && position_.epoch == position.epoch;
   position_ = position;
 }
 
@@ -173,15 +175,22 @@ void Order::group() {
   for (const auto& [group, rows] : waiting) next = std::ranges::copy(rows, next).out;
 }
 
-void Order::begin_epoch(std::int64_t epoch) {
+/// Makes the order of the epoch, in which the position stays.
+void Order::make_order(std::int64_t epoch) {
+  const bool is_first = shuffles_++ == 0;  // where nothing is shuffled, the order of all epochs
   if (!owned_.empty()) {
-    if (options_.shuffle || epoch == 1) deal(epoch);
+    if (options_.shuffle || is_first) deal(epoch);
   } else if (options_.shuffle) {
     shuffled_rows(options_.seed, epoch, rows_);
-  } else if (epoch == 1) {
+  } else if (is_first) {
     std::iota(rows_.begin(), rows_.end(), std::int64_t{0});
   }
-  if (!options_.group_of.empty() && (options_.shuffle || epoch == 1)) group();
+  if (!options_.group_of.empty() && (options_.shuffle || is_first)) group();
+  is_begun_ = true;
+}
+
+void Order::begin_epoch(std::int64_t epoch) {
+  make_order(epoch);
   position_ = {epoch, 0, workers()};
 }
 

@@ -72,11 +72,14 @@ class Order {
   int workers() const { return std::max(1, static_cast<int>(options_.shards.parts.size())); }
   /// How often an epoch visits each example.
   int repeats() const { return options_.shards.worker_of.empty() ? workers() : 1; }
+  /// How many epochs were shuffled so far: one for each that is entered, wherever.
+  std::int64_t shuffles() const { return shuffles_; }
   /// The number of examples that an epoch visits; fewer than all with `drop_remainder`.
   std::int64_t examples_per_epoch() const;
 
  private:
   void begin_epoch(std::int64_t epoch);
+  void make_order(std::int64_t epoch);
   void deal(std::int64_t epoch);
   void group();
 
@@ -84,6 +87,8 @@ class Order {
   std::vector<std::vector<std::int64_t>> owned_;  // rows of each worker, in ascending order; none if all share all
   std::vector<std::int64_t> rows_;                // the order of the epoch of position_
   Position position_;
+  bool is_begun_ = false;  // whether rows_ has that order
+  std::int64_t shuffles_ = 0;
 };
 
 }  // namespace mirrortrain::data

@@ -37,7 +37,7 @@ std::uint64_t PictureFiles::stored_bytes(std::int64_t row) const {
 
 std::string PictureFiles::identity() const {
   FileStamps stamps;
-  for (const std::string& file : files_) stamps.add(file);
+  for (std::int64_t row = 0; row < rows(); ++row) stamps.add(row_text(row));
   return stamps.text();
 }
 

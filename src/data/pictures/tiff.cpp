@@ -118,6 +118,9 @@ class Tiff {
     TIFFGetFieldDefaulted(tiff_, TIFFTAG_SAMPLESPERPIXEL, &samples_);
     TIFFGetFieldDefaulted(tiff_, TIFFTAG_PLANARCONFIG, &planes_);
     TIFFGetField(tiff_, TIFFTAG_PHOTOMETRIC, &kind_);
+    std::uint16_t format = SAMPLEFORMAT_UINT;
+    TIFFGetFieldDefaulted(tiff_, TIFFTAG_SAMPLEFORMAT, &format);
+    if (format == SAMPLEFORMAT_INT) fail("its numbers have signs, which those of pictures have not");
   }
 
   /// Whether pixels are numbers of 16 bits side by side, gray or RGB, in lines.
@@ -132,8 +135,12 @@ class Tiff {
 
   void read_shorts(Picture& picture) {
     const auto width = static_cast<std::size_t>(picture.width);
-    std::vector<std::uint16_t> line(width * samples_);
-    if (TIFFScanlineSize(tiff_) != static_cast<tmsize_t>(line.size() * sizeof(std::uint16_t))) fail("its lines differ");
+    constexpr std::uint16_t kMostSamples = 64;
+    const std::size_t numbers = width * samples_;
+    if (samples_ > kMostSamples || TIFFScanlineSize(tiff_) != static_cast<tmsize_t>(numbers * sizeof(std::uint16_t))) {
+      fail("its lines differ");
+    }
+    std::vector<std::uint16_t> line(numbers);
     std::uint8_t* to = picture.pixels.data();
     for (std::int64_t y = 0; y < picture.height; ++y) {
       if (TIFFReadScanline(tiff_, line.data(), static_cast<std::uint32_t>(y), 0) != 1) fail();

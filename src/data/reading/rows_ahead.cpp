@@ -39,8 +39,13 @@ constexpr std::size_t kBytesTogether = std::size_t{1} << 17, kRowsTogether = 64;
 
 RowsAhead::RowsAhead(Make make, std::size_t row_elements, const Options& options)
     : make_(std::move(make)),
+      kept_rows_(options.rows > 0 && row_elements > 0
+                     ? std::optional<KeptRows>(std::in_place, options.rows, row_elements, options.memory / 4 * 3)
+                     : std::nullopt),
       row_elements_(row_elements),
-      most_slots_(std::max<std::size_t>(options.memory / std::max<std::size_t>(row_elements * sizeof(float), 1), 1)),
+      most_slots_(std::max<std::size_t>((options.memory - (kept_rows_ ? kept_rows_->bytes() : 0)) /
+                                            std::max<std::size_t>(row_elements * sizeof(float), 1),
+                                        1)),
       most_together_(std::clamp<std::size_t>(kBytesTogether / std::max<std::size_t>(row_elements * sizeof(float), 1), 1,
                                              kRowsTogether)) {
   for (int i = 0; i < options.threads; ++i) threads_.emplace_back([this] { work(); });
@@ -53,6 +58,12 @@ RowsAhead::~RowsAhead() {
   }
   has_work_.notify_all();
   for (std::thread& thread : threads_) thread.join();
+}
+
+/// Computes a row, and keeps it if it is one of those.
+void RowsAhead::make(const ExampleKey& key, std::span<float> to) {
+  make_(key, to);
+  if (kept_rows_) kept_rows_->keep(key.row, to);
 }
 
 void RowsAhead::set_kept(Slot& slot, bool is_kept) {
@@ -83,6 +94,7 @@ void RowsAhead::expect(std::span<const std::int64_t> rows, std::int64_t epoch) {
     wanted_.clear();
     for (const std::int64_t row : rows) {
       const int count = std::exchange(uses[row], 0);  // the first time
+      if (kept_rows_ && kept_rows_->find(row)) continue;
       if (count > 0 && !slots_.contains({row, epoch})) wanted_.push_back({{row, epoch}, count});
     }
     if (idle_ == 0) return;
@@ -122,7 +134,7 @@ void RowsAhead::take_ready(std::span<const std::int64_t> rows, std::int64_t epoc
     is_ready_.wait(lock, [&] { return !is_pending({rows.front(), epoch}); });
   }
   for (const std::int64_t row : rows.first(std::min(rows.size(), kRowsTogether))) {
-    if (!taken.empty() && is_pending({row, epoch})) break;
+    if (!taken.empty() && (is_pending({row, epoch}) || (kept_rows_ && kept_rows_->find(row)))) break;
     taken.push_back(take_slot({row, epoch}));
     if (taken.back() == nullptr) break;
   }
@@ -131,6 +143,12 @@ void RowsAhead::take_ready(std::span<const std::int64_t> rows, std::int64_t epoc
 void RowsAhead::take_all(std::span<const std::int64_t> rows, std::int64_t epoch,
                          const std::function<void(std::size_t, std::span<const float>)>& use) {
   for (std::size_t at = 0; at < rows.size();) {
+    if (kept_rows_) {
+      if (const auto kept = kept_rows_->find(rows[at])) {
+        use(at++, *kept);
+        continue;
+      }
+    }
     thread_local std::vector<Taken> taken;
     taken.clear();
     take_ready(rows.subspan(at), epoch, taken);
@@ -141,7 +159,7 @@ void RowsAhead::take_all(std::span<const std::int64_t> rows, std::int64_t epoch,
         elements.resize(row_elements_);
         {
           const Stopwatch watch(waited_);
-          make_({rows[at], epoch}, elements);
+          make({rows[at], epoch}, elements);
         }
         use(at, elements);
       } else if (slot->error) {
@@ -206,7 +224,7 @@ void RowsAhead::work() {
     for (auto& [key, slot] : begun) {
       slot->elements.resize(row_elements_);
       try {
-        make_(key, slot->elements);
+        make(key, slot->elements);
       } catch (...) {
         slot->error = std::current_exception();
       }

@@ -9,11 +9,14 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
+
+#include "data/reading/kept_rows.h"
 
 namespace mirrortrain::data {
 
@@ -23,12 +26,14 @@ struct ExampleKey {
   friend bool operator==(const ExampleKey&, const ExampleKey&) = default;
 };
 
-/// Computes examples on its own threads before a step requests them, within a memory limit.
+/// Computes examples on its own threads before a step requests them, within a memory limit. Those that are the same in
+/// every epoch are kept where memory suffices, beside what is computed ahead.
 class RowsAhead {
  public:
   struct Options {
     std::size_t memory = 0;  ///< bytes; at least one example is computed ahead
     int threads = 1;
+    std::int64_t rows = 0;  ///< of the data set, if a row is the same in every epoch; else 0
   };
   using Make = std::function<void(const ExampleKey& key, std::span<float> to)>;
 
@@ -82,7 +87,10 @@ class RowsAhead {
   void set_kept(Slot& slot, bool is_kept);
   bool keeps_more() const { return kept_ < most_slots_ / 2; }
 
+  void make(const ExampleKey& key, std::span<float> to);
+
   Make make_;
+  std::optional<KeptRows> kept_rows_;
   std::size_t row_elements_, most_slots_, most_together_;
   std::mutex mutex_;
   std::condition_variable has_work_, is_ready_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "base/error.h"
@@ -145,8 +146,7 @@ void RecordColumn::append(std::span<const std::byte> values, const char* what) {
 
 void RecordPictures::begin_file(const std::string& path, bool is_compressed,
                                 std::shared_ptr<const UnpackedFile> unpacked) {
-  files_.emplace_back(unpacked ? unpacked->path() : path);
-  paths_.push_back(path);
+  files_.push_back({PlainFile(unpacked ? unpacked->path() : path), path, rows()});
   is_compressed_ = is_compressed && !unpacked;
   if (unpacked) unpacked_.push_back(std::move(unpacked));
 }
@@ -162,29 +162,52 @@ void RecordPictures::add(Record record, std::int64_t number, std::uint64_t recor
   }
   const Record picture = values.front();
   const auto offset = record_offset + static_cast<std::uint64_t>(picture.data() - record.data());
-  Place& place = places_.emplace_back(Place{files_.size() - 1, number, offset, picture.size(), {}});
-  if (is_compressed_) place.bytes.assign(picture.begin(), picture.end());
+  if (picture.size() > std::numeric_limits<std::uint32_t>::max()) {
+    throw Error(fmt::format("has {} bytes as '{}', which is no picture", picture.size(), name_));
+  }
+  if (!has_numbers_ && number != rows() - files_.back().first_row) {
+    for (std::int64_t row = 0; row < rows(); ++row) numbers_.push_back(row - file_of(row).first_row);
+    has_numbers_ = true;
+  }
+  if (has_numbers_) numbers_.push_back(number);
+  offsets_.push_back(offset);
+  sizes_.push_back(static_cast<std::uint32_t>(picture.size()));
+  if (is_compressed_) bytes_.resize(offsets_.size());
+  if (is_compressed_) bytes_.back().assign(picture.begin(), picture.end());
+}
+
+void RecordPictures::cut(std::int64_t records) {
+  const auto count = static_cast<std::size_t>(records);
+  offsets_.resize(std::min(offsets_.size(), count));
+  sizes_.resize(offsets_.size());
+  if (has_numbers_) numbers_.resize(offsets_.size());
+  bytes_.resize(std::min(bytes_.size(), count));
+}
+
+const RecordPictures::File& RecordPictures::file_of(std::int64_t row) const {
+  return *(std::ranges::upper_bound(files_, row, {}, &File::first_row) - 1);
 }
 
 void RecordPictures::read(std::int64_t row, std::vector<std::byte>& to) const {
-  const Place& place = places_[static_cast<std::size_t>(row)];
-  to.resize(place.size);
-  if (!place.bytes.empty()) {
-    std::ranges::copy(place.bytes, to.data());
-  } else if (files_[place.file].read_at(place.offset, to) != place.size) {
+  const auto at = static_cast<std::size_t>(row);
+  to.resize(sizes_[at]);
+  if (at < bytes_.size() && !bytes_[at].empty()) {
+    std::ranges::copy(bytes_[at], to.data());
+  } else if (file_of(row).file.read_at(offsets_[at], to) != sizes_[at]) {
     throw Error(fmt::format("{}: the file became shorter while the run continued", row_text(row)));
   }
 }
 
 std::string RecordPictures::row_text(std::int64_t row) const {
-  const Place& place = places_[static_cast<std::size_t>(row)];
-  return fmt::format("{}: record {} (counting from 0)", paths_[place.file], place.number);
+  const File& file = file_of(row);
+  return fmt::format("{}: record {} (counting from 0)", file.path,
+                     has_numbers_ ? numbers_[static_cast<std::size_t>(row)] : row - file.first_row);
 }
 
 std::string RecordPictures::identity() const {
   FileStamps stamps;
-  for (const std::string& path : paths_) stamps.add(path);
-  return stamps.text() + fmt::format(" {} {}", places_.size(), name_);
+  for (const File& file : files_) stamps.add(file.path);
+  return stamps.text() + fmt::format(" {} {}", rows(), name_);
 }
 
 Array array_of(RecordColumn& column, std::int64_t rows, const std::vector<Array::Part>& parts) {

@@ -85,28 +85,32 @@ class RecordPictures : public EncodedPictures {
   /// Throws Error, without the record's place, if it has no picture.
   void add(Record record, std::int64_t number, std::uint64_t record_offset);
   /// Removes what was added after this many records.
-  void cut(std::int64_t records) { places_.resize(static_cast<std::size_t>(records)); }
+  void cut(std::int64_t records);
 
-  std::int64_t rows() const override { return static_cast<std::int64_t>(places_.size()); }
+  std::int64_t rows() const override { return std::ssize(offsets_); }
   void read(std::int64_t row, std::vector<std::byte>& to) const override;
-  std::uint64_t stored_bytes(std::int64_t row) const override { return places_[static_cast<std::size_t>(row)].size; }
+  std::uint64_t stored_bytes(std::int64_t row) const override { return sizes_[static_cast<std::size_t>(row)]; }
   std::string row_text(std::int64_t row) const override;
   std::string identity() const override;
 
  private:
-  struct Place {
-    std::size_t file;
-    std::int64_t number;  ///< of the record in the file
-    std::uint64_t offset;
-    std::size_t size;
-    std::vector<std::byte> bytes;
+  /// A file, and the number of the first picture that is from it.
+  struct File {
+    PlainFile file;
+    std::string path;  ///< as it was given
+    std::int64_t first_row;
   };
+  const File& file_of(std::int64_t row) const;
+
   std::string name_, key_;
-  std::vector<PlainFile> files_;
-  std::vector<std::string> paths_;  ///< as they were given
+  std::vector<File> files_;
   std::vector<std::shared_ptr<const UnpackedFile>> unpacked_;
-  std::vector<Place> places_;
-  bool is_compressed_ = false;
+  // Of each picture, 12 bytes.
+  std::vector<std::uint64_t> offsets_;
+  std::vector<std::uint32_t> sizes_;
+  std::vector<std::int64_t> numbers_;          ///< of the records in their files; none if no record was left out
+  std::vector<std::vector<std::byte>> bytes_;  ///< of pictures in compressed files that are not unpacked
+  bool is_compressed_ = false, has_numbers_ = false;
 };
 
 }  // namespace mirrortrain::data

@@ -29,11 +29,21 @@ std::string TarShards::identity() const {
   return stamps.text();
 }
 
+namespace {
+
+constexpr std::uint64_t kMostOfPicture = std::numeric_limits<std::uint32_t>::max();
+
+}  // namespace
+
+void SamplePictures::require_possible(const TarEntry& entry) {
+  if (entry.size > kMostOfPicture)
+    throw Error(fmt::format("its picture has {} bytes, more than any picture", entry.size));
+}
+
 void SamplePictures::add(const TarEntry& entry) {
-  constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
-  if (entry.size > kMost) throw Error(fmt::format("its picture has {} bytes, more than any picture", entry.size));
+  require_possible(entry);
   places_.push_back({entry.offset, static_cast<std::uint32_t>(entry.size),
-                     static_cast<std::uint32_t>(std::min(entry.offset - entry.header, kMost))});
+                     static_cast<std::uint32_t>(std::min(entry.offset - entry.header, kMostOfPicture))});
 }
 
 void SamplePictures::read(std::int64_t row, std::vector<std::byte>& to) const {
@@ -46,7 +56,7 @@ std::string SamplePictures::row_text(std::int64_t row) const {
   try {
     TarReader reader(shards_->file_of(row), path, place(row).offset - place(row).behind_header);
     if (const auto entry = reader.next()) return fmt::format("{}: {}", path, shortened(entry->name, 200));
-  } catch (const Error&) {  // the archive was changed, which reading it tells
+  } catch (const Error&) {  // the archive was changed, which reading it reports
   }
   return fmt::format("{}: byte {}", path, place(row).offset);
 }

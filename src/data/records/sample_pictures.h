@@ -43,6 +43,8 @@ class SamplePictures : public EncodedPictures {
   explicit SamplePictures(std::shared_ptr<const TarShards> shards) : shards_(std::move(shards)) {}
 
   /// Throws Error for a picture of 4 GiB and more.
+  static void require_possible(const TarEntry& entry);
+  /// Throws the same.
   void add(const TarEntry& entry);
 
   std::int64_t rows() const override { return std::ssize(places_); }

@@ -116,6 +116,7 @@ std::optional<TarEntry> TarReader::next() {
     const Block header = block_at(at_);
     if (std::ranges::all_of(header, [](std::byte byte) { return byte == std::byte{0}; })) {
       if (is_continued) fail("a long name has no file; the archive is damaged");
+      has_end_ = true;
       return std::nullopt;
     }
     require_checksum(header);

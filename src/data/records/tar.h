@@ -30,6 +30,8 @@ class TarReader {
   /// Null at the end. Throws Error, naming the archive and the place, for headers that are damaged, for files that end
   /// behind the archive's end, and for links and sparse files, whose bytes are elsewhere.
   std::optional<TarEntry> next();
+  /// Whether the blocks of zeros were found that end an archive; one that was cut off between two files has none.
+  bool has_end() const { return has_end_; }
 
  private:
   using Block = std::span<const std::byte>;
@@ -45,6 +47,7 @@ class TarReader {
   std::uint64_t at_ = 0;           ///< of the next header
   std::vector<std::byte> window_;  ///< bytes around it
   std::uint64_t window_at_ = 0;
+  bool has_end_ = false;
 };
 
 }  // namespace mirrortrain::data

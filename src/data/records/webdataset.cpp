@@ -20,15 +20,7 @@
 #include "data/records/sample_pictures.h"
 
 namespace mirrortrain::data {
-namespace {
 
-/// The files of a sample, by ending.
-struct Sample {
-  std::string name;
-  std::map<std::string, TarEntry> files;
-};
-
-/// Like webdataset's base_plus_ext: "a/b.seg.png" is "a/b" and "seg.png". The first is empty for files of no sample.
 std::pair<std::string, std::string> name_and_ending(const std::string& path) {
   const std::size_t folder = path.rfind('/') == path.npos ? 0 : path.rfind('/') + 1;
   const std::size_t dot = path.find('.', folder);
@@ -36,6 +28,14 @@ std::pair<std::string, std::string> name_and_ending(const std::string& path) {
   if (dot == path.npos || dot == folder || is_of_archive) return {};
   return {path.substr(0, dot), in_lower_case(path.substr(dot + 1))};
 }
+
+namespace {
+
+/// The files of a sample, by ending.
+struct Sample {
+  std::string name;
+  std::map<std::string, TarEntry> files;
+};
 
 /// The samples of an archive, in order.
 class Samples {
@@ -58,6 +58,7 @@ class Samples {
     }
     return sample.name.empty() ? std::nullopt : std::optional(std::move(sample));
   }
+  bool has_end() const { return reader_.has_end(); }
 
  private:
   const std::string& path_;
@@ -84,8 +85,7 @@ class SampleReader {
   }
 
   Examples read() {
-    std::vector<std::string> remarks;
-    for (const std::string& path : expanded(source_.file, remarks)) read_archive(path);
+    for (const std::string& path : expanded(source_.file, remarks_)) read_archive(path);
     const std::string& origin = parts_.front().origin;
     if (rows() == 0 && bad_ != nullptr && bad_->any()) std::move(*bad_).left_out(0, origin);
     if (rows() == 0) {
@@ -98,7 +98,7 @@ class SampleReader {
       examples.inputs.back().name = input.name;
       settle(examples.inputs.back().array);
     }
-    examples.inputs.front().array.remarks = std::move(remarks);
+    examples.inputs.front().array.remarks = std::move(remarks_);
     if (outputs_.empty()) outputs_.push_back({"", "", "", std::vector<double>(static_cast<std::size_t>(rows()))});
     for (const Output& output : outputs_) {
       Array& labels = examples.outputs.emplace_back(output.name, Array(DType::kFloat64, {rows()}, origin)).array;
@@ -141,11 +141,16 @@ class SampleReader {
         bad_->add(all_, text);
       }
     }
+    if (samples.has_end()) return;
+    remarks_.push_back(path + ": the archive does not end in blocks of zeros, as whole ones do; it may be truncated");
   }
 
   void add(const Sample& sample) {
     std::vector<const TarEntry*> pictures;
-    for (const Input& input : inputs_) pictures.push_back(&picture_in(sample, input));
+    for (const Input& input : inputs_) {
+      pictures.push_back(&picture_in(sample, input));
+      SamplePictures::require_possible(*pictures.back());  // before any is added, as all inputs have the same rows
+    }
     std::vector<double> labels;
     for (const Output& output : outputs_) labels.push_back(label_in(sample, output));
     for (std::size_t i = 0; i < inputs_.size(); ++i) inputs_[i].pictures->add(*pictures[i]);
@@ -153,10 +158,14 @@ class SampleReader {
   }
 
   [[noreturn]] static void fail_at_ending(const Sample& sample, const std::string& endings, const std::string& key) {
+    throw Error(fmt::format("has no '{}', but [{}]; say in '{}' which one to take", shortened(endings),
+                            endings_of(sample), key));
+  }
+
+  static std::string endings_of(const Sample& sample) {
     std::vector<std::string> found;
     for (const auto& [ending, entry] : sample.files) found.push_back(ending);
-    throw Error(fmt::format("has no '{}', but [{}]; say in '{}' which one to take", shortened(endings),
-                            shortened(fmt::format("{}", fmt::join(found, ", ")), 200), key));
+    return shortened(fmt::format("{}", fmt::join(found, ", ")), 200);
   }
 
   static const TarEntry& picture_in(const Sample& sample, const Input& input) {
@@ -182,19 +191,20 @@ class SampleReader {
       }
       found = &entry;
     }
-    if (found == nullptr) fail_at_ending(sample, "jpg", input.key);
+    if (found == nullptr) throw Error(fmt::format("has no picture, but [{}]; complete it", endings_of(sample)));
     return *found;
   }
 
   double label_in(const Sample& sample, const Output& output) const {
     const auto found = sample.files.find(in_lower_case(output.ending));
     if (found == sample.files.end()) fail_at_ending(sample, output.ending, output.key);
-    constexpr std::uint64_t kMost = 4096;
+    constexpr std::uint64_t kMostOfLabel = 4096;
     const TarEntry& entry = found->second;
-    std::string text(static_cast<std::size_t>(std::min(entry.size, kMost)), '\0');
+    std::string text(static_cast<std::size_t>(std::min(entry.size, kMostOfLabel)), '\0');
     shards_->last().read(entry.offset, std::as_writable_bytes(std::span(text)));
     const auto is_blank = [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; };
     while (!text.empty() && is_blank(text.back())) text.pop_back();
+    text.erase(text.begin(), std::ranges::find_if_not(text, is_blank));
     double label = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), label);
     if (error == std::errc() && end == text.data() + text.size() && !text.empty()) return label;
@@ -209,6 +219,7 @@ class SampleReader {
   std::vector<Input> inputs_;
   std::vector<Output> outputs_;
   std::vector<Array::Part> parts_;
+  std::vector<std::string> remarks_;
   std::int64_t all_ = 0;              ///< with those left out
   std::vector<std::int64_t> picked_;  ///< the number of each row among all
 };

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "config/by_name.h"
 #include "config/map.h"
@@ -24,6 +25,10 @@ struct SampleInput {
   std::optional<PictureColor> color{};
   static config::Section<SampleInput> section();
 };
+
+/// Like webdataset's base_plus_ext: "a/b.seg.png" is "a/b" and "seg.png", in lower case. Both are empty for files of no
+/// sample.
+std::pair<std::string, std::string> name_and_ending(const std::string& path);
 
 /// Tar archives of samples: files beside each other that have a name in common and differ in what follows its first
 /// dot.

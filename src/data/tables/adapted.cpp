@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/utf8.h"
 
@@ -32,8 +33,9 @@ std::string AdaptedTable::text_of(const AdaptedColumn& column) const {
 
 std::vector<std::int64_t> AdaptedTable::input_columns() const {
   std::vector<std::int64_t> all;
+  std::set<std::int64_t> known;
   const auto add = [&](std::int64_t column) {
-    if (std::ranges::count(all, column) == 0) all.push_back(column);
+    if (known.insert(column).second) all.push_back(column);
   };
   for (const AdaptedColumn& feature : features) {
     if (!feature.crossing) {

@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <set>
+#include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "config/scalar.h"
@@ -138,10 +139,11 @@ void add_encodings(const Csv& options, const FirstLine& line, AdaptedTable& tabl
 /// Warns of columns with equal names, which cannot be distinguished in new data, where columns are matched by name.
 void warn_of_equal_names(const AdaptedTable& table, const FirstLine& line, std::vector<std::string>& remarks) {
   if (line.header.empty()) return;
-  std::set<std::string> names;
+  std::map<std::string_view, int> columns_of;
+  for (const std::string& name : line.header) ++columns_of[name];
   for (const std::int64_t column : table.input_columns()) {
     const std::string& name = line.header[static_cast<std::size_t>(column)];
-    if (std::ranges::count(line.header, name) < 2 || !names.insert(name).second) continue;
+    if (std::exchange(columns_of[name], 1) < 2) continue;
     remarks.push_back(
         fmt::format("{}: several columns are named '{}', so that new data must have the same columns in "
                     "the same order; give each its own name",

@@ -117,14 +117,14 @@ CsvFile::CsvFile(const std::string& path, const Csv& options, const std::vector<
     : CsvFile(path, read_table_text(path, wanted), options, known) {}
 
 CsvFile::CsvFile(const std::string& path, TableText text, const Csv& options, const std::vector<std::string>* known)
-    : CsvFile(path, std::move(text.bytes), text.is_of_lines ? options : options_of_made_lines(options), known) {
-  line_.has_lines = text.is_of_lines;
-  line_.why_no_cells = std::move(text.why_no_cells);
+    : CsvFile(path, std::move(text.bytes), text.form.is_of_lines ? options : options_of_made_lines(options), known) {
+  line_.has_lines = text.form.is_of_lines;
+  line_.why_no_cells = std::move(text.form.why_no_cells);
 }
 
 CsvFile::CsvFile(const std::string& name, std::string_view beginning, const Csv& options,
-                 const std::vector<std::string>* known)
-    : CsvFile(name, copied(beginning, name), options, known) {}
+                 const std::vector<std::string>* known, const TableForm& form)
+    : CsvFile(name, TableText{copied(beginning, name), form}, options, known) {}
 
 CsvFile::CsvFile(const std::string& name, Bytes bytes, const Csv& options, const std::vector<std::string>* known)
     : line_{name, {}, 0},

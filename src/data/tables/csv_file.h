@@ -41,7 +41,7 @@ class CsvFile {
           const std::optional<std::set<std::string>>& wanted = std::nullopt);
   /// The same for the beginning of a file, with whole rows.
   CsvFile(const std::string& name, std::string_view beginning, const Csv& options,
-          const std::vector<std::string>* known);
+          const std::vector<std::string>* known, const TableForm& form = {});
   /// Rows of a file whose first line is known; no header is among them.
   CsvFile(FirstLine line, std::string_view rows, char delimiter, char point, CsvPlaces places);
 
@@ -54,10 +54,17 @@ class CsvFile {
   const FirstLine& first_line() const { return line_; }
   /// After the header.
   CsvText& text() { return text_; }
+  /// The place of the text's current position in the file, or in the part of it.
+  std::size_t offset() const {
+    return static_cast<std::size_t>(text_.position() - reinterpret_cast<const char*>(bytes_.data()));
+  }
   /// Upper bound on the number of rows that follow.
   std::int64_t most_rows() const;
   /// Whether the text's current line repeats the header, as in concatenated files.
   bool repeats_header() const;
+  const CsvText& text() const { return text_; }
+  /// Rows that repeat this text, which must outlive the file, are headers.
+  void pass_over(std::string_view header) { header_text_ = header; }
   /// The header as written; empty if there is none.
   std::string_view header_text() const { return header_text_; }
   /// The number of the first row.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,16 +14,34 @@ namespace mirrortrain::data {
 
 class CsvFile;
 
+/// The files of pictures that a column of a table names, read when they are asked for.
+class StoredPaths {
+ public:
+  virtual ~StoredPaths() = default;
+  /// Thread-safe. Throws Error if the table has changed.
+  virtual std::string path(std::int64_t row) const = 0;
+};
+
 /// The cells that an input of pictures or texts has.
 struct TableContent {
-  std::vector<std::string> pictures{};  ///< files, one for each row
-  std::optional<Array> tokens{};        ///< [rows, length]; uint8 if there are at most 256, else int32
+  std::vector<std::string> pictures{};         ///< files, one for each row
+  std::shared_ptr<const StoredPaths> paths{};  ///< the same where they are not held; else null
+  std::optional<Array> tokens{};               ///< [rows, length]; uint8 if there are at most 256, else int32
+};
+
+/// What is known of the numbers of a column that is read by position.
+struct ColumnFacts {
+  bool fits_float = true;  ///< whether float32 has all of them
+  bool has_missing = false;
+  double sum = 0;  ///< of those that are not missing, in the order of the rows
+  std::int64_t count = 0;
 };
 
 /// A table as in its files: numbers, and words by their number in order of appearance.
 struct CsvTable {
   AdaptedTable columns;                         ///< of the training data; without words and means if this is it
   Array features;                               ///< float64 [rows, columns.features]; NaN: a missing number
+  std::vector<ColumnFacts> facts;               ///< of each of these columns, if they are read by position, else none
   std::vector<std::vector<std::string>> words;  ///< of each of these columns; empty for numbers
   std::vector<TableContent> contents;           ///< of each of columns.inputs; empty for numbers and words
   /// In the order written; float64 [rows] or [rows, label columns]. Without labels there is one, [rows, 0].
@@ -37,6 +57,9 @@ struct CsvReading {
   const Adapted* adapted = nullptr;  ///< values adapted to the training data; null if this is the training data
   bool wants_labels = true;          ///< if false, label and weight columns may be absent and are ignored
   BadExamples* bad = nullptr;        ///< collects rows that are left out; null: the first is an error
+  /// For rows that are a part of a file: whether the next cell of a column behind them that is neither empty nor a mark
+  /// of a missing number is a number. None: nothing follows.
+  std::function<bool(std::size_t column)> numbers_follow{};
 };
 
 /// Throws Error, naming file, line, row and column, for data that are not a table or do not fit the training data;
@@ -57,6 +80,8 @@ std::map<std::string, std::vector<std::string>, std::less<>> sorted_classes(cons
 /// The table as numbers, float32 if that represents all of them exactly, else float64. Words that `adapted` does not
 /// have are an error that names the row; `bad`, unless null, collects such rows if they are to be left out.
 Examples encoded(CsvTable table, const Adapted& adapted, BadExamples* bad = nullptr);
+/// As `facts`, found by reading all rows.
+std::vector<ColumnFacts> facts_of(const CsvTable& table);
 /// Keeps only these rows (ascending).
 void keep_rows(CsvTable& table, const std::vector<std::int64_t>& rows);
 

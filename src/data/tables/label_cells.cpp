@@ -37,22 +37,21 @@ std::optional<double> LabelCells::read(TableCursor& at) {
                     at.place_text(), columns_ > 1 ? "labels" : "rows", shortened(at.raw_cell()),
                     ignores_missing_ ? ", and list in missing_values the words that stand for a missing label" : ""));
   }
+  if (known_ != nullptr) return known_number_of(at.read_word(), *known_, at);
   return static_cast<double>(number_of(at.read_word(), words_, at));
 }
 
-/// Whether the cell is empty or stands for a missing label; if so, skips it. NA and the like do so among numbers alone,
-/// as they may be the names of classes.
+/// Whether the cell is empty, also in quotes, or stands for a missing label; if so, skips it. NA and the like do so
+/// among numbers alone, as they may be the names of classes.
 bool LabelCells::is_missing(TableCursor& at) {
-  if (kind_ == Kind::kNumbers) return at.passes_missing_number();
-  if (at.text().empty_cell()) return true;
   const char* const start = at.text().position();
   const std::string_view found = at.read_word();
   if (found.empty() || at.is_mark(found)) return true;
-  const bool may_be_mark = is_missing_mark(found);
+  const bool is_known = kind_ != Kind::kUnknown, may_be_mark = is_missing_mark(found);
+  if (may_be_mark && !is_known && at.numbers_follow()) kind_ = Kind::kNumbers;
+  if (may_be_mark && kind_ == Kind::kNumbers) return true;
   at.text().go_back(start);
-  if (kind_ != Kind::kUnknown || !may_be_mark || !at.numbers_follow()) return false;
-  kind_ = Kind::kNumbers;
-  return at.passes_missing_number();
+  return false;
 }
 
 /// Throws Error if a cell that is no number cannot be a word either.

@@ -26,6 +26,8 @@ class LabelCells {
   Kind kind() const { return kind_; }
   void set_kind(Kind kind) { kind_ = kind; }
 
+  /// The words that there are, which must outlive this: a new one is an error then.
+  void set_known_words(const WordList* words) { known_ = words; }
   std::vector<std::string> take_words() { return words_.take(); }
 
  private:
@@ -40,6 +42,7 @@ class LabelCells {
   bool known_words_ = false, known_numbers_ = false;  ///< the kind of labels in the training data
   Kind kind_ = Kind::kUnknown;
   WordList words_;
+  const WordList* known_ = nullptr;
 };
 
 }  // namespace mirrortrain::data

@@ -11,9 +11,10 @@ std::string read_picture(TableCursor& at, const std::filesystem::path& folder) {
   const std::string_view name = at.read_word();
   if (name.empty()) at.fail("expected the path of a picture, found an empty cell; fill it in or remove the row");
   if (!is_below(name)) {
-    at.fail(fmt::format("expected the path of a picture below the table's folder, found '{}'; move the pictures there, "
-                        "or link them",
-                        shortened(name, 200)));
+    at.fail(
+        fmt::format("expected the path of a picture below the table's folder, found '{}'; move the pictures there, "
+                    "or link them",
+                    shortened(name, 200)));
   }
   std::string file = (folder / name).string();
   if (is_file(file)) return file;

@@ -9,6 +9,31 @@
 
 namespace mirrortrain::data {
 
+Following following_in(CsvText& text, std::size_t at, std::size_t column, const std::vector<std::string>& marks,
+                       bool is_cut) {
+  std::string buffer;
+  for (const char* row = text.position();;) {
+    if (at == 0) {
+      if (text.at_end()) return Following::kNothing;
+      row = text.position();
+    }
+    const char* const cell = text.position();
+    const std::string_view found = text.word(buffer);
+    const bool is_missing = found.empty() || std::ranges::find(marks, found) != marks.end() || is_missing_mark(found);
+    const CsvText::After after = text.next();
+    if (is_cut && text.rest().empty()) {
+      text.go_back(row);
+      return Following::kNothing;
+    }
+    if (at == column && !is_missing) {
+      text.go_back(cell);
+      return text.whole_number<double>() ? Following::kNumber : Following::kOther;
+    }
+    if (after == CsvText::After::kGarbage) return Following::kOther;  // which is reported where it is read
+    at = after == CsvText::After::kCell ? at + 1 : 0;
+  }
+}
+
 TableCursor::TableCursor(const Csv& options, const CsvReading& reading, const AdaptedTable& columns)
     : options_(options), reading_(reading), columns_(columns) {
   for (const std::string& mark : columns.missing_values) {
@@ -16,9 +41,9 @@ TableCursor::TableCursor(const Csv& options, const CsvReading& reading, const Ad
   }
 }
 
-void TableCursor::open(CsvFile& file, const ColumnUses& uses) {
+void TableCursor::open(const CsvFile& file, CsvText& text, const ColumnUses& uses) {
   file_ = &file;
-  text_ = &file.text();
+  text_ = &text;
   uses_ = &uses;
   row_ = file.first_row();
   row_begin_ = cell_ = text_->position();
@@ -29,6 +54,7 @@ void TableCursor::pass_separator() {
   const CsvText::After after = text_->next();
   const bool last = column_ + 1 == uses_->size();
   if (after == (last ? CsvText::After::kLine : CsvText::After::kCell)) return;
+  fail_without_reason();
   if (after == CsvText::After::kGarbage) {
     std::string hint =
         *text_->position() == '\r' ? "; lines end with CR alone here: save the file with LF or CRLF" : number_hint();
@@ -53,7 +79,7 @@ bool TableCursor::passes_missing_number() {
   if (text_->empty_cell()) return true;
   const char* const start = text_->position();
   const std::string_view found = read_word();
-  if (is_mark(found) || is_missing_mark(found)) return true;
+  if (found.empty() || is_mark(found) || is_missing_mark(found)) return true;
   text_->go_back(start);
   return false;
 }
@@ -61,21 +87,9 @@ bool TableCursor::passes_missing_number() {
 bool TableCursor::numbers_follow() const {
   CsvText text = *text_;
   text.go_back(cell_);
-  std::string buffer;
-  for (std::size_t column = column_;;) {
-    const char* const start = text.position();
-    const std::string_view found = text.word(buffer);
-    const bool is_missing = found.empty() || is_mark(found) || is_missing_mark(found);
-    if (column == column_ && !is_missing) {
-      text.go_back(start);
-      return text.whole_number<double>().has_value();
-    }
-    ++column;
-    const CsvText::After after = text.next();
-    if (after == CsvText::After::kCell) continue;
-    if (after == CsvText::After::kGarbage || text.at_end()) return false;  // which is reported where it is read
-    column = 0;
-  }
+  const Following found = following_in(text, column_, column_, columns_.missing_values);
+  if (found != Following::kNothing) return found == Following::kNumber;
+  return reading_.numbers_follow && reading_.numbers_follow(column_);
 }
 
 bool TableCursor::is_mark(std::string_view text) const {
@@ -93,15 +107,23 @@ std::string TableCursor::plain_cell() const {
 
 std::string TableCursor::place_text(const char* place) const {
   const FirstLine& line = file_->first_line();
-  std::string column = line.header.empty() ? fmt::format("column {}", column_)
-                                           : fmt::format("column {} ('{}')", column_, shortened(line.header[column_]));
-  if (!line.has_lines) return fmt::format("{}: row {} (counting from 0), {}", line.file, row_, column);
-  return fmt::format("{}:{}: row {} (counting from 0), {}", line.file, file_->line_of(row_, place), row_, column);
+  const std::string column = line.header.empty()
+                                 ? fmt::format("column {}", column_)
+                                 : fmt::format("column {} ('{}')", column_, shortened(line.header[column_]));
+  // Of other text than the file's neither row nor line are known.
+  if (text_ != &file_->text()) return fmt::format("{}: {}", line.file, column);
+  const std::string at = line.has_lines ? fmt::format(":{}", file_->line_of(row_, place)) : "";
+  return fmt::format("{}{}: row {} (counting from 0), {}", line.file, at, row_, column);
+}
+
+/// Throws Error without a text where rows are left out and reasons are no longer kept: finding the line takes longer
+/// the farther it is, and hints are looked for in other rows.
+void TableCursor::fail_without_reason() const {
+  if (reading_.bad != nullptr && !reading_.bad->wants_reason()) throw Error("");
 }
 
 void TableCursor::fail(const std::string& message, const char* place) const {
-  // Finding the line takes longer the farther it is.
-  if (reading_.bad != nullptr && !reading_.bad->wants_reason()) throw Error("");
+  fail_without_reason();
   throw Error(fmt::format("{}: {}", place_text(place), message));
 }
 
@@ -114,6 +136,7 @@ void TableCursor::fail_at_empty(const char* expected) const {
 }
 
 void TableCursor::fail_at_number() {
+  fail_without_reason();
   if (text_->empty_cell()) fail_at_empty("a number");
   const bool is_word = !is_nonfinite_number();
   const std::string hints[] = {missing_hint(), number_hint(), size_hint(), is_word ? word_column_hint() : ""};

@@ -17,6 +17,14 @@ class NotToBeLeftOut : public Error {
   using Error::Error;
 };
 
+/// What a column has behind cells that are empty or marks of a missing number.
+enum class Following : std::uint8_t { kNumber, kOther, kNothing };
+
+/// The same of a column of the text, which is at cell `at` of a row. `marks`: of missing values. Where the text
+/// `is_cut` the file goes on behind it, and its last row is not looked at: the text is left there, or at its end.
+Following following_in(CsvText& text, std::size_t at, std::size_t column, const std::vector<std::string>& marks,
+                       bool is_cut = false);
+
 /// The cell of a table that is being read, and what errors say of it.
 class TableCursor {
  public:
@@ -24,7 +32,9 @@ class TableCursor {
   TableCursor(const Csv& options, const CsvReading& reading, const AdaptedTable& columns);
 
   /// Goes to the first row of a file, whose columns have these uses.
-  void open(CsvFile& file, const ColumnUses& uses);
+  void open(CsvFile& file, const ColumnUses& uses) { open(file, file.text(), uses); }
+  /// The same for another text, with rows of the file.
+  void open(const CsvFile& file, CsvText& text, const ColumnUses& uses);
   void begin_row() { row_begin_ = text_->position(); }
   void end_row() { ++row_; }
   void begin_cell(std::size_t column) { column_ = column, cell_ = text_->position(); }
@@ -67,6 +77,7 @@ class TableCursor {
   [[noreturn]] void fail_at_number();
 
  private:
+  void fail_without_reason() const;
   std::string word_column_hint() const;
   std::int64_t numbers_beside() const;
   std::string decimal_comma_hint(std::string cell) const;
@@ -77,7 +88,7 @@ class TableCursor {
   const CsvReading& reading_;
   const AdaptedTable& columns_;
   std::vector<double> number_marks_;  ///< marks of missing values that are numbers, such as -999
-  CsvFile* file_ = nullptr;
+  const CsvFile* file_ = nullptr;
   CsvText* text_ = nullptr;
   const ColumnUses* uses_ = nullptr;
   std::int64_t row_ = 0;  ///< of the file, including those that are left out

@@ -26,12 +26,17 @@ Bytes whole_of(const std::function<std::unique_ptr<Input>()>& open, const std::s
 
 }  // namespace
 
+TableForm form_of(const std::string& path) {
+  if (!is_parquet_file(path)) return {};
+  TableForm form{false};
+  const ParquetInput input(path, std::set<std::string>{});
+  for (const ParquetInput::Column& column : input.columns()) form.why_no_cells.push_back(column.why_no_cells);
+  return form;
+}
+
 TableText read_table_text(const std::string& path, const std::optional<std::set<std::string>>& wanted) {
   if (is_parquet_file(path)) {
-    TableText text{whole_of([&] { return std::make_unique<ParquetInput>(path, wanted); }, path), false};
-    const ParquetInput input(path, wanted);
-    for (const ParquetInput::Column& column : input.columns()) text.why_no_cells.push_back(column.why_no_cells);
-    return text;
+    return {whole_of([&] { return std::make_unique<ParquetInput>(path, wanted); }, path), form_of(path)};
   }
   if (!open_input(path)->is_compressed()) return {PlainFile(path).read_whole()};
   return {whole_of([&] { return open_input(path); }, path)};

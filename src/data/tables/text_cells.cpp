@@ -14,7 +14,7 @@ TextCells::TextCells(const TableInput::Texts& options)
   if (!options.vocabulary.empty()) vocabulary_.emplace(options.vocabulary, options.vocabulary_name);
 }
 
-void TextCells::read(TableCursor& at, std::int64_t row) {
+void TextCells::read(TableCursor& at) {
   std::string_view text = at.read_word();
   if (at.is_mark(text)) text = {};
   if (text.empty() && !may_be_empty_) at.fail_at_empty("a text");
@@ -23,8 +23,6 @@ void TextCells::read(TableCursor& at, std::int64_t row) {
   text_.clear();
   encode(text, at);
   text_.resize(length_, 0);
-  tokens_.resize(static_cast<std::size_t>(row) * length_);  // without a row that was left out
-  tokens_.insert(tokens_.end(), text_.begin(), text_.end());
 }
 
 void TextCells::encode(std::string_view text, TableCursor& at) {
@@ -43,10 +41,8 @@ void TextCells::encode(std::string_view text, TableCursor& at) {
 }
 
 Array TextCells::take(std::int64_t rows, const std::string& origin) {
-  const std::int64_t different = vocabulary_ ? vocabulary_->size() : kBytes;
-  tokens_.resize(static_cast<std::size_t>(rows) * length_);
-  Array array(different <= 256 ? DType::kUint8 : DType::kInt32, {rows, static_cast<std::int64_t>(length_)}, origin);
-  array.tokens = different;
+  Array array(dtype(), {rows, static_cast<std::int64_t>(length_)}, origin);
+  array.tokens = different();
   with_element_type(array.dtype, [&](auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
     std::ranges::transform(tokens_, array.span<T>().begin(), [](std::int32_t token) { return static_cast<T>(token); });

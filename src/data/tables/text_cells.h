@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,11 +19,19 @@ class TextCells {
   /// Throws Error for a vocabulary that is none.
   explicit TextCells(const TableInput::Texts& options);
 
-  /// Reads the cell at the cursor as the text of a row, of which all earlier ones were read. Throws Error, naming the
-  /// cell, for an empty text, unless it may be, and for one that has characters that are no token.
-  void read(TableCursor& at, std::int64_t row);
+  /// Reads the cell at the cursor. Throws Error, naming the cell, for an empty text, unless it may be, and for one that
+  /// has characters that are no token.
+  void read(TableCursor& at);
+  /// The tokens of the text that was read last, as many as of each.
+  std::span<const std::int32_t> tokens() const { return text_; }
+  /// Keeps the text that was read last.
+  void keep() { tokens_.insert(tokens_.end(), text_.begin(), text_.end()); }
 
-  /// The tokens of all rows before `rows`, uint8 if there are at most 256 different ones, else int32.
+  /// How many different tokens there may be.
+  std::int64_t different() const { return vocabulary_ ? vocabulary_->size() : kBytes; }
+  /// The type of tokens: uint8 if there are at most 256 different ones, else int32.
+  DType dtype() const { return different() <= 256 ? DType::kUint8 : DType::kInt32; }
+  /// The tokens of all texts that were kept, which are of so many rows.
   Array take(std::int64_t rows, const std::string& origin);
 
  private:
@@ -32,7 +41,7 @@ class TextCells {
   bool may_be_empty_;
   std::optional<Vocabulary> vocabulary_;  ///< null: tokens are bytes
   std::vector<std::int32_t> text_;        ///< the tokens of a row
-  std::vector<std::int32_t> tokens_;      ///< of all rows
+  std::vector<std::int32_t> tokens_;      ///< of all rows that were kept
 };
 
 }  // namespace mirrortrain::data

@@ -18,10 +18,11 @@ namespace {
 
 constexpr auto kMost = static_cast<double>(std::numeric_limits<float>::max());
 
-/// float32, which models use, represents all integers up to here.
-constexpr std::int64_t kMostWords = std::int64_t{1} << 24;
-
 }  // namespace
+
+std::string many_words_text(const std::string& place) {
+  return fmt::format("{}: expected at most {} different words in a column; use another column", place, kMostOfColumn);
+}
 
 double read_number(TableCursor& at, bool may_be_missing) {
   CsvText& text = at.text();
@@ -67,11 +68,18 @@ std::int64_t read_integer(TableCursor& at) {
 double read_word(TableCursor& at, bool may_be_missing, WordList& words) {
   const std::string_view found = found_word(at, may_be_missing);
   const std::int64_t number = number_of(found, words, at);
-  if (number >= kMostWords) {
-    throw NotToBeLeftOut(fmt::format("{}: expected at most {} different words in a column; use another column",
-                                     at.place_text(), kMostWords));
-  }
+  if (number >= kMostOfColumn) throw NotToBeLeftOut(many_words_text(at.place_text()));
   return static_cast<double>(number);
+}
+
+double read_known_word(TableCursor& at, bool may_be_missing, const WordList& words) {
+  return known_number_of(found_word(at, may_be_missing), words, at);
+}
+
+double known_number_of(std::string_view word, const WordList& words, const TableCursor& at) {
+  const std::int64_t number = words.find(word);
+  if (number >= 0) return static_cast<double>(number);
+  at.fail(fmt::format("the word '{}' was not here before", shortened(std::string(word))));
 }
 
 std::int64_t number_of(std::string_view word, WordList& words, const TableCursor& at) {

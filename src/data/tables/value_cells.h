@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "data/tables/table_cursor.h"
@@ -9,6 +10,11 @@
 namespace mirrortrain::data {
 
 // Reading the cell of a cursor as one value. All functions throw Error, naming the cell.
+
+/// float32, which models use, represents all integers up to here.
+constexpr std::int64_t kMostOfColumn = std::int64_t{1} << 24;
+/// The error for a column with more words. `place`: of the cell.
+std::string many_words_text(const std::string& place);
 
 /// A number of a feature; NaN for an empty cell where it `may_be_missing`.
 double read_number(TableCursor& at, bool may_be_missing);
@@ -19,6 +25,9 @@ std::int64_t read_integer(TableCursor& at);
 /// The number of a word in the column's list, to which a new one is added. An empty cell is the empty word where it
 /// `may_be_missing`.
 double read_word(TableCursor& at, bool may_be_missing, WordList& words);
+/// The same for a list that has all words. Throws Error for one that it does not have.
+double read_known_word(TableCursor& at, bool may_be_missing, const WordList& words);
+double known_number_of(std::string_view word, const WordList& words, const TableCursor& at);
 /// The number of a word in a list, to which a new one is added.
 std::int64_t number_of(std::string_view word, WordList& words, const TableCursor& at);
 /// The weight of an example.

@@ -20,12 +20,19 @@ class WordList {
     return static_cast<std::int64_t>(words_.size()) - 1;
   }
 
+  /// The number of a word that may be known; -1: it is not.
+  std::int64_t find(std::string_view word) const {
+    const auto found = numbers_.find(word);
+    return found != numbers_.end() ? found->second : -1;
+  }
+
   void forget_last() {
     numbers_.erase(words_.back());
     words_.pop_back();
   }
 
   std::int64_t size() const { return static_cast<std::int64_t>(words_.size()); }
+  const std::vector<std::string>& words() const { return words_; }
   std::vector<std::string> take() { return std::move(words_); }
 
  private:

@@ -251,8 +251,8 @@ ValueId HeadAttentionOptions::attend(LayerBuilder& builder, std::span<const Valu
   const Steps key_steps = in.key == in.query ? query_steps : Steps(builder, in.key, attended);
   const Steps value_steps = in.value == in.key ? key_steps : Steps(builder, in.value, attended);
   Projections projections(builder, *this);
-  const auto projected = [&](std::string_view name, const Steps& steps, std::int64_t count, std::int64_t size) {
-    return steps.beside(projections.to_heads(name, steps.rows(), count, size));
+  const auto projected = [&](std::string_view part, const Steps& steps, std::int64_t count, std::int64_t size) {
+    return steps.beside(projections.to_heads(part, steps.rows(), count, size));
   };
   // In Keras's variable order.
   ValueId query = projected("query", query_steps, heads.of_query, heads.size);

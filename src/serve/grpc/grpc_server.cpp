@@ -8,8 +8,10 @@
 
 #include "base/error.h"
 #include "cluster/address.h"
+#include "rpc/grpc_log.h"
 #include "serve/grpc/grpc_tensors.h"
 #include "serve/grpc/open_inference.grpc.pb.h"
+#include "serve/http/listening_socket.h"
 
 namespace mirrortrain {
 namespace {
@@ -33,7 +35,10 @@ grpc::StatusCode code_of(int status) {
 
 }  // namespace
 
-class InferenceService : public inference::GRPCInferenceService::CallbackService {
+using Service = inference::GRPCInferenceService;
+
+/// Requests for predictions come as bytes, since a token and their size are looked at before they are parsed.
+class InferenceService : public Service::WithRawCallbackMethod_ModelInfer<Service::CallbackService> {
  public:
   InferenceService(ServedModel& model, Metrics& metrics, const Tokens& tokens)
       : model_(model), metrics_(metrics), tokens_(tokens) {}
@@ -79,30 +84,35 @@ class InferenceService : public inference::GRPCInferenceService::CallbackService
       }
     });
   }
-  Reactor* ModelInfer(grpc::CallbackServerContext* call, const inference::ModelInferRequest* request,
-                      inference::ModelInferResponse* to) override {
+  Reactor* ModelInfer(grpc::CallbackServerContext* call, const grpc::ByteBuffer* bytes, grpc::ByteBuffer* to) override {
     const Clock::time_point begin = Clock::now();
     Reactor* const reactor = call->DefaultReactor();
     const auto refuse = [this, reactor](int status, const std::string& why) {
       metrics_.add_refused(status);
       reactor->Finish({code_of(status), why});
     };
-    try {
-      require(*call, request->model_name(), request->model_version());
+    const auto work = [&] {
+      require_token(*call);
+      const inference::ModelInferRequest request = parse_request(*bytes);
+      model_.require_is(request.model_name(), request.model_version());
       ServedModel::Arriving arriving(model_.arriving());
-      model_.infer(read_inference(*request), arriving, [this, begin, reactor, refuse, to](ServedModel::Answer answer) {
-        if (!answer.error.empty()) return refuse(500, answer.error);
-        write_inference(answer.make(), *to);
-        metrics_.add_answered(answer.examples, Clock::now() - begin);
-        reactor->Finish(grpc::Status::OK);
+      model_.infer(read_inference(request), arriving, [this, begin, reactor, refuse, to](ServedModel::Answer answer) {
+        const auto respond = [&] {
+          if (!answer.error.empty()) throw Refused(answer.error, 500);
+          inference::ModelInferResponse response;
+          write_inference(answer.make(), response);
+          bool owns = false;
+          const grpc::Status status =
+              grpc::SerializationTraits<inference::ModelInferResponse>::Serialize(response, to, &owns);
+          if (!status.ok())
+            throw Refused("the answer is larger than a message may be; send fewer examples at once", 413);
+          metrics_.add_answered(answer.examples, Clock::now() - begin);
+          reactor->Finish(grpc::Status::OK);
+        };
+        work_or_refuse(respond, refuse);
       });
-    } catch (const Refused& refused) {
-      refuse(refused.status(), refused.what());
-    } catch (const Error& error) {
-      refuse(400, error.what());
-    } catch (const std::exception& error) {
-      refuse(500, error.what());
-    }
+    };
+    work_or_refuse(work, refuse);
     return reactor;
   }
 
@@ -113,28 +123,29 @@ class InferenceService : public inference::GRPCInferenceService::CallbackService
     return reactor;
   }
 
-  /// `version`: empty for any.
-  void require(const grpc::CallbackServerContext& call, const std::string& model, const std::string& version) const {
+  void require_token(const grpc::CallbackServerContext& call) const {
     const auto found = call.client_metadata().find("authorization");
     const bool has_token = found != call.client_metadata().end();
     if (!tokens_.accept(has_token ? std::string_view(found->second.data(), found->second.size()) : "")) {
-      throw Refused("expected a token of the server's --token-file in the metadata authorization: Bearer TOKEN", 401);
+      throw Refused(Tokens::expected("the metadata authorization"), 401);
     }
-    if (model == model_.name() && (version.empty() || version == model_.version())) return;
-    throw Refused(fmt::format("the model here is '{}', version {}", model_.name(), model_.version()), 404);
   }
 
+  /// `version`: empty for any.
   template <class Fill>
   Reactor* answered(grpc::CallbackServerContext* call, const std::string& model, const std::string& version,
                     const Fill& fill) {
-    try {
-      require(*call, model, version);
+    grpc::Status status;
+    const auto work = [&] {
+      require_token(*call);
+      model_.require_is(model, version);
       fill();
-      return finished(call);
-    } catch (const Refused& refused) {
-      metrics_.add_refused(refused.status());
-      return finished(call, {code_of(refused.status()), refused.what()});
-    }
+    };
+    work_or_refuse(work, [&](int code, const std::string& why) {
+      metrics_.add_refused(code);
+      status = {code_of(code), why};
+    });
+    return finished(call, status);
   }
 
   ServedModel& model_;
@@ -142,10 +153,12 @@ class InferenceService : public inference::GRPCInferenceService::CallbackService
   const Tokens& tokens_;
 };
 
-class GrpcServer::Body {
+class GrpcServer::Impl {
  public:
-  Body(const GrpcOptions& options, ServedModel& model, Metrics& metrics, const Tokens& tokens)
+  Impl(const GrpcOptions& options, ServedModel& model, Metrics& metrics, const Tokens& tokens)
       : service_(model, metrics, tokens) {
+    rpc::quiet_grpc();
+    if (options.port != 0) const ListeningSocket says_why_not(options.host, options.port);
     grpc::ServerBuilder builder;
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // another server's port is an error
     builder.SetMaxReceiveMessageSize(static_cast<int>(std::min<std::size_t>(options.most_body, 1 << 30)));
@@ -173,9 +186,9 @@ class GrpcServer::Body {
 std::string why_no_grpc() { return ""; }
 
 GrpcServer::GrpcServer(const GrpcOptions& options, ServedModel& model, Metrics& metrics, const Tokens& tokens)
-    : body_(std::make_unique<Body>(options, model, metrics, tokens)) {}
+    : impl_(std::make_unique<Impl>(options, model, metrics, tokens)) {}
 GrpcServer::~GrpcServer() = default;
-int GrpcServer::port() const { return body_->port(); }
-void GrpcServer::drain(std::chrono::seconds limit) { body_->drain(limit); }
+int GrpcServer::port() const { return impl_->port(); }
+void GrpcServer::drain(std::chrono::seconds limit) { impl_->drain(limit); }
 
 }  // namespace mirrortrain

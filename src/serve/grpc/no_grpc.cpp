@@ -3,7 +3,7 @@
 
 namespace mirrortrain {
 
-class GrpcServer::Body {};
+class GrpcServer::Impl {};
 
 std::string why_no_grpc() { return MIRRORTRAIN_GRPC_ABSENT; }
 

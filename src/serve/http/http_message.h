@@ -43,11 +43,9 @@ class HttpService {
   virtual bool refuses(const HttpRequest& head, HttpResponse& response) = 0;
   /// A whole request, which is answered through `reply`, now or later.
   virtual void handle(HttpRequest request, HttpReply reply) = 0;
-  /// What a request is answered whose body is too large, or for whose body there is no memory now.
-  virtual HttpResponse too_large(const HttpRequest& head, std::size_t limit) = 0;
-  virtual HttpResponse overloaded(const HttpRequest& head) = 0;
-  /// What one is answered whose head says two things of its body.
-  virtual HttpResponse malformed(const HttpRequest& head, const std::string& why) = 0;
+  /// The answer to a request that the server itself refuses with a status: its body is too large, there is no memory
+  /// for it now, or its head says two things of its body.
+  virtual HttpResponse refusal(int status, const std::string& why) = 0;
 };
 
 }  // namespace mirrortrain

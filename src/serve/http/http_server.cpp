@@ -111,18 +111,18 @@ struct HttpExchange {
   std::function<HttpResponse()> response{};
 };
 
-class HttpServer::Body {
+class HttpServer::Impl {
  public:
-  Body(const HttpOptions& options, HttpService& service)
+  Impl(const HttpOptions& options, HttpService& service)
       : options_(options), service_(service), socket_(options.host, options.port), connections_(most_connections()) {
     const unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC;
     const auto threads = static_cast<unsigned>(std::max(options.threads, 2));
     daemon_ = MHD_start_daemon(
-        flags, 0, nullptr, nullptr, &Body::on_request, this, MHD_OPTION_EXTERNAL_LOGGER, log_of_library, nullptr,
+        flags, 0, nullptr, nullptr, &Impl::on_request, this, MHD_OPTION_EXTERNAL_LOGGER, log_of_library, nullptr,
         MHD_OPTION_LISTEN_SOCKET, socket_.get(), MHD_OPTION_THREAD_POOL_SIZE, threads, MHD_OPTION_CONNECTION_LIMIT,
         static_cast<unsigned>(connections_.most()), MHD_OPTION_CONNECTION_MEMORY_LIMIT, kHeaderBytes,
         MHD_OPTION_CONNECTION_TIMEOUT, static_cast<unsigned>(options.patience.count()), MHD_OPTION_NOTIFY_CONNECTION,
-        &Body::on_connection, this, MHD_OPTION_NOTIFY_COMPLETED, &Body::on_completed, this,
+        &Impl::on_connection, this, MHD_OPTION_NOTIFY_COMPLETED, &Impl::on_completed, this,
         MHD_OPTION_UNESCAPE_CALLBACK, decode_path, nullptr, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
     if (daemon_ == nullptr) {
       throw Error(
@@ -133,7 +133,7 @@ class HttpServer::Body {
     watch_ = std::thread([this] { watch(); });
   }
 
-  ~Body() {
+  ~Impl() {
     {
       const std::lock_guard lock(end_mutex_);
       ends_ = true;
@@ -166,7 +166,7 @@ class HttpServer::Body {
   static MHD_Result on_request(void* self, MHD_Connection* connection, const char* url, const char* method,
                                const char* /*version*/, const char* data, std::size_t* bytes, void** own) {
     try {
-      return static_cast<Body*>(self)->receive(connection, url, method, {data, *bytes}, *bytes, *own);
+      return static_cast<Impl*>(self)->receive(connection, url, method, {data, *bytes}, *bytes, *own);
     } catch (const std::exception& error) {  // memory ran out: this connection ends
       spdlog::warn("http: a connection was closed: {}", error.what());
       return MHD_NO;
@@ -202,13 +202,13 @@ class HttpServer::Body {
     const std::size_t length = announced_length(head);
     HttpResponse response;
     if (const std::string fault = framing_fault(head); !fault.empty()) {
-      exchange.refusal = service_.malformed(head, fault);
+      exchange.refusal = service_.refusal(400, fault);
       return refuse(exchange);
     }
     if (service_.refuses(head, response)) {
       exchange.refusal = std::move(response);
     } else if (length > options_.most_body) {
-      exchange.refusal = service_.too_large(head, options_.most_body);
+      exchange.refusal = too_large();
     }
     if (!exchange.refusal) return MHD_YES;
     const bool waits = head.header("expect") != nullptr;  // to hear whether the body is wanted
@@ -216,14 +216,21 @@ class HttpServer::Body {
     return refuse(exchange);
   }
 
+  HttpResponse too_large() {
+    return service_.refusal(
+        413, fmt::format("expected a body of at most {} bytes, as the server's --max-body says; send fewer examples at "
+                         "once, or binary data",
+                         options_.most_body));
+  }
+
   void take(HttpExchange& exchange, std::string_view data) {
     received_ += static_cast<std::int64_t>(data.size());
     exchange.received += data.size();
     if (exchange.refusal) return;
     if (exchange.received > options_.most_body) {
-      exchange.refusal = service_.too_large(exchange.request, options_.most_body);
+      exchange.refusal = too_large();
     } else if (bodies_ + data.size() > kBodiesTogether * options_.most_body) {
-      exchange.refusal = service_.overloaded(exchange.request);
+      exchange.refusal = service_.refusal(503, "too many requests are being received; send this one again later");
     }
     if (exchange.refusal) return forget_body(exchange);
     exchange.request.body.append(data);
@@ -246,7 +253,7 @@ class HttpServer::Body {
     if (exchange.refusal) return refuse(exchange);
     begin_answer(exchange);
     exchange.state = HttpExchange::State::kHandling;
-    const std::size_t bytes = exchange.request.body.size();
+    bodies_ -= exchange.request.body.size();  // which is the service's from now on
     service_.handle(std::move(exchange.request), [&exchange](std::function<HttpResponse()> response) {
       MHD_Connection* const connection = exchange.connection;
       bool is_suspended = false;
@@ -259,7 +266,6 @@ class HttpServer::Body {
       if (is_suspended) MHD_resume_connection(connection);
     });
     exchange.request.body = {};
-    bodies_ -= bytes;
     const std::lock_guard lock(exchange.mutex);
     if (exchange.state == HttpExchange::State::kAnswered)
       return respond(exchange, std::exchange(exchange.response, nullptr)());
@@ -290,14 +296,14 @@ class HttpServer::Body {
   }
 
   static void on_completed(void* self, MHD_Connection* connection, void** own, MHD_RequestTerminationCode) {
-    auto& body = *static_cast<Body*>(self);
+    auto& server = *static_cast<Impl*>(self);
     const std::unique_ptr<HttpExchange> exchange(static_cast<HttpExchange*>(std::exchange(*own, nullptr)));
     if (!exchange) return;
-    body.bodies_ -= exchange->request.body.size();
+    server.bodies_ -= exchange->request.body.size();
     if (exchange->state == HttpExchange::State::kReceiving) return;
-    --body.unanswered_;
-    if (exchange->is_sent) --body.being_sent_;
-    if (const auto* const entry = entry_of(connection)) body.connections_.set_waiting(*entry);
+    --server.unanswered_;
+    if (exchange->is_sent) --server.being_sent_;
+    if (const auto* const entry = entry_of(connection)) server.connections_.set_waiting(*entry);
   }
 
   /// Null if there was no memory for one.
@@ -307,18 +313,18 @@ class HttpServer::Body {
   }
 
   static void on_connection(void* self, MHD_Connection* connection, void** own, MHD_ConnectionNotificationCode code) {
-    auto& body = *static_cast<Body*>(self);
+    auto& server = *static_cast<Impl*>(self);
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
       const int socket = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
       try {
         auto entry = std::make_unique<Connections::Entry>();
-        *entry = body.connections_.add(socket);
+        *entry = server.connections_.add(socket);
         *own = entry.release();
       } catch (const std::bad_alloc&) {
         ::shutdown(socket, SHUT_RDWR);
       }
     } else if (const std::unique_ptr<Connections::Entry> entry(static_cast<Connections::Entry*>(*own)); entry) {
-      body.connections_.remove(*entry);
+      server.connections_.remove(*entry);
       *own = nullptr;
     }
   }
@@ -351,9 +357,9 @@ class HttpServer::Body {
 std::string why_no_http() { return ""; }
 
 HttpServer::HttpServer(const HttpOptions& options, HttpService& service)
-    : body_(std::make_unique<Body>(options, service)) {}
+    : impl_(std::make_unique<Impl>(options, service)) {}
 HttpServer::~HttpServer() = default;
-int HttpServer::port() const { return body_->port(); }
-void HttpServer::drain(std::chrono::seconds limit) { body_->drain(limit); }
+int HttpServer::port() const { return impl_->port(); }
+void HttpServer::drain(std::chrono::seconds limit) { impl_->drain(limit); }
 
 }  // namespace mirrortrain

@@ -39,8 +39,8 @@ class HttpServer {
   void drain(std::chrono::seconds limit);
 
  private:
-  class Body;
-  std::unique_ptr<Body> body_;
+  class Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace mirrortrain

@@ -62,8 +62,8 @@ ListeningSocket::ListeningSocket(const std::string& host, int port) {
     port_ = port_of(socket_);
     return;
   }
-  const char* const remedy = error == EADDRINUSE ? "; another program listens there: give another --port, or 0 for any"
-                             : error == EACCES   ? "; ports below 1024 are the system's: give another --port"
+  const char* const remedy = error == EADDRINUSE ? "; another program listens there: give another port, or 0 for any"
+                             : error == EACCES   ? "; ports below 1024 are the system's: give another port"
                              : error == EADDRNOTAVAIL ? "; it is no address of this machine"
                                                       : "";
   throw Error(fmt::format("cannot listen at {}, port {}: {}{}", host, port, std::strerror(error), remedy));

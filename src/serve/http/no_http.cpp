@@ -3,7 +3,7 @@
 
 namespace mirrortrain {
 
-class HttpServer::Body {};
+class HttpServer::Impl {};
 
 std::string why_no_http() { return "it was built without GNU libmicrohttpd (libmicrohttpd-dev)"; }
 

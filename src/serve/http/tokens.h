@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -25,6 +27,11 @@ class Tokens {
     authorization.remove_prefix(kScheme.size());
     // All are compared, so that the time does not tell which it was.
     return std::ranges::count_if(tokens_, [&](const std::string& one) { return is_same(authorization, one); }) > 0;
+  }
+
+  /// What a request without one is told. `where`: what it has to have the token in.
+  static std::string expected(std::string_view where) {
+    return fmt::format("expected a token of the server's --token-file in {}: Bearer TOKEN", where);
   }
 
  private:

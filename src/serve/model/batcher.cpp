@@ -40,7 +40,10 @@ bool Batcher::add(PredictionJob job) {
   }
   {
     const std::lock_guard lock(mutex_);
-    if (ends_) return false;
+    if (ends_) {
+      bytes_ -= one->bytes;
+      return false;
+    }
     queued_rows_ += one->job.examples.rows;
     queue_.push_back(std::move(one));
     ++counts_.waiting;

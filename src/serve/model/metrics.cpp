@@ -55,6 +55,10 @@ void Metrics::add_answered(std::int64_t examples, std::chrono::nanoseconds time)
 }
 
 void Metrics::add_refused(int status) {
+  if (status == kServersFault) {
+    ++failed_;
+    return;
+  }
   const std::lock_guard lock(mutex_);
   ++refused_[status];
 }
@@ -67,6 +71,8 @@ std::string Metrics::text(const std::string& model, std::int64_t step, const Bat
     const std::lock_guard lock(mutex_);
     for (const auto& [status, count] : refused_) page.add(count, fmt::format(",code=\"{}\"", status));
   }
+  page.add("mirrortrain_failed_requests_total", "counter", "Requests that could not be answered by the server's fault.",
+           failed_.load());
   page.add("mirrortrain_examples_total", "counter", "Examples in answered requests.", examples_.load());
   page.begin("mirrortrain_request_seconds", "histogram", "Time from a whole request to its answer.");
   for (std::size_t i = 0; i < kSeconds.size(); ++i) {

@@ -17,7 +17,7 @@ class Metrics {
  public:
   /// A request for predictions that was answered.
   void add_answered(std::int64_t examples, std::chrono::nanoseconds time);
-  /// A request that was refused with a status of HTTP.
+  /// A request that was refused with a status of HTTP, or failed with 500.
   void add_refused(int status);
   /// Weights that were read anew, or could not be.
   void add_reload(bool succeeded) { ++(succeeded ? reloads_ : failed_reloads_); }
@@ -28,7 +28,9 @@ class Metrics {
  private:
   static constexpr std::array<double, 13> kSeconds = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
                                                       0.1,    0.25,  0.5,    1,     2.5,  10};
-  std::atomic<std::int64_t> requests_ = 0, examples_ = 0, nanoseconds_ = 0, reloads_ = 0, failed_reloads_ = 0;
+  static constexpr int kServersFault = 500;
+  std::atomic<std::int64_t> requests_ = 0, failed_ = 0, examples_ = 0, nanoseconds_ = 0, reloads_ = 0,
+                            failed_reloads_ = 0;
   std::array<std::atomic<std::int64_t>, kSeconds.size()> within_{};  ///< requests that took at most so long
   mutable std::mutex mutex_;
   std::map<int, std::int64_t> refused_;

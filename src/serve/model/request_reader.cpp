@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <stdexcept>
 #include <utility>
 
 #include "base/utf8.h"
@@ -93,7 +94,8 @@ ReadyExamples RequestReader::read(const std::vector<Tensor>& tensors) const {
   try {
     require_possible_pictures(given);
     for (std::int64_t first = 0; first < ready.rows; first += together) {
-      append(features_of(given, first, std::min(together, ready.rows - first)), ready);
+      const std::int64_t count = std::min(together, ready.rows - first);
+      append(features_of(given, first, count), count, ready);
     }
   } catch (const Refused&) {
     throw;
@@ -210,11 +212,14 @@ data::Features RequestReader::pictures_of(const Tensor& tensor, const data::Pict
   return {"", has_size ? std::move(pixels) : resized(pixels, *form.image_size)};
 }
 
-void RequestReader::append(std::vector<data::Features> features, ReadyExamples& to) const {
+void RequestReader::append(std::vector<data::Features> features, std::int64_t expected, ReadyExamples& to) const {
   const data::Dataset dataset =
       data::new_examples({std::move(features), {}}, wanted_, data::BadExamples(data::OnBadExample::kError));
   const data::Feeder feeder(dataset, preprocessing_, checked_.examples, {.ahead = {.memory = 0, .threads = 0}});
   const std::int64_t rows = dataset.rows();
+  if (rows != expected) {
+    throw std::logic_error(fmt::format("of {} examples of a request, {} were read", expected, rows));
+  }
   data::BatchBuffers buffers;
   for (std::size_t i = 0; i < to.inputs.size(); ++i) {
     const Shape shape = checked_.examples.inputs[i].shape.with_rows(rows);

@@ -41,7 +41,7 @@ class RequestReader {
   std::vector<data::Features> features_of(const Given& given, std::int64_t first, std::int64_t count) const;
   data::Features pictures_of(const Tensor& tensor, const data::PictureForm& form, std::int64_t first,
                              std::int64_t count) const;
-  void append(std::vector<data::Features> features, ReadyExamples& to) const;
+  void append(std::vector<data::Features> features, std::int64_t expected, ReadyExamples& to) const;
 
   const CheckedConfiguration& checked_;
   std::vector<ServedInput> inputs_;

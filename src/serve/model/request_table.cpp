@@ -37,7 +37,9 @@ void append_number(const data::Array& array, std::size_t element, std::string& t
     const T number = array.span<T>()[element];
     if constexpr (std::is_integral_v<T>) {
       fmt::format_to(std::back_inserter(to), "{}", static_cast<std::int64_t>(number));
-    } else if (const auto wide = static_cast<double>(number); !std::isnan(wide)) {
+    } else if constexpr (std::is_floating_point_v<T>) {  // 0.1 of float32 is no 0.10000000149
+      if (!std::isnan(number)) fmt::format_to(std::back_inserter(to), "{}", number);
+    } else if (const auto wide = static_cast<float>(number); !std::isnan(wide)) {
       fmt::format_to(std::back_inserter(to), "{}", wide);
     }
   });
@@ -74,6 +76,7 @@ std::string text_of(const data::AdaptedTable& table, const std::vector<CellOf>& 
     text += i + 1 < table.header.size() ? ',' : '\n';
   }
   for (std::int64_t row = first; row < first + count; ++row) {
+    const std::size_t begin = text.size();
     for (std::size_t i = 0; i < cells.size(); ++i) {
       const CellOf& cell = cells[i];
       if (cell.tensor != nullptr) {
@@ -86,6 +89,7 @@ std::string text_of(const data::AdaptedTable& table, const std::vector<CellOf>& 
       }
       if (i + 1 < cells.size()) text += ',';
     }
+    if (text.size() == begin) text += "\"\"";  // a line with nothing in it would be no row
     text += '\n';
   }
   return text;

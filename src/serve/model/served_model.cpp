@@ -76,6 +76,12 @@ ServedModel::ServedModel(TrainedRun run, ServedModelOptions options)
                           .between = options_.watches ? [this] { read_changed_weights(); } : std::function<void()>()}) {
 }
 
+void ServedModel::require_is(std::string_view name, std::string_view version) const {
+  const std::string own = this->version();
+  if (name == name_ && (version.empty() || version == own)) return;
+  throw Refused(fmt::format("the model here is '{}', version {}", name_, own), 404);
+}
+
 std::vector<std::int64_t> ServedModel::shape(const ServedOutput& output) const {
   std::vector<std::int64_t> shape = meaning(output).shape.dims();
   shape.insert(shape.begin(), -1);

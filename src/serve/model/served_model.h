@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -46,6 +47,8 @@ class ServedModel {
   /// The step of the weights; 0 if unknown.
   std::int64_t step() const { return step_; }
   std::string version() const { return std::to_string(step_); }
+  /// Throws Refused (404) if it has another name, or weights of another version. `version`: empty for any.
+  void require_is(std::string_view name, std::string_view version) const;
   const std::vector<ServedInput>& inputs() const { return reader_.inputs(); }
   const std::vector<ServedOutput>& outputs() const { return outputs_; }
   const OutputMeaning& meaning(const ServedOutput& output) const { return meanings_[output.output]; }

@@ -14,9 +14,15 @@ namespace fs = std::filesystem;
 WeightsWatch::WeightsWatch(const NamedRun& run) : run_(run), seen_(look()), kept_(kept()) {}
 
 bool WeightsWatch::has_changed() {
-  Seen now = look();
+  Seen now;
+  try {
+    now = look();
+  } catch (const Error& error) {
+    now.fault = error.what();
+  }
   if (now == seen_) return false;
   seen_ = std::move(now);  // weights that cannot be used are not tried again
+  if (!seen_.fault.empty()) throw Error(seen_.fault);
   return true;
 }
 
@@ -27,9 +33,9 @@ void WeightsWatch::require_same_data() const {
 }
 
 WeightsWatch::Seen WeightsWatch::look() const {
-  const RunWeights weights = weights_of(run_);
+  const RunWeights weights = weights_of(run_, false);
   std::error_code none;
-  return {weights.file, fs::last_write_time(weights.file, none), weights.step};
+  return {weights.file, fs::last_write_time(weights.file, none), weights.step, weights.checksum};
 }
 
 std::string WeightsWatch::kept() const {

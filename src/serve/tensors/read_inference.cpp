@@ -33,12 +33,8 @@ class RequestParser : public nlohmann::json_sax<ParsedJson> {
 
   bool null() override { return in_data_ ? add(std::numeric_limits<double>::quiet_NaN()) : keep(nullptr); }
   bool boolean(bool value) override { return in_data_ ? add(value ? 1 : 0) : keep(value); }
-  bool number_integer(number_integer_t value) override {
-    return in_data_ ? add(static_cast<double>(value)) : keep(value);
-  }
-  bool number_unsigned(number_unsigned_t value) override {
-    return in_data_ ? add(static_cast<double>(value)) : keep(value);
-  }
+  bool number_integer(number_integer_t value) override { return in_data_ ? add(exact(value)) : keep(value); }
+  bool number_unsigned(number_unsigned_t value) override { return in_data_ ? add(exact(value)) : keep(value); }
   bool number_float(number_float_t value, const string_t&) override { return in_data_ ? add(value) : keep(value); }
   bool string(string_t& value) override { return in_data_ ? add(value) : keep(std::move(value)); }
   bool binary(binary_t&) override { return false; }  // JSON has none
@@ -82,7 +78,7 @@ class RequestParser : public nlohmann::json_sax<ParsedJson> {
 
  private:
   static constexpr std::size_t kMostDepth = 32;
-  static constexpr std::size_t kMostKept = 1 << 16, kMostTexts = 1 << 20;
+  static constexpr std::size_t kMostKept = 1 << 16;
   static constexpr std::size_t kInputs = 1, kInput = 2, kOfInput = 3;  ///< how deep its inputs, one and its keys are
 
   void require_depth() const {

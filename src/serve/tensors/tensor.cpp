@@ -65,6 +65,11 @@ void require_count(const std::string& name, const std::vector<std::int64_t>& sha
 }
 
 std::vector<std::string> read_texts(const std::string& name, std::int64_t count, std::string_view bytes) {
+  if (count > static_cast<std::int64_t>(kMostTexts)) {
+    throw Refused(fmt::format("input '{}': expected at most {} texts, found {}; send fewer examples at once", name,
+                              kMostTexts, count),
+                  413);
+  }
   std::vector<std::string> texts;
   for (std::int64_t i = 0; i < count; ++i) {
     std::uint32_t length = 0;
@@ -89,9 +94,12 @@ std::vector<std::string> read_texts(const std::string& name, std::int64_t count,
   return texts;
 }
 
-/// Whether a type has a number; those of floats have all, if rounded.
+/// Whether a type has a number; those of floats have all that are not beyond their largest, if rounded.
 bool has_number(const Element& element, double number) {
-  if (element.kind == Element::Kind::kFloat) return true;
+  if (element.kind == Element::Kind::kFloat) {
+    const double beyond = element.bytes == 2 ? 65520 : element.bytes == 4 ? 0x1.ffffffp127 : HUGE_VAL;
+    return !std::isfinite(number) || std::abs(number) < beyond;
+  }
   if (element.kind == Element::Kind::kBool) return number == 0 || number == 1;
   const int bits = static_cast<int>(element.bytes) * 8;
   const bool is_signed = element.kind == Element::Kind::kSigned;

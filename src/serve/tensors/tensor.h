@@ -3,23 +3,17 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "base/error.h"
 #include "data/arrays/element.h"
 #include "data/dataset.h"
+#include "serve/http/refused.h"
 
 namespace mirrortrain {
 
-/// A request that cannot be answered as it is: what HTTP says of it.
-class Refused : public Error {
- public:
-  explicit Refused(const std::string& why, int status = 400) : Error(why), status_(status) {}
-  int status() const { return status_; }
-
- private:
-  int status_;
-};
+/// Texts of a tensor: each takes many times its bytes.
+constexpr std::size_t kMostTexts = std::size_t{1} << 20;
 
 /// A type of the Open Inference Protocol's tensors.
 struct Datatype {
@@ -41,6 +35,14 @@ struct Tensor {
 
   std::int64_t rows() const { return shape.front(); }
 };
+
+/// A whole number. Throws Refused for one that a double would change, which binary data keep.
+template <class Integer>
+double exact(Integer number) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 53;
+  if (std::cmp_less_equal(number, kMost) && std::cmp_greater_equal(number, -kMost)) return static_cast<double>(number);
+  throw Refused("a whole number is beyond 2^53, which JSON's readers round; send it as binary data");
+}
 
 /// The number of elements. Throws Refused, naming the tensor, for shapes that are none.
 std::int64_t element_count(const std::string& name, const std::vector<std::int64_t>& shape);

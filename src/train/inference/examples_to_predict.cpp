@@ -122,12 +122,12 @@ class TableBlocks : public ExampleBlocks {
 /// Reports examples that were left out, remarks on how data were read, and data that are not like those of the
 /// training.
 void warn_of_examples(const ExamplesToPredict& wanted, const CheckedConfiguration& checked,
-                      const data::Dataset& examples, const fs::path& checkpoints) {
+                      const data::Adapted* adapted, const data::Dataset& examples, const fs::path& checkpoints) {
   const data::Dataset* const all[] = {&examples};
   report_left_out(all, LeftOutList::kFirst);
   warn_of_remarks(examples);
   if (wanted.files.empty()) {
-    return warn_of_changed_data(checkpoints, wanted.split, examples,
+    return warn_of_changed_data(checkpoints, wanted.split, as_kept(checked, examples, adapted),
                                 data::is_drawn_from_train(checked.values().data, wanted.split));
   }
   RescaledTwice rescaled(checked);
@@ -167,7 +167,7 @@ std::unique_ptr<ExampleBlocks> open_examples(const ExamplesToPredict& wanted, co
   const Configuration& values = checked.values();
   if (wanted.files.empty()) {
     data::Dataset examples = read_split(wanted, checked, adapted);
-    warn_of_examples(wanted, checked, examples, checkpoints);
+    warn_of_examples(wanted, checked, adapted, examples, checkpoints);
     ExtraColumns extra = split_columns(wanted.columns, examples, adapted);
     return std::make_unique<WholeExamples>(std::move(examples), std::move(extra));
   }
@@ -182,8 +182,8 @@ std::unique_ptr<ExampleBlocks> open_examples(const ExamplesToPredict& wanted, co
   const data::ExampleSpec spec = data::spec_before_bins(checked.examples, values.data.preprocessing);
   data::Dataset examples = data::read_new(source, adapted != nullptr ? *adapted : data::Adapted{},
                                           data::wanted_by(&spec, values.data.preprocessing), values.data.on_bad_example,
-                                          feeder_options(values).ahead.threads, wanted.files);
-  warn_of_examples(wanted, checked, examples, checkpoints);
+                                          feeder_options(values).ahead.threads, wanted.files, values.data);
+  warn_of_examples(wanted, checked, adapted, examples, checkpoints);
   ExtraColumns extra = new_columns(wanted.columns, source, examples, adapted);
   return std::make_unique<WholeExamples>(std::move(examples), std::move(extra));
 }

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <type_traits>
 #include <utility>
 
 #include "base/error.h"
+#include "data/row_blocks.h"
 #include "data/tables/csv_text.h"
 
 namespace mirrortrain {
@@ -18,9 +20,14 @@ namespace {
 /// Renumbers the columns of the remaining examples by their numbers in the whole data.
 ExtraColumns numbered(ExtraColumns extra, const data::Dataset& examples) {
   if (left_out_within(examples) == 0) return extra;
-  for (const std::int64_t row : examples.left_out()->rows) {
-    if (row <= std::ssize(extra.rows)) extra.rows.insert(extra.rows.begin() + row, {""});
+  std::vector<std::vector<std::string>> rows;
+  auto next = extra.rows.begin();
+  for (const std::int64_t left_out : examples.left_out()->rows) {
+    while (std::ssize(rows) < left_out && next != extra.rows.end()) rows.push_back(std::move(*next++));
+    if (std::ssize(rows) == left_out) rows.emplace_back(extra.names.size());
   }
+  std::move(next, extra.rows.end(), std::back_inserter(rows));
+  extra.rows = std::move(rows);
   return extra;
 }
 
@@ -60,17 +67,18 @@ ExtraColumns labels_of_rows(const std::vector<data::Labels>& outputs, std::int64
     }
     data::with_element_type(output.array.dtype, [&](auto* type) {
       using T = std::remove_pointer_t<decltype(type)>;
-      for (std::int64_t row = first; row < first + rows; ++row) {
+      std::int64_t row = first;
+      data::for_each_row(output.array, first, rows, [&](const std::byte* bytes) {
         std::vector<std::string>& cells = extra.rows[static_cast<std::size_t>(row - first)];
-        for (const T element :
-             output.array.span<T>().subspan(static_cast<std::size_t>(row) * suffixes.size(), suffixes.size())) {
+        for (const T element : std::span(reinterpret_cast<const T*>(bytes), suffixes.size())) {
           const auto label = static_cast<double>(element);
           const bool has_name = label >= 0 && label < static_cast<double>(classes.size());
           cells.push_back(!output.is_present(row) ? ""
                           : has_name              ? classes[static_cast<std::size_t>(label)]
                                                   : number_text(element));
         }
-      }
+        ++row;
+      });
     });
   }
   return extra.names.empty() ? ExtraColumns{} : extra;

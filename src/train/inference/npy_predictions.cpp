@@ -74,6 +74,7 @@ class NpyPredictions : public PredictionWriter {
       while (const std::size_t count = std::fread(block.data(), 1, block.size(), waiting_.get())) {
         sink_.write({block.data(), count});
       }
+      if (std::ferror(waiting_.get()) != 0) fail();
     }
     sink_.finish();
   }

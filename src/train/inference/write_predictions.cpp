@@ -38,12 +38,14 @@ class NumberedPredictions {
     files_ = block.examples ? pictures_of(*block.examples) : nullptr;
     row_ = 0;
   }
-  void write(std::span<const ExampleOutput> outputs) {
+  /// Returns the example's number.
+  std::int64_t write(std::span<const ExampleOutput> outputs) {
     pass_left_out();
     const auto at = static_cast<std::size_t>(next_ - block_->first);
     writer_.write(next_++, outputs, files_ != nullptr ? files_->row_text(block_->examples->first_row() + row_) : "",
                   at < block_->cells.size() ? block_->cells[at] : std::vector<std::string>());
     ++row_;
+    return next_ - 1;
   }
   void end() { pass_left_out(); }
 
@@ -135,10 +137,10 @@ std::optional<std::int64_t> write_predictions(const PredictionOutput& output, co
           if (signal != 0) throw Stopped{};
           const std::int64_t number = predicted + row;
           if (row == 0 || number % batch == 0) shown.show(number, batch);
-          predictions.write(outputs);
+          const std::int64_t written = predictions.write(outputs);
           bool any_nan = false;
           for (std::size_t i = 0; i < outputs.size(); ++i) any_nan = any_nan || has_nan(meanings[i], outputs[i]);
-          if (any_nan) nan.add(number);
+          if (any_nan) nan.add(written);
         },
         predicted);
     predicted += block.examples->rows();

@@ -64,7 +64,7 @@ void add_predictions(const NamedRun& run, const CheckedConfiguration& checked, r
   }
   if (outputs.empty()) return;
   const auto [split, loaded] = read_labelled_split(checked, kept ? &*kept : nullptr);
-  warn_of_changed_data(run.folder.checkpoints(), split, loaded.dataset,
+  warn_of_changed_data(run.folder.checkpoints(), split, as_kept(checked, loaded.dataset, kept ? &*kept : nullptr),
                        data::is_drawn_from_train(checked.values().data, split));
   const RunWeights weights = weights_of(run);
   spdlog::info("{}: predicting the {} {} examples with {}", page.name, loaded.dataset.rows(), data::name_of(split),

@@ -38,7 +38,7 @@ RunWeights weights_of_checkpoint(const fs::path& checkpoint) {
 }
 
 /// The exported weights, or those of the newest checkpoint if that is later.
-RunWeights weights_of_run(const RunFolder& folder) {
+RunWeights weights_of_run(const RunFolder& folder, bool warns) {
   const auto newest = newest_checkpoint(folder.checkpoints());
   const std::int64_t done = read_done_step(folder.summary()).value_or(0);
   const bool is_exported = fs::exists(folder.model());
@@ -46,10 +46,11 @@ RunWeights weights_of_run(const RunFolder& folder) {
     return {folder.model(), done, read_checksum(folder.summary(), "model.safetensors")};
   }
   if (!newest) throw Error(fmt::format("{}: the run has saved no weights yet", folder.path.string()));
-  spdlog::warn(
-      "{}: {}; using {}", folder.path.string(),
-      is_exported ? "the run continued after model.safetensors was written" : "the run has no model.safetensors yet",
-      newest->filename().string());
+  if (warns)
+    spdlog::warn(
+        "{}: {}; using {}", folder.path.string(),
+        is_exported ? "the run continued after model.safetensors was written" : "the run has no model.safetensors yet",
+        newest->filename().string());
   return weights_of_checkpoint(*newest);
 }
 
@@ -73,8 +74,8 @@ RunWeights given_weights(const std::string& given, const std::optional<RunFolder
 
 }  // namespace
 
-RunWeights weights_of(const NamedRun& run) {
-  return run.checkpoint ? weights_of_checkpoint(*run.checkpoint) : weights_of_run(run.folder);
+RunWeights weights_of(const NamedRun& run, bool warns) {
+  return run.checkpoint ? weights_of_checkpoint(*run.checkpoint) : weights_of_run(run.folder, warns);
 }
 
 RunWeights weights_to_evaluate(const std::string& run_or_config, const std::optional<std::string>& given,

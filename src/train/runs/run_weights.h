@@ -24,8 +24,8 @@ struct RunWeights {
 };
 
 /// Those of the checkpoint that RUN names. Of a run, the exported weights, or those of its newest checkpoint if that is
-/// later; throws Error if it has neither.
-RunWeights weights_of(const NamedRun& run);
+/// later, with a warning unless `warns` is false; throws Error if it has neither.
+RunWeights weights_of(const NamedRun& run, bool warns = true);
 
 /// Those to evaluate: what --checkpoint, `given`, names (a safetensors file, a checkpoint's folder, or a checkpoint of
 /// the run), else the run's, else those that the configuration names. `run_or_config`: the argument, for errors. Throws

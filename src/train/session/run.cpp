@@ -157,6 +157,16 @@ std::unique_ptr<Strategy> make_chiefs_strategy(const CheckedConfiguration& check
 
 }  // namespace
 
+data::Dataset as_kept(const CheckedConfiguration& checked, const data::Dataset& examples,
+                      const data::Adapted* adapted) {
+  const auto is_binning = [](const data::PreprocessingStep& step) { return data::as_binning(step) != nullptr; };
+  if (std::ranges::none_of(checked.values().data.preprocessing, is_binning)) return examples;
+  data::Adapted own = adapted != nullptr ? *adapted : data::Adapted{};
+  const data::Feeder feeder(examples, adapted_preprocessing(checked, own), checked.examples,
+                            {.ahead = {.memory = 0, .threads = 0}});
+  return feeder.dataset();
+}
+
 std::vector<data::PreprocessingStep> adapted_preprocessing(const CheckedConfiguration& checked, data::Adapted& adapted,
                                                            const data::Dataset* train) {
   const data::DataOptions& data = checked.values().data;

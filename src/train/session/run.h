@@ -86,6 +86,10 @@ Run build_run(const CheckedConfiguration& checked, const RunParts& parts, const 
 std::vector<data::PreprocessingStep> adapted_preprocessing(const CheckedConfiguration& checked, data::Adapted& adapted,
                                                            const data::Dataset* train = nullptr);
 
+/// Examples as a run keeps them, by which it knows that they have not changed: with numbers in bins, where it has such
+/// steps.
+data::Dataset as_kept(const CheckedConfiguration& checked, const data::Dataset& examples, const data::Adapted* adapted);
+
 /// How a split's examples are made.
 data::FeederOptions feeder_options(const Configuration& values);
 /// The same for training on this data; only there, random transforms and class weights apply.

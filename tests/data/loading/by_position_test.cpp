@@ -323,36 +323,267 @@ TEST_CASE("records that are read by position are those in memory, from plain and
   }
 }
 
-TEST_CASE("tables that are larger than what is held are in mapped files, with the same numbers") {
-  const TemporaryFolder folder;
-  std::string text = "x,color,size,y\n";
-  for (int i = 0; i < 60000; ++i) {
-    text += fmt::format("{},{},{},{}\n", std::sin(i),
+/// Splits of a table in memory and by position, all of them and a drawn part.
+void check_table(const Csv& source, const TemporaryFolder& folder, OnBadExample on_bad = OnBadExample::kError) {
+  DataOptions held = options_of(source, folder, true), read = options_of(source, folder, false);
+  for (DataOptions* const options : {&held, &read}) options->on_bad_example = on_bad;
+  const auto check = [&](const Dataset& in_memory, const Dataset& by_position) {
+    check_equal(in_memory, by_position);
+    for (std::size_t i = 1; i < in_memory.inputs().size(); ++i) {
+      if (in_memory.source(i) != nullptr) continue;
+      CHECK(by_position.features(i).shape == in_memory.features(i).shape);
+      CHECK(rows_of(by_position, by_position.features(i)) == rows_of(in_memory, in_memory.features(i)));
+    }
+    CHECK(by_position.remarks() == in_memory.remarks());
+    for (std::int64_t row = 0; row < in_memory.rows(); row += 37) {
+      CHECK(by_position.features(0).row_text(by_position.first_row() + row) ==
+            in_memory.features(0).row_text(in_memory.first_row() + row));
+    }
+    REQUIRE((by_position.left_out() == nullptr) == (in_memory.left_out() == nullptr));
+    if (in_memory.left_out() == nullptr) return;
+    CHECK(by_position.left_out()->rows == in_memory.left_out()->rows);
+    CHECK(by_position.left_out()->reasons == in_memory.left_out()->reasons);
+  };
+  check(load(held, 0, nullptr).train, load(read, 0, nullptr).train);
+  for (DataOptions* const options : {&held, &read}) {
+    options->validation.value = ValidationFraction{0.3, true, false};
+    options->test.value = source;
+  }
+  const Splits in_memory = load(held, 5, nullptr), by_position = load(read, 5, nullptr);
+  check(in_memory.train, by_position.train);
+  check(*in_memory.validation, *by_position.validation);
+  check(*in_memory.test, *by_position.test);
+  CHECK(in_memory.adapted.classes == by_position.adapted.classes);
+  for (std::size_t i = 0; i < in_memory.adapted.table->features.size(); ++i) {
+    CHECK(in_memory.adapted.table->features[i].words == by_position.adapted.table->features[i].words);
+    CHECK(in_memory.adapted.table->features[i].missing == by_position.adapted.table->features[i].missing);
+  }
+}
+
+/// Rows of numbers and words.
+std::string flowers(int rows, const std::string& header) {
+  std::string text = header;
+  for (int i = 0; i < rows; ++i) {
+    text += fmt::format("{},{},{},{},{}\n", i % 5 == 0 ? fmt::format("{}", i % 8) : fmt::format("{}", std::sin(i)),
                         i % 7 == 0   ? "red"
                         : i % 3 == 0 ? "green"
                                      : "blue",
-                        i % 11 == 0 ? "" : std::to_string(i % 100), i % 2 == 0 ? "yes" : "no");
+                        i % 11 == 0 ? "" : std::to_string(i % 100), i * 3 % 17, i % 2 == 0 ? "yes" : "no");
   }
+  return text;
+}
+
+TEST_CASE("rows of tables that are parsed when they are read are those in memory") {
+  const TemporaryFolder folder;
   Csv source;
   source.labels = labels_in(std::string("y"));
   source.missing = missing_in(MissingIsMean{});
   source.encoding.entries = {{"color", OneHotEncoding{}}};
-  for (const std::string& content : {text, gzip(text)}) {
+  const std::string header = "x,color,size,count,y\n", text = flowers(60000, header);
+  std::string quoted = text, returns = text;
+  const auto replace = [](std::string& in, std::string_view what, std::string_view by, int every) {
+    int found = 0;
+    for (std::size_t at = in.find(what); at != in.npos; at = in.find(what, at + by.size())) {
+      if (++found % every == 0) in.replace(at, what.size(), by);
+    }
+  };
+  replace(quoted, "blue", "\"bl\nue, \"\"dark\"\"\"", 900);
+  replace(quoted, "green", "\"green\"", 1000);
+  replace(quoted, "red", "re\"d", 1500);  // no quote at a cell's beginning
+  std::ranges::replace(returns, '\n', '\r');
+  std::string blank = flowers(30000, "\n  \n" + header) + "\n \n\n" + header + flowers(20000, "") + "   \r\n";
+  std::string crlf = text;
+  replace(crlf, "\n", "\r\n", 1);
+  const std::vector<std::pair<std::string, std::string>> files = {{"plain", text},
+                                                                  {"gzip", gzip(text)},
+                                                                  {"quoted", quoted},
+                                                                  {"returns", returns},
+                                                                  {"gzip of returns", gzip(returns)},
+                                                                  {"blank", blank},
+                                                                  {"crlf", crlf},
+                                                                  {"marked", "\xef\xbb\xbf" + text},
+                                                                  {"short", flowers(3, header)},
+                                                                  {"no end of line", text.substr(0, text.size() - 1)}};
+  for (const auto& [name, content] : files) {
+    CAPTURE(name);
     source.file = config::Path{folder.write("table.csv", content)};
-    DataOptions held = options_of(source, folder, true), read = options_of(source, folder, false);
-    for (DataOptions* const options : {&held, &read}) options->validation.value = ValidationFraction{0.3, true, false};
-    const Splits in_memory = load(held, 5, nullptr), spilled = load(read, 5, nullptr);
-    CHECK(rows_of(in_memory.train, in_memory.train.features(0)) == rows_of(spilled.train, spilled.train.features(0)));
-    CHECK(fingerprint(in_memory.train) == fingerprint(spilled.train));
-    CHECK(fingerprint(*in_memory.validation) == fingerprint(*spilled.validation));
-    std::ifstream maps("/proc/self/maps");
-    const std::string mapped((std::istreambuf_iterator<char>(maps)), std::istreambuf_iterator<char>());
-    CHECK(contains(mapped, folder.path("cache") + "/mirrortrain-memory."));
-    CHECK(std::filesystem::is_empty(folder.path("cache")));
+    check_table(source, folder);
   }
-  DataOptions options = options_of(source, folder, false);
-  options.cache_directory = config::Path{folder.path("table.csv") + "/none"};
-  CHECK(contains(error_text([&] { load(options, 0, nullptr); }), "give data.cache_directory a folder on a disk"));
+  CHECK_FALSE(UnpackedFiles(folder.path("cache")).entries().empty());
+  source.file = std::vector<config::Path>{config::Path{folder.write("a.csv", text)},
+                                          config::Path{folder.write("b.csv", flowers(0, header))},
+                                          config::Path{folder.write("c.csv", flowers(2000, header))}};
+  check_table(source, folder);
+}
+
+TEST_CASE("tables by position take every encoding, several inputs and outputs, texts and weights") {
+  const TemporaryFolder folder;
+  std::string text = "x,color,size,note,weight,a,b,clicked\n";
+  for (int i = 0; i < 5000; ++i) {
+    text += fmt::format("{},c{},{},\"some, \"\"text\"\" {}\",{},{},{},{}\n", i * 0.5, i * 7 % 13, i % 5, i % 19, i % 3,
+                        std::cos(i), i,
+                        i % 4 == 0   ? "NA"
+                        : i % 2 == 0 ? "1"
+                                     : "0");
+  }
+  Csv source;
+  source.file = config::Path{folder.write("table.csv", text)};
+  const auto columns = [](std::initializer_list<const char*> names) {
+    std::vector<CsvColumn> all;
+    for (const char* const name : names) all.emplace_back(std::string(name));
+    return all;
+  };
+  HashedCrossing cross;
+  cross.columns = columns({"color", "size"});
+  cross.num_bins = 50;
+  source.crosses.entries = {{"both", {cross, {}, {}}}};
+  HashingEncoding hashing;
+  hashing.num_bins = 9;
+  hashing.output_mode = CellOutput::kOneHot;
+  source.encoding.entries = {{"color", IndexEncoding{}}, {"size", hashing}};
+  ContentColumn note{std::string("note")};
+  note.as = CellContent::kText;
+  note.length = 12;
+  source.inputs.entries = {{"numbers", {CsvInput(columns({"x", "size", "both"})), {}, {}}},
+                           {"color", {CsvInput(std::string("color")), {}, {}}},
+                           {"note", {CsvInput(note), {}, {}}}};
+  source.labels.named.entries = {
+      {"targets", {CsvLabels(columns({"a", "b", "x"})), {}, {}}},
+      {"clicked", {CsvLabels(LabelColumns{std::string("clicked"), MissingLabel::kIgnore}), {}, {}}}};
+  source.weights.emplace().named.entries = {{"clicked", {CsvColumn(std::string("weight")), {}, {}}}};
+  const Dataset held = load(options_of(source, folder, true), 0, nullptr).train,
+                read = load(options_of(source, folder, false), 0, nullptr).train;
+  CHECK(read.features(0).is_by_position());
+  CHECK(read.features(2).is_by_position());
+  CHECK(read.labels(0).is_by_position());
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(read.features(i).dtype == held.features(i).dtype);
+    CHECK(rows_of(read, read.features(i)) == rows_of(held, held.features(i)));
+  }
+  for (std::size_t i = 0; i < 2; ++i) CHECK(rows_of(read, read.labels(i)) == rows_of(held, held.labels(i)));
+  for (std::int64_t row = 0; row < held.rows(); ++row) {
+    REQUIRE(read.outputs()[1].is_present(row) == held.outputs()[1].is_present(row));
+  }
+  CHECK(rows_of(read, *read.outputs()[1].weights) == rows_of(held, *held.outputs()[1].weights));
+  CHECK(fingerprint(read) == fingerprint(held));
+}
+
+TEST_CASE("errors of tables by position are those in memory, and so are the rows that are left out") {
+  const TemporaryFolder folder;
+  Csv source;
+  source.labels = labels_in(std::string("y"));
+  source.encoding.entries = {{"color", OneHotEncoding{}}};
+  source.missing = missing_in(MissingIsMean{});
+  const std::string header = "x,color,size,count,y\n", good = flowers(40000, header);
+  const std::vector<std::string> rows = {"word,red,1,2,yes\n", "1,red,1,2\n",      "1,red,1,2,yes,3\n",
+                                         "1,red,1,\"2,yes\n",  "1,red,1,2,\n",     "\"1\" 2,red,1,2,yes\n",
+                                         "1,\xff,1,2,yes\n",   "1,red,1e39,2,no\n"};
+  for (const std::string& row : rows) {
+    CAPTURE(row);
+    source.file = config::Path{folder.write("table.csv", good + row + flowers(30000, "") + "?,red,1,1,yes\n")};
+    const std::string held = error_text([&] { load(options_of(source, folder, true), 0, nullptr); });
+    CHECK(held != "no error");
+    CHECK(error_text([&] { load(options_of(source, folder, false), 0, nullptr); }) == held);
+    if (row.find('"') == row.npos) check_table(source, folder, OnBadExample::kSkip);
+  }
+  source.file = config::Path{folder.write("empty.csv", "")};
+  CHECK(error_text([&] { load(options_of(source, folder, false), 0, nullptr); }) ==
+        error_text([&] { load(options_of(source, folder, true), 0, nullptr); }));
+  source.file = config::Path{folder.write("header.csv", header)};
+  CHECK(error_text([&] { load(options_of(source, folder, false), 0, nullptr); }) ==
+        error_text([&] { load(options_of(source, folder, true), 0, nullptr); }));
+}
+
+TEST_CASE("words of rows that are left out are no features, in memory and by position") {
+  const TemporaryFolder folder;
+  std::string text = "x,w,y\n";
+  for (int i = 0; i < 3000; ++i) text += fmt::format("{},{},{}\n", i, i % 2 == 0 ? "blue" : "red", i % 3);
+  Csv source;
+  source.labels = labels_in(std::string("y"));
+  source.encoding.entries = {{"w", OneHotEncoding{}}};
+  source.file = config::Path{folder.write("table.csv", text + "broken,zzz,1\n1,zzz,broken\n")};
+  check_table(source, folder, OnBadExample::kSkip);
+  DataOptions options = options_of(source, folder, true);
+  options.on_bad_example = OnBadExample::kSkip;
+  const Splits splits = load(options, 0, nullptr);
+  CHECK(splits.adapted.table->features[1].words == std::vector<std::string>{"blue", "red"});
+  CHECK(splits.train.features(0).shape == Shape{3000, 3});
+}
+
+TEST_CASE("long rows, and rows behind which many are left out, are read by position as in memory") {
+  const TemporaryFolder folder;
+  std::string long_word, bad, good;
+  for (int i = 0; i < 50000; ++i) long_word += "a\n,";
+  for (int i = 0; i < 15000; ++i) bad += "broken,red,1\n";
+  for (int i = 0; i < 50; ++i) good += fmt::format("{},blue,{}\n", i, i % 3);
+  const std::string long_row = "1,\"" + long_word + "\",2\n";
+  Csv source;
+  source.labels = labels_in(std::string("y"));
+  source.encoding.entries = {{"w", IndexEncoding{}}};
+  source.file = config::Path{folder.write("table.csv", "x,w,y\n" + good + bad + long_row + good + long_row + bad)};
+  check_table(source, folder, OnBadExample::kSkip);
+  DataOptions held = options_of(source, folder, true), read = options_of(source, folder, false);
+  for (DataOptions* const options : {&held, &read}) options->on_bad_example = OnBadExample::kSkip;
+  const Dataset in_memory = load(held, 0, nullptr).train, by_position = load(read, 0, nullptr).train;
+  REQUIRE(in_memory.rows() == 102);
+  std::vector<std::byte> of_memory, of_position;
+  const std::size_t bytes = in_memory.features(0).row_bytes();
+  for (const std::int64_t row : {49, 50, 51, 101}) {
+    CHECK(std::memcmp(by_position.features(0).rows_at(row, 1, of_position),
+                      in_memory.features(0).rows_at(row, 1, of_memory), bytes) == 0);
+  }
+}
+
+/// Checks a table in memory and by position with labels that may be missing; returns how many are.
+std::int64_t missing_labels(const std::string& text, const LabelColumns& labels, const TemporaryFolder& folder) {
+  Csv source;
+  source.file = config::Path{folder.write("table.csv", text)};
+  source.labels.one = config::Located<CsvLabels>{CsvLabels(labels), {}, {}};
+  check_table(source, folder);
+  const Dataset held = load(options_of(source, folder, true), 0, nullptr).train,
+                read = load(options_of(source, folder, false), 0, nullptr).train;
+  std::int64_t missing = 0;
+  for (std::int64_t row = 0; row < held.rows(); ++row) {
+    const bool is_present = held.outputs()[0].is_present(row);
+    REQUIRE(read.outputs()[0].is_present(row) == is_present);
+    if (!is_present) ++missing;
+  }
+  return missing;
+}
+
+TEST_CASE("whether NA is a class is found in rows far behind it") {
+  const TemporaryFolder folder;
+  const LabelColumns label{std::string("label"), MissingLabel::kIgnore};
+  std::string marks = "a,label\n";
+  for (int i = 0; i < 50000; ++i) marks += fmt::format("{:>57},NA\n", i);  // more than is searched at once
+  CHECK(missing_labels(marks + "7,\n8,\n9,cat\n10,dog\n", label, folder) == 2);
+  CHECK(missing_labels(marks + "7,\n8,\"\"\n\n9,1\n10,0\n", label, folder) == 50002);
+}
+
+TEST_CASE("an empty cell in quotes is a missing label, whatever the rows before say") {
+  const TemporaryFolder folder;
+  const LabelColumns labels{std::vector<CsvColumn>{std::string("b"), std::string("c")}, MissingLabel::kIgnore};
+  std::string text;
+  for (int i = 0; i < 50; ++i) text += fmt::format("{},{},{}\n", i, i % 2, i % 3);
+  const std::string missing = "1,\"\",\"\"\n2,1,\"\"\n";
+  CHECK(missing_labels("a,b,c\n" + missing + text + missing, labels, folder) == 4);
+}
+
+TEST_CASE("a table that changes while its rows are read is an error that names it") {
+  const TemporaryFolder folder;
+  Csv source;
+  source.labels = labels_in(std::string("y"));
+  source.encoding.entries = {{"color", OneHotEncoding{}}};
+  source.missing = missing_in(MissingIsMean{});
+  const std::string header = "x,color,size,count,y\n", path = folder.write("table.csv", flowers(2000, header));
+  source.file = config::Path{path};
+  const Dataset read = load(options_of(source, folder, false), 0, nullptr).train;
+  std::vector<std::byte> scratch;
+  std::ofstream(path, std::ios::in | std::ios::out) << std::string(300, '?');
+  CHECK(contains(error_text([&] { read.features(0).rows_at(0, 1, scratch); }), path + ": this data file was changed"));
+  std::filesystem::resize_file(path, 100);
+  CHECK(contains(error_text([&] { read.features(0).rows_at(1999, 1, scratch); }),
+                 path + ": this data file became shorter"));
 }
 
 TEST_CASE("numbers that are not finite are found by position too") {
@@ -374,6 +605,28 @@ TEST_CASE("numbers that are not finite are found by position too") {
     CHECK(left.rows() == kRows - 2);
     CHECK(left.left_out()->rows == std::vector<std::int64_t>{40, 50});
     CHECK(left.features(0).row_text(40) == folder.path("x.npy") + ": row 41 (counting from 0)");
+  }
+}
+
+TEST_CASE("labels that may be missing are read by position where they take more than an index") {
+  const TemporaryFolder folder;
+  constexpr std::int64_t kLabels = 5;
+  std::vector<float> labels = numbers<float>(kRows * kLabels);
+  for (const std::int64_t row : {0, 7, 56}) labels[static_cast<std::size_t>(row * kLabels + 2)] = std::nanf("");
+  Npy source;
+  source.features = Files(config::Path{
+      folder.write("x.npy", npy("<f4", false, shape_text(kRows, kWidth), bytes_of(numbers<float>(kRows * kWidth))))});
+  for (const bool in_columns : {false, true}) {
+    source.labels.one = LabelFiles{Files(config::Path{folder.write(
+                                       "y.npy", npy("<f4", in_columns, shape_text(kRows, kLabels), bytes_of(labels)))}),
+                                   MissingLabel::kIgnore};
+    const Dataset held = load(options_of(source, folder, true), 0, nullptr).train,
+                  read = load(options_of(source, folder, false), 0, nullptr).train;
+    CHECK(read.labels(0).is_by_position());
+    for (std::int64_t row = 0; row < kRows; ++row) {
+      CHECK(read.outputs()[0].is_present(row) == held.outputs()[0].is_present(row));
+    }
+    check_source(source, folder);
   }
 }
 

@@ -42,6 +42,24 @@ TEST_CASE("the last of the batches may be short, or is dropped") {
   CHECK(batches_of(1, 2, true) == 0);
 }
 
+TEST_CASE("seeking to a far step shuffles one epoch, whatever the step") {
+  constexpr std::int64_t kRows = 1000, kBatch = 8, kStep = 1'000'000;
+  const Order::Options options{.batch_size = kBatch, .shuffle = true, .seed = 3};
+  Order order(kRows, options);
+  const std::int64_t of_epoch = order.batches_per_epoch();
+  CHECK(order.shuffles() == 0);
+  order.seek({1 + kStep / of_epoch, kStep % of_epoch * kBatch});
+  CHECK(order.shuffles() == 0);
+  const Rows first = copy(order.next().rows);
+  CHECK(order.shuffles() == 1);
+  Rows epoch(kRows);
+  shuffled_rows(3, 1 + kStep / of_epoch, epoch);
+  CHECK(std::equal(first.begin(), first.end(), epoch.begin() + kStep % of_epoch * kBatch));
+  order.seek(order.position());
+  order.next();
+  CHECK(order.shuffles() == 1);
+}
+
 TEST_CASE("without shuffling every epoch goes through the rows in order, with a short last batch") {
   Order order(5, {.batch_size = 2});
   CHECK(order.batches_per_epoch() == 3);

@@ -74,6 +74,31 @@ TEST_CASE("a row that is expected twice is read once, where memory suffices") {
   CHECK(again.reads >= 5);
 }
 
+TEST_CASE("rows that are the same in every epoch are read once, as far as memory holds them") {
+  const auto reads_of_epochs = [](std::size_t memory, int epochs) {
+    std::atomic<int> reads = 0;
+    RowsAhead ahead(
+        [&](const ExampleKey& key, std::span<float> to) {
+          ++reads;
+          std::fill(to.begin(), to.end(), static_cast<float>(key.row));
+        },
+        2, {.memory = memory, .threads = 3, .rows = 100});
+    for (int epoch = 1; epoch <= epochs; ++epoch) {
+      for (std::int64_t first = 0; first < 100; first += 10) {
+        std::vector<std::int64_t> rows;
+        for (std::int64_t i = first; i < first + 10; ++i) rows.push_back(i * 37 % 100);
+        ahead.expect(rows, epoch);
+        for (const std::int64_t row : rows) CHECK(taken(ahead, row, epoch) == static_cast<float>(row));
+      }
+    }
+    return reads.load();
+  };
+  CHECK(reads_of_epochs(10000, 5) == 100);
+  // Three quarters of the memory are for rows that stay, of 9 bytes each: 50 of them.
+  CHECK(reads_of_epochs(600, 5) == 100 + 4 * 50);
+  CHECK(reads_of_epochs(0, 3) == 300);
+}
+
 TEST_CASE("threads that wait for one row all get it") {
   std::atomic<int> reads = 0;
   RowsAhead ahead(

@@ -117,7 +117,7 @@ TEST_CASE("samples that lack something are refused by name, or left out") {
   const std::string mixed =
       folder.write("mixed.tar", entry_of_tar("a.png", png) + entry_of_tar("a.cls", "1") + entry_of_tar("b.cls", "2") +
                                     entry_of_tar("c.cls", "0") + entry_of_tar("c.png", png));
-  CHECK(contains(error(samples({mixed})), "sample 'b' has no 'jpg', but [cls]"));
+  CHECK(contains(error(samples({mixed})), "sample 'b' has no picture, but [cls]"));
   BadExamples bad(OnBadExample::kSkip);
   const Examples left = open_samples(samples({mixed}), &bad, cache);
   CHECK(labels_in(left) == std::vector<double>{1, 0});
