@@ -15,6 +15,7 @@
 
 #include "base/files.h"
 #include "base/signal_name.h"
+#include "base/write_all.h"
 
 namespace mirrortrain {
 namespace {
@@ -60,14 +61,7 @@ MemoryFile::MemoryFile(const char* label) : descriptor_(::memfd_create(label, MF
 MemoryFile::~MemoryFile() { ::close(descriptor_); }
 
 void MemoryFile::write(const void* bytes, std::size_t size) {
-  const char* at = static_cast<const char*>(bytes);
-  while (size > 0) {
-    const ssize_t done = ::write(descriptor_, at, size);
-    if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) fail("a file in memory cannot be written");
-    at += done;
-    size -= static_cast<std::size_t>(done);
-  }
+  if (!write_all(descriptor_, bytes, size)) fail("a file in memory cannot be written");
 }
 
 bool MemoryFile::read_at(std::uint64_t offset, void* bytes, std::size_t size) const {

@@ -30,19 +30,6 @@ std::string row_text_in(const std::string& origin, std::int64_t first_line, std:
   return fmt::format("{}: row {} (counting from 0)", origin, row);
 }
 
-/// All of an array but its elements and the numbers of its rows.
-Array without_elements(const Array& from) {
-  Array same;
-  same.dtype = from.dtype;
-  same.shape = from.shape;
-  same.origin = from.origin;
-  same.first_line = from.first_line;
-  same.parts = from.parts;
-  same.tokens = from.tokens;
-  same.remarks = from.remarks;
-  return same;
-}
-
 // Reading more than this would end with the system killing the process.
 std::size_t physical_memory() {
   return static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
@@ -78,8 +65,20 @@ Array::Array(DType type, Shape extents, std::string name)
       bytes(checked_bytes(shape, size_of(type), name), name),
       origin(std::move(name)) {}
 
+Array Array::without_elements() const {
+  Array same;
+  same.dtype = dtype;
+  same.shape = shape;
+  same.origin = origin;
+  same.first_line = first_line;
+  same.parts = parts;
+  same.tokens = tokens;
+  same.remarks = remarks;
+  return same;
+}
+
 Array Array::shared() const {
-  Array same = without_elements(*this);
+  Array same = without_elements();
   same.bytes = bytes.shared();
   same.stored = stored;
   same.picked = picked;
@@ -87,7 +86,7 @@ Array Array::shared() const {
 }
 
 Array Array::read_by(std::shared_ptr<const StoredRows> rows, DType type, const Shape& row_shape) const {
-  Array made = without_elements(*this);
+  Array made = without_elements();
   made.dtype = type;
   made.shape = row_shape.with_rows(this->rows());
   made.picked = picked;

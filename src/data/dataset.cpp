@@ -18,22 +18,9 @@
 namespace mirrortrain::data {
 namespace {
 
-/// All of an array but its elements and the numbers of its rows.
-Array described_as(const Array& from) {
-  Array same;
-  same.dtype = from.dtype;
-  same.shape = from.shape;
-  same.origin = from.origin;
-  same.first_line = from.first_line;
-  same.parts = from.parts;
-  same.tokens = from.tokens;
-  same.remarks = from.remarks;
-  return same;
-}
-
 /// Rows of an array that is read by position.
 Array picked_by_position(const Array& from, std::vector<std::int64_t> rows) {
-  Array to = described_as(from);
+  Array to = from.without_elements();
   to.shape[0] = std::ssize(rows);
   to.picked.reserve(rows.size());
   for (const std::int64_t row : rows) to.picked.push_back(from.row_in_files(row));
@@ -47,7 +34,7 @@ Array picked_from(const Array& from, std::int64_t first_row, const std::vector<s
     for (std::int64_t& row : of_array) row += first_row;
     return picked_by_position(from, std::move(of_array));
   }
-  Array to = described_as(from);
+  Array to = from.without_elements();
   to.shape[0] = std::ssize(rows);
   const std::size_t bytes = from.row_bytes();
   to.bytes = Bytes(rows.size() * bytes, from.origin);

@@ -67,6 +67,8 @@ struct Array {
   /// Allocates all elements, not initialized. Throws Error if there is not enough memory.
   Array(DType dtype, Shape shape, std::string origin);
 
+  /// All of it but its elements and the numbers of its rows.
+  Array without_elements() const;
   /// The same elements, in the same memory.
   Array shared() const;
   /// Other elements for the same rows, read by position: they have the names and places of these.

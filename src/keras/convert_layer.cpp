@@ -69,7 +69,7 @@ void add_call_options(const Call& call, const config::Schema& type, const Option
 }
 
 /// A layer's own variable, which a .keras file and a whole-model .h5 keep in different places; null if there is none.
-const StoredTensors::mapped_type* find_variable(const NetworkLayer& layer, int number, const Hdf5Contents& weights) {
+const StoredTensor* find_variable(const NetworkLayer& layer, int number, const Hdf5Contents& weights) {
   for (const char* const list : {"vars", "ordered"}) {
     const auto found = weights.datasets.find(fmt::format("{}/{}/{}", layer.group, list, number));
     if (found != weights.datasets.end()) return &found->second;
@@ -79,12 +79,13 @@ const StoredTensors::mapped_type* find_variable(const NetworkLayer& layer, int n
 
 /// A normalization within a model: its statistics are weights that are not trained.
 ConvertedLayer normalization(const NetworkLayer& layer, const Hdf5Contents& weights, const OptionPlace& place) {
-  const auto* const found = find_variable(layer, 0, weights);
+  const StoredTensor* const found = find_variable(layer, 0, weights);
   const Json& mean = at(*layer.config, "mean");
   if (found == nullptr || !mean.is_null()) {
-    place.problems.add(place.where,
-                       "behind other layers, or of an input that others read too, it needs statistics that were adapted; "
-                       "make it the first layer of an input that nothing else reads");
+    place.problems.add(
+        place.where,
+        "behind other layers, or of an input that others read too, it needs statistics that were adapted; "
+        "make it the first layer of an input that nothing else reads");
     return {"identity", {}, {"identity"}};
   }
   const bool inverts = at(*layer.config, "invert") == Json(true);
@@ -93,12 +94,13 @@ ConvertedLayer normalization(const NetworkLayer& layer, const Hdf5Contents& weig
   const auto parameter = [&](std::string_view initializer) {
     return Value::mapping({{"shape", {}, Value::sequence(dims)}, {"initializer", {}, config::text_value(initializer)}});
   };
-  const std::string formula =
-      inverts ? "moving_mean + x * maximum(sqrt(moving_variance), 1e-7)"
-              : "(x - moving_mean) / maximum(sqrt(moving_variance), 1e-7)";
+  const std::string formula = inverts ? "moving_mean + x * maximum(sqrt(moving_variance), 1e-7)"
+                                      : "(x - moving_mean) / maximum(sqrt(moving_variance), 1e-7)";
   return {"expression",
           {{"formula", {}, config::text_value(formula)},
-           {"parameters", {}, Value::mapping({{"moving_mean", {}, parameter("zeros")}, {"moving_variance", {}, parameter("ones")}})},
+           {"parameters",
+            {},
+            Value::mapping({{"moving_mean", {}, parameter("zeros")}, {"moving_variance", {}, parameter("ones")}})},
            {"trainable", {}, Value::scalar("false", false)}},
           {"normalization"}};
 }
@@ -190,7 +192,7 @@ void add_adapted(const NetworkLayer& layer, const Hdf5Contents& weights, Json& o
   if (layer.class_name == "Discretization" && !at(options, "bin_boundaries").is_null()) options.erase("num_bins");
   if (layer.class_name != "Normalization" || !at(options, "mean").is_null()) return;
   for (const auto& [name, number] : {std::pair("mean", 0), std::pair("variance", 1)}) {
-    const auto* const found = find_variable(layer, number, weights);
+    const StoredTensor* const found = find_variable(layer, number, weights);
     if (found == nullptr || found->dtype != DType::kFloat32) {
       place.problems.add(place.where, fmt::format("its {} is missing; the file is damaged", name));
       return;

@@ -61,7 +61,7 @@ class Converter {
   ConvertedModel convert(const Json& model) {
     ConvertedModel result;
     has_masks_ = makes_masks(model);
-    const Network network = read_network(model, "", problems_);
+    const Network network = read_network(model, problems_);
     result.name = network.name;
     if (!problems_.empty()) return result;
     List list;
@@ -136,7 +136,7 @@ class Converter {
     if (!layer.is_network()) return keras::is_preprocessing(layer);
     if (layer.class_name != "Sequential" || level > kMostNested) return false;
     Problems ignored;
-    const Network inside = nested(layer, ignored);
+    const Network inside = read_network(layer, ignored);
     return ignored.empty() && inside.layers.size() > 1 &&
            std::ranges::all_of(inside.layers, [&](const NetworkLayer& one) {
              return one.is_input() || is_all_preprocessing(one, level + 1);
@@ -146,7 +146,7 @@ class Converter {
   void add_steps(const NetworkLayer& layer, const std::string& input, std::vector<std::int64_t>& shape,
                  ConvertedModel& result, int level) {
     if (layer.is_network()) {
-      for (const NetworkLayer& one : nested(layer, problems_).layers) {
+      for (const NetworkLayer& one : read_network(layer, problems_).layers) {
         if (!one.is_input() && level <= kMostNested) add_steps(one, input, shape, result, level + 1);
       }
       return;
@@ -157,12 +157,6 @@ class Converter {
   }
 
   // Layers.
-
-  Network nested(const NetworkLayer& layer, Problems& problems) const {
-    const Json serialized{{"class_name", layer.class_name}, {"config", *layer.config}};
-    kept_.push_back(std::make_shared<Json>(serialized));  // to which the network refers
-    return read_network(*kept_.back(), layer.group, problems);
-  }
 
   /// The calls that outputs depend on, each behind what it reads, otherwise in the file's order.
   std::vector<std::pair<const NetworkLayer*, std::size_t>> in_order(const Network& network) {
@@ -256,8 +250,8 @@ class Converter {
     NetworkLayer without = layer;
     Json config = *layer.config;
     config["activation"] = "linear";
-    kept_.push_back(std::make_shared<Json>(std::move(config)));
-    without.config = kept_.back().get();
+    changed_.push_back(std::make_shared<const Json>(std::move(config)));
+    without.config = changed_.back().get();
     add_one(without, number, inputs, list, scope, around);
     add_one(activation->layer, number, scope.values[{layer.name, number}], list, scope, around);
     scope.values[{layer.name, number}] = scope.values[{activation->layer.name, number}];
@@ -313,7 +307,7 @@ class Converter {
   void add_network(const NetworkLayer& layer, std::size_t number, const std::vector<std::string>& inputs, List& list,
                    Scope& scope, const Surroundings& around) {
     Problems damage;
-    const Network network = nested(layer, damage);
+    const Network network = read_network(layer, damage);
     if (!damage.empty()) return problems_.add_all(damage);
     if (inputs.size() != network.inputs.size()) {
       return problems_.add(layer.described(), fmt::format("is called on {} tensors and has {} inputs", inputs.size(),
@@ -439,7 +433,7 @@ class Converter {
 
   const Hdf5Contents& weights_;
   Problems& problems_;
-  mutable std::vector<std::shared_ptr<Json>> kept_;
+  std::vector<std::shared_ptr<const Json>> changed_;  ///< options of layers that were divided, to which others refer
   std::vector<Value::Entry> blocks_;
   std::map<std::string, Block> blocks_by_group_;
   LayerNames block_names_;

@@ -103,7 +103,7 @@ void convert_thresholds(const config::Schema& type, const std::string& name, Ent
     is_given = true;
   }
   const bool has_one = std::ranges::any_of(type.keys, [&](const auto& key) { return is_threshold(key.name); });
-  if (is_given || !(has_one || type.name == "accuracy" || type.name == "binary_accuracy")) return;
+  if (is_given || !(has_one || type.name == "accuracy")) return;
   remarks.push_back(fmt::format(
       "the metric '{}' compares logits with 0.5 in Keras; here probabilities, of which 0.6225 is that logit",
       shortened(name)));

@@ -1,9 +1,7 @@
 // Finding datasets in HDF5, in the module that is loaded for it.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
 #include <exception>
 #include <string>
@@ -11,6 +9,7 @@
 
 #include "base/error.h"
 #include "data/arrays/hdf5_module.h"
+#include "keras/hdf5_handed_over.h"
 #include "keras/hdf5_handle.h"
 #include "keras/json.h"
 
@@ -21,17 +20,6 @@ namespace {
 constexpr int kDeepestGroup = 64;
 constexpr std::size_t kMostMembers = 1'000'000;
 constexpr std::size_t kMostListed = 100;
-
-void put_all(int descriptor, const void* bytes, std::size_t size) {
-  const char* at = static_cast<const char*>(bytes);
-  while (size > 0) {
-    const ssize_t done = ::write(descriptor, at, size);
-    if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) throw Error("a file in memory cannot be written");
-    at += done;
-    size -= static_cast<std::size_t>(done);
-  }
-}
 
 class Finder {
  public:
@@ -177,7 +165,7 @@ class Finder {
     if (bytes > kMostBytes) damaged(wanted_);
     std::vector<std::byte> all(bytes);
     if (bytes > 0 && H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, all.data()) < 0) damaged(wanted_);
-    put_all(chunks, all.data(), all.size());
+    hand_over(chunks, all.data(), all.size());
     about["is_in_header"] = true;
     return about;
   }
@@ -258,7 +246,7 @@ class Finder {
     }
 #endif
     if (std::ranges::find(all, HADDR_UNDEF, &Chunk::offset) != all.end()) damaged(wanted_);
-    put_all(chunks, all.data(), all.size() * sizeof(Chunk));
+    hand_over(chunks, all.data(), all.size() * sizeof(Chunk));
   }
 
   /// As they are handed over.
@@ -287,7 +275,7 @@ bool mirrortrain_find_hdf5_dataset(const char* file, const char* dataset, int ch
       found = {{"error", error.what()}};
     }
     const std::string text = found.dump(-1, ' ', false, keras::Json::error_handler_t::replace);
-    keras::put_all(about, text.data(), text.size());
+    keras::hand_over(about, text.data(), text.size());
     return true;
   } catch (...) {
     return false;

@@ -1,9 +1,7 @@
 // Reading HDF5, in the module that is loaded for it.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
 #include <exception>
 #include <optional>
@@ -14,6 +12,7 @@
 #include "base/error.h"
 #include "base/shape.h"
 #include "base/utf8.h"
+#include "keras/hdf5_handed_over.h"
 #include "keras/hdf5_handle.h"
 #include "keras/hdf5_module.h"
 #include "keras/json.h"
@@ -25,18 +24,6 @@ namespace {
 constexpr int kMostGroups = 64;
 constexpr std::size_t kMostObjects = 1'000'000;
 constexpr std::uint64_t kMostDeflated = 1032;  ///< deflate makes one byte of as many
-
-/// Writes all bytes to a file in memory.
-void write_all(int descriptor, const void* bytes, std::size_t size) {
-  const char* at = static_cast<const char*>(bytes);
-  while (size > 0) {
-    const ssize_t done = ::write(descriptor, at, size);
-    if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) throw Error("a file in memory cannot be written");
-    at += done;
-    size -= static_cast<std::size_t>(done);
-  }
-}
 
 /// Reads a file with the library, and hands over what it finds: the datasets' bytes in one memory file, and what there
 /// is to know of them as JSON.
@@ -188,7 +175,7 @@ class Reader {
     const hid_t memory = kind == H5T_INTEGER ? H5T_NATIVE_INT64 : size == 8 ? H5T_NATIVE_DOUBLE : H5T_NATIVE_FLOAT;
     if (elements > 0 && H5Dread(dataset, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()) < 0) damaged(path);
     datasets_[path] = {{"type", static_cast<int>(dtype)}, {"shape", shape.dims()}, {"offset", offset_}};
-    write_all(data_, bytes.data(), bytes.size());
+    hand_over(data_, bytes.data(), bytes.size());
     offset_ += bytes.size();
   }
 
@@ -234,7 +221,7 @@ bool mirrortrain_read_hdf5(const char* name, const void* image, std::uint64_t by
       found = {{"error", error.what()}};
     }
     const std::string text = found.dump(-1, ' ', true, keras::Json::error_handler_t::replace);
-    keras::write_all(about, text.data(), text.size());
+    keras::hand_over(about, text.data(), text.size());
     return true;
   } catch (const std::exception&) {
     return false;

@@ -37,7 +37,7 @@ class LegacyWeights {
 
   Hdf5Contents in_groups(const Json& model) {
     Problems ignored;
-    for (const NetworkLayer& layer : read_network(model, "", ignored).layers) {
+    for (const NetworkLayer& layer : read_network(model, ignored).layers) {
       const auto texts = stored_.texts.find("model_weights/" + layer.name);
       if (layer.is_operation() || texts == stored_.texts.end()) continue;
       const auto listed = texts->second.find("weight_names");
@@ -50,8 +50,7 @@ class LegacyWeights {
   void add(const NetworkLayer& layer, const std::vector<std::string>& names, const std::string& from, int level) {
     if (layer.is_network() && level < kMostNested) {
       Problems ignored;
-      const Json serialized{{"class_name", layer.class_name}, {"config", *layer.config}};
-      for (const NetworkLayer& inside : read_network(serialized, layer.group, ignored).layers) {
+      for (const NetworkLayer& inside : read_network(layer, ignored).layers) {
         if (!inside.is_operation()) add(inside, names_within(names, inside.name), from, level + 1);
       }
       return;

@@ -28,8 +28,7 @@ void add_origins(const Network& network, const std::string& prefix, int level, s
     const std::string name = prefix + names.unique(layer.name);
     if (layer.is_network() && level < kMostNested) {
       Problems ignored;
-      const Json serialized{{"class_name", layer.class_name}, {"config", *layer.config}};
-      add_origins(read_network(serialized, layer.group, ignored), name + "_", level + 1, origins);
+      add_origins(read_network(layer, ignored), name + "_", level + 1, origins);
       continue;
     }
     LayerOrigin origin{name, layer.group, {type_of(layer.class_name)}};
@@ -139,7 +138,7 @@ StoredTensors named_weights(Hdf5Contents weights, const std::vector<LayerOrigin>
 std::vector<LayerOrigin> origins_in(const Json& model) {
   Problems ignored;
   std::vector<LayerOrigin> origins;
-  add_origins(read_network(model, "", ignored), "", 0, origins);
+  add_origins(read_network(model, ignored), "", 0, origins);
   return origins;
 }
 

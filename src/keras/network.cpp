@@ -208,15 +208,16 @@ const NetworkLayer* Network::find(const std::string& layer) const {
   return found == layers.end() ? nullptr : &*found;
 }
 
-Network read_network(const Json& model, const std::string& group, Problems& problems) {
+namespace {
+
+/// `class_name`: "" for none. `group`: of the weights.
+Network network_of(const std::string& class_name, const Json& config, const std::string& group, Problems& problems) {
   Network network;
-  const auto object = as_object(model);
-  const Json& config = object ? *object->config : at(model, "config");
   network.name = text_at(config, "name");
   const Json& layers = at(config, "layers");
   if (!layers.is_array()) {
     problems.add(
-        fmt::format("model '{}' ({})", shortened(network.name), object ? shortened(object->class_name) : ""),
+        fmt::format("model '{}' ({})", shortened(network.name), shortened(class_name)),
         "expected a Sequential or functional model, whose layers the file lists; a subclass of Model is Python "
         "code: build the same layers as a functional model, and load its weights there");
     return network;
@@ -230,13 +231,24 @@ Network read_network(const Json& model, const std::string& group, Problems& prob
     layer.group = fmt::format("{}layers/{}", group.empty() ? "" : group + "/",
                               number == 0 ? name : fmt::format("{}_{}", name, number));
   }
-  if (object && object->class_name == "Sequential") {
+  if (class_name == "Sequential") {
     read_chain(config, network, problems);
   } else {
     read_graph(config, network, problems);
   }
   check(network, problems);
   return network;
+}
+
+}  // namespace
+
+Network read_network(const Json& model, Problems& problems) {
+  const auto object = as_object(model);
+  return network_of(object ? object->class_name : "", object ? *object->config : at(model, "config"), "", problems);
+}
+
+Network read_network(const NetworkLayer& layer, Problems& problems) {
+  return network_of(layer.class_name, *layer.config, layer.group, problems);
 }
 
 std::optional<std::vector<std::int64_t>> input_shape_of(const NetworkLayer& input, Problems& problems) {

@@ -72,8 +72,10 @@ struct Network {
 };
 
 /// The network of a serialized model. It refers to the JSON. What is no such network is reported; the result is then
-/// incomplete. `group`: of its weights, "" for the whole model's.
-Network read_network(const Json& model, const std::string& group, Problems& problems);
+/// incomplete.
+Network read_network(const Json& model, Problems& problems);
+/// The same of a model within a model.
+Network read_network(const NetworkLayer& layer, Problems& problems);
 
 /// The shape of an example that an InputLayer has, with kOpen for an axis of any extent; nullopt, and a problem, if it
 /// is not known.

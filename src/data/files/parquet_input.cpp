@@ -12,6 +12,7 @@
 #include "base/loaded_module.h"
 #include "base/utf8.h"
 #include "data/files/parquet_module.h"
+#include "data/files/quoted_cell.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -47,12 +48,6 @@ struct Given {
             [](void* to, const char* reason) { static_cast<Given*>(to)->error = reason; }};
   }
 };
-
-void add_quoted(const std::string& text, std::string& to) {
-  to += '"';
-  for (const char c : text) to.append(c == '"' ? 2 : 1, c);
-  to += '"';
-}
 
 }  // namespace
 
@@ -93,7 +88,7 @@ void ParquetInput::read_header(const std::string& columns) {
   for (const auto& column : about.at("columns")) {
     columns_.push_back({column.at("name"), column.at("why")});
     if (columns_.size() > 1) text_ += ',';
-    add_quoted(columns_.back().name, text_);
+    append_quoted_cell(columns_.back().name, text_);
   }
   text_ += '\n';
   const auto cells = about.at("rows").get<double>() * static_cast<double>(columns_.size());

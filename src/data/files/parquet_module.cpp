@@ -20,6 +20,8 @@
 #include <string_view>
 #include <vector>
 
+#include "data/files/quoted_cell.h"
+
 namespace mirrortrain::data {
 namespace {
 
@@ -64,7 +66,7 @@ void put_number(T number, std::string& to) {
   to.append(digits.data(), end);
 }
 
-/// All digits that tell a number from others, so that it is read back as it is.
+/// All digits by which a number differs from others, so that it is read back as it is.
 void put_float(double number, std::string& to) {
   if (std::isnan(number)) {
     to += "nan";
@@ -78,15 +80,6 @@ double half_as_double(std::uint16_t half) {
   const double sign = (half & 0x8000) != 0 ? -1 : 1;
   if (exponent == 31) return mantissa != 0 ? std::nan("") : sign * HUGE_VAL;
   return sign * (exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(mantissa + 1024, exponent - 25));
-}
-
-void put_quoted(std::string_view text, std::string& to) {
-  to += '"';
-  for (std::size_t quote = text.find('"'); quote != text.npos; quote = text.find('"')) {
-    to.append(text.substr(0, quote + 1)) += '"';
-    text.remove_prefix(quote + 1);
-  }
-  to.append(text) += '"';
 }
 
 template <class Type>
@@ -113,16 +106,16 @@ void put_cell(const arrow::Array& array, std::int64_t row, std::string& to) {
     }
     case arrow::Type::FLOAT: return put_float(double{as<arrow::FloatType>(array).Value(row)}, to);
     case arrow::Type::DOUBLE: return put_float(as<arrow::DoubleType>(array).Value(row), to);
-    case arrow::Type::STRING: return put_quoted(as<arrow::StringType>(array).GetView(row), to);
-    case arrow::Type::LARGE_STRING: return put_quoted(as<arrow::LargeStringType>(array).GetView(row), to);
-    case arrow::Type::STRING_VIEW: return put_quoted(as<arrow::StringViewType>(array).GetView(row), to);
+    case arrow::Type::STRING: return append_quoted_cell(as<arrow::StringType>(array).GetView(row), to);
+    case arrow::Type::LARGE_STRING: return append_quoted_cell(as<arrow::LargeStringType>(array).GetView(row), to);
+    case arrow::Type::STRING_VIEW: return append_quoted_cell(as<arrow::StringViewType>(array).GetView(row), to);
     case arrow::Type::DECIMAL128: to += as<arrow::Decimal128Type>(array).FormatValue(row); return;
     case arrow::Type::DECIMAL256: to += as<arrow::Decimal256Type>(array).FormatValue(row); return;
     case arrow::Type::DICTIONARY: {
       const auto& words = static_cast<const arrow::DictionaryArray&>(array);
       return put_cell(*words.dictionary(), words.GetValueIndex(row), to);
     }
-    default: return put_quoted(taken(array.GetScalar(row))->ToString(), to);  // dates and times
+    default: return append_quoted_cell(taken(array.GetScalar(row))->ToString(), to);  // dates and times
   }
 }
 

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "config/scalar.h"
+#include "data/files/quoted_cell.h"
 #include "data/tables/column_uses.h"
 
 namespace mirrortrain::data {
@@ -19,9 +20,9 @@ namespace {
 using JsonValue = nlohmann::json;
 
 std::string quoted_cell(std::string_view text) {
-  std::string cell = "\"";
-  for (const char c : text) cell += c == '"' ? "\"\"" : std::string(1, c);
-  return cell + '"';
+  std::string cell;
+  append_quoted_cell(text, cell);
+  return cell;
 }
 
 /// A value as a cell of a column that is written beside the predictions.

@@ -11,7 +11,7 @@
 namespace mirrortrain::data {
 namespace {
 
-/// All bytes of what `open` gives, which is read twice: only its end tells the size.
+/// All bytes of what `open` gives, which is read twice: its size is known at its end alone.
 Bytes whole_of(const std::function<std::unique_ptr<Input>()>& open, const std::string& path) {
   std::vector<std::byte> block(std::size_t{1} << 20);
   const auto counted = open();

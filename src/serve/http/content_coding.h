@@ -6,7 +6,7 @@
 
 namespace mirrortrain {
 
-enum class ContentCoding { kIdentity, kZlib };  ///< kZlib: gzip and deflate, which zlib tells apart
+enum class ContentCoding { kIdentity, kZlib };  ///< kZlib: gzip and deflate, which zlib recognizes
 
 /// What `Content-Encoding` names; throws Refused (415) for what is not understood here. `name`: empty if not sent.
 ContentCoding content_coding_of(std::string_view name);

@@ -29,7 +29,7 @@ class Tokens {
     return std::ranges::count_if(tokens_, [&](const std::string& one) { return is_same(authorization, one); }) > 0;
   }
 
-  /// What a request without one is told. `where`: what it has to have the token in.
+  /// The error of a request without one. `where`: what it has to have the token in.
   static std::string expected(std::string_view where) {
     return fmt::format("expected a token of the server's --token-file in {}: Bearer TOKEN", where);
   }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <variant>
 
+#include "data/files/quoted_cell.h"
 #include "data/loading/new_data.h"
 #include "data/tables/csv_file.h"
 #include "data/tables/csv_table.h"
@@ -20,15 +21,6 @@ struct CellOf {
   const Tensor* tensor = nullptr;  ///< null: the column is not needed
   std::size_t place = 0, width = 1;
 };
-
-void append_quoted(const std::string& text, std::string& to) {
-  to += '"';
-  for (const char c : text) {
-    if (c == '"') to += c;
-    to += c;
-  }
-  to += '"';
-}
 
 /// The shortest text that reads as the same number; an empty cell for one that is missing.
 void append_number(const data::Array& array, std::size_t element, std::string& to) {
@@ -72,7 +64,7 @@ std::string text_of(const data::AdaptedTable& table, const std::vector<CellOf>& 
                     std::int64_t count) {
   std::string text;
   for (std::size_t i = 0; i < table.header.size(); ++i) {
-    append_quoted(table.header[i], text);
+    data::append_quoted_cell(table.header[i], text);
     text += i + 1 < table.header.size() ? ',' : '\n';
   }
   for (std::int64_t row = first; row < first + count; ++row) {
@@ -82,7 +74,7 @@ std::string text_of(const data::AdaptedTable& table, const std::vector<CellOf>& 
       if (cell.tensor != nullptr) {
         const std::size_t element = static_cast<std::size_t>(row) * cell.width + cell.place;
         if (cell.tensor->is_text) {
-          append_quoted(cell.tensor->texts[element], text);
+          data::append_quoted_cell(cell.tensor->texts[element], text);
         } else {
           append_number(cell.tensor->numbers, element, text);
         }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "data/files/quoted_cell.h"
 #include "report/format.h"
 #include "train/inference/prediction_writers.h"
 
@@ -15,9 +16,9 @@ namespace {
 /// A cell of a CSV file, quoted if necessary.
 std::string csv_cell(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + '"';
+  std::string quoted;
+  data::append_quoted_cell(text, quoted);
+  return quoted;
 }
 
 /// `values` with preceding commas; NaN as "nan", whatever its sign.
