@@ -47,10 +47,12 @@ inline Outcome run_program(const TemporaryFolder& folder, const std::string& arg
   return run_script(folder, "\"$MIRRORTRAIN\" " + arguments);
 }
 
-/// A shell's test whether the process $pid is writing this file, which has no name yet or a temporary one.
+/// A shell's test whether the process $pid is writing this file, which has no name yet or a temporary one. It looks
+/// first whether SIGTERM is caught: before that, a file without a name only tries whether the folder can be written.
 inline std::string is_writing(const std::string& file) {
   return fmt::format(
-      "{{ ls -l /proc/$pid/fd 2> /dev/null | grep -q \"$PWD/.*deleted\" || find . -name '{}*tmp' | grep -q .; }}",
+      "{{ grep -q '^SigCgt:.*[4-7c-f]...$' /proc/$pid/status && "
+      "{{ ls -l /proc/$pid/fd 2> /dev/null | grep -q \"$PWD/.*deleted\" || find . -name '{}*tmp' | grep -q .; }}; }}",
       file);
 }
 
