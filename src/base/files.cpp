@@ -15,6 +15,7 @@
 #include <optional>
 #include <system_error>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/open_file.h"
 
@@ -27,20 +28,6 @@ namespace fs = std::filesystem;
   throw SystemError(fmt::format("cannot {} {}: {}", what, path.string(), std::generic_category().message(reason)),
                     reason);
 }
-
-class Descriptor {
- public:
-  explicit Descriptor(int descriptor) : descriptor_(descriptor) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  operator int() const { return descriptor_; }
-
- private:
-  int descriptor_;
-};
 
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 
@@ -180,9 +167,9 @@ void create_folders(const fs::path& folder) {
 
 void sync_folder(const fs::path& folder) {
   const Descriptor descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (descriptor < 0) fail_with("open the folder", folder, errno);
+  if (!descriptor.is_open()) fail_with("open the folder", folder, errno);
   // Some file systems cannot sync a folder and return EINVAL; nothing more can be done there.
-  if (::fsync(descriptor) != 0 && errno != EINVAL) fail_with("sync the folder", folder, errno);
+  if (::fsync(descriptor.get()) != 0 && errno != EINVAL) fail_with("sync the folder", folder, errno);
 }
 
 void rename_durably(const fs::path& from, const fs::path& to) {
@@ -237,8 +224,8 @@ OutputFile::OutputFile(int descriptor, const fs::path& shown)
 
 std::unique_ptr<OutputFile> OutputFile::without_name(const fs::path& folder, const fs::path& shown) {
   const Descriptor descriptor(open_unnamed(folder, O_WRONLY));
-  if (descriptor < 0 || ::access(name_of_descriptor(descriptor).c_str(), F_OK) != 0) return nullptr;
-  return std::make_unique<OutputFile>(descriptor, shown);
+  if (!descriptor.is_open() || ::access(name_of_descriptor(descriptor.get()).c_str(), F_OK) != 0) return nullptr;
+  return std::make_unique<OutputFile>(descriptor.get(), shown);
 }
 
 bool OutputFile::link(const fs::path& name) {

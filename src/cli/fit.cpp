@@ -48,10 +48,14 @@ void add_fit(CLI::App& app, int& exit_code) {
   command
       ->add_option_function<std::vector<std::string>>(
           "--resume",
-          [arguments](const std::vector<std::string>& runs) { arguments->resume = runs.empty() ? "" : runs[0]; },
-          "Resume a run: RUN (its name or folder), the one in --run-dir, or the newest with the configuration's name")
+          [arguments](const std::vector<std::string>& runs) {
+            arguments->resumes_if_any = !runs.empty() && runs[0] == kResumeIfAny;
+            if (!arguments->resumes_if_any) arguments->resume = runs.empty() ? "" : runs[0];
+          },
+          "Resume a run: RUN (its name or folder), the one in --run-dir, or the newest with the configuration's name; "
+          "auto: if there is one that the configuration can resume, and start one otherwise")
       ->expected(0, 1)
-      ->type_name("[RUN]");
+      ->type_name("[RUN|auto]");
   command->add_flag("--dry-run", arguments->dry_run,
                     "Build everything, then stop before the first step; writes no files");
   CLI::Option* const profile =

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/utf8.h"
 #include "cli/commands.h"
@@ -80,7 +81,7 @@ void add_launch(CLI::App& app, int& exit_code) {
   command->callback([arguments, command, &exit_code] {
     for (std::string& host : arguments->launch.tasks.hosts) host = std::string(without_outer_spaces(host));
     require_hosts(*command, *arguments);
-    launch::fill_standard_streams();
+    fill_standard_streams();
     if (arguments->launch.tasks.directory.empty()) arguments->launch.tasks.directory = fs::current_path();
     if (arguments->launch.tasks.executable.empty())
       arguments->launch.tasks.executable = fs::read_symlink("/proc/self/exe");

@@ -77,7 +77,8 @@ std::optional<LaunchedCommand> read_launched_command(const std::vector<std::stri
   const CLI::Option* const resume = result.is_fit ? command->get_option("--resume") : nullptr;
   if (config->count() > 0) {
     result.config = config->as<std::string>();
-  } else if (resume != nullptr && resume->count() > 0 && !resume->results().front().empty()) {
+  } else if (resume != nullptr && resume->count() > 0 && !resume->results().front().empty() &&
+             resume->results().front() != kResumeIfAny) {
     // A run's configuration, or a configuration file itself, as in fit.
     const std::string named = resume->results().front();
     result.config = std::filesystem::is_regular_file(named) ? named : require_resumable(named).config().string();

@@ -27,7 +27,7 @@ struct ClusterSpec {
   std::vector<std::string> workers, ps;
   std::optional<std::string> evaluator;
   Task task;           ///< this process
-  std::string source;  ///< "TF_CONFIG", "mpirun", "srun", "torchrun" or "strategy.cluster", for messages
+  std::string source;  ///< "TF_CONFIG", "mpirun", "srun", "torchrun", "SM_HOSTS" or "strategy.cluster", for messages
   /// Workers that the run continues without (strategy.elastic).
   std::vector<Task> absent = {};
   /// MPI's launcher started the processes: they communicate by MPI, also to exchange addresses (cluster/mpi).

@@ -10,7 +10,11 @@ namespace mirrortrain {
 namespace {
 
 std::optional<ClusterSpec> from_environment(const Environment& environment) {
-  for (const auto& source : {cluster_of_tf_config, cluster_of_mpirun, cluster_of_srun, cluster_of_torchrun}) {
+  if (std::optional<ClusterSpec> cluster = cluster_of_tf_config(environment)) return cluster;
+  // srun or mpirun may have started torchrun's agent on each host: then torchrun's are this process's own variables.
+  const bool has_agent = environment("TORCHELASTIC_RUN_ID").has_value();
+  if (std::optional<ClusterSpec> cluster = has_agent ? cluster_of_torchrun(environment) : std::nullopt) return cluster;
+  for (const auto& source : {cluster_of_mpirun, cluster_of_srun, cluster_of_torchrun, cluster_of_sagemaker}) {
     if (std::optional<ClusterSpec> cluster = source(environment)) return cluster;
   }
   return std::nullopt;
@@ -33,7 +37,8 @@ std::optional<ClusterSpec> discover_cluster(const ClusterOptions& options, const
 std::optional<std::string> several_processes(const Environment& environment) {
   const std::optional<ClusterSpec> cluster = from_environment(environment);
   if (!cluster || cluster->tasks().size() < 2) return std::nullopt;
-  if (cluster->source == "TF_CONFIG") return fmt::format("TF_CONFIG lists {} tasks", cluster->tasks().size());
+  const bool is_list = cluster->source == "TF_CONFIG" || cluster->source == "SM_HOSTS";
+  if (is_list) return fmt::format("{} lists {} tasks", cluster->source, cluster->tasks().size());
   return fmt::format("{} started {} processes", cluster->source, cluster->tasks().size());
 }
 

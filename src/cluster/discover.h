@@ -12,9 +12,11 @@ namespace mirrortrain {
 /// The cluster that this process belongs to, from the first of these that specifies one:
 ///
 ///   TF_CONFIG          as in TensorFlow; an empty one, `{}` and a TF_CONFIG without `cluster` specify none
+///   torchrun           RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT beside its agent's TORCHELASTIC_RUN_ID
 ///   mpirun             OMPI_COMM_WORLD_RANK and _SIZE of Open MPI, PMI_RANK and PMI_SIZE of MPICH and Intel MPI
 ///   srun               SLURM's variables of a step
-///   torchrun           RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT
+///   RANK               and WORLD_SIZE, MASTER_ADDR, MASTER_PORT, as others set them in torchrun's way
+///   SM_HOSTS           and SM_CURRENT_HOST of SageMaker
 ///   strategy.cluster   with its `task`
 ///
 /// nullopt if none does. A single worker is a cluster of one. The tasks of mpirun have no addresses yet: mpi::Session

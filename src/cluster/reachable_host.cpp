@@ -9,31 +9,22 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <memory>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "base/error.h"
+#include "cluster/sockets.h"
 
 namespace mirrortrain {
 namespace {
 
-struct Found {
-  sockaddr_storage address{};
-  socklen_t length = 0;
-};
-
-Found found(const sockaddr* address) {
-  Found copy;
-  copy.length = address->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-  std::memcpy(&copy.address, address, copy.length);
-  return copy;
-}
-
 /// Whether other machines can connect to it: not a loopback or link-local address.
-bool is_reachable(const Found& one) {
+bool is_reachable(const SocketAddress& one) {
   if (one.address.ss_family == AF_INET) {
     const auto& address = reinterpret_cast<const sockaddr_in&>(one.address);
     const std::uint32_t bits = ntohl(address.sin_addr.s_addr);
@@ -43,53 +34,25 @@ bool is_reachable(const Found& one) {
   return !IN6_IS_ADDR_LOOPBACK(&address) && !IN6_IS_ADDR_LINKLOCAL(&address) && !IN6_IS_ADDR_UNSPECIFIED(&address);
 }
 
-/// A port that the system chose for a socket at that address; 0 if a socket cannot be bound to it.
-int port_at(Found one) {
-  const int descriptor = ::socket(one.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (descriptor < 0) return 0;
-  auto* address = reinterpret_cast<sockaddr*>(&one.address);
-  const bool bound =
-      ::bind(descriptor, address, one.length) == 0 && ::getsockname(descriptor, address, &one.length) == 0;
-  const int error = errno;
-  ::close(descriptor);
-  errno = error;
-  if (!bound) return 0;
-  return ntohs(one.address.ss_family == AF_INET ? reinterpret_cast<sockaddr_in&>(one.address).sin_port
-                                                : reinterpret_cast<sockaddr_in6&>(one.address).sin6_port);
+/// A port that the system chose for a socket at that address; 0, with errno, if a socket cannot be bound to it.
+int port_at(const SocketAddress& one) {
+  const Descriptor socket = open_socket(one);
+  if (!socket.is_open() || ::bind(socket.get(), one.pointer(), one.length) != 0) return 0;
+  return bound_port(socket);
 }
 
-std::vector<Found> resolved(const std::string& host) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* first = nullptr;
-  if (::getaddrinfo(host.c_str(), nullptr, &hints, &first) != 0) return {};
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(first, ::freeaddrinfo);
-  std::vector<Found> all;
-  for (const addrinfo* one = first; one != nullptr; one = one->ai_next) {
-    if (one->ai_family == AF_INET || one->ai_family == AF_INET6) all.push_back(found(one->ai_addr));
-  }
-  return all;
-}
-
-std::vector<Found> of_interfaces() {
+std::vector<SocketAddress> of_interfaces() {
   ifaddrs* first = nullptr;
   if (::getifaddrs(&first) != 0) return {};
   const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(first, ::freeifaddrs);
-  std::vector<Found> all;
+  std::vector<SocketAddress> all;
   for (const int family : {AF_INET, AF_INET6}) {
     for (const ifaddrs* one = first; one != nullptr; one = one->ifa_next) {
       if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != family || (one->ifa_flags & IFF_UP) == 0) continue;
-      all.push_back(found(one->ifa_addr));
+      all.push_back(SocketAddress::of(one->ifa_addr));
     }
   }
   return all;
-}
-
-std::string numeric(const Found& one) {
-  std::array<char, NI_MAXHOST> text{};
-  ::getnameinfo(reinterpret_cast<const sockaddr*>(&one.address), one.length, text.data(), text.size(), nullptr, 0,
-                NI_NUMERICHOST);
-  return text.data();
 }
 
 }  // namespace
@@ -97,10 +60,10 @@ std::string numeric(const Found& one) {
 std::string reachable_host() {
   std::array<char, 256> name{};
   ::gethostname(name.data(), name.size() - 1);
-  std::vector<Found> candidates = resolved(name.data());
-  for (const Found& one : of_interfaces()) candidates.push_back(one);
-  for (const Found& one : candidates) {
-    if (is_reachable(one) && port_at(one) != 0) return numeric(one);
+  std::vector<SocketAddress> candidates = resolved(name.data());
+  for (const SocketAddress& one : of_interfaces()) candidates.push_back(one);
+  for (const SocketAddress& one : candidates) {
+    if (is_reachable(one) && port_at(one) != 0) return one.text();
   }
   throw Error(
       fmt::format("no network interface of this machine ({}) has an address that other machines reach; name one with "
@@ -109,9 +72,9 @@ std::string reachable_host() {
 }
 
 int free_port(const std::string& host) {
-  const std::vector<Found> candidates = resolved(host);
+  const std::vector<SocketAddress> candidates = resolved(host);
   if (candidates.empty()) throw Error(fmt::format("{}: no such host; correct MIRRORTRAIN_HOST", host));
-  for (const Found& one : candidates) {
+  for (const SocketAddress& one : candidates) {
     if (const int port = port_at(one); port != 0) return port;
   }
   throw Error(fmt::format("{}: cannot listen there: {}; MIRRORTRAIN_HOST names an address of this machine", host,
@@ -126,26 +89,57 @@ std::string name_error(const std::string& host) {
   return "";
 }
 
+std::string listening_error(const std::string& host, int port) {
+  if (const std::string unknown = name_error(host); !unknown.empty()) {
+    return fmt::format("its name has no address here ({})", unknown);
+  }
+  int reason = 0;
+  for (SocketAddress one : resolved(host)) {
+    one.set_port(port);
+    const Descriptor socket = open_socket(one);
+    reason = errno;
+    if (!socket.is_open()) continue;
+    const int yes = 1;
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if (::bind(socket.get(), one.pointer(), one.length) == 0 && ::listen(socket.get(), 1) == 0) return "";
+    reason = errno;
+    switch (reason) {
+      case EADDRINUSE: return "another process has the port";
+      case EADDRNOTAVAIL: return fmt::format("the host is not this machine: {} is no address of it", one.text());
+      case EACCES:
+        if (port < 1024) return "ports below 1024 are root's; give another one";
+        break;
+      default: break;
+    }
+  }
+  return std::strerror(reason);
+}
+
+std::string loopback_of_name(const std::string& host) {
+  if (host.empty() || host == "localhost") return "";
+  const std::vector<SocketAddress> all = resolved(host);
+  const bool is_address = std::ranges::any_of(all, [&](const SocketAddress& one) { return one.text() == host; });
+  return all.empty() || is_address || !std::ranges::all_of(all, &SocketAddress::is_loopback) ? "" : all.front().text();
+}
+
+bool is_beyond_loopback(const std::string& host) {
+  const std::vector<SocketAddress> all = resolved(host);
+  return std::ranges::any_of(all, [](const SocketAddress& one) { return !one.is_loopback(); });
+}
+
 std::optional<std::string> greeting_at(const std::string& host, int port) {
   constexpr int kMilliseconds = 1000;
-  for (Found one : resolved(host)) {
-    const auto net_port = htons(static_cast<std::uint16_t>(port));
-    if (one.address.ss_family == AF_INET) {
-      reinterpret_cast<sockaddr_in&>(one.address).sin_port = net_port;
-    } else {
-      reinterpret_cast<sockaddr_in6&>(one.address).sin6_port = net_port;
-    }
-    const int socket = ::socket(one.address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (socket < 0) continue;
+  for (SocketAddress one : resolved(host)) {
+    one.set_port(port);
+    const Descriptor owner = open_socket(one, SOCK_NONBLOCK);
+    if (!owner.is_open()) continue;
+    const int socket = owner.get();
     const auto waits_for = [&](short events) {
       pollfd polled{socket, events, 0};
       return ::poll(&polled, 1, kMilliseconds) == 1;
     };
-    const int begun = ::connect(socket, reinterpret_cast<const sockaddr*>(&one.address), one.length);
-    int error = begun == 0 || errno == EINPROGRESS ? 0 : errno;
-    socklen_t size = sizeof error;
-    const bool connected = error == 0 && waits_for(POLLOUT) &&
-                           ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
+    const bool begins = ::connect(socket, one.pointer(), one.length) == 0 || errno == EINPROGRESS;
+    const bool connected = begins && waits_for(POLLOUT) && socket_error(owner) == 0;
     std::string said;
     if (connected) {
       constexpr std::string_view kQuestion = "GET / HTTP/1.0\r\n\r\n";  // for servers that wait for a request
@@ -154,7 +148,6 @@ std::optional<std::string> greeting_at(const std::string& host, int port) {
       const auto count = waits_for(POLLIN) ? ::recv(socket, bytes.data(), bytes.size(), 0) : 0;
       if (count > 0) said.assign(bytes.data(), static_cast<std::size_t>(count));
     }
-    ::close(socket);
     if (connected) return said.substr(0, said.find_first_of("\r\n"));
   }
   return std::nullopt;

@@ -12,6 +12,7 @@ namespace mirrortrain {
 struct RendezvousStore {
   std::function<void(const std::string& key, const std::string& value)> put;
   std::function<std::string(const std::string& key)> get;  ///< waits for it
+  std::function<std::string()> failure = {};               ///< why the group has failed meanwhile; may be empty
 };
 
 /// Callbacks that observe a rank's operations. Each may be empty.

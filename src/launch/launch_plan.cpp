@@ -99,8 +99,12 @@ ProcessOptions process_of(const Plan& plan, const PlacedTask& task, const Launch
   std::vector<std::string> argv = {executable};
   argv.insert(argv.end(), arguments.begin(), arguments.end());
   const std::string tasks = tf_config(plan.cluster, task.task);
-  if (task.host.empty()) return {argv, tasks, task.cores, SignalPath::kKill};
-  return {remote_argv({options.ssh, task.host, options.directory, tasks, argv}), std::nullopt, {}, SignalPath::kStdin};
+  if (task.host.empty()) return {argv, tasks, plan.token, task.cores, SignalPath::kKill};
+  return {remote_argv({options.ssh, task.host, options.directory, tasks, argv}),
+          std::nullopt,
+          plan.token,
+          {},
+          SignalPath::kStdin};
 }
 
 std::string printed(const Plan& plan, const PlacedTask& task, const LaunchOptions& options,

@@ -32,6 +32,7 @@ struct PlacedTask {
 struct Plan {
   ClusterSpec cluster;
   std::vector<PlacedTask> tasks;
+  std::string token;  ///< that the tasks get; empty: none
 };
 
 /// The number of tasks. Throws UsageError if it is zero.

@@ -10,10 +10,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <string_view>
 #include <utility>
 
 #include "base/error.h"
+#include "cluster/token.h"
 #include "launch/cores.h"
 
 namespace mirrortrain::launch {
@@ -26,14 +26,16 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return result;
 }
 
-/// This process's environment with another TF_CONFIG.
-std::vector<std::string> environment_with(const std::optional<std::string>& tf_config) {
-  constexpr std::string_view kName = "TF_CONFIG=";
+/// This process's environment with the task's own variables.
+std::vector<std::string> environment_of(const ProcessOptions& options) {
   std::vector<std::string> result;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    if (!tf_config || !std::string_view(*entry).starts_with(kName)) result.emplace_back(*entry);
-  }
-  if (tf_config) result.push_back(std::string(kName) + *tf_config);
+  for (char** entry = environ; *entry != nullptr; ++entry) result.emplace_back(*entry);
+  const auto set = [&](const std::string& name, const std::string& value) {
+    std::erase_if(result, [&](const std::string& entry) { return entry.starts_with(name + "="); });
+    result.push_back(fmt::format("{}={}", name, value));
+  };
+  if (options.tf_config) set("TF_CONFIG", *options.tf_config);
+  if (!options.token.empty() && options.signal_path == SignalPath::kKill) set(kTokenVariable, options.token);
   return result;
 }
 
@@ -69,7 +71,7 @@ struct Start {
 }  // namespace
 
 Process::Process(const ProcessOptions& options) {
-  std::vector<std::string> words = options.argv, variables = environment_with(options.tf_config);
+  std::vector<std::string> words = options.argv, variables = environment_of(options);
   const std::vector<char*> argv = pointers(words), environment = pointers(variables);
   const cpu_set_t cores = core_set(options.cores);
   Pipe output, errors, failure;
@@ -79,6 +81,7 @@ Process::Process(const ProcessOptions& options) {
     input = std::move(names.read);
     in_ = std::move(names.write);
     make_nonblocking(in_);
+    write_line(options.token);
   } else {
     input = Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   }
@@ -111,8 +114,12 @@ void Process::signal(int number) const {
     ::kill(-pid_, number);
     return;
   }
-  const std::string line = fmt::format("{}\n", ::sigabbrev_np(number));
-  // If the pipe has no reader any more, the process is about to end.
+  write_line(::sigabbrev_np(number));
+}
+
+/// If the pipe has no reader any more, the process is about to end.
+void Process::write_line(std::string line) const {
+  line += '\n';
   [[maybe_unused]] const ssize_t written = ::write(in_.get(), line.data(), line.size());
 }
 

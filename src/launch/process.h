@@ -6,20 +6,25 @@
 #include <string>
 #include <vector>
 
-#include "launch/descriptor.h"
+#include "base/descriptor.h"
 
 namespace mirrortrain::launch {
 
 /// How signals reach a task.
 enum class SignalPath {
-  kKill,   ///< a process here
-  kStdin,  ///< on another host: a line with the signal's name, "TERM", sent to the local process, which forwards it
+  kKill,  ///< a process here
+  /// On another host: lines to the local process, which forwards them: first the token, then the signals' names,
+  /// "TERM".
+  kStdin,
 };
 
 struct ProcessOptions {
   std::vector<std::string> argv;         ///< argv[0] is the program's path
-  std::optional<std::string> tf_config;  ///< the only environment variable that differs from this process's
-  std::vector<int> cores;                ///< that it may use; none: this process's
+  std::optional<std::string> tf_config;  ///< the environment variable TF_CONFIG; none: this process's
+  /// Its cluster's; empty: this process's. No command line shows it: it is passed in the environment, or as the first
+  /// line of stdin where signals are (SignalPath::kStdin).
+  std::string token;
+  std::vector<int> cores;  ///< that it may use; none: this process's
   SignalPath signal_path = SignalPath::kKill;
 };
 
@@ -43,6 +48,8 @@ class Process {
   Descriptor out, err;  ///< its stdout and stderr; nonblocking
 
  private:
+  void write_line(std::string line) const;
+
   Descriptor in_;   ///< open if signals are sent by stdin
   pid_t pid_ = -1;  ///< -1: it has ended
 };

@@ -15,9 +15,11 @@ constexpr const char* kTask = R"({
 } >/dev/null 2>&1 &
 exec env "$@" </dev/null 3<&-)";
 
-/// $1 is the folder, $2 the script above, and the rest its arguments. This shell keeps running, so that a killed task
-/// can be distinguished from a lost connection: it exits with 128 + the signal.
+/// $1 is the folder, $2 the script above, and the rest its arguments; the token is stdin's first line. This shell keeps
+/// running, so that a killed task can be distinguished from a lost connection: it exits with 128 + the signal.
 constexpr const char* kHost = R"(cd "$1" || exit 2
+IFS= read -r token
+[ -z "$token" ] || export MIRRORTRAIN_TOKEN="$token"
 script=$2
 shift 2
 sh -c "$script" mirrortrain "$@" 3<&0

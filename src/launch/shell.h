@@ -19,8 +19,8 @@ struct RemoteCommand {
   std::vector<std::string> argv;
 };
 
-/// The local command line that runs it there (SignalPath::kStdin). When the connection ends for any reason, the remote
-/// task gets SIGTERM, and SIGKILL five seconds later.
+/// The local command line that runs it there, with the token from stdin (SignalPath::kStdin). When the connection ends
+/// for any reason, the remote task gets SIGTERM, and SIGKILL five seconds later.
 std::vector<std::string> remote_argv(const RemoteCommand& command);
 
 }  // namespace mirrortrain::launch

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "launch/descriptor.h"
+#include "base/descriptor.h"
 
 namespace mirrortrain::launch {
 

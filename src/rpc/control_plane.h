@@ -32,6 +32,8 @@ struct Generation {
   // Only on the chief.
   std::vector<Task> lost = {};  ///< tasks not to wait for
   std::string give_up = {};     ///< why this generation ends the run instead of training
+  // On the others.
+  bool was_cut_off = false;  ///< this task could not hear the chief, and may need long to reach it again
 };
 
 /// The signal that stops a generation so that a returning task can take part.
@@ -39,7 +41,8 @@ inline constexpr int kRegroup = -1;
 
 /// How long tasks wait for each other.
 struct Timeouts {
-  double join_seconds = 600;  ///< until every task has joined; 0: no limit
+  /// Until every task has joined; in an elastic run at least long enough to give up those that do not; 0: no limit.
+  double join_seconds = 600;
   /// A task not heard from for this long has failed; 0: no limit. Heartbeats are sent once a second.
   double silence_seconds = 60;
   /// Jobs whose tasks may die and come back while the run continues.
@@ -79,6 +82,9 @@ class ControlPlane {
   virtual bool regroups() const = 0;
   /// Whether the task that failed is this one, in the eyes of the others: they could not hear it.
   virtual bool is_lost_itself() const = 0;
+  /// Whether this task does not hear the chief: the chief is stopped, or the others continue without this task and may
+  /// be generations ahead when it hears them again.
+  virtual bool is_cut_off() const = 0;
   /// On the chief: the tasks that the next generation does not wait for.
   virtual std::vector<Task> lost() const = 0;
 

@@ -1,5 +1,11 @@
 #pragma once
 
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+
 #include "rpc/coordination.grpc.pb.h"
 #include "rpc/hub.h"
 #include "rpc/security.h"
@@ -15,8 +21,13 @@ class CoordinationService : public Coordination::Service {
   grpc::Status Session(grpc::ServerContext* call, grpc::ServerReaderWriter<ToTask, FromTask>* stream) override;
 
  private:
+  void warn_of_stranger(const std::string& peer);
+
   Hub& hub_;
   const Security& security_;
+  std::mutex mutex_;
+  std::int64_t unreported_ = 0;  ///< strangers that were refused since the last warning
+  std::optional<std::chrono::steady_clock::time_point> warned_;
 };
 
 }  // namespace mirrortrain::rpc

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "cluster/address.h"
+#include "cluster/reachable_host.h"
 #include "rpc/handshakes.h"
 #include "rpc/timing.h"
 
@@ -34,7 +36,10 @@ ToTask stop_at(int signal) {
 }  // namespace
 
 Hub::Hub(const ClusterSpec& cluster, const Timeouts& timeouts, const Generation& generation)
-    : cluster_(cluster), timeouts_(timeouts), generation_(generation.number) {
+    : cluster_(cluster),
+      timeouts_(timeouts),
+      generation_(generation.number),
+      loopback_(loopback_of_name(Address::of(cluster.address(cluster.chief_task())).host)) {
   members_.push_back({.task = cluster_.chief_task()});
   for (const Task& task : cluster_.tasks()) {
     if (task != members_[0].task) members_.push_back({.task = task});
@@ -112,8 +117,7 @@ Hub::Session Hub::accept(const Hello& hello, Member& member, Send send) {
   if (welcomed_ && timeouts_.elastic) {
     spdlog::info("{} has joined and takes part after the next checkpoint", cluster_.describe(member.task));
     member.late = true;
-    begin_stop(kRegroup);
-    decide_stop();
+    member.late_since = Clock::now();
   } else if (welcomed_) {
     member.joined = true;
     member.send(welcome());
@@ -129,7 +133,10 @@ Hub::Session Hub::accept(const Hello& hello, Member& member, Send send) {
 /// Welcomes all once every expected task has joined.
 void Hub::welcome_all() {
   if (!std::ranges::all_of(members_, [](const Member& member) { return member.joined || member.lost; })) return;
-  for (Member& member : members_) member.gone = !member.joined;
+  for (Member& member : members_) {
+    member.gone = !member.joined;
+    member.heard = Clock::now();  // those that joined early may have been silent meanwhile
+  }
   welcomed_ = true;
   broadcast(welcome());
 }
@@ -153,6 +160,17 @@ void Hub::welcome_without_missing() {
     member.lost = true;
   }
   welcome_all();
+}
+
+/// Ends the generation once a late task has stayed: one that dies as it starts, again and again, stops nobody.
+void Hub::regroup_with_late_members() {
+  const auto now = Clock::now();
+  const auto has_settled = [now](const Member& member) {
+    return member.late && member.send && now - member.late_since >= kSettled && now - member.heard < kSuspiciousSilence;
+  };
+  if (!failure_.empty() || chief().left || std::ranges::none_of(members_, has_settled)) return;
+  begin_stop(kRegroup);
+  decide_stop();
 }
 
 std::vector<Task> Hub::lost() const {

@@ -59,7 +59,7 @@ class Hub {
     bool lost = false;    ///< for the next generation
     bool late = false;    ///< waits for the next generation
     bool missed = false;  ///< an evaluator that left, and has not come back
-    Clock::time_point heard;
+    Clock::time_point heard, late_since;
     Progress progress;
     std::set<std::string> waits_for;  ///< keys of values
     std::int64_t stop_step = -1;
@@ -80,6 +80,7 @@ class Hub {
   void welcome_without_missing();
   ToTask welcome() const;
   void refuse_all_early(const std::string& reason);
+  void regroup_with_late_members();
   void end_late_members();
   void miss(Member& member, const std::string& what);
   void tell_missed() const;
@@ -99,6 +100,7 @@ class Hub {
   const Timeouts timeouts_;
   const int generation_;
   const Clock::time_point begin_ = Clock::now();
+  const std::string loopback_;  ///< the address of the chief's name, if no other machine reaches it
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Member> members_;  ///< the chief first

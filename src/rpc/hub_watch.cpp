@@ -77,6 +77,7 @@ void Hub::watch() {
       if (member.send) member.send(heartbeat);
     }
     if (!welcomed_) welcome_without_missing();
+    regroup_with_late_members();
     if (const std::string error = welcomed_ ? "" : take_handshake_error(); !error.empty() && now >= next_warning) {
       next_warning = now + kReminder;
       spdlog::warn("{}", handshake_text(error));
@@ -89,7 +90,11 @@ void Hub::watch() {
       }
       // The first time as a warning, which is also shown in a quiet run.
       const auto level = std::exchange(has_waited, true) ? spdlog::level::info : spdlog::level::warn;
-      if (!missing.empty()) spdlog::log(level, "waiting for {}", fmt::join(missing, ", "));
+      const std::string hint =
+          loopback_.empty()
+              ? ""
+              : fmt::format("; the chief's own name is {} here, which no other machine reaches", loopback_);
+      if (!missing.empty()) spdlog::log(level, "waiting for {}{}", fmt::join(missing, ", "), hint);
     }
     if (timeouts_.silence_seconds <= 0 || !welcomed_) continue;
     for (Member& member : members_) {

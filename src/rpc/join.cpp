@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <atomic>
 #include <future>
 #include <latch>
 #include <thread>
@@ -14,6 +15,7 @@
 #include "base/utf8.h"
 #include "cluster/address.h"
 #include "cluster/reachable_host.h"
+#include "cluster/token.h"
 #include "rpc/coordination_service.h"
 #include "rpc/grpc_log.h"
 #include "rpc/member.h"
@@ -45,23 +47,62 @@ void require_threads() {
   end.count_down();
 }
 
+/// A call in progress holds a thread, so whoever may connect could make any number of them. A task has one call to the
+/// chief at a time, and a few to each parameter server.
+int most_threads(const ClusterSpec& cluster) {
+  constexpr int kOfTask = 8, kOfServer = 32;
+  return kOfServer + kOfTask * static_cast<int>(cluster.tasks().size());
+}
+
+/// A task whose name is only a loopback address here would wait for others that cannot reach it. Throws Error if others
+/// are on other machines.
+void require_reachable(const ClusterSpec& cluster) {
+  const Address own = Address::of(cluster.address(cluster.task));
+  const std::string loopback = loopback_of_name(own.host);
+  if (loopback.empty()) return;
+  for (const Task& task : cluster.tasks()) {
+    if (task == cluster.task || cluster.address(task).empty()) continue;
+    const Address other = Address::of(cluster.address(task));
+    if (other.host == own.host || !is_beyond_loopback(other.host)) continue;
+    throw Error(
+        fmt::format("{}: {} is {} here, where {} cannot reach it; give the address of a network interface of this "
+                    "machine in {}, or correct its name in /etc/hosts",
+                    cluster.describe(cluster.task), own.host, loopback, cluster.describe(task), cluster.source));
+  }
+}
+
+/// What strangers can do to a task that listens beyond this machine and asks for neither token nor certificate.
+void warn_of_strangers(const ClusterSpec& cluster, const Security& security) {
+  static std::atomic<bool> has_warned = false;  // a later generation of an elastic run says nothing new
+  const std::string& address = cluster.address(cluster.task);
+  if (security.has_token() || security.uses_tls() || !is_beyond_loopback(Address::of(address).host)) return;
+  if (has_warned.exchange(true)) return;
+  spdlog::warn(
+      "{}: whoever reaches {} can join this run, change its weights and end it; give every task the same "
+      "strategy.cluster.token_file, or the same {} in its environment",
+      cluster.task.text(), address, kTokenVariable);
+}
+
 /// Listens only at this task's address. Throws Error if it cannot.
 std::unique_ptr<grpc::Server> start_server(const ClusterSpec& cluster, const Security& security,
                                            std::span<grpc::Service* const> services) {
+  require_reachable(cluster);
   const std::string& address = cluster.address(cluster.task);
   grpc::ServerBuilder builder;
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // two processes at one address would share its connections
   builder.SetMaxReceiveMessageSize(kLargestMessage);
+  builder.SetResourceQuota(grpc::ResourceQuota().SetMaxThreads(most_threads(cluster)));
   int port = 0;
   builder.AddListeningPort(address, security.server(), &port);
   for (grpc::Service* const service : services) builder.RegisterService(service);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (!server || port == 0) {
-    throw Error(
-        fmt::format("{} cannot listen at its address in {}: another process has the port, or the host is not this "
-                    "machine",
-                    cluster.describe(cluster.task), cluster.source));
+    const Address own = Address::of(address);
+    const std::string why = listening_error(own.host, own.port);
+    throw Error(fmt::format("{} cannot listen at its address in {}: {}", cluster.describe(cluster.task), cluster.source,
+                            why.empty() ? "another process may have had the port" : why));
   }
+  warn_of_strangers(cluster, security);
   return server;
 }
 
@@ -207,8 +248,16 @@ class RemoteControl : public Member {
     const grpc::Status status = stream_->Finish();
     if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED) {
       ToTask refusal;
-      refusal.set_refusal(fmt::format("{} refuses {}: {}; give every task the same strategy.cluster.token_file",
-                                      cluster().describe_chief(), cluster().task.text(), status.error_message()));
+      refusal.set_refusal(fmt::format(
+          "{} refuses {}: {}; give every task the same strategy.cluster.token_file or {} (also `launch`, which "
+          "makes one otherwise)",
+          cluster().describe_chief(), cluster().task.text(), status.error_message(), kTokenVariable));
+      return handle_message(refusal);
+    }
+    if (status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED) {
+      ToTask refusal;
+      refusal.set_refusal(fmt::format("{} has more connections than its tasks need: {}", cluster().describe_chief(),
+                                      "strangers hold them; set strategy.cluster.token_file"));
       return handle_message(refusal);
     }
     lose_chief(kHasEnded);
@@ -225,6 +274,23 @@ class RemoteControl : public Member {
   std::thread reader_;
 };
 
+/// How long a task waits for the welcome; 0: no limit. In an elastic run the others may first save a checkpoint, and
+/// give up tasks that do not come.
+double longest_until_welcomed(const Timeouts& timeouts) {
+  if (!timeouts.elastic || timeouts.join_seconds <= 0) return timeouts.join_seconds;
+  return std::max(timeouts.join_seconds, timeouts.regroup_seconds + 2 * seconds(kLeave));
+}
+
+/// How long a task of an elastic run tries to reach the chief for the next generation; 0: no limit. One that was cut
+/// off for the silence that counts as a failure may be so for longer, but a chief that is stopped must end the run at
+/// last.
+double longest_until_regrouped(const Timeouts& timeouts, bool was_cut_off) {
+  constexpr double kCuts = 2;
+  if (timeouts.silence_seconds <= 0) return 2 * timeouts.regroup_seconds;
+  const double between_two = timeouts.silence_seconds + seconds(kLeave);
+  return was_cut_off ? std::max(kCuts * timeouts.silence_seconds, between_two) : between_two;
+}
+
 }  // namespace
 
 std::unique_ptr<ControlPlane> ControlPlane::join(const ClusterSpec& cluster, const Security& security,
@@ -237,15 +303,13 @@ std::unique_ptr<ControlPlane> ControlPlane::join(const ClusterSpec& cluster, con
     auto chief = std::make_unique<ChiefControl>(cluster, security, timeouts, services, generation);
     chief->send_handshake(handshake, generation.number);
     chief->listen();
-    chief->wait_for_welcome(timeouts.join_seconds);
+    chief->wait_for_welcome(longest_until_welcomed(timeouts));
     return chief;
   }
   // A new process does not know the current generation; one that took part before knows the next.
   const bool begins = generation.number == 1;
   const int number = begins ? 0 : generation.number;
-  const double longest = begins                         ? timeouts.join_seconds
-                         : timeouts.silence_seconds > 0 ? timeouts.silence_seconds + seconds(kLeave)
-                                                        : 2 * timeouts.regroup_seconds;
+  const double longest = begins ? timeouts.join_seconds : longest_until_regrouped(timeouts, generation.was_cut_off);
   const std::string why = begins ? fmt::format(
                                        "it has not started, the address in {} is another, a firewall is "
                                        "between, or the two differ in tls",
@@ -257,7 +321,7 @@ std::unique_ptr<ControlPlane> ControlPlane::join(const ClusterSpec& cluster, con
     remote->connect(longest, why);
     remote->send_handshake(handshake, number);
     try {
-      remote->wait_for_welcome(timeouts.join_seconds);
+      remote->wait_for_welcome(longest_until_welcomed(timeouts));
       return remote;
     } catch (const JoinAgain&) {
       remote.reset();

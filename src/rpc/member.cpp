@@ -79,11 +79,10 @@ void Member::beat() {
     progress.set_step(step_);
     progress.set_operations(operations_);
     progress.set_operation(std::string(operation_));
-    const bool is_heard = welcomed_;
     const std::string silence = timeouts_.silence_seconds > 0 ? silence_of_chief(timeouts_.silence_seconds) : "";
     lock.unlock();
-    if (is_heard) send_(message);
-    if (!silence.empty()) learn_failure(silence);
+    send_(message);  // before the welcome too: others may start long after this task
+    if (!silence.empty()) learn_failure(silence, nullptr, true);
     lock.lock();
   }
 }
@@ -128,16 +127,20 @@ void Member::take_welcome(const Welcome& welcome) {
 }
 
 void Member::lose_chief(std::string_view why) {
+  bool was_silent = false;
   if (timeouts_.elastic) {  // it may just be switching generations
     const std::scoped_lock lock(mutex_);
     again_ = !welcomed_;
     changed_.notify_all();
     if (again_) return;
+    // Cut off: the chief gave up the connection first, and refuses what belongs to it now. A chief that dies is heard
+    // until then.
+    was_silent = !silence_of_chief(seconds(kSuspiciousSilence)).empty();
   }
-  learn_failure(fmt::format("{}{}", cluster_.describe_chief(), why));
+  learn_failure(fmt::format("{}{}", cluster_.describe_chief(), why), nullptr, was_silent);
 }
 
-void Member::learn_failure(const std::string& reason, const Failure* from_chief) {
+void Member::learn_failure(const std::string& reason, const Failure* from_chief, bool is_silence) {
   const std::scoped_lock calling(callback_mutex_);
   {
     const std::scoped_lock lock(mutex_);
@@ -147,6 +150,8 @@ void Member::learn_failure(const std::string& reason, const Failure* from_chief)
       regroups_ = from_chief->regroups();
       failed_exit_code_ = from_chief->exit_code();
       is_lost_itself_ = from_chief->task() == cluster_.task.text();
+    } else {
+      is_cut_off_ = regroups_ = is_silence && timeouts_.elastic && welcomed_;
     }
   }
   changed_.notify_all();
@@ -214,6 +219,7 @@ std::string Member::explain(const std::string& error) {
     const std::string silence = silence_of_chief(seconds(kSuspiciousSilence));
     if (silence.empty()) return with_own_place(error);
     failure_ = with_own_place(silence);
+    is_cut_off_ = regroups_ = timeouts_.elastic && welcomed_;
   }
   return failure_;
 }
@@ -221,6 +227,11 @@ std::string Member::explain(const std::string& error) {
 bool Member::regroups() const {
   const std::scoped_lock lock(mutex_);
   return regroups_;
+}
+
+bool Member::is_cut_off() const {
+  const std::scoped_lock lock(mutex_);
+  return is_cut_off_;
 }
 
 bool Member::is_lost_itself() const {

@@ -42,6 +42,7 @@ class Member : public ControlPlane {
   int generation() const override { return generation_; }
   bool regroups() const override;
   bool is_lost_itself() const override;
+  bool is_cut_off() const override;
   std::vector<Task> lost() const override { return {}; }
   void put(const std::string& key, const std::string& value) override;
   std::string get(const std::string& key) override;
@@ -57,8 +58,8 @@ class Member : public ControlPlane {
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// `from_chief`: null if this task found it out itself.
-  void learn_failure(const std::string& reason, const Failure* from_chief = nullptr);
+  /// `from_chief`: null if this task found it out itself. `is_silence`: that it does not hear the chief.
+  void learn_failure(const std::string& reason, const Failure* from_chief = nullptr, bool is_silence = false);
   void take_welcome(const Welcome& welcome);
   std::string with_own_place(const std::string& reason) const;
   void beat();
@@ -70,8 +71,8 @@ class Member : public ControlPlane {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool introduced_ = false, welcomed_ = false, is_over_ = false;
-  bool again_ = false;                              ///< the next generation is to be joined
-  bool regroups_ = false, is_lost_itself_ = false;  ///< after the failure
+  bool again_ = false;                                                   ///< the next generation is to be joined
+  bool regroups_ = false, is_lost_itself_ = false, is_cut_off_ = false;  ///< after the failure
   int generation_ = 1;
   std::string refusal_, failure_;
   int failed_exit_code_ = 0;

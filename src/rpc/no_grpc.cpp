@@ -6,7 +6,7 @@
 
 namespace mirrortrain::rpc {
 
-Security Security::from(const ClusterOptions&) { return {}; }
+Security Security::from(const ClusterOptions&, const Environment&) { return {}; }
 
 std::unique_ptr<ControlPlane> ControlPlane::join(const ClusterSpec& cluster, const Security&, const Handshake&,
                                                  const Timeouts&, std::span<grpc::Service* const>, const Generation&) {

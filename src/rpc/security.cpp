@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/utf8.h"
+#include "cluster/token.h"
 
 namespace mirrortrain::rpc {
 namespace {
@@ -36,16 +37,13 @@ bool same_secret(const std::string& a, grpc::string_ref b) {
 
 }  // namespace
 
-Security Security::from(const ClusterOptions& options) {
+Security Security::from(const ClusterOptions& options, const Environment& environment) {
   Security security;
   if (options.token_file) {
     security.token_ = read_secret("token_file", *options.token_file);
-    for (const char c : security.token_) {
-      if (c < 0x20 || c > 0x7e) {
-        throw UsageError(fmt::format("strategy.cluster.token_file: {}: expected one line of printable ASCII characters",
-                                     options.token_file->text));
-      }
-    }
+    require_token(security.token_, "strategy.cluster.token_file: " + options.token_file->text);
+  } else {
+    security.token_ = token_of(environment);
   }
   if (options.tls) {
     security.tls_ = {read_secret("tls.certificate", options.tls->certificate), read_secret("tls.key", options.tls->key),

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cluster/cluster_options.h"
+#include "cluster/environment.h"
 #include "rpc/certificates.h"
 
 namespace grpc {
@@ -20,8 +21,9 @@ namespace mirrortrain::rpc {
 /// files. Outside `rpc` only the parameter servers' connections (strategy/parameter_server) use gRPC's own names.
 class Security {
  public:
-  /// Throws UsageError, naming the key, for a file that cannot be read, is empty, or is not usable for TLS.
-  static Security from(const ClusterOptions& options);
+  /// The token is the file's, or else the environment's (kTokenVariable). Throws UsageError, naming the key, for a file
+  /// that cannot be read, is empty, or is not usable for TLS.
+  static Security from(const ClusterOptions& options, const Environment& environment = process_environment());
 
   std::shared_ptr<grpc::ServerCredentials> server() const;
   /// A channel to "host:port", which connects when it is first used.

@@ -11,6 +11,8 @@ inline constexpr std::chrono::milliseconds kSuspiciousSilence{2500};
 /// How long the chief waits after a suspicion: longer than a heartbeat, which reports a task's progress, and long
 /// enough for a dead task's connection to end.
 inline constexpr std::chrono::milliseconds kEvidence{1200};
+/// How long a task that joins an elastic run must stay before the others stop for it.
+inline constexpr std::chrono::milliseconds kSettled{2000};
 /// How often the log reports which tasks are waited for.
 inline constexpr std::chrono::seconds kReminder{10};
 

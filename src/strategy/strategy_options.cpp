@@ -15,6 +15,9 @@ config::Section<CommunicationOptions> CommunicationOptions::section() {
       .key("timeout_seconds", &CommunicationOptions::timeout_seconds,
            "Seconds that a device waits for the others in a step before the run fails; 0: no limit.",
            config::at_least(0))
+      .key("join_timeout_seconds", &CommunicationOptions::join_timeout_seconds,
+           "Seconds that a task of a cluster waits until every other one has joined; 0: no limit.",
+           config::at_least(0))
       .key("bytes_per_pack", &CommunicationOptions::bytes_per_pack,
            "Size of a gradient bucket, whose gradients are reduced together as soon as backward has computed them: in "
            "bytes, or as 64K = 64KiB = 65536, 25MiB, 1MB = 1000000; 0: one bucket; null: 1MiB for the first one, so "
@@ -168,7 +171,7 @@ config::Section<StrategyOptions> StrategyOptions::section() {
                const bool chosen = communication.bytes_per_pack || communication.implementation != Transport::kAuto ||
                                    communication.compression != Compression::kNone;
                return is_served(options.type) && chosen
-                          ? "parameter_server has timeout_seconds alone; leave the others out"
+                          ? "parameter_server has timeout_seconds and join_timeout_seconds alone; leave the others out"
                           : "";
              })
       .check("mesh", mesh_error)

@@ -63,7 +63,8 @@ using Devices = std::variant<AllDevices, std::vector<DeviceId>>;
 /// Communication between lanes.
 struct CommunicationOptions {
   std::optional<config::Size> bytes_per_pack;
-  double timeout_seconds = 60;  ///< 0: no limit
+  double timeout_seconds = 60;        ///< 0: no limit
+  double join_timeout_seconds = 600;  ///< until every task has joined; 0: no limit
   Transport implementation = Transport::kAuto;
   Compression compression = Compression::kNone;
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "train/checkpoint/non_finite.h"
 #include "train/fit_run.h"
+#include "train/runs/resume.h"
 
 namespace mirrortrain {
 namespace {
@@ -48,6 +49,10 @@ GenerationEnd run_generation(const FitArguments& arguments, const CheckedConfigu
 int fit(FitArguments arguments) {
   // Read once: the file may have changed when a later generation begins.
   const CheckedConfiguration checked = check_configuration(arguments.config, arguments.overrides);
+  if (arguments.resumes_if_any && (!checked.cluster || checked.cluster->is_chief())) {
+    const std::optional<RunFolder> folder = find_run_to_resume(arguments.run_dir, checked.values());
+    if (folder) arguments.resume = arguments.run_dir ? "" : folder->path.string();
+  }
   if (!checked.values().strategy.elastic) return FitRun(arguments, checked).run().value();
   rpc::Generation generation;
   for (int fruitless = 0;;) {
@@ -58,7 +63,9 @@ int fit(FitArguments arguments) {
     generation = end.next;
     if (end.has_progressed) fruitless = 0;
     if (!end.lost.empty()) {
-      if (end.is_lost_itself) {
+      if (generation.was_cut_off) {
+        spdlog::warn("{}; trying to reach it again", end.lost);
+      } else if (end.is_lost_itself) {
         spdlog::warn("the others continue without this task: {}; joining them again", end.lost);
       } else {
         spdlog::warn("{}; continuing from the last checkpoint with the workers that are left", end.lost);

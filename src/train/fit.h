@@ -3,9 +3,13 @@
 #include <atomic>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace mirrortrain {
+
+/// The word for FitArguments::resumes_if_any; a run of this name is resumed by its folder, as runs/auto.
+inline constexpr std::string_view kResumeIfAny = "auto";
 
 /// Arguments of `fit`.
 struct FitArguments {
@@ -13,6 +17,7 @@ struct FitArguments {
   std::vector<std::string> overrides;
   std::optional<std::string> run_dir;
   std::optional<std::string> resume;  ///< empty: the run is found by the configuration's name
+  bool resumes_if_any = false;        ///< on the chief, `resume` is what find_run_to_resume finds; elsewhere it is none
   bool dry_run = false;
   bool profile = false;
   bool profile_by_time = false;             ///< the slowest layers and actions first

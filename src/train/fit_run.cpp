@@ -38,7 +38,7 @@ std::optional<int> FitRun::run() {
   if (!cluster_) return run_to_the_end();
   try {
     if (is_chief() && !generation_.give_up.empty()) throw Error(generation_.give_up);
-    if (values().strategy.elastic) resumes_ = take_resumes();
+    if (values().strategy.elastic || arguments_.resumes_if_any) resumes_ = take_resumes();
     if (is_chief() || cluster_->trains_in_step()) return run_to_the_end();
     work_beside_chief(checked_, *cluster_, arguments_.catch_stop_signals());
     return 0;
@@ -56,13 +56,15 @@ bool FitRun::take_resumes() const {
 bool FitRun::regroups() const { return cluster_ && (cluster_->control().regroups() || stop_signal_ == rpc::kRegroup); }
 
 rpc::Generation FitRun::next_generation() const {
-  return {cluster_->control().generation() + 1, cluster_->control().lost()};
+  const rpc::ControlPlane& control = cluster_->control();
+  return {.number = control.generation() + 1, .lost = control.lost(), .was_cut_off = control.is_cut_off()};
 }
 
 /// The command that all tasks must have in common. In an elastic run, a task may start later than the others.
 std::string FitRun::command() const {
   if (values().strategy.elastic && !arguments_.dry_run) return "fit";
-  return fmt::format("fit{}{}", arguments_.resume ? " --resume" : "", arguments_.dry_run ? " --dry-run" : "");
+  const char* const resumes = arguments_.resumes_if_any ? " --resume=auto" : arguments_.resume ? " --resume" : "";
+  return fmt::format("fit{}{}", resumes, arguments_.dry_run ? " --dry-run" : "");
 }
 
 std::optional<int> FitRun::run_to_the_end() {

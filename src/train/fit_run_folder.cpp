@@ -130,8 +130,8 @@ bool FitRun::open_folder_as_chief() {
     remove_temporary_files(folder_);
   } else {
     folder_ = create_run_folder(values().name.text, arguments_.run_dir, lock_);
-    write_configuration();
     run_.adapted.write(folder_.classes(), folder_.preprocessing());
+    write_configuration();  // last: it makes the folder a run, which needs the rest when it is resumed
   }
   log_to_file(folder_.log());
   spdlog::info("run folder: {}", folder_.path.string());

@@ -143,7 +143,8 @@ void require_parts(int parts, const Machine& machine, std::size_t gpus) {
 }  // namespace
 
 int sweep(const FitArguments& fit, const SweepArguments& arguments) {
-  if (fit.resume) throw UsageError("--sweep starts new runs; resume one of them by its name without --sweep");
+  if (fit.resume || fit.resumes_if_any)
+    throw UsageError("--sweep starts new runs; resume one of them by its name without --sweep");
   require_different_keys(arguments.sweeps);
   const auto all = combinations(arguments.sweeps);
   const Machine machine = this_machine();

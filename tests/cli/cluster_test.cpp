@@ -188,6 +188,15 @@ TEST_CASE_FIXTURE(Fixture, "a run is resumed, and evaluated, on another number o
   CHECK(contains(without_file.err, "[worker 0] resuming from step 18"));
 }
 
+TEST_CASE_FIXTURE(Fixture, "one command line starts and resumes a run of several workers, as their chief decides") {
+  const std::string command = "fit net.yaml --run-dir run --resume=auto";
+  CHECK(launch(2, command + " --set training.epochs=1").exit_code == 0);
+  const Outcome resumed = launch(2, command);
+  CHECK_MESSAGE(resumed.exit_code == 0, resumed.err);
+  CHECK(contains(resumed.err, "[worker 0] resuming from step 6"));
+  CHECK(launch(2, command).exit_code == 0);
+}
+
 TEST_CASE_FIXTURE(Fixture, "a run whose data changed is resumed by no task") {
   struct Row {
     const char *launch, *type;
@@ -529,7 +538,7 @@ TEST_CASE_FIXTURE(Fixture, "a token that the chief does not ask for, and a TF_CO
     TF_CONFIG="{$cluster, \"task\": {\"type\": \"worker\", \"index\": 0}}" "$MIRRORTRAIN" fit net.yaml
     chief=$?; wait $!; exit $((chief * 10 + $?)))");
   CHECK(outcome.exit_code == 22);
-  CHECK_MESSAGE(contains(outcome.err, "strategy.cluster.token_file is given, but absent on worker 0"), outcome.err);
+  CHECK_MESSAGE(contains(outcome.err, "the token is given, but absent on worker 0"), outcome.err);
   const Outcome task =
       run_script(folder, R"(TF_CONFIG='{"task": {"type": "worker", "index": 0}}' "$MIRRORTRAIN" fit net.yaml)");
   CHECK(task.exit_code == 2);

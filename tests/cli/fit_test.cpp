@@ -107,6 +107,34 @@ TEST_CASE_FIXTURE(Fixture, "a finished run is left as it is, and is resumed when
   CHECK(events("a").back()["epoch"] == 4);
 }
 
+TEST_CASE_FIXTURE(Fixture, "--resume=auto starts a run, resumes it, and leaves it as it is once it is finished") {
+  REQUIRE(fit("--run-dir whole --set checkpoint.every_steps=3").exit_code == 0);
+  for (const std::string where : {"--run-dir cut", ""}) {
+    CAPTURE(where);
+    const std::string again = where + " --resume=auto --set checkpoint.every_steps=3";
+    const Outcome first = fit(again + " --set training.steps=6");
+    CHECK_MESSAGE(first.exit_code == 0, first.err);
+    CHECK(first.err.find("resuming from step") == std::string::npos);
+    const Outcome second = fit(again);
+    CHECK_MESSAGE(second.exit_code == 0, second.err);
+    CHECK(second.err.find("resuming from step 6") != std::string::npos);
+    CHECK(model(where.empty() ? "runs/small" : "cut") == model("whole"));
+    const Outcome third = fit(again);
+    CHECK(third.exit_code == 0);
+    CHECK(third.err.find("the run is finished") != std::string::npos);
+  }
+  // A run of the name that another configuration began is passed over; a folder is not.
+  const Outcome other = fit("--resume=auto --set seed=8");
+  CHECK(other.exit_code == 0);
+  CHECK_MESSAGE(other.err.find("--resume=auto: runs/small: seed changed since this run began: ") != std::string::npos,
+                other.err);
+  CHECK(fs::exists(folder / "runs" / "small-2" / "model.safetensors"));
+  CHECK(fit("--run-dir cut --resume=auto --set seed=8").exit_code == 2);
+  const Outcome nameless = run_program(folder, "fit --resume=auto");
+  CHECK(nameless.exit_code == 2);
+  CHECK_MESSAGE(nameless.err.find("CONFIG") != std::string::npos, nameless.err);
+}
+
 TEST_CASE_FIXTURE(Fixture, "a finished run that was killed while it went on is not finished") {
   REQUIRE(fit("--run-dir cut --set training.epochs=1").exit_code == 0);
   run_script(folder,

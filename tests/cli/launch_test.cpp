@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <set>
+#include <sstream>
 
 #include "cli/program.h"
 #include "error_text.h"
@@ -186,11 +188,25 @@ TEST_CASE_FIXTURE(Fixture, "a run that its tasks were to resume anyway is resume
   CHECK(read_text_file(folder / "starts.worker0") == line + line);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a cluster without a token on the network is warned of") {
+TEST_CASE_FIXTURE(Fixture, "tasks get a token from launch, which no command line shows") {
   const std::string command = "fit " + multi_worker() + " --run-dir run";
-  CHECK(contains(launch_script("exit 0\n", "", command).err, "set strategy.cluster.token_file"));
-  CHECK_FALSE(
-      contains(launch_script("exit 0\n", "", command + " --set strategy.cluster.token_file=token").err, "token_file"));
+  // Two tasks; the fake ssh runs them here.
+  const std::string script = "echo \"$MIRRORTRAIN_TOKEN\" >> tokens; ps -o args -p $$ >> arguments; exit 0\n";
+  const auto tokens = [&](const std::string& more) {
+    fs::remove(folder / "tokens");
+    const Outcome outcome = launch_script(script, "", command + more);
+    CHECK_FALSE(contains(outcome.err, "token"));
+    std::istringstream lines(read_text_file(folder / "tokens"));
+    std::set<std::string> different;
+    for (std::string line; std::getline(lines, line);) different.insert(line);
+    return different;
+  };
+  const std::set<std::string> made = tokens("");
+  REQUIRE(made.size() == 1);
+  CHECK(made.begin()->size() == 64);
+  CHECK(tokens("") != made);
+  CHECK_FALSE(contains(read_text_file(folder / "arguments"), *made.begin()));
+  CHECK(tokens(" --set strategy.cluster.token_file=token") == std::set<std::string>{""});
 }
 
 }  // namespace

@@ -24,6 +24,8 @@ const Variables kEverything = {
     {"WORLD_SIZE", "2"},
     {"MASTER_ADDR", "m"},
     {"MASTER_PORT", "29500"},
+    {"SM_HOSTS", R"(["a", "b"])"},
+    {"SM_CURRENT_HOST", "b"},
 };
 
 ClusterOptions two_workers() {
@@ -44,12 +46,12 @@ std::string errors_of(const std::string& text, ClusterOptions* read = nullptr) {
 
 }  // namespace
 
-TEST_CASE("the first of TF_CONFIG, mpirun, srun, torchrun and the file tells the cluster") {
+TEST_CASE("the first of TF_CONFIG, mpirun, srun, torchrun, SageMaker and the file gives the cluster") {
   Variables left = kEverything;
   const std::pair<const char*, std::vector<std::string>> order[] = {
       {"TF_CONFIG", {"TF_CONFIG"}}, {"mpirun", {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}},
       {"srun", {"SLURM_STEP_ID"}},  {"torchrun", {"RANK"}},
-      {"strategy.cluster", {}},
+      {"SM_HOSTS", {"SM_HOSTS"}},   {"strategy.cluster", {}},
   };
   for (const auto& [source, variables] : order) {
     const auto cluster = discovered(left, two_workers());
@@ -62,12 +64,27 @@ TEST_CASE("the first of TF_CONFIG, mpirun, srun, torchrun and the file tells the
   CHECK_FALSE(discovered(left).has_value());
 }
 
+TEST_CASE("where srun or mpirun started torchrun's agent, its variables say which task a process is") {
+  Variables nested = kEverything;
+  nested.erase("TF_CONFIG");
+  nested["TORCHELASTIC_RUN_ID"] = "none";
+  nested["RANK"] = "3";
+  nested["WORLD_SIZE"] = "4";
+  const auto cluster = discovered(nested);
+  REQUIRE(cluster.has_value());
+  CHECK(cluster->source == "torchrun");
+  CHECK(cluster->workers.size() == 4);
+  CHECK(cluster->task == Task{Job::kWorker, 3});
+}
+
 TEST_CASE("the environment describes several processes or one") {
   Variables left = kEverything;
   const auto said = [&] { return several_processes(environment_of(left)).value_or("one"); };
   CHECK(said() == "TF_CONFIG lists 2 tasks");
   left.erase("TF_CONFIG");
   CHECK(said() == "mpirun started 2 processes");
+  CHECK(several_processes(environment_of({{"SM_HOSTS", R"(["a", "b"])"}, {"SM_CURRENT_HOST", "b"}})) ==
+        "SM_HOSTS lists 2 tasks");
   CHECK_FALSE(several_processes(environment_of({{"OMPI_COMM_WORLD_SIZE", "1"}, {"OMPI_COMM_WORLD_RANK", "0"}})));
   CHECK_FALSE(several_processes(environment_of({})).has_value());
 }

@@ -166,6 +166,22 @@ TEST_CASE("torchrun's variables that are missing or wrong are refused by name") 
   CHECK_FALSE(discovered(without(kTorchrun, "RANK")).has_value());
 }
 
+TEST_CASE("SageMaker's hosts are workers in the order of their names, as in TensorFlow's resolver") {
+  const Variables hosts = {{"SM_HOSTS", R"(["algo-2", "algo-1", "algo-10"])"}, {"SM_CURRENT_HOST", "algo-2"}};
+  const auto cluster = discovered(hosts);
+  REQUIRE(cluster.has_value());
+  CHECK(cluster->workers == Texts{"algo-1:2223", "algo-10:2223", "algo-2:2223"});
+  CHECK(cluster->task == Task{Job::kWorker, 2});
+  CHECK(discovered(with(hosts, {{"MIRRORTRAIN_PORT", "4000"}}))->workers[0] == "algo-1:4000");
+  CHECK_FALSE(discovered({{"SM_HOSTS", ""}}).has_value());
+  CHECK(refusal(without(hosts, "SM_CURRENT_HOST")) ==
+        "SM_CURRENT_HOST is not set, which SageMaker sets beside SM_HOSTS");
+  CHECK(refusal(with(hosts, {{"SM_CURRENT_HOST", "algo-3"}})).starts_with("SM_CURRENT_HOST: expected one of SM_HOSTS"));
+  for (const char* wrong : {"algo-1,algo-2", "[]", "{}", "[1]", R"([""])"}) {
+    CHECK(refusal(with(hosts, {{"SM_HOSTS", wrong}})).starts_with("SM_HOSTS: expected a JSON list of hosts"));
+  }
+}
+
 TEST_CASE("a port is free on an address of this machine, and refused on another's") {
   const int port = free_port("127.0.0.1");
   sockaddr_in address{};
@@ -177,4 +193,27 @@ TEST_CASE("a port is free on an address of this machine, and refused on another'
   ::close(socket);
   CHECK_THROWS_AS(free_port("192.0.2.1"), Error);
   CHECK_THROWS_AS(free_port("no such host"), Error);
+}
+
+TEST_CASE("why nothing can listen at an address is said, and which names no other machine reaches") {
+  const int port = free_port("127.0.0.1");
+  CHECK(listening_error("127.0.0.1", port).empty());
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  REQUIRE(::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  REQUIRE(::listen(socket, 1) == 0);
+  CHECK(listening_error("127.0.0.1", port) == "another process has the port");
+  ::close(socket);
+  CHECK(listening_error("192.0.2.1", port) == "the host is not this machine: 192.0.2.1 is no address of it");
+  CHECK(listening_error("no-such-host.invalid", port).starts_with("its name has no address here (no-such-host"));
+
+  for (const char* says_so : {"localhost", "127.0.0.1", "127.0.1.1", "::1", "192.0.2.1", ""}) {
+    CHECK(loopback_of_name(says_so).empty());
+  }
+  CHECK(is_beyond_loopback("192.0.2.1"));
+  CHECK_FALSE(is_beyond_loopback("127.0.0.1"));
+  CHECK_FALSE(is_beyond_loopback("::1"));
 }

@@ -12,11 +12,14 @@
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "cluster/reachable_host.h"
 #include "collective/gloo/gloo_communicator.h"
+#include "collective/gloo/reach_peers.h"
 #include "collective/meeting_board.h"
 #include "collective/shared_memory/shared_memory_communicator.h"
 #include "device/cpu/cpu_device.h"
@@ -100,6 +103,46 @@ void check_all_to_all(Communicator& communicator, std::size_t part) {
     }
   }
   CHECK(all_right);
+}
+
+TEST_CASE("small and large operations of every kind follow each other, however far a rank lags") {
+  for (const Way way : ways()) {
+    CAPTURE(static_cast<int>(way));
+    for (const int size : {2, 3, 4}) {
+      CAPTURE(size);
+      const auto errors = run_processes(way, size, 20, [](Communicator& communicator) {
+        std::mt19937 same(7), own(static_cast<unsigned>(communicator.rank()));
+        for (int i = 0; i < 60; ++i) {
+          if (own() % 4 == 0) std::this_thread::sleep_for(std::chrono::microseconds(own() % 3000));
+          const std::size_t counts[] = {1, 15, 1000, 8192, 8193, 40000};
+          const std::size_t count = counts[same() % std::size(counts)];
+          switch (same() % 3) {
+            case 0: check_operations<float>(communicator, count); break;
+            case 1: check_operations<double>(communicator, count); break;
+            default: check_all_to_all(communicator, count); break;
+          }
+        }
+      });
+      for (const std::string& error : errors) CHECK(error == "no error");
+    }
+  }
+}
+
+TEST_CASE("ranks of gloo that are in different small operations fail, and do not add each other's bytes") {
+  if (testing::skip_without(why_no_gloo().empty(), "gloo")) return;
+  for (const bool same_kind : {true, false}) {
+    const auto errors = run_processes(Way::kGloo, 2, 5, [&](Communicator& communicator) {
+      InlineStream stream;
+      std::vector<float> elements(64, 1);
+      const std::size_t count = communicator.rank() == 0 || !same_kind ? 64 : 32;
+      if (same_kind || communicator.rank() == 0) {
+        communicator.all_reduce(stream, {std::span(elements).first(count), "a sum"});
+      } else {
+        communicator.all_gather(stream, {std::span(elements), "parts"});
+      }
+    });
+    for (const std::string& error : errors) CHECK(error.find("is in another operation") != std::string::npos);
+  }
 }
 
 TEST_CASE("processes send each other parts of their own") {
@@ -269,6 +312,77 @@ void meet_every_listener(std::vector<int>& strangers) {
     strangers.push_back(::socket(AF_INET, SOCK_STREAM, 0));
     ::connect(strangers.back(), reinterpret_cast<const sockaddr*>(&address), size);
   }
+}
+
+TEST_CASE("ranks that cannot reach each other are named with both addresses, and soon") {
+  if (testing::skip_without(why_no_gloo().empty(), "gloo")) return;
+  MeetingBoard board;
+  const int nobody = free_port("127.0.0.1");
+  std::vector<std::string> errors(2);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      RendezvousStore point = board.point();
+      const auto get = point.get;
+      point.get = [get, nobody](const std::string& key) {
+        const std::string value = get(key);
+        return key.starts_with("reach/") ? fmt::format("127.0.0.1:{}", nobody) : value;
+      };
+      errors[static_cast<std::size_t>(rank)] = error_text([&] {
+        make_gloo_communicator({rank, 2, "127.0.0.1", 0.7}, point, {});
+      });
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int rank = 0; rank < 2; ++rank) {
+    const std::string& error = errors[static_cast<std::size_t>(rank)];
+    CHECK_MESSAGE(error.starts_with(fmt::format("rank {} of 2 at 127.0.0.1 cannot connect to the others: ", rank)),
+                  error);
+    CHECK(error.find(
+              fmt::format("does not reach rank {} at 127.0.0.1:{} (Connection refused) within 0.7 s: is a firewall "
+                          "between them?",
+                          1 - rank, nobody)) != std::string::npos);
+  }
+}
+
+TEST_CASE("ranks that wait for each other learn that the group has failed, and which of them no other reaches") {
+  if (testing::skip_without(why_no_gloo().empty(), "gloo")) return;
+  RendezvousStore alone;
+  alone.put = [](const std::string&, const std::string&) {};
+  alone.get = [](const std::string&) { return fmt::format("127.0.0.1:{}", free_port("127.0.0.1")); };
+  alone.failure = [] { return std::string("worker 1 ended unexpectedly"); };
+  CHECK(error_text([&] {
+          make_gloo_communicator({0, 2, "127.0.0.1", 0}, alone, {});
+        }) == "worker 1 ended unexpectedly");
+  alone.get = [](const std::string&) { return std::string("192.0.2.1:4000"); };
+  CHECK(error_text([&] {
+          make_gloo_communicator({0, 2, "127.0.0.1", 0}, alone, {});
+        }).find("rank 0 listens at 127.0.0.1, where rank 1 at 192.0.2.1 cannot reach it") != std::string::npos);
+}
+
+TEST_CASE("of two ranks at one address either may connect") {
+  if (testing::skip_without(why_no_gloo().empty(), "gloo")) return;
+  MeetingBoard board;
+  const int nobody = free_port("127.0.0.1");
+  std::vector<std::string> errors(2);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      RendezvousStore point = board.point();
+      const auto get = point.get;
+      point.get = [get, nobody](const std::string& key) {
+        const std::string value = get(key);
+        return key == "reach/0" ? fmt::format("127.0.0.1:{}", nobody) : value;
+      };
+      errors[static_cast<std::size_t>(rank)] = error_text([&] {
+        const Descriptor listener = reach_peers(rank, 2, "127.0.0.1", 10, point);
+        point.put(fmt::format("reached/{}", rank), "");
+        point.get(fmt::format("reached/{}", 1 - rank));
+      });
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& error : errors) CHECK(error == "no error");
 }
 
 TEST_CASE("strangers who connect first while the mesh is made delay it, and no more") {

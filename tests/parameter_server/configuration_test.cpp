@@ -28,7 +28,7 @@ TEST_CASE("what means nothing with parameter servers, or without, is refused") {
   CHECK(error_of({served, "strategy.partitioner={type: fixed_shards, num_shards: 2}", "strategy.max_staleness=0"}) ==
         "no error");
   CHECK(contains(error_of({served, "strategy.cross_device_ops=ring"}), "leave it out"));
-  CHECK(contains(error_of({served, "strategy.communication.bytes_per_pack=64K"}), "timeout_seconds alone"));
+  CHECK(contains(error_of({served, "strategy.communication.bytes_per_pack=64K"}), "join_timeout_seconds alone"));
   CHECK(contains(error_of({served, "gradients.accumulate_steps=2"}), "larger data.global_batch_size"));
   CHECK(contains(error_of({served, "strategy.partitioner={type: fixed_shards, num_shards: 0}"}), "num_shards"));
   CHECK(contains(error_of({served, "strategy.partitioner={type: min_size, min_shard_bytes: 0}"}), "at least 1 byte"));

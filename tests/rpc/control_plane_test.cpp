@@ -331,6 +331,103 @@ TEST_CASE("an elastic run goes from one generation of tasks to the next, without
   other.join();
 }
 
+TEST_CASE("tasks that start further apart than the silence that ends a run train together") {
+  const ClusterSpec cluster = cluster_of(3);
+  const auto errors = run_tasks(
+      cluster,
+      [](int worker, ControlPlane& control) {
+        // Long enough to be missed, if it were counted from the first tasks' start.
+        std::this_thread::sleep_for(1500ms);
+        control.put("from " + std::to_string(worker), "");
+        for (int other = 0; other < 3; ++other) control.get("from " + std::to_string(other));
+      },
+      [](int worker) {
+        if (worker == 2) std::this_thread::sleep_for(3500ms);
+        return handshake();
+      },
+      {.join_seconds = 20, .silence_seconds = 3});
+  for (const std::string& error : errors) CHECK(error == "no error");
+}
+
+TEST_CASE("an elastic run stops only for a task that has stayed, not for one that dies as it starts") {
+  const ClusterSpec cluster = cluster_of(3);
+  Timeouts timeouts{10, 10};
+  timeouts.elastic = true;
+  std::atomic<bool> is_second = false, is_over = false;
+  const auto survive = [&](int worker) {
+    ClusterSpec own = cluster;
+    own.task.index = worker;
+    Generation next;
+    {
+      const auto control = ControlPlane::join(own, Security::from({}), handshake(), timeouts);
+      error_text([&] { control->get("what never comes"); });
+      next = {2, control->lost()};
+    }
+    const auto control = ControlPlane::join(own, Security::from({}), handshake(), timeouts, {}, next);
+    is_second = true;
+    for (std::int64_t step = 1; !is_over; ++step) {
+      CHECK(control->agree_to_stop(step, 0) == 0);
+      std::this_thread::sleep_for(1ms);
+    }
+    CHECK(control->failure().empty());
+    if (worker == 0) CHECK(control->lost() == std::vector<Task>{{Job::kWorker, 2}});
+  };
+  std::thread chief([&] { survive(0); }), other([&] { survive(1); });
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    PuppetTask dying(cluster.workers[0], "worker 2", 3);
+    if (attempt == 0) dying.wait_for_welcome();
+    std::this_thread::sleep_for(attempt == 0 ? 0ms : 300ms);
+    dying.call.TryCancel();
+    dying.stream->Finish();
+    while (!is_second) std::this_thread::sleep_for(1ms);
+  }
+  std::this_thread::sleep_for(2500ms);  // longer than a task must stay
+  is_over = true;
+  chief.join();
+  other.join();
+}
+
+TEST_CASE("a worker of an elastic run that does not hear the chief for long joins again, however late") {
+  ClusterSpec cluster = cluster_of(2);
+  cluster.task.index = 1;
+  Timeouts timeouts{20, 1};
+  timeouts.elastic = true;
+  {
+    // Welcomes, then is silent, as one whose connection was cut.
+    class Mute : public Coordination::Service {
+      grpc::Status Session(grpc::ServerContext* call, grpc::ServerReaderWriter<ToTask, FromTask>* stream) override {
+        FromTask hello;
+        stream->Read(&hello);
+        ToTask welcome;
+        welcome.mutable_welcome()->set_generation(4);
+        stream->Write(welcome);
+        while (!call->IsCancelled()) std::this_thread::sleep_for(10ms);
+        return grpc::Status::OK;
+      }
+    } mute;
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort(cluster.workers[0], grpc::InsecureServerCredentials());
+    builder.RegisterService(&mute);
+    const auto server = builder.BuildAndStart();
+    const auto control = ControlPlane::join(cluster, Security::from({}), handshake(), timeouts);
+    CHECK(contains(error_text([&] { control->get("what never comes"); }), std::string(kIsSilent)));
+    CHECK(control->regroups());
+    CHECK(control->is_cut_off());
+    CHECK(control->generation() == 4);
+  }
+  // Longer than the silence.
+  std::thread chief([&] {
+    std::this_thread::sleep_for(2500ms);
+    ClusterSpec own = cluster;
+    own.task.index = 0;
+    ControlPlane::join(own, Security::from({}), handshake(), timeouts, {}, {.number = 5, .lost = {}});
+  });
+  const auto again = ControlPlane::join(cluster, Security::from({}), handshake(), timeouts, {},
+                                        {.number = 5, .lost = {}, .was_cut_off = true});
+  CHECK(again->generation() == 5);
+  chief.join();
+}
+
 TEST_CASE("a chief that is suspended between generations is named after its timeout") {
   ClusterSpec cluster = cluster_of(2);
   cluster.task.index = 1;
@@ -459,6 +556,18 @@ TEST_CASE("a peer without the token is refused, and what is no gRPC does no harm
   CHECK(contains(error, "strategy.cluster.token_file"));
 }
 
+TEST_CASE("a token of the environment is as good as a file's") {
+  const auto security = [](std::optional<std::string> token) {
+    return Security::from(
+        {}, [token](const std::string& name) { return name == "MIRRORTRAIN_TOKEN" ? token : std::nullopt; });
+  };
+  CHECK(security("secret").has_token());
+  CHECK_FALSE(security("").has_token());
+  CHECK_FALSE(security(std::nullopt).has_token());
+  CHECK(error_text([&] { security("two\nlines"); }) ==
+        "MIRRORTRAIN_TOKEN: expected one line of printable ASCII characters");
+}
+
 TEST_CASE("an address in use, a chief that never comes and two processes as one task are errors that say so") {
   ClusterSpec cluster = cluster_of(2);
   ClusterSpec other = cluster;
@@ -483,7 +592,12 @@ TEST_CASE("an address in use, a chief that never comes and two processes as one 
   CHECK(contains(error_text([&] {
                    ControlPlane::join(alone, Security::from({}), handshake(), {10, 10});
                  }),
-                 "cannot listen at its address in TF_CONFIG"));
+                 "cannot listen at its address in TF_CONFIG: another process has the port"));
+  alone.workers[0] = "192.0.2.1:2222";  // of no machine
+  CHECK(contains(error_text([&] {
+                   ControlPlane::join(alone, Security::from({}), handshake(), {10, 10});
+                 }),
+                 "the host is not this machine: 192.0.2.1 is no address of it"));
 }
 
 }  // namespace

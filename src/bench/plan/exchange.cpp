@@ -4,11 +4,21 @@
 #include <cmath>
 #include <numeric>
 
+#include "collective/gloo/small_message.h"
+
 namespace mirrortrain::plan {
 namespace {
 
+bool is_small(double ranks, double bytes) {
+  return is_small_message(static_cast<std::size_t>(bytes), static_cast<int>(ranks));
+}
+
 double ring_seconds(double ranks, double bytes, const Network& network, double add_seconds) {
-  return 2 * (ranks - 1) * network.seconds(bytes / ranks) + (ranks - 1) / ranks * bytes * add_seconds;
+  if (is_small(ranks, bytes)) {
+    return network.latency + (ranks - 1) * bytes * (1 / network.bandwidth + add_seconds);
+  }
+  return 2 * (ranks - 1) * (2 * network.latency + bytes / ranks / network.bandwidth) +
+         (ranks - 1) / ranks * bytes * add_seconds;
 }
 
 double nccl_seconds(const Ranks& ranks, double bytes, const Network& network) {
@@ -27,7 +37,10 @@ double all_reduce_seconds(const Ranks& ranks, double bytes, const Network& netwo
 }
 
 double all_gather_seconds(const Ranks& ranks, double bytes, const Network& network) {
-  return ranks.workers == 1 ? 0 : (ranks.all() - 1) * network.seconds(bytes);
+  if (ranks.workers == 1) return 0;
+  if (ranks.carrier == Carrier::kNccl) return (ranks.all() - 1) * network.seconds(bytes);
+  const double delays = is_small(ranks.all(), bytes) ? 1 : 2;
+  return delays * network.latency + (ranks.all() - 1) * bytes / network.bandwidth;
 }
 
 double exchange_seconds(const Exchange& exchange, const Ranks& ranks, const Network& network, double add_seconds) {

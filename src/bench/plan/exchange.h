@@ -33,15 +33,20 @@ struct Ranks {
 // bandwidth), gamma the seconds for a rank to add a byte. W workers, R ranks, n bytes per rank.
 //
 // ring, in R - 1 steps of reduce-scatter and as many of all-gather, each of n / R bytes:
-//     2 (R - 1) (alpha + n / R beta) + (R - 1) / R n gamma
+//     2 (R - 1) (2 alpha + n / R beta) + (R - 1) / R n gamma
+//   since a rank of gloo sends once it knows that the receive is posted, another alpha. An array that is small
+//   (collective/gloo/small_message.h) goes to all at once, and each rank adds all:
+//     alpha + (R - 1) n (beta + gamma)
 //   Patarasuk, Yuan: Bandwidth optimal all-reduce algorithms for clusters of workstations (2009); with gamma in Thakur,
 //   Rabenseifner, Gropp: Optimization of collective communication operations in MPICH (2005).
 // nccl, the faster of a ring and of two trees that each carry one half, both pipelined, so that latency counts only
 // between machines. GPUs add faster than any network transfers, so there is no gamma:
 //     2 (W - 1) alpha + 2 (R - 1) / R n beta      or      2 log2(W) alpha + 2 n beta
 //   Sanders, Speck, Traeff: Two-tree algorithms for full bandwidth broadcast, reduction and scan (2009).
-// all-gather, around the ring; n is the contribution of one rank:
+// all-gather; n is the contribution of one rank. Around nccl's ring:
 //     (R - 1) (alpha + n beta)
+// and otherwise to all at the same time, where alpha counts twice if the array is not small:
+//     2 alpha + (R - 1) n beta
 //   Across workers on CPUs reduction_to_one_device gathers the gradients of all replicas this way, and each worker adds
 //   them: one gamma more for each further replica.
 //

@@ -34,4 +34,8 @@ std::optional<ClusterSpec> cluster_of_srun(const Environment& environment);
 /// (TORCHELASTIC_USE_AGENT_STORE), or MIRRORTRAIN_PORT if set.
 std::optional<ClusterSpec> cluster_of_torchrun(const Environment& environment);
 
+/// SageMaker's SM_HOSTS, a JSON list of hosts, and SM_CURRENT_HOST: all are workers, in the order of their sorted names,
+/// at port 2223 or MIRRORTRAIN_PORT, as TensorFlow's SageMakerClusterResolver has them.
+std::optional<ClusterSpec> cluster_of_sagemaker(const Environment& environment);
+
 }  // namespace mirrortrain

@@ -8,8 +8,8 @@
 
 namespace mirrortrain {
 
-/// One rank of a group of processes that add in host memory, over TCP: gloo's ring all-reduce, whose order of sums
-/// depends only on the ranks and the number of elements.
+/// One rank of a group of processes that add in host memory, over TCP: small arrays at once, by an exchange of all with
+/// all, others by gloo's ring all-reduce. The order of sums depends only on the ranks and the number of elements.
 struct GlooOptions {
   int rank = 0, size = 1;
   std::string host;             ///< a name or address of this machine, to which the others connect

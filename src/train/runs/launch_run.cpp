@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "cluster/token.h"
 #include "device/cpu/cpu_device.h"
 #include "launch/cores.h"
 #include "launch/loopback_ports.h"
@@ -93,8 +94,14 @@ Launch::Launch(const RunLaunch& settings, LaunchedCommand command)
   if (settings_.restarts > 0 && !chief_is_here() && command_.is_fit && !command_.resumes && !command_.run_dir) {
     throw UsageError("--restarts with --hosts: give fit a --run-dir, so that the run can be found on the chief's host");
   }
-  if (!chief_is_here() && !run.is_secured) {
-    spdlog::warn("launch: whoever reaches the hosts' ports can join the run: set strategy.cluster.token_file");
+  const std::string given = token_of(process_environment());
+  plan_.token = given.empty() && !run.is_secured ? new_token() : given;
+  if (settings_.prints && !chief_is_here() && !run.is_secured && given.empty()) {
+    spdlog::warn(
+        "launch: whoever reaches the hosts' ports can join the run: set strategy.cluster.token_file, or the same {} "
+        "for "
+        "every task",
+        kTokenVariable);
   }
   workers_may_leave_ = run.workers_may_leave;
   folder_ = command_.run_dir || !chief_is_here() ? RunFolder{command_.run_dir.value_or("")} : next_run_folder(run.name);

@@ -98,11 +98,30 @@ RunFolder require_resumable(const std::string& run) {
   return named.folder;
 }
 
+OfAnotherConfiguration::OfAnotherConfiguration(const RunFolder& folder, std::string what)
+    : UsageError(fmt::format("--resume {}: {}; start a new run without --resume", folder.path.string(), what)),
+      difference(std::move(what)) {}
+
+std::optional<RunFolder> find_run_to_resume(const std::optional<std::string>& run_dir, const Configuration& now) {
+  if (run_dir) return RunFolder{*run_dir}.exists() ? std::optional(RunFolder{*run_dir}) : std::nullopt;
+  std::string passed_over;
+  for (const RunFolder& folder : runs_of(now.name.text)) {
+    try {
+      require_same_run(folder, now);
+      return folder;
+    } catch (const OfAnotherConfiguration& error) {
+      if (passed_over.empty()) passed_over = fmt::format("{}: {}", folder.path.string(), error.difference);
+    } catch (const UsageError& error) {  // its configuration cannot be read
+      if (passed_over.empty()) passed_over = error.what();
+    }
+  }
+  if (!passed_over.empty()) spdlog::warn("--resume=auto: {}; a new run begins", passed_over);
+  return std::nullopt;
+}
+
 std::vector<ChangedKey> require_same_run(const RunFolder& folder, const Configuration& now) {
   const Configuration before = configuration_before(folder);
-  const auto refuse = [&](const std::string& what) {
-    throw UsageError(fmt::format("--resume {}: {}; start a new run without --resume", folder.path.string(), what));
-  };
+  const auto refuse = [&](const std::string& what) { throw OfAnotherConfiguration(folder, what); };
   const auto refuse_change = [&](const ChangedKey& one) {
     refuse(fmt::format("{} changed since this run began: {} in {}, {} now", one.key, one.before,
                        folder.config().string(), one.now));

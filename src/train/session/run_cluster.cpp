@@ -101,9 +101,10 @@ RunCluster::RunCluster(const CheckedConfiguration& checked, const std::string& c
                        const rpc::Generation& generation, const Environment& environment)
     : spec_(*checked.cluster),
       mpi_(spec_.mpi ? mpi::Session::start(spec_, environment) : nullptr),
-      security_(rpc::Security::from(checked.values().strategy.cluster)) {
+      security_(rpc::Security::from(checked.values().strategy.cluster, environment)) {
   rpc::Timeouts timeouts;
-  timeouts.silence_seconds = checked.values().strategy.communication.timeout_seconds;
+  const CommunicationOptions& communication = checked.values().strategy.communication;
+  timeouts.silence_seconds = communication.timeout_seconds;
   std::vector<grpc::Service*> services;
   if (is_served(checked.values().strategy.type)) {
     servers_.emplace(checked, spec_, security_);
@@ -112,12 +113,12 @@ RunCluster::RunCluster(const CheckedConfiguration& checked, const std::string& c
   } else {
     timeouts.may_leave = {Job::kEvaluator};
     timeouts.elastic = checked.values().strategy.elastic;
-    const std::optional<double> regroup = checked.values().strategy.communication.regroup_timeout();
-    if (regroup) timeouts.regroup_seconds = *regroup;
+    if (const std::optional<double> regroup = communication.regroup_timeout()) timeouts.regroup_seconds = *regroup;
   }
+  timeouts.join_seconds = communication.join_timeout_seconds;
   rpc::Handshake handshake{MIRRORTRAIN_VERSION, shared_keys(checked.values())};
   handshake.configuration.emplace_back("the command", command);
-  handshake.configuration.emplace_back("strategy.cluster.token_file", security_.has_token() ? "given" : "");
+  handshake.configuration.emplace_back("the token", security_.has_token() ? "given" : "");
   for (const Task& task : spec_.tasks()) {
     handshake.configuration.emplace_back("the address of " + task.text(), spec_.address(task));
   }
@@ -173,7 +174,8 @@ std::pair<std::shared_ptr<Communicator>, std::string> RunCluster::among_workers(
   const std::string prefix = fmt::format("workers {}: ", fmt::join(workers, ","));
   const RendezvousStore meeting{
       [this, prefix](const std::string& key, const std::string& value) { control_->put(prefix + key, value); },
-      [this, prefix](const std::string& key) { return control_->get(prefix + key); }};
+      [this, prefix](const std::string& key) { return control_->get(prefix + key); },
+      [this] { return control_->failure(); }};
   const OperationWatch watch{[this](std::string_view what) { control_->begin_operation(what); },
                              [this] { control_->end_operation(); },
                              [this](const std::string& error) { return control_->explain(error); }};

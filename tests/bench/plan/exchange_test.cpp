@@ -17,17 +17,21 @@ double all_reduce(int workers, Carrier carrier, double bytes, int per_worker = 1
 }
 
 TEST_CASE("an all-reduce takes what the formula of its algorithm says") {
-  // 2 x 3 messages of 400 / 4 bytes, and 3 / 4 of them added.
-  CHECK(all_reduce(4, Carrier::kRing, 400) == doctest::Approx(6 * (10 + 1) + 0.3));
+  // 2 x 3 messages of 400,000 / 4 bytes, each after the word that its receive is posted, and 3 / 4 of them added.
+  CHECK(all_reduce(4, Carrier::kRing, 4e5) == doctest::Approx(6 * (2 * 10 + 1000) + 300));
+  // Few bytes: one message of all of them to each of the others, all at the same time, and 3 of them added.
+  CHECK(all_reduce(4, Carrier::kRing, 400) == doctest::Approx(10 + 3 * 4 + 3 * 0.4));
   // Few bytes: two trees of depth 3; many: a ring over all 16 GPUs, 7 machines away.
   CHECK(all_reduce(8, Carrier::kNccl, 400) == doctest::Approx(2 * 3 * 10 + 8));
   CHECK(all_reduce(8, Carrier::kNccl, 1e6, 2) == doctest::Approx(2 * 7 * 10 + 2e4 * 15 / 16));
 }
 
 TEST_CASE("an all-gather takes a message for every other rank") {
-  CHECK(all_gather_seconds({5}, 200, kNetwork) == doctest::Approx(4 * 12));
+  CHECK(all_gather_seconds({5, 1, Carrier::kNccl}, 200, kNetwork) == doctest::Approx(4 * 12));
+  CHECK(all_gather_seconds({5}, 200, kNetwork) == doctest::Approx(10 + 4 * 2));
+  CHECK(all_gather_seconds({5}, 1e6, kNetwork) == doctest::Approx(20 + 4 * 1e4));
   const Exchange exchange{Exchange::Kind::kAllGather, 200, "", 1};
-  CHECK(exchange_seconds(exchange, {5}, kNetwork, kAdd) == doctest::Approx(4 * 12));
+  CHECK(exchange_seconds(exchange, {5}, kNetwork, kAdd) == doctest::Approx(10 + 4 * 2));
 }
 
 TEST_CASE("one worker exchanges nothing, and more bytes or more workers never take less time") {

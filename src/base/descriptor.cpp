@@ -1,4 +1,4 @@
-#include "launch/descriptor.h"
+#include "base/descriptor.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-namespace mirrortrain::launch {
+namespace mirrortrain {
 
 void Descriptor::close() {
   if (is_open()) ::close(std::exchange(value_, -1));
@@ -33,4 +33,4 @@ void fill_standard_streams() {
   }
 }
 
-}  // namespace mirrortrain::launch
+}  // namespace mirrortrain

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace mirrortrain::launch {
+namespace mirrortrain {
 
 /// Owns a file descriptor.
 class Descriptor {
@@ -36,4 +36,4 @@ void make_nonblocking(const Descriptor& descriptor);
 /// Opens /dev/null for each standard stream that is closed at the start: otherwise a pipe would get its number.
 void fill_standard_streams();
 
-}  // namespace mirrortrain::launch
+}  // namespace mirrortrain

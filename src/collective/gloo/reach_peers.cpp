@@ -1,0 +1,223 @@
+#include "collective/gloo/reach_peers.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <poll.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "cluster/address.h"
+#include "cluster/reachable_host.h"
+#include "cluster/sockets.h"
+
+namespace mirrortrain {
+namespace {
+
+constexpr std::chrono::seconds kWarning{5};
+constexpr std::chrono::milliseconds kAgain{500};  ///< between attempts to connect that were refused
+constexpr std::size_t kMostStrangers = 64;
+
+/// Sent by the rank that connects.
+struct Greeting {
+  char sign[12] = "mirrortrain";
+  std::int32_t rank = -1;
+};
+
+class Reach {
+ public:
+  Reach(int rank, int size, const std::string& host, const RendezvousStore& meeting);
+  void wait(double timeout_seconds);
+  Descriptor take_listener() { return std::move(listener_); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Peer {
+    SocketAddress at;
+    bool is_called = false;  ///< this rank connects
+    bool calls = false;      ///< the peer connects
+    Descriptor socket;       ///< open while it is being connected
+    Clock::time_point next_attempt;
+    int error = ETIMEDOUT;  ///< of the last attempt
+    bool is_reached = false;
+  };
+
+  void listen(const std::string& host);
+  bool all_reached() const { return std::ranges::all_of(peers_, &Peer::is_reached); }
+  void begin_attempts();
+  void end_attempts();
+  void fail_attempt(Peer& peer, int error);
+  void greet(Peer& peer);
+  void accept();
+  std::string unreached() const;
+
+  const int rank_;
+  const RendezvousStore& meeting_;
+  SocketAddress own_;
+  Descriptor listener_;
+  std::vector<Peer> peers_;
+  std::vector<Descriptor> accepted_;  ///< whose greeting has not come yet
+};
+
+std::string text_of(const SocketAddress& address) { return Address{address.text(), address.port()}.text(); }
+
+Reach::Reach(int rank, int size, const std::string& host, const RendezvousStore& meeting)
+    : rank_(rank), meeting_(meeting) {
+  listen(host);
+  const auto key = [](int of) { return fmt::format("reach/{}", of); };
+  meeting.put(key(rank), text_of(own_));
+  for (int other = 0; other < size; ++other) {
+    Peer& peer = peers_.emplace_back();
+    peer.is_reached = other == rank;
+    if (peer.is_reached) continue;
+    const Address address = Address::of(meeting.get(key(other)));
+    peer.at = resolved(address.host).at(0);  // numeric
+    peer.at.set_port(address.port);
+    if (own_.is_loopback() != peer.at.is_loopback()) {
+      const SocketAddress& loopback = own_.is_loopback() ? own_ : peer.at;
+      throw std::runtime_error(
+          fmt::format("rank {} listens at {}, where rank {} at {} cannot reach it; give it the address of a network "
+                      "interface, or correct its machine's own name in /etc/hosts",
+                      own_.is_loopback() ? rank : other, loopback.text(), own_.is_loopback() ? other : rank,
+                      (own_.is_loopback() ? peer.at : own_).text()));
+    }
+    // As gloo does: the greater address connects; of two ranks of one address either may.
+    const int order = own_.compared_to(peer.at);
+    peer.is_called = order >= 0;
+    peer.calls = order <= 0;
+    peer.next_attempt = Clock::now();
+  }
+}
+
+void Reach::listen(const std::string& host) {
+  for (const SocketAddress& one : resolved(host)) {
+    listener_ = open_socket(one, SOCK_NONBLOCK);
+    if (listener_.is_open() && ::bind(listener_.get(), one.pointer(), one.length) == 0 &&
+        ::listen(listener_.get(), SOMAXCONN) == 0) {
+      own_ = one;
+      own_.set_port(bound_port(listener_));
+      return;
+    }
+  }
+  throw std::runtime_error(fmt::format("cannot listen at {}: {}", host, listening_error(host, 0)));
+}
+
+void Reach::begin_attempts() {
+  for (Peer& peer : peers_) {
+    if (peer.is_reached || !peer.is_called || peer.socket.is_open() || Clock::now() < peer.next_attempt) continue;
+    peer.socket = open_socket(peer.at, SOCK_NONBLOCK);
+    if (!peer.socket.is_open()) {
+      fail_attempt(peer, errno);
+    } else if (::connect(peer.socket.get(), peer.at.pointer(), peer.at.length) == 0) {
+      greet(peer);
+    } else if (errno != EINPROGRESS) {
+      fail_attempt(peer, errno);
+    }
+  }
+}
+
+void Reach::fail_attempt(Peer& peer, int error) {
+  peer.error = error;
+  peer.socket.close();
+  peer.next_attempt = Clock::now() + kAgain;
+}
+
+void Reach::greet(Peer& peer) {
+  Greeting greeting;
+  greeting.rank = rank_;
+  peer.is_reached = ::send(peer.socket.get(), &greeting, sizeof greeting, MSG_NOSIGNAL) == sizeof greeting;
+  if (!peer.is_reached) return fail_attempt(peer, errno);
+  peer.socket.close();
+}
+
+/// Greets the ranks whose connections are made by now.
+void Reach::end_attempts() {
+  for (Peer& peer : peers_) {
+    pollfd polled{peer.socket.get(), POLLOUT, 0};
+    if (!peer.socket.is_open() || ::poll(&polled, 1, 0) != 1) continue;
+    if (const int error = socket_error(peer.socket); error != 0) {
+      fail_attempt(peer, error);
+    } else {
+      greet(peer);
+    }
+  }
+}
+
+/// Takes the connections that have come, and the greetings of those that came before.
+void Reach::accept() {
+  while (true) {
+    Descriptor next(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!next.is_open()) break;
+    accepted_.push_back(std::move(next));
+  }
+  std::erase_if(accepted_, [this](const Descriptor& socket) {
+    Greeting greeting;
+    const ssize_t got = ::recv(socket.get(), &greeting, sizeof greeting, 0);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+    const bool is_rank =
+        got == sizeof greeting && std::memcmp(greeting.sign, Greeting{}.sign, sizeof greeting.sign) == 0;
+    if (is_rank && greeting.rank >= 0 && static_cast<std::size_t>(greeting.rank) < peers_.size()) {
+      Peer& peer = peers_[static_cast<std::size_t>(greeting.rank)];
+      peer.is_reached = peer.is_reached || peer.calls;
+    }
+    return true;
+  });
+  while (accepted_.size() > peers_.size() + kMostStrangers) accepted_.erase(accepted_.begin());
+}
+
+std::string Reach::unreached() const {
+  std::vector<std::string> all;
+  for (std::size_t other = 0; other < peers_.size(); ++other) {
+    const Peer& peer = peers_[other];
+    if (peer.is_reached) continue;
+    const std::string name = fmt::format("rank {} at {}", other, text_of(peer.at));
+    all.push_back(peer.is_called ? fmt::format("does not reach {} ({})", name, std::strerror(peer.error))
+                                 : fmt::format("gets no connection from {}", name));
+  }
+  return fmt::format("rank {} at {} {}", rank_, text_of(own_), fmt::join(all, ", and "));
+}
+
+void Reach::wait(double timeout_seconds) {
+  const auto begin = Clock::now();
+  bool has_warned = false;
+  while (!all_reached()) {
+    if (const std::string why = meeting_.failure ? meeting_.failure() : ""; !why.empty()) throw Error(why);
+    begin_attempts();
+    std::vector<pollfd> polled = {{listener_.get(), POLLIN, 0}};
+    for (const Descriptor& socket : accepted_) polled.push_back({socket.get(), POLLIN, 0});
+    for (const Peer& peer : peers_) {
+      if (peer.socket.is_open()) polled.push_back({peer.socket.get(), POLLOUT, 0});
+    }
+    ::poll(polled.data(), polled.size(), 100);
+    end_attempts();
+    accept();
+    if (all_reached()) return;
+    const auto waited = Clock::now() - begin;
+    if (timeout_seconds > 0 && waited > std::chrono::duration<double>(timeout_seconds)) {
+      throw std::runtime_error(
+          fmt::format("{} within {:g} s: is a firewall between them? Workers connect at ports that the system chooses",
+                      unreached(), timeout_seconds));
+    }
+    if (waited > kWarning && !std::exchange(has_warned, true)) {
+      spdlog::warn("{} yet: is a firewall between them? Waiting", unreached());
+    }
+  }
+}
+
+}  // namespace
+
+Descriptor reach_peers(int rank, int size, const std::string& host, double timeout_seconds,
+                       const RendezvousStore& meeting) {
+  Reach reach(rank, size, host, meeting);
+  reach.wait(timeout_seconds);
+  return reach.take_listener();
+}
+
+}  // namespace mirrortrain
