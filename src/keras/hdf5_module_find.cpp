@@ -11,6 +11,7 @@
 #include "data/arrays/hdf5_module.h"
 #include "keras/hdf5_handed_over.h"
 #include "keras/hdf5_handle.h"
+#include "keras/hdf5_read_recorder.h"
 #include "keras/json.h"
 
 namespace mirrortrain::keras {
@@ -21,6 +22,12 @@ constexpr int kDeepestGroup = 64;
 constexpr std::size_t kMostMembers = 1'000'000;
 constexpr std::size_t kMostListed = 100;
 
+/// Of a dataset whose description the library does not know.
+const std::string kUnreadable = fmt::format(
+    "HDF5 {}.{}, which this program uses, cannot read this dataset: it was written for a newer HDF5, as by h5py with "
+    "libver=\"latest\", or is damaged; write it with libver=\"v110\", or without libver",
+    H5_VERS_MAJOR, H5_VERS_MINOR);
+
 class Finder {
  public:
   Finder(std::string file, std::string dataset) : file_(std::move(file)), wanted_(std::move(dataset)) {
@@ -28,11 +35,18 @@ class Finder {
   }
 
   Json find(int chunks) {
-    const Hdf5Handle file(H5Fopen(file_.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+#if H5_VERSION_GE(1, 14, 0)
+    const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+#else
+    const Hdf5Handle access = recorded_access();
+#endif
+    if (!access) damaged("");
+    const Hdf5Handle file(H5Fopen(file_.c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose);
     if (!file) fail("", "is no HDF5 file, or is damaged; get it again");
     const Hdf5Handle root(H5Gopen2(file.get(), "/", H5P_DEFAULT), H5Gclose);
     if (!root) damaged("");
     list(root.get(), "", 0);
+    if (is_unreadable_) fail(wanted_, kUnreadable);
     if (!is_there_) return {{"datasets", datasets_}};
     const Hdf5Handle creation(H5Fget_create_plist(file.get()), H5Pclose);
     hsize_t user_block = 0;
@@ -65,13 +79,34 @@ class Finder {
       if (link.type != H5L_TYPE_HARD && link.type != H5L_TYPE_SOFT) continue;
       const std::string inner = path.empty() ? std::string(name) : path + "/" + name;
       const Hdf5Handle object(H5Oopen(group, name, H5P_DEFAULT), H5Oclose);
-      if (!object) continue;  // a link to nothing
+      if (!object) {
+        if (!is_dataset(group, name)) continue;  // a link to nothing
+        is_unreadable_ = is_unreadable_ || inner == wanted_;
+        add(inner);
+        continue;
+      }
       const H5I_type_t type = H5Iget_type(object.get());
       if (type == H5I_GROUP && link.type == H5L_TYPE_HARD) list(object.get(), inner, level + 1);
       if (type != H5I_DATASET) continue;
       is_there_ = is_there_ || inner == wanted_;
-      if (datasets_.size() < kMostListed) datasets_.push_back(inner);
+      add(inner);
     }
+  }
+
+  /// By the object's header alone, whether or not the library knows all that is in it.
+  static bool is_dataset(hid_t group, const char* name) {
+#if H5_VERSION_GE(1, 12, 0)
+    H5O_info2_t about;
+    const herr_t result = H5Oget_info_by_name3(group, name, &about, H5O_INFO_BASIC, H5P_DEFAULT);
+#else
+    H5O_info_t about;
+    const herr_t result = H5Oget_info_by_name2(group, name, &about, H5O_INFO_BASIC, H5P_DEFAULT);
+#endif
+    return result >= 0 && about.type == H5O_TYPE_DATASET;
+  }
+
+  void add(const std::string& dataset) {
+    if (datasets_.size() < kMostListed) datasets_.push_back(dataset);
   }
 
   /// What elements are, and of how many bytes.
@@ -222,22 +257,15 @@ class Finder {
     };
     if (H5Dchunk_iter(dataset, H5P_DEFAULT, add, &places) < 0) damaged(wanted_);
 #else
-    // This library looks for each chunk among all of them.
-    constexpr std::uint64_t kMostChunks = 20'000;
-    if (count > kMostChunks) {
-      fail(wanted_,
-           fmt::format("has {} chunks, of which HDF5 before 1.14, with which this program was built, finds at "
-                       "most {} in reasonable time; save it with larger chunks, or contiguous: h5repack -l CONTI",
-                       count, kMostChunks));
-    }
+    // This library's list of chunks takes a time that grows with their square; finding one by its index does not.
+    const ReadRecorder recorder;
     std::vector<hsize_t> at(shape.size(), 0);
     for (Chunk& one : all) {
-      unsigned left_out = 0;
-      haddr_t offset = HADDR_UNDEF;
-      hsize_t bytes = 0;
-      if (H5Dget_chunk_info_by_coord(dataset, at.data(), &left_out, &offset, &bytes) < 0 || bytes > UINT32_MAX)
-        damaged(wanted_);
-      one = {offset, static_cast<std::uint32_t>(bytes), left_out};
+      std::uint32_t left_out = 0;
+      char unused = 0;
+      if (H5Dread_chunk(dataset, H5P_DEFAULT, at.data(), &left_out, &unused) < 0) damaged(wanted_);
+      if (recorder.last().bytes > UINT32_MAX) damaged(wanted_);
+      one = {recorder.last().offset, static_cast<std::uint32_t>(recorder.last().bytes), left_out};
       for (std::size_t axis = shape.size(); axis-- > 0;) {
         at[axis] += chunk[axis];
         if (at[axis] < shape[axis]) break;
@@ -257,7 +285,7 @@ class Finder {
 
   std::string file_, wanted_;
   std::size_t members_ = 0;
-  bool is_there_ = false;
+  bool is_there_ = false, is_unreadable_ = false;
   std::vector<std::string> datasets_;
 };
 

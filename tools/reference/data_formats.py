@@ -35,6 +35,10 @@ with h5py.File(folder / "arrays.h5", "w") as file:
     file["texts"] = np.array([b"a"] * 10)
     file["number"] = 7
 
+with h5py.File(folder / "newer.h5", "w", libver="latest") as file:  # of HDF5 2, which earlier ones cannot read
+    file.create_dataset("x", data=x, chunks=(4, 5), compression="gzip")
+    file["y"] = np.arange(10, dtype=np.int32) % 3
+
 words = ["red", "green", 'dark "blue"', "a,b", None, "two\nlines", "", "red", "red", "green"]
 table = pa.table({
     "f": pa.array(x[:, 1]),

@@ -47,6 +47,7 @@ struct Found {
 Found find_dataset(const std::string& path, const std::string& dataset) {
   const Hdf5Module& library = hdf5_module(path);
   const std::uint64_t bytes = PlainFile(path).size();  // which refuses what is no regular file
+  if (bytes == 0) throw Error(fmt::format("{}: expected an HDF5 file, found an empty file; get it again", path));
   const MemoryFile chunks("hdf5-chunks"), about("hdf5-about");
   constexpr std::uint64_t kMostToRead = std::uint64_t{1} << 30;  // the dataset itself is not read
   const std::string end = run_apart(std::min(bytes, kMostToRead), [&] {
@@ -58,6 +59,12 @@ Found find_dataset(const std::string& path, const std::string& dataset) {
   Found found{{}, std::vector<std::byte>(chunks.size())};
   if (!end.empty() || text.empty() || !about.read_at(0, text.data(), text.size()) ||
       !chunks.read_at(0, found.chunks.data(), found.chunks.size())) {
+    if (end == "SIGXCPU" || end == "SIGKILL") {
+      throw Error(
+          fmt::format("{}: finding its datasets took the HDF5 library too long; write it with larger chunks, or "
+                      "contiguous: h5repack -l CONTI",
+                      path));
+    }
     throw Error(fmt::format("{}: is damaged: the HDF5 library cannot read it (it ended by {}); get the file again",
                             path, end.empty() ? "itself" : end));
   }

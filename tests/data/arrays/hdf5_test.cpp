@@ -93,6 +93,8 @@ TEST_CASE("datasets that cannot be read are refused by name") {
   CHECK(contains(error(datasets("number")), "expected one row per example, found a single number"));
   CHECK(contains(error(datasets("unwritten")), "of its 6 chunks 0 were written"));
   CHECK(contains(error(datasets("x", "y", folder.write("no.h5", "no"))), "is no HDF5 file, or is damaged"));
+  CHECK(
+      contains(error(datasets("x", "y", folder.write("empty.h5", ""))), "expected an HDF5 file, found an empty file"));
   const std::string whole = read_text_file(kArrays);
   for (std::size_t bytes = 0; bytes < whole.size(); bytes += 900) {
     const std::string cut = folder.write("cut.h5", whole.substr(0, bytes));
@@ -105,6 +107,17 @@ TEST_CASE("datasets that cannot be read are refused by name") {
   const std::string file = folder.write("damaged.h5", damaged);
   CHECK((contains(error(datasets("deflated", "group/y", file)), "a chunk of rows") ||
          contains(error(datasets("deflated_cubes", "group/y", file)), "a chunk of rows")));
+}
+
+TEST_CASE("a dataset that the library is too old for is named as that, with the remedy") {
+  if (is_without_hdf5()) return;
+  const std::string newer = (std::filesystem::path(MIRRORTRAIN_SOURCE_DIR) / "tests/formats/newer.h5").string();
+  const std::vector<std::string> names = hdf5_datasets(newer);
+  CHECK(names == std::vector<std::string>{"x", "y"});
+  const std::string error = error_text([&] { read(datasets("x", "y", newer)); });
+  if (error == "no error") return;  // it is new enough
+  CHECK_MESSAGE(contains(error, "newer.h5: x: HDF5 1."), error);
+  CHECK(contains(error, "write it with libver=\"v110\", or without libver"));
 }
 
 TEST_CASE("inputs, outputs and missing labels are datasets by name") {
