@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <filesystem>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/open_files_limit.h"
 #include "cli/commands.h"
 #include "cli/launched_command.h"
 #include "cli/logging.h"
@@ -37,14 +39,8 @@ void require_stack() {
               std::to_string(kLeast) + "; raise the limit: ulimit -s 8192");
 }
 
-/// Allows as many files as the system does, up to a number that is plenty: data may be in thousands of them.
-void allow_many_files() {
-  constexpr rlim_t kPlenty = 65536;
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kPlenty) return;
-  limit.rlim_cur = std::min(limit.rlim_max, kPlenty);
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
+/// Data may be in thousands of files.
+constexpr std::uint64_t kPlentyOfFiles = 65536;
 
 /// Fails if results could not be written to stdout.
 int checked(int exit_code) {
@@ -58,7 +54,7 @@ int checked(int exit_code) {
 int run_program(int argc, const char* const* argv) {
   try {
     require_stack();
-    allow_many_files();
+    allow_open_files(kPlentyOfFiles);
     require_compiled_instructions();
     std::signal(SIGXFSZ, SIG_IGN);  // exceeding the file size limit is an error of the write
     CLI::App app("Trains neural networks described in YAML, synchronously on all devices of this machine.",

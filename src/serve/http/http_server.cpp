@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <microhttpd.h>
 #include <spdlog/spdlog.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include <charconv>
 #include <condition_variable>
 #include <cstdarg>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/open_files_limit.h"
 #include "base/utf8.h"
 #include "serve/http/connections.h"
 #include "serve/http/listening_socket.h"
@@ -86,12 +87,8 @@ std::size_t decode_path(void*, MHD_Connection*, char* path) {
 
 /// The most connections for which there are descriptors, of which the process may then have as many as it ever may.
 int most_connections() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 512;
-  limit.rlim_cur = std::max(limit.rlim_cur, std::min<rlim_t>(limit.rlim_max, kMostConnections + 1024));
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-  ::getrlimit(RLIMIT_NOFILE, &limit);
-  const auto free = static_cast<std::int64_t>(std::min<rlim_t>(limit.rlim_cur, 1 << 20)) - 128;
+  const std::uint64_t allowed = std::min<std::uint64_t>(allow_open_files(kMostConnections + 1024), 1 << 20);
+  const auto free = static_cast<std::int64_t>(allowed) - 128;
   return static_cast<int>(std::clamp<std::int64_t>(free, 16, kMostConnections));
 }
 
