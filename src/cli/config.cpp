@@ -23,7 +23,7 @@ namespace {
 struct ConfigArguments {
   std::string config;
   std::vector<std::string> overrides;
-  bool skips_data = false;
+  bool skips_data = false, is_thorough = false;
 };
 
 /// Reports all errors at once, in the order of the file.
@@ -32,7 +32,9 @@ void check(const ConfigArguments& arguments) {
   const CheckedConfiguration checked =
       look_at_configuration(configuration_or_run(arguments.config).file, arguments.overrides, errors);
   const std::size_t in_configuration = errors.count();
-  if (!arguments.skips_data) check_data(checked, errors);
+  if (!arguments.skips_data) {
+    check_data(checked, errors, arguments.is_thorough ? DataCheck::kThorough : DataCheck::kUpToFirst);
+  }
   check_given_steps(checked, errors);  // not earlier, so that the data are checked regardless
   if (!errors.concern("strategy")) {
     try {
@@ -83,7 +85,12 @@ void add_check(CLI::App& command, int& exit_code) {
   CLI::App* check_command =
       command.add_subcommand("check", "Report all errors of a configuration and of the data that it names.");
   add_configuration(*check_command, arguments->config, arguments->overrides);
-  check_command->add_flag("--no-data", arguments->skips_data, "Do not look at the data, which may be elsewhere");
+  CLI::Option* const skips_data =
+      check_command->add_flag("--no-data", arguments->skips_data, "Do not look at the data, which may be elsewhere");
+  check_command
+      ->add_flag("--thorough", arguments->is_thorough,
+                 "Read every example, decode every picture, and list all bad ones, of a split at most a hundred")
+      ->excludes(skips_data);
   check_command->callback([arguments, &exit_code] {
     check(*arguments);
     exit_code = 0;

@@ -118,6 +118,14 @@ void set_test_data(const std::vector<std::string>& named, CheckedConfiguration& 
                     "data.test.labels=FILE",
                     files.front()));
   }
+  const auto names = std::visit([](const auto& held) { return data::field_names(held); }, source);
+  if (names.outputs.empty()) {
+    throw UsageError(fmt::format(
+        "--data {}: the run was trained on data of another format, which do not say what the labels of such "
+        "a file are; name it as data.test, as --set 'data.test={{format: FORMAT, file: FILE, ..., labels: "
+        "NAME}}', or give data of the run's format",
+        files.front()));
+  }
   options.test = {std::move(source), {}, ""};
 }
 

@@ -43,11 +43,12 @@ void add_init(CLI::App& app, int&) {
   CLI::App* command =
       app.add_subcommand("init", "Write a first configuration for data, or for a model that Keras saved, to stdout.");
   command
-      ->add_option("DATA", arguments->data,
-                   "A .csv, .tsv or .parquet table, a folder with a folder of pictures for each class, an IDX images "
-                   "file, an .npz archive, an .h5 file, a .tar archive of samples, or a model as Keras saves it in "
-                   ".keras or .h5, whose weights are written beside the "
-                   "configuration")
+      ->add_option(
+          "DATA", arguments->data,
+          "A .csv, .tsv or .parquet table, a folder with a folder of pictures for each class, an IDX images "
+          "file, an .npz archive, an .npy file with its labels beside it, an .h5 file, a .tar archive of samples, "
+          "a glob of such files, or a model as Keras saves it in .keras or .h5, whose weights are written "
+          "beside the configuration")
       ->required();
   command->add_option("--label", arguments->label,
                       "A table's label column, by name or number; default: label, class, target, y or the last");

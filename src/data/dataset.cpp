@@ -58,6 +58,7 @@ class PickedRows : public ExampleSource {
   bool read_window(std::int64_t row, const PictureWindow& window, std::span<float> to) const override {
     return from_->read_window(rows_[static_cast<std::size_t>(row)], window, to);
   }
+  void will_read(std::int64_t row) const override { from_->will_read(rows_[static_cast<std::size_t>(row)]); }
   std::uint64_t stored_bytes(std::int64_t row) const override {
     return from_->stored_bytes(rows_[static_cast<std::size_t>(row)]);
   }

@@ -20,6 +20,8 @@ class ExampleSource {
   virtual void read(std::int64_t row, std::span<float> to) const = 0;
   /// The same for only a part of a picture, which is less work; false if the source does not support it.
   virtual bool read_window(std::int64_t, const PictureWindow&, std::span<float>) const { return false; }
+  /// Has the system fetch the row's bytes from their disk, while this thread goes on. Throws nothing.
+  virtual void will_read(std::int64_t) const {}
   /// The stored size of the row in bytes; cheap enough to call for every row.
   virtual std::uint64_t stored_bytes(std::int64_t row) const = 0;
   /// The CRC-32C of the row's stored bytes, which are read for it. Thread-safe. Throws Error.

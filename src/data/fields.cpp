@@ -42,6 +42,7 @@ class PresentRows : public StoredRows {
   PresentRows(std::shared_ptr<const StoredRows> from, DType dtype, std::size_t width)
       : from_(std::move(from)), dtype_(dtype), width_(width) {}
   std::int64_t rows() const override { return from_->rows(); }
+  void will_read(std::int64_t first, std::int64_t count) const override { from_->will_read(first, count); }
   void read(std::int64_t first, std::int64_t count, std::byte* to) const override {
     from_->read(first, count, to);
     with_element_type(dtype_, [&](auto* type) {

@@ -13,6 +13,7 @@
 
 #include "base/crc32c.h"
 #include "data/kept_findings.h"
+#include "data/reading_progress.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -28,16 +29,21 @@ std::span<const std::byte> rows_of(const Array& array, const Dataset& dataset) {
           static_cast<std::size_t>(dataset.rows()) * row};
 }
 
-/// The checksum of `count` checksums, computed by several threads. Throws the exceptions of `one`.
+/// The checksum of `count` checksums, computed by several threads. `progress`, unless null, shows how many bytes are
+/// done, as many for each. Throws the exceptions of `one`.
 template <class One>
-std::uint32_t checksum_of_all(std::size_t count, const One& one) {
+std::uint32_t checksum_of_all(std::size_t count, const One& one, ReadingProgress* progress = nullptr,
+                              std::uint64_t bytes_of_one = 0) {
   std::vector<std::uint32_t> sums(count);
   std::atomic<std::size_t> next = 0;
   std::mutex mutex;
   std::exception_ptr failure;
-  const auto work = [&] {
+  const auto work = [&](ReadingProgress* shown) {
     try {
-      for (std::size_t i = next++; i < count; i = next++) sums[i] = one(i);
+      for (std::size_t i = next++; i < count; i = next++) {
+        sums[i] = one(i);
+        if (shown != nullptr) shown->show((i + 1) * bytes_of_one);
+      }
     } catch (...) {
       next = count;
       const std::lock_guard lock(mutex);
@@ -47,8 +53,8 @@ std::uint32_t checksum_of_all(std::size_t count, const One& one) {
   {
     std::vector<std::jthread> others;
     const std::size_t threads = std::min<std::size_t>(count, std::thread::hardware_concurrency());
-    for (std::size_t i = 1; i < threads; ++i) others.emplace_back(work);
-    work();
+    for (std::size_t i = 1; i < threads; ++i) others.emplace_back(work, nullptr);
+    work(progress);
   }
   if (failure) std::rethrow_exception(failure);
   return crc32c_of(std::as_bytes(std::span(sums)));
@@ -65,14 +71,16 @@ std::uint32_t checksum_of(std::span<const std::byte> bytes) {
 /// Of rows that are read by position: the same as of these rows in memory.
 std::uint32_t checksum_by_position(const Array& array, const Dataset& dataset) {
   const std::size_t row = array.row_bytes(), bytes = static_cast<std::size_t>(dataset.rows()) * row;
-  return checksum_of_all((bytes + kPiece - 1) / kPiece, [&](std::size_t i) {
+  ReadingProgress progress("checksum of " + array.origin, bytes);
+  const auto of_piece = [&](std::size_t i) {
     const std::size_t begin = i * kPiece, end = std::min(begin + kPiece, bytes);
     const std::size_t first = begin / row, last = (end + row - 1) / row;  // rows with these bytes
     std::vector<std::byte> scratch;
     const std::byte* const rows = array.rows_at(dataset.first_row() + static_cast<std::int64_t>(first),
                                                 static_cast<std::int64_t>(last - first), scratch);
     return crc32c_of({rows + (begin - first * row), end - begin});
-  });
+  };
+  return checksum_of_all((bytes + kPiece - 1) / kPiece, of_piece, &progress, kPiece);
 }
 
 /// `compute`, or what it gave before for the same files.

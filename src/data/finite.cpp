@@ -19,6 +19,7 @@
 
 #include "base/error.h"
 #include "data/kept_findings.h"
+#include "data/reading_progress.h"
 #include "data/row_blocks.h"
 
 namespace mirrortrain::data {
@@ -51,9 +52,10 @@ std::int64_t first_unfit_block(const Array& array, std::int64_t from, const Firs
   std::atomic<std::int64_t> next = from, found = rows;
   std::mutex mutex;
   std::pair<std::int64_t, std::exception_ptr> failure{rows, nullptr};  // the first block's
-  const auto work = [&] {
+  const auto work = [&](ReadingProgress* progress) {
     std::vector<std::byte> scratch;
     for (std::int64_t first = next.fetch_add(together); first < found; first = next.fetch_add(together)) {
+      if (progress != nullptr) progress->show(static_cast<std::uint64_t>(first) * array.row_bytes());
       try {
         const std::int64_t count = std::min(together, rows - first);
         const std::int64_t in_block = unfit(array.rows_at(first, count, scratch), count);
@@ -71,8 +73,10 @@ std::int64_t first_unfit_block(const Array& array, std::int64_t from, const Firs
     std::vector<std::jthread> others;
     const std::int64_t blocks = (rows - from + together - 1) / together;
     const auto threads = std::min<std::int64_t>(blocks, std::thread::hardware_concurrency());
-    for (std::int64_t i = 1; i < threads; ++i) others.emplace_back(work);
-    work();
+    for (std::int64_t i = 1; i < threads; ++i) others.emplace_back(work, nullptr);
+    ReadingProgress progress("checking the numbers of " + array.origin,
+                             static_cast<std::uint64_t>(rows) * array.row_bytes());
+    work(&progress);
   }
   if (failure.second && found == failure.first) std::rethrow_exception(failure.second);
   return found < rows ? found.load() : -1;

@@ -25,6 +25,9 @@ class PickedStoredRows : public StoredRows {
     const auto wanted = std::span(rows_).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
     for (std::size_t at = 0; at < wanted.size();) at += read_some(wanted.subspan(at), to + at * row_bytes_);
   }
+  void will_read(std::int64_t first, std::int64_t count) const override {
+    for (std::int64_t row = first; row < first + count; ++row) from_->will_read(row_of(row), 1);
+  }
   std::string identity() const override {
     const std::string from = from_->identity();
     return from.empty() ? ""
@@ -78,14 +81,15 @@ class JoinedRows : public StoredRows {
 
   std::int64_t rows() const override { return rows_; }
   void read(std::int64_t first, std::int64_t count, std::byte* to) const override {
-    auto part = static_cast<std::size_t>(std::ranges::upper_bound(first_rows_, first) - first_rows_.begin()) - 1;
-    for (; count > 0; ++part) {
-      const std::int64_t in_part = first - first_rows_[part], some = std::min(count, parts_[part]->rows() - in_part);
-      if (some > 0) parts_[part]->read(in_part, some, to);
+    for_each_part(first, count, [&](const StoredRows& part, std::int64_t in_part, std::int64_t some) {
+      part.read(in_part, some, to);
       to += static_cast<std::size_t>(some) * row_bytes_;
-      first += some;
-      count -= some;
-    }
+    });
+  }
+  void will_read(std::int64_t first, std::int64_t count) const override {
+    for_each_part(first, count, [](const StoredRows& part, std::int64_t in_part, std::int64_t some) {
+      part.will_read(in_part, some);
+    });
   }
   void read_all(std::byte* to) const override {
     for (const auto& part : parts_) {
@@ -117,6 +121,18 @@ class JoinedRows : public StoredRows {
   }
 
  private:
+  /// Calls use(part, its first row of these, how many) for each part that has some of the rows.
+  template <class Use>
+  void for_each_part(std::int64_t first, std::int64_t count, const Use& use) const {
+    auto part = static_cast<std::size_t>(std::ranges::upper_bound(first_rows_, first) - first_rows_.begin()) - 1;
+    for (; count > 0; ++part) {
+      const std::int64_t in_part = first - first_rows_[part], some = std::min(count, parts_[part]->rows() - in_part);
+      if (some > 0) use(*parts_[part], in_part, some);
+      first += some;
+      count -= some;
+    }
+  }
+
   std::vector<std::shared_ptr<const StoredRows>> parts_;
   std::vector<std::int64_t> first_rows_;
   std::int64_t rows_ = 0;

@@ -19,6 +19,11 @@ class StoredRows {
   virtual std::int64_t rows() const = 0;
   /// Writes `count` rows from `first` on, as an array in memory holds them.
   virtual void read(std::int64_t first, std::int64_t count, std::byte* to) const = 0;
+  /// Has the system fetch the bytes of these rows from their disk, while this thread goes on, so that `read` finds them
+  /// in memory. Throws nothing: `read` reports what is wrong. By default it does nothing.
+  virtual void will_read(std::int64_t first, std::int64_t count) const {
+    static_cast<void>(first), static_cast<void>(count);
+  }
   /// Writes all rows, from the first to the last: also those of which `read` is not possible yet.
   virtual void read_all(std::byte* to) const { read(0, rows(), to); }
   /// Changes if any of the files, or the processing, changes. Empty where nothing may be kept of what was found in

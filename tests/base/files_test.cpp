@@ -10,6 +10,7 @@
 #include <string>
 
 #include "error_text.h"
+#include "small_disk.h"
 #include "temporary_folder.h"
 
 using namespace mirrortrain;
@@ -20,25 +21,6 @@ namespace {
 std::size_t entries_in(const fs::path& folder) {
   return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
 }
-
-/// Lets no file grow beyond `bytes`, as a full disk would.
-class SmallDisk {
- public:
-  explicit SmallDisk(rlim_t bytes) {
-    old_handler_ = ::signal(SIGXFSZ, SIG_IGN);
-    ::getrlimit(RLIMIT_FSIZE, &old_limit_);
-    const rlimit limit{bytes, old_limit_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~SmallDisk() {
-    ::setrlimit(RLIMIT_FSIZE, &old_limit_);
-    ::signal(SIGXFSZ, old_handler_);
-  }
-
- private:
-  rlimit old_limit_{};
-  sighandler_t old_handler_;
-};
 
 }  // namespace
 

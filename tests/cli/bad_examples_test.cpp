@@ -106,6 +106,41 @@ TEST_CASE_FIXTURE(Table, "a table's bad rows are skipped, counted and listed, an
   CHECK(times(checked.err, "are skipped") == 2);
 }
 
+TEST_CASE_FIXTURE(Table,
+                  "a thorough check lists every bad example of every split, and is an error unless they are skipped") {
+  const std::string check = "config check table.yaml --thorough ";
+  const Outcome skipped = run(check);
+  CHECK(skipped.exit_code == 0);
+  CHECK(times(skipped.err, "train.csv:") == 5);
+  CHECK(times(skipped.err, "test.csv:") == 2);
+
+  const std::string as_errors = check + "--set data.on_bad_example=error ";
+  const Outcome errors = run(as_errors);
+  CHECK(errors.exit_code == 1);
+  CHECK(contains(errors.err, "data.train: 5 of 65 examples in "));
+  CHECK_MESSAGE(contains(errors.err, "train.csv:28: row 26 (counting from 0), column 0 ('size'): expected a finite"),
+                errors.err);
+  CHECK(times(errors.err, "train.csv:") == 5);
+  CHECK(contains(errors.err, "data.test: 2 of 4 examples in "));
+  CHECK(contains(errors.err, "test.csv:2: row 0 (counting from 0): the label 'plum' is none of the 3 classes"));
+  CHECK(contains(errors.err, "2 errors"));
+  CHECK(run(as_errors + "--set data.train.file=good.csv --set data.test=null").exit_code == 0);
+
+  std::string many = "size,color,kind\n1,red,apple\n2,red,cherry\n3,green,melon\n4,red,apple\n";
+  for (int i = 0; i < 250; ++i) many += "x,red,apple\n";
+  write_file(folder / "train.csv", many);
+  const Outcome bounded = run(as_errors + "--set data.test=null");
+  CHECK(bounded.exit_code == 1);
+  CHECK(times(bounded.err, "train.csv:") == 100);
+  CHECK(contains(bounded.err, "and 150 more"));
+
+  write_file(folder / "train.csv", "size,color,kind\nx,red,apple\ny,red,apple\n,red,apple\nz,red,apple\n,red,melon\n");
+  const Outcome none = run(as_errors + "--set data.test=null");
+  CHECK(none.exit_code == 1);
+  CHECK(times(none.err, "train.csv:") == 5);
+  CHECK(run(check + "--no-data").exit_code == 2);
+}
+
 TEST_CASE_FIXTURE(Table, "predictions of examples that are left keep their numbers") {
   REQUIRE(run("fit table.yaml --run-dir run").exit_code == 0);
   write_file(folder / "new.csv", "color,size\nred,1\nblue,1\ngreen,\ngreen,9\n");

@@ -2,10 +2,10 @@
 //
 //   data_bench pictures FOLDER THREADS EPOCHS    pictures of a folder to 224 x 224: resized to 256 x 256, cropped and
 //                                                flipped at random, in batches of 64
-//   data_bench position FOLDER MEBIBYTES THREADS BATCHES   batches of 256 of x.npy and y.npy, shuffled, in this memory
-//   data_bench index FILE THREADS                finds the rows of a table, without parsing them
-//   data_bench csv FILE LABELS                   a whole table
-//   data_bench tfrecord FILES NAME BYTES         a feature of so many bytes, and the labels
+//   data_bench position FOLDER MEBIBYTES THREADS BATCHES SEED   batches of 256 of x.npy and y.npy, shuffled, in this
+//   memory data_bench index FILE THREADS                finds the rows of a table, without parsing them data_bench csv
+//   FILE LABELS                   a whole table data_bench tfrecord FILES NAME BYTES         a feature of so many
+//   bytes, and the labels
 #include <fmt/format.h>
 
 #include <chrono>
@@ -49,10 +49,10 @@ ExampleSpec spec_of(const Shape& features) {
 /// Batches as training asks for them: one, while the next two are made ahead.
 class Batches {
  public:
-  Batches(const Feeder& feeder, Shape example, std::int64_t batch)
+  Batches(const Feeder& feeder, Shape example, std::int64_t batch, std::uint64_t seed = 1)
       : feeder_(feeder),
         example_(std::move(example)),
-        order_(feeder.rows(), {batch, true, false, 1}),
+        order_(feeder.rows(), {batch, true, false, seed}),
         features_(static_cast<std::size_t>(batch * example_.elements())),
         labels_(static_cast<std::size_t>(batch)) {}
 
@@ -105,7 +105,8 @@ void read_pictures(const std::string& folder, int threads, std::int64_t epochs) 
   print(feeder.rows(), best);
 }
 
-void read_by_position(const std::string& folder, std::uint64_t mebibytes, int threads, std::int64_t count) {
+void read_by_position(const std::string& folder, std::uint64_t mebibytes, int threads, std::int64_t count,
+                      std::uint64_t seed) {
   constexpr std::int64_t kBatch = 256;
   Npy source;
   source.features = Files(config::Path{folder + "/x.npy"});
@@ -117,7 +118,7 @@ void read_by_position(const std::string& folder, std::uint64_t mebibytes, int th
   const Shape example = splits.train.features(0).row_shape();
   FeederOptions feeding{{static_cast<std::size_t>(mebibytes) << 20, threads}, true, 1};
   const Feeder feeder(splits.train, {Rescaling{{}, 1.0 / 255, 0}}, spec_of(example), feeding);
-  Batches batches(feeder, example, kBatch);
+  Batches batches(feeder, example, kBatch, seed);
   batches.read(count / 10);
   const Stopwatch watch;
   const std::int64_t examples = batches.read(count);
@@ -151,9 +152,9 @@ void read_whole(Source source) {
 int run(const std::vector<std::string>& words) {
   if (words.size() == 4 && words[0] == "pictures") {
     read_pictures(words[1], std::atoi(words[2].c_str()), std::atoi(words[3].c_str()));
-  } else if (words.size() == 5 && words[0] == "position") {
+  } else if (words.size() == 6 && words[0] == "position") {
     read_by_position(words[1], std::strtoull(words[2].c_str(), nullptr, 10), std::atoi(words[3].c_str()),
-                     std::atoi(words[4].c_str()));
+                     std::atoi(words[4].c_str()), std::strtoull(words[5].c_str(), nullptr, 10));
   } else if (words.size() == 3 && words[0] == "index") {
     find_rows(words[1], std::atoi(words[2].c_str()));
   } else if (words.size() == 3 && words[0] == "csv") {

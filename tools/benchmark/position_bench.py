@@ -6,6 +6,7 @@ from pathlib import Path
 import statistics
 import sys
 import tempfile
+import time
 
 from program import HERE, call
 
@@ -99,7 +100,8 @@ def measure_reading(options, name, prepare):
             if python and not os.environ.get(python):
                 continue
             prepare(options.folder)
-            command = [options.bench, "position", options.folder, 256, options.threads, options.batches] if python is None else [
+            command = [options.bench, "position", options.folder, 256, options.threads, options.batches,
+                       int(time.time())] if python is None else [
                 os.environ[python], HERE / "bench_data.py", tool, options.folder, "position", "--workers",
                 options.threads if tool == "disk" else options.cores, "--batches", options.batches]
             command = [str(word) for word in command]

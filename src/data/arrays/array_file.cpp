@@ -16,6 +16,7 @@
 #include "data/files/positioned_file.h"
 #include "data/files/unpacked_files.h"
 #include "data/kept_findings.h"
+#include "data/reading_progress.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -75,6 +76,11 @@ class PlainRows : public StoredRows {
   void read(std::int64_t first, std::int64_t count, std::byte* to) const override {
     const std::size_t elements = static_cast<std::size_t>(count) * row_elements_;
     read_elements_at(static_cast<std::size_t>(first) * row_elements_, elements, to);
+  }
+  void will_read(std::int64_t first, std::int64_t count) const override {
+    const std::uint64_t row_bytes = std::uint64_t{row_elements_} * element_.bytes;
+    file_.will_read(offset_ + static_cast<std::uint64_t>(first) * row_bytes,
+                    static_cast<std::uint64_t>(count) * row_bytes);
   }
   std::string identity() const override { return identity_; }
   std::shared_ptr<const StoredRows> by_position(const UnpackedFiles&) const override { return nullptr; }
@@ -143,16 +149,17 @@ class RowsOfFile : public StoredRows {
     if (input->has_checksum()) {
       constexpr std::string_view kKind = "checked";
       if (kept_finding(std::string(kKind), identity_)) return;
-      pass(*input, bytes, [](std::span<const std::byte>) {});
+      pass(*input, bytes, "checking", [](std::span<const std::byte>) {});
       return keep_finding(std::string(kKind), identity_, true);
     }
     input->skip(bytes, what());
     input->require_end();
   }
 
-  /// Calls take(bytes) with the elements' bytes, as they are stored.
+  /// Calls take(bytes) with the elements' bytes, as they are stored. `what_is_done`: on the terminal.
   template <class Take>
-  void pass(Input& input, std::uint64_t bytes, const Take& take) const {
+  void pass(Input& input, std::uint64_t bytes, const char* what_is_done, const Take& take) const {
+    ReadingProgress progress(fmt::format("{} {}", what_is_done, file_.name), bytes);
     constexpr std::uint64_t kBlock = std::uint64_t{1} << 20;
     std::vector<std::byte> block(static_cast<std::size_t>(std::min(bytes, kBlock)));
     for (std::uint64_t done = 0; done < bytes;) {
@@ -160,6 +167,7 @@ class RowsOfFile : public StoredRows {
       input.read_all(some, what());
       take(some);
       done += some.size();
+      progress.show(done);
     }
     input.require_end();
   }
@@ -168,7 +176,7 @@ class RowsOfFile : public StoredRows {
     const auto file = cache.find_or_write(identity_, file_.name, {stored_bytes()}, [&](const UnpackedFiles::Put& put) {
       const std::unique_ptr<Input> input = file_.open();
       static_cast<void>(file_.read_header(*input));
-      pass(*input, stored_bytes(), put);
+      pass(*input, stored_bytes(), "unpacking", put);
     });
     return plain(file->path(), header_, 0, file);
   }
@@ -186,6 +194,7 @@ class RowsOfFile : public StoredRows {
       constexpr std::size_t kBlock = std::size_t{32} << 20;
       const std::size_t together = std::clamp<std::size_t>(kBlock / std::max<std::size_t>(row_bytes, 1), 1, rows);
       std::vector<std::byte> block(together * row_bytes), column(together * element);
+      ReadingProgress progress("turning " + file_.name, rows * row_bytes);
       for (std::size_t first = 0; first < rows; first += together) {
         const std::size_t count = std::min(together, rows - first);
         for (std::size_t i = 0; i < places.size(); ++i) {
@@ -195,6 +204,7 @@ class RowsOfFile : public StoredRows {
           }
         }
         put(std::span(block).first(count * row_bytes));
+        progress.show((first + count) * row_bytes);
       }
     };
     const auto file = cache.find_or_write(identity_ + " in C order", file_.name, {rows * row_bytes}, write);

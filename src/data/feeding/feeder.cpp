@@ -142,7 +142,14 @@ void Feeder::add_output(std::size_t number, const std::vector<std::vector<Prepro
 void Feeder::read_ahead(const RowsAhead::Options& options, StallWatch* watch) {
   using Make = std::function<void(const ExampleKey&, std::span<float>)>;
   std::vector<std::pair<std::size_t, Make>> makes;  // with the numbers that each writes
+  std::vector<RowsAhead::Announce> announces;
   std::size_t elements = 0;
+  const auto announce_stored = [&](const Array& array) {
+    if (!array.is_by_position()) return;
+    announces.emplace_back([rows = array.stored, view = dataset_.first_row()](std::int64_t first, std::int64_t count) {
+      rows->will_read(view + first, count);
+    });
+  };
   const auto add = [&](std::size_t& made_at, std::size_t count, Make make) {
     made_at = elements;
     makes.emplace_back(count, std::move(make));
@@ -158,6 +165,7 @@ void Feeder::read_ahead(const RowsAhead::Options& options, StallWatch* watch) {
       const StallWatch::Reading reading(watch, *rows, first + key.row);
       rows->stored->read(first + key.row, 1, std::as_writable_bytes(to).data());
     });
+    announce_stored(array);
   };
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     Input& input = inputs_[i];
@@ -167,6 +175,8 @@ void Feeder::read_ahead(const RowsAhead::Options& options, StallWatch* watch) {
     } else {
       add(input.made_at, static_cast<std::size_t>(input.maker->features().row_elements()),
           [maker = input.maker](const ExampleKey& key, std::span<float> to) { maker->make(key, to); });
+      announces.emplace_back(
+          [maker = input.maker](std::int64_t first, std::int64_t count) { maker->will_read(first, count); });
     }
   }
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
@@ -177,6 +187,7 @@ void Feeder::read_ahead(const RowsAhead::Options& options, StallWatch* watch) {
     } else {
       add(output.made_at, static_cast<std::size_t>(output.pictures->labels().row_elements()),
           [pictures = output.pictures](const ExampleKey& key, std::span<float> to) { pictures->make(key, to); });
+      announce_stored(dataset_.labels(i));
     }
   }
   if (makes.empty()) return;
@@ -187,7 +198,10 @@ void Feeder::read_ahead(const RowsAhead::Options& options, StallWatch* watch) {
           to = to.subspan(count);
         }
       },
-      elements, options);
+      elements, options,
+      [announces](std::int64_t first, std::int64_t count) {
+        for (const RowsAhead::Announce& announce : announces) announce(first, count);
+      });
   ahead_elements_ = elements;
 }
 

@@ -87,6 +87,17 @@ const auto& as(const arrow::Array& array) {
   return static_cast<const typename arrow::TypeTraits<Type>::ArrayType&>(array);
 }
 
+/// Whatever the unit of a duration is.
+double seconds_of(const arrow::DurationArray& array, std::int64_t row) {
+  const auto count = static_cast<double>(array.Value(row));
+  switch (static_cast<const arrow::DurationType&>(*array.type()).unit()) {
+    case arrow::TimeUnit::SECOND: return count;
+    case arrow::TimeUnit::MILLI: return count / 1e3;
+    case arrow::TimeUnit::MICRO: return count / 1e6;
+    default: return count / 1e9;
+  }
+}
+
 void put_cell(const arrow::Array& array, std::int64_t row, std::string& to) {
   if (array.IsNull(row)) return;
   switch (array.type_id()) {
@@ -115,6 +126,7 @@ void put_cell(const arrow::Array& array, std::int64_t row, std::string& to) {
       const auto& words = static_cast<const arrow::DictionaryArray&>(array);
       return put_cell(*words.dictionary(), words.GetValueIndex(row), to);
     }
+    case arrow::Type::DURATION: return put_float(seconds_of(as<arrow::DurationType>(array), row), to);
     default: return append_quoted_cell(taken(array.GetScalar(row))->ToString(), to);  // dates and times
   }
 }
@@ -123,7 +135,11 @@ class Parquet {
  public:
   explicit Parquet(const char* path) {
     ::parquet::arrow::FileReaderBuilder builder;
-    require(builder.Open(taken(arrow::io::ReadableFile::Open(path))));
+    // Pages are read one after the other, rather than a column's whole part of a row group at once.
+    ::parquet::ReaderProperties reading = ::parquet::default_reader_properties();
+    reading.enable_buffered_stream();
+    reading.set_buffer_size(std::int64_t{1} << 20);
+    require(builder.Open(taken(arrow::io::ReadableFile::Open(path)), reading));
     ::parquet::ArrowReaderProperties properties;
     properties.set_batch_size(kRows);
     properties.set_pre_buffer(false);

@@ -1,5 +1,6 @@
 #include "data/files/positioned_file.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -82,6 +83,13 @@ void PositionedFile::require_unchanged(int descriptor) const {
   if (now == stamp_) return;
   if (now.size < stamp_.size) fail(fmt::format("became shorter, {} bytes of {}", now.size, stamp_.size));
   fail(now.inode != stamp_.inode || now.device != stamp_.device ? "was replaced by another" : "was changed");
+}
+
+void PositionedFile::will_read(std::uint64_t offset, std::uint64_t bytes) const {
+  const Descriptor file(descriptor_, path_);
+  if (file.number() < 0 || bytes == 0) return;  // of 0 bytes, the system would fetch the whole file
+  static_cast<void>(
+      ::posix_fadvise(file.number(), static_cast<off_t>(offset), static_cast<off_t>(bytes), POSIX_FADV_WILLNEED));
 }
 
 void PositionedFile::read(std::uint64_t offset, std::span<std::byte> to) const {

@@ -24,6 +24,8 @@ class PositionedFile {
   /// Fills `to` with the bytes from `offset` on. Thread-safe. Throws Error, naming the file, if it has fewer, if it was
   /// changed since it was opened, which is noticed within a second, or if it does not exist any more.
   void read(std::uint64_t offset, std::span<std::byte> to) const;
+  /// Has the system fetch these bytes from the disk, while this thread goes on. Throws nothing. Thread-safe.
+  void will_read(std::uint64_t offset, std::uint64_t bytes) const;
 
  private:
   /// What a change of the file's content changes.

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <map>
 #include <string_view>
@@ -85,6 +86,22 @@ class Lock {
   int descriptor_ = -1;
 };
 
+/// Removes a file if an exception ends its scope.
+class RemovedOnFailure {
+ public:
+  explicit RemovedOnFailure(fs::path path) : path_(std::move(path)) {}
+  RemovedOnFailure(const RemovedOnFailure&) = delete;
+  RemovedOnFailure& operator=(const RemovedOnFailure&) = delete;
+  ~RemovedOnFailure() {
+    std::error_code none;
+    if (std::uncaught_exceptions() > before_) fs::remove(path_, none);
+  }
+
+ private:
+  fs::path path_;
+  int before_ = std::uncaught_exceptions();
+};
+
 /// Whether a file is open to be read by a run.
 bool is_read(const fs::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -138,7 +155,8 @@ std::shared_ptr<const UnpackedFile> UnpackedFiles::find_or_write(const std::stri
   const fs::path path = folder / (name + std::string(kRows));
   try {
     make_folder(folder);
-    Lock lock(folder / (name + std::string(kLock)), true);
+    const Lock lock(folder / (name + std::string(kLock)), true);
+    const RemovedOnFailure left_behind(folder / (name + std::string(kLock)));
     std::error_code none;
     const bool is_there = fs::exists(path, none);
     if (!is_there || (size.is_exact && fs::file_size(path, none) != size.bytes)) {
@@ -162,6 +180,12 @@ std::shared_ptr<const UnpackedFile> UnpackedFiles::find_or_write(const std::stri
     lock_file(descriptor, LOCK_SH, path);
     return unpacked;
   } catch (const SystemError& error) {
+    if (error.code() == ENOSPC || error.code() == EDQUOT || error.code() == EFBIG) {
+      throw Error(fmt::format(
+          "{}: it is larger than data.memory, and while it was unpacked into {} there was no space left ({}); give "
+          "data.cache_directory a folder on a disk with more, or run `mirrortrain cache clean`",
+          origin, folder_, std::strerror(error.code())));
+    }
     throw Error(
         fmt::format("{}: it is larger than data.memory, and cannot be unpacked into {} ({}); give data.cache_directory "
                     "another folder",

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
@@ -121,8 +122,75 @@ DataLook look_at_named(const FirstLook& at, const std::vector<std::string>& name
 }  // namespace
 
 DataLook look_at_arrays(const FirstLook& at) {
-  if (in_lower_case(at.path).ends_with(".npz")) return look_at_named<Npz>(at, names_in_archive(at.path));
-  return look_at_named<Hdf5>(at, hdf5_datasets(at.path));
+  const std::string first = at.first();
+  if (in_lower_case(first).ends_with(".npz")) return look_at_named<Npz>(at, names_in_archive(first));
+  return look_at_named<Hdf5>(at, hdf5_datasets(first));
+}
+
+namespace {
+
+/// The path of the labels beside a file of features, by common names: "a/x_train.npy" has "a/y_train.npy"; "" if there
+/// is none.
+std::string labels_beside(const std::filesystem::path& features) {
+  const std::string stem = features.stem().string();
+  for (const auto& [of_features, of_labels] : kArrayNames) {
+    const std::string_view name = of_features;
+    if (!stem.ends_with(name)) continue;
+    const std::string before = stem.substr(0, stem.size() - name.size());
+    if (!before.empty() && std::string_view("-_.").find(before.back()) == std::string_view::npos) continue;
+    const std::filesystem::path labels = features.parent_path() / (before + of_labels + ".npy");
+    if (std::filesystem::exists(labels)) return labels.string();
+  }
+  // "x-train.npy", "images_val.npy"
+  for (const auto& [of_features, of_labels] : kArrayNames) {
+    const std::string_view name = of_features;
+    if (!stem.starts_with(name) || stem.size() == name.size()) continue;
+    if (std::string_view("-_.").find(stem[name.size()]) == std::string_view::npos) continue;
+    const std::filesystem::path labels = features.parent_path() / (of_labels + stem.substr(name.size()) + ".npy");
+    if (std::filesystem::exists(labels)) return labels.string();
+  }
+  return "";
+}
+
+}  // namespace
+
+DataLook look_at_npy(const FirstLook& at) {
+  const std::filesystem::path features = at.path;
+  const std::string labels = labels_beside(features);
+  const auto text = [&](const std::string& x, const std::string& y) {
+    return fmt::format("{{format: npy, features: {}, labels: {}}}", at.name(x), at.name(y));
+  };
+  if (labels.empty()) {
+    throw UsageError(
+        fmt::format("{}: expected the labels beside it, as y.npy beside x.npy, y_train.npy beside x_train.npy or "
+                    "labels.npy beside features.npy; name them so, or write a configuration by hand, with {{format: "
+                    "npy, features: FILE, labels: FILE}}",
+                    at.path));
+  }
+  DataLook look;
+  look.train = text(at.path, labels);
+  Npy source;
+  source.features = Files(config::Path{at.path});
+  source.labels.one = config::Path{labels};
+  DataOptions options;
+  options.train.value = source;
+  describe(options, look);
+  const auto split = [&](std::initializer_list<const char*> names) -> std::string {
+    std::string name = features.filename().string();
+    const std::size_t at_train = name.find("train");
+    if (at_train == std::string::npos) return "";
+    for (const char* const other : names) {
+      std::string replaced = name;
+      replaced.replace(at_train, 5, other);
+      const std::filesystem::path x = features.parent_path() / replaced;
+      const std::string y = std::filesystem::exists(x) ? labels_beside(x) : "";
+      if (!y.empty()) return text(x.string(), y);
+    }
+    return "";
+  };
+  look.validation = split({"val", "valid", "validation"});
+  look.test = split({"test"});
+  return look;
 }
 
 bool is_hdf5_of_data(const std::string& path) { return find_pair(hdf5_datasets(path)).has_value(); }

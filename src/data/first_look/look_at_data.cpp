@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "data/files/file_list.h"
 #include "data/files/input.h"
 #include "data/files/stream_input.h"
 #include "data/first_look/parts.h"
@@ -165,8 +166,13 @@ std::string FirstLook::name(const std::string& file) const {
   return yaml_text((fs::weakly_canonical(named.parent_path()) / named.filename()).lexically_relative(there).string());
 }
 
+std::string FirstLook::first() const {
+  std::vector<std::string> remarks;
+  return has_wildcards(path) ? expanded(Files(config::Path{path}), remarks).front() : path;
+}
+
 DataLook look_at_data(const FirstLook& at) {
-  const std::string& path = at.path;
+  const std::string path = at.first();
   if (path == "-" || fs::is_fifo(path) || path.starts_with("/dev/")) {
     throw UsageError(
         fmt::format("{}: expected a file, as its name says the format and it is read several times; save "
@@ -182,14 +188,23 @@ DataLook look_at_data(const FirstLook& at) {
     throw UsageError(fmt::format("--label names a column of a .csv or .parquet file, and {} is none", path));
   }
   if (fs::is_directory(path)) return look_at_folder(at);
+  const bool is_idx = fs::path(path).filename().string().find("idx") != std::string::npos;
+  if (path != at.path && (is_idx || ending == ".npy")) {
+    throw UsageError(
+        fmt::format("{}: labels are found beside one file of examples; name one of the files, and write the glob into "
+                    "the configuration",
+                    at.path));
+  }
   if (is_table) return look_at_table(at);
   if (ending == ".npz" || ending == ".h5" || ending == ".hdf5") return look_at_arrays(at);
+  if (ending == ".npy") return look_at_npy(at);
   if (format == ".tar" || format == ".tgz") return look_at_samples(at);
-  if (fs::path(path).filename().string().find("idx") != std::string::npos) return look_at_idx(at);
-  throw UsageError(
-      fmt::format("{}: expected a .csv, .tsv or .parquet table, a folder with a folder of pictures for each "
-                  "class, an IDX images file, an .npz archive, an .h5 file or a .tar archive of samples",
-                  path));
+  if (is_idx) return look_at_idx(at);
+  throw UsageError(fmt::format(
+      "{}: expected a .csv, .tsv or .parquet table, a folder with a folder of pictures for each "
+      "class, an IDX images file, an .npz archive, an .npy file, an .h5 file or a .tar archive of samples, or "
+      "a glob of such files",
+      path));
 }
 
 }  // namespace mirrortrain::data

@@ -40,10 +40,12 @@ struct DataLook {
 
 /// The data to look at.
 struct FirstLook {
-  std::string path;
+  std::string path;                  ///< or a glob
   std::optional<std::string> label;  ///< a table's column; null: one named label, class, target or y, else the last
   std::filesystem::path folder;      ///< the configuration's, relative to which it names files
 
+  /// The first file that the path means, which tells the format.
+  std::string first() const;
   /// A file's name as YAML.
   std::string name(const std::string& file) const;
 };

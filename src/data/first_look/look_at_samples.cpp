@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <map>
@@ -22,6 +23,7 @@ namespace {
 struct FirstSamples {
   std::vector<PictureSize> sizes;
   std::map<std::string, std::int64_t> pictures, numbers;  ///< files of pictures and of numbers, by ending
+  bool has_several_pictures = false;                      ///< whether a sample has more than one
 };
 
 bool is_number_as_text(std::string text) {
@@ -39,8 +41,9 @@ FirstSamples look_at_first(const std::string& path) {
   const auto unpacked = open_input(path)->is_compressed() ? unpack_input(path, cache) : nullptr;
   const PositionedFile file(unpacked ? unpacked->path() : path);
   TarReader reader(file, path);
+  std::string last_picture;  // the sample that has it
   while (const auto entry = reader.next()) {
-    const std::string ending = name_and_ending(entry->name).second;
+    const auto [sample, ending] = name_and_ending(entry->name);
     const bool is_picture = is_picture_name("a." + ending);
     if (ending.empty() || entry->size > (is_picture ? kLargestPicture : kLongestNumber)) continue;
     std::string content(static_cast<std::size_t>(entry->size), '\0');
@@ -49,6 +52,8 @@ FirstSamples look_at_first(const std::string& path) {
       try {
         found.sizes.push_back(picture_size(std::as_bytes(std::span(content)), path + ": " + entry->name));
         ++found.pictures[ending];
+        found.has_several_pictures = found.has_several_pictures || sample == last_picture;
+        last_picture = sample;
       } catch (const Error&) {  // which training reports
       }
       if (found.sizes.size() >= kMostPictures) break;
@@ -62,7 +67,7 @@ FirstSamples look_at_first(const std::string& path) {
 }  // namespace
 
 DataLook look_at_samples(const FirstLook& at) {
-  const FirstSamples found = look_at_first(at.path);
+  const FirstSamples found = look_at_first(at.first());
   if (found.sizes.empty() || found.numbers.empty()) {
     throw UsageError(
         fmt::format("{}: expected samples of a picture and a label, as 0001.jpg and 0001.cls, whose text is a number; "
@@ -73,13 +78,23 @@ DataLook look_at_samples(const FirstLook& at) {
   source.file = Files(config::Path{at.path});
   source.image_size = common_size(found.sizes);
   std::string text = fmt::format("{{format: webdataset, file: {}", at.name(at.path));
-  if (found.pictures.size() > 1) {
+  DataLook look;
+  if (found.has_several_pictures) {
+    source.image = std::ranges::max_element(found.pictures, {}, [](const auto& one) { return one.second; })->first;
+    text += fmt::format(", image: {}", yaml_text(*source.image));
+    for (const auto& [ending, count] : found.pictures) {
+      if (ending == *source.image) continue;
+      look.remarks.push_back(
+          fmt::format("image: the files that end in .{0}; samples have pictures that end in .{1}, too: inputs: {{a: "
+                      "{0}, b: {1}}} in place of image reads both, for a model with these inputs",
+                      *source.image, ending));
+    }
+  } else if (found.pictures.size() > 1) {
     source.image.emplace();
     for (const auto& [ending, count] : found.pictures) *source.image += (source.image->empty() ? "" : ";") + ending;
     text += fmt::format(", image: {}", yaml_text(*source.image));
   }
   if (!found.numbers.contains("cls")) source.labels.one = found.numbers.begin()->first;
-  DataLook look;
   if (found.numbers.size() > 1) {
     look.remarks.push_back(
         fmt::format("labels: the files that end in .{}; others have numbers, too", *source.labels.one));

@@ -26,6 +26,8 @@ std::array<std::int64_t, 2> common_size(const std::vector<PictureSize>& sizes);
 DataLook look_at_samples(const FirstLook& at);
 /// An .npz archive, or an HDF5 file.
 DataLook look_at_arrays(const FirstLook& at);
+/// An .npy file of features, with its labels beside it.
+DataLook look_at_npy(const FirstLook& at);
 
 /// Reads data.train of the options and describes its examples, shapes and classes.
 void describe(const DataOptions& options, DataLook& look);

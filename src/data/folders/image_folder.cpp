@@ -220,8 +220,13 @@ void require_known(LabeledFiles& found, const std::vector<std::string>& classes,
   for (std::size_t i = 0; i < found.files.size(); ++i) {
     if (std::ranges::binary_search(classes, found.labels[i])) continue;
     const std::string text =
-        fmt::format("{}: the class '{}' is none of the {} of the training data; correct or remove it", found.files[i],
-                    shortened(found.labels[i]), classes.size());
+        classes.empty()
+            ? fmt::format(
+                  "{}: the class '{}' has no number, as the classes of the training data are numbers without "
+                  "names; give labels as the training data do",
+                  found.files[i], shortened(found.labels[i]))
+            : fmt::format("{}: the class '{}' is none of the {} of the training data; correct or remove it",
+                          found.files[i], shortened(found.labels[i]), classes.size());
     if (bad == nullptr) throw Error(text);
     unknown.push_back(static_cast<std::int64_t>(i));
     bad->add(found.rows.empty() ? unknown.back() : found.rows[i], text);

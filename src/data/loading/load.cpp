@@ -26,6 +26,7 @@
 #include "data/tables/csv_table.h"
 #include "data/tables/mistaken_number.h"
 #include "data/tables/stored_table.h"
+#include "data/tables/table_file.h"
 #include "data/text/stored_text.h"
 #include "data/usable.h"
 
@@ -85,7 +86,7 @@ PictureLabels picture_labels(const std::vector<std::string>* known, const Terms&
 
 /// A table, in memory if it is small enough.
 CsvTable table_of(const Csv& source, const CsvReading& reading, const Terms& terms) {
-  if (!is_larger(source, terms.holding.most_bytes)) return read_table(source, reading);
+  if (!exceeds_in_memory(source, terms.holding.most_bytes)) return read_table(source, reading);
   return open_table(source, reading, terms.holding.unpacked, terms.threads);
 }
 

@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/error.h"
 #include "config/errors.h"
+#include "data/bad_examples.h"
 #include "data/dataset.h"
 #include "data/key_error.h"
 #include "data/loading/model_fit.h"
@@ -13,6 +15,17 @@
 #include "data/tables/adapted.h"
 
 namespace mirrortrain::data {
+
+/// NoneUsable, of the source at a key.
+class NoneUsableAt : public KeyError {
+ public:
+  NoneUsableAt(config::Place place, std::string path, const NoneUsable& error)
+      : KeyError(std::move(place), std::move(path), error.what()), left_(error.left_out()) {}
+  const LeftOut& left_out() const { return left_; }
+
+ private:
+  LeftOut left_;
+};
 
 /// Calls `read`; adds the place and the key of the split to its errors.
 template <class LocatedSource, class Read>
@@ -26,6 +39,9 @@ auto at_its_place(const LocatedSource& source, const Read& read) {
   } catch (const ErrorBelow& error) {
     if (!source.place.given()) throw;
     throw KeyErrorBelow(source.place, source.path, error.key(), error.what());
+  } catch (const NoneUsable& error) {
+    if (!source.place.given()) throw;
+    throw NoneUsableAt(source.place, source.path, error);
   } catch (const Error& error) {
     if (!source.place.given()) throw;
     throw KeyError(source.place, source.path, error.what());

@@ -320,8 +320,9 @@ Dataset read_new(const Source& source, const Adapted& adapted, const Wanted& wan
         if constexpr (is_table<Format>) {
           const Holding holding(options);
           const CsvReading reading{&adapted, false, bad.if_skips()};
-          CsvTable table = is_larger(held, holding.most_bytes) ? open_table(held, reading, holding.unpacked, threads)
-                                                               : read_table(held, reading);
+          CsvTable table = exceeds_in_memory(held, holding.most_bytes)
+                               ? open_table(held, reading, holding.unpacked, threads)
+                               : read_table(held, reading);
           return encoded_new(std::move(table), adapted, *wanted.spec, bad.if_skips());
         } else if constexpr (std::is_same_v<Format, ImageFolder>) {
           return pictures_in(held, files, bad.skips());

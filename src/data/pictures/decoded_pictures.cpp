@@ -53,6 +53,7 @@ class DecodedPictures : public ExampleSource {
     resize_bilinear(picture, size_.height, size_.width, window, to);
     return true;
   }
+  void will_read(std::int64_t row) const override { pictures_->will_read(row); }
   std::uint64_t stored_bytes(std::int64_t row) const override { return pictures_->stored_bytes(row); }
   std::uint32_t checksum(std::int64_t row) const override { return crc32c_of(bytes_of(*pictures_, row)); }
   std::string row_text(std::int64_t row) const override { return pictures_->row_text(row); }

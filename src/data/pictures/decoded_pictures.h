@@ -22,6 +22,8 @@ class EncodedPictures {
   /// Reads into the memory of `to`, which can be reused: if memory is scarce, allocating takes longer than reading.
   /// Thread-safe. Throws Error, naming the file.
   virtual void read(std::int64_t row, std::vector<std::byte>& to) const = 0;
+  /// Has the system fetch the row's bytes from their disk, while this thread goes on. Throws nothing.
+  virtual void will_read(std::int64_t) const {}
   /// Of the encoded picture.
   virtual std::uint64_t stored_bytes(std::int64_t row) const = 0;
   /// The location of the row's picture, for messages.

@@ -24,6 +24,7 @@ class PictureFiles : public EncodedPictures {
 
   std::int64_t rows() const override { return static_cast<std::int64_t>(files_.size()); }
   void read(std::int64_t row, std::vector<std::byte>& to) const override;
+  void will_read(std::int64_t row) const override;
   std::uint64_t stored_bytes(std::int64_t row) const override;
   std::string row_text(std::int64_t row) const override { return files_[static_cast<std::size_t>(row)]; }
   std::string identity() const override;

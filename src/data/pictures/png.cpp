@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "data/pictures/orientation.h"
 #include "data/pictures/picture.h"
 
 namespace mirrortrain::data {
@@ -85,9 +86,24 @@ class Png {
   png_infop info_ = nullptr;
 };
 
+/// Of the chunk eXIf, which may also come behind the pixels.
+int png_orientation(std::span<const std::byte> file) {
+  constexpr std::size_t kSignature = 8, kHeader = 8, kChecksum = 4;
+  for (std::size_t at = kSignature; at + kHeader <= file.size();) {
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < 4; ++i) bytes = bytes << 8 | std::to_integer<std::size_t>(file[at + i]);
+    if (bytes > file.size() - at - kHeader) break;
+    if (std::memcmp(file.data() + at + 4, "eXIf", 4) == 0) return exif_orientation(file.subspan(at + kHeader, bytes));
+    at += kHeader + bytes + kChecksum;
+  }
+  return 1;
+}
+
 }  // namespace
 
-PictureSize png_size(std::span<const std::byte> file, const std::string& name) { return Png(file, name).read_header(); }
+PictureSize png_size(std::span<const std::byte> file, const std::string& name) {
+  return upright(Png(file, name).read_header(), png_orientation(file));
+}
 
 void decode_png(std::span<const std::byte> file, int channels, const std::string& name, Picture& to) {
   Png png(file, name);
@@ -99,6 +115,8 @@ void decode_png(std::span<const std::byte> file, int channels, const std::string
   for (std::int64_t row = 0; row < size.height; ++row) rows.push_back(picture.pixels.data() + row * size.width * found);
   png.read_rows(rows.data());
   to = in_channels(std::move(picture), channels);
+  const int orientation = png_orientation(file);
+  if (orientation != 1) to = upright(to, orientation);
 }
 
 }  // namespace mirrortrain::data

@@ -121,6 +121,9 @@ class Tiff {
     std::uint16_t format = SAMPLEFORMAT_UINT;
     TIFFGetFieldDefaulted(tiff_, TIFFTAG_SAMPLEFORMAT, &format);
     if (format == SAMPLEFORMAT_INT) fail("its numbers have signs, which those of pictures have not");
+    const bool has_one = kind_ == PHOTOMETRIC_MINISBLACK || kind_ == PHOTOMETRIC_MINISWHITE;
+    if (has_one && samples_ > 2)
+      fail("it has channels beside gray and alpha; save those that are meant as RGB or gray");
   }
 
   /// Whether pixels are numbers of 16 bits side by side, gray or RGB, in lines.

@@ -137,6 +137,7 @@ class BinnedRows : public StoredRows {
   BinnedRows(std::shared_ptr<const StoredRows> from, RowBins bins) : from_(std::move(from)), bins_(std::move(bins)) {}
 
   std::int64_t rows() const override { return from_->rows(); }
+  void will_read(std::int64_t first, std::int64_t count) const override { from_->will_read(first, count); }
   void read(std::int64_t first, std::int64_t count, std::byte* to) const override {
     std::vector<std::byte> scratch(static_cast<std::size_t>(count) * bins_.row_bytes());
     from_->read(first, count, scratch.data());

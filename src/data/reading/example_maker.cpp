@@ -35,6 +35,16 @@ ExampleMaker::ExampleMaker(const Dataset& dataset, std::size_t input, const std:
   features_.origin = from.origin;
 }
 
+void ExampleMaker::will_read(std::int64_t first, std::int64_t count) const {
+  first += dataset_.first_row();
+  const Array& from = dataset_.features(input_);
+  if (const ExampleSource* const source = dataset_.source(input_)) {
+    for (std::int64_t row = first; row < first + count; ++row) source->will_read(row);
+  } else if (from.is_by_position()) {
+    from.stored->will_read(first, count);
+  }
+}
+
 void ExampleMaker::make(const ExampleKey& key, std::span<float> to) const {
   const Array& from = dataset_.features(input_);
   const std::int64_t elements = from.row_elements(), row = dataset_.first_row() + key.row;

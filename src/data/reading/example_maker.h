@@ -24,6 +24,8 @@ class ExampleMaker {
 
   /// The type and shape of the computed features, float32 [rows, ...], without memory.
   const Array& features() const { return features_; }
+  /// Has the system fetch what `make` reads of these rows, while this thread goes on. Thread-safe.
+  void will_read(std::int64_t first, std::int64_t count) const;
   /// Writes the features of a row of the data set. Thread-safe.
   void make(const ExampleKey& key, std::span<float> to) const;
 

@@ -34,11 +34,28 @@ class Stopwatch {
 /// A thread requests this many bytes of small rows at once, and no more rows than that, to amortize the cost of
 /// requests.
 constexpr std::size_t kBytesTogether = std::size_t{1} << 17, kRowsTogether = 64;
+/// The system is asked for as much ahead of what is read, which keeps a disk busy.
+constexpr std::size_t kBytesAnnounced = std::size_t{1} << 25, kRowsAnnounced = 256;
+
+/// Notices whether this thread reads from disks, also if the system reads ahead for it.
+class DiskUse {
+ public:
+  /// Whether it has since the last call; also at the first one.
+  bool has_read() {
+    rusage usage{};
+    ::getrusage(RUSAGE_THREAD, &usage);
+    return std::exchange(blocks_, usage.ru_inblock) != usage.ru_inblock;
+  }
+
+ private:
+  long blocks_ = -1;
+};
 
 }  // namespace
 
-RowsAhead::RowsAhead(Make make, std::size_t row_elements, const Options& options)
+RowsAhead::RowsAhead(Make make, std::size_t row_elements, const Options& options, Announce announce)
     : make_(std::move(make)),
+      announce_(std::move(announce)),
       kept_rows_(options.rows > 0 && row_elements > 0
                      ? std::optional<KeptRows>(std::in_place, options.rows, row_elements, options.memory / 4 * 3)
                      : std::nullopt),
@@ -47,7 +64,9 @@ RowsAhead::RowsAhead(Make make, std::size_t row_elements, const Options& options
                                             std::max<std::size_t>(row_elements * sizeof(float), 1),
                                         1)),
       most_together_(std::clamp<std::size_t>(kBytesTogether / std::max<std::size_t>(row_elements * sizeof(float), 1), 1,
-                                             kRowsTogether)) {
+                                             kRowsTogether)),
+      most_announced_(std::clamp<std::size_t>(kBytesAnnounced / std::max<std::size_t>(row_elements * sizeof(float), 1),
+                                              1, kRowsAnnounced)) {
   for (int i = 0; i < options.threads; ++i) threads_.emplace_back([this] { work(); });
 }
 
@@ -91,11 +110,16 @@ void RowsAhead::expect(std::span<const std::int64_t> rows, std::int64_t epoch) {
       if (slot.use_count() == 1) free_.push_back(std::move(slot));
       return true;
     });
+    constexpr ExampleKey kNone{-1, -1};
+    const ExampleKey last_announced = announced_ > 0 ? wanted_[announced_ - 1].first : kNone;
+    announced_ = 0;
     wanted_.clear();
     for (const std::int64_t row : rows) {
       const int count = std::exchange(uses[row], 0);  // the first time
       if (kept_rows_ && kept_rows_->find(row)) continue;
-      if (count > 0 && !slots_.contains({row, epoch})) wanted_.push_back({{row, epoch}, count});
+      if (count <= 0 || slots_.contains({row, epoch})) continue;
+      wanted_.push_back({{row, epoch}, count});
+      if (wanted_.back().first == last_announced) announced_ = wanted_.size();
     }
     if (idle_ == 0) return;
   }
@@ -107,7 +131,10 @@ RowsAhead::Taken RowsAhead::take_slot(const ExampleKey& key) {
   const auto found = slots_.find(key);
   if (found == slots_.end()) {
     const auto waiting = std::ranges::find(wanted_, key, &std::pair<ExampleKey, int>::first);
-    if (waiting != wanted_.end() && --waiting->second == 0) wanted_.erase(waiting);
+    if (waiting != wanted_.end() && --waiting->second == 0) {
+      if (waiting < wanted_.begin() + static_cast<std::ptrdiff_t>(announced_)) --announced_;
+      wanted_.erase(waiting);
+    }
     return nullptr;
   }
   std::shared_ptr<Slot> slot = found->second;
@@ -192,6 +219,7 @@ std::vector<RowsAhead::Begun> RowsAhead::begin_some() {
   while (!wanted_.empty() && slots_.size() < most_slots_ && begun.size() < most_together_) {
     const auto [key, uses] = wanted_.front();
     wanted_.pop_front();
+    if (announced_ > 0) --announced_;
     if (slots_.contains(key)) continue;
     std::shared_ptr<Slot> slot;
     if (!free_.empty()) {
@@ -209,16 +237,41 @@ std::vector<RowsAhead::Begun> RowsAhead::begin_some() {
   return begun;
 }
 
+/// Those of the wanted rows that are to be announced now; called with the lock held.
+std::vector<std::int64_t> RowsAhead::announce_some() {
+  std::vector<std::int64_t> rows;
+  for (const std::size_t end = std::min(wanted_.size(), most_announced_); announced_ < end; ++announced_) {
+    rows.push_back(wanted_[announced_].first.row);
+  }
+  return rows;
+}
+
+/// In the order of the rows, which is that of the disk, neighbors at once.
+void RowsAhead::announce(std::vector<std::int64_t> rows) const {
+  std::ranges::sort(rows);
+  for (std::size_t at = 0; at < rows.size();) {
+    std::size_t end = at + 1;
+    while (end < rows.size() && rows[end] == rows[end - 1] + 1) ++end;
+    announce_(rows[at], static_cast<std::int64_t>(end - at));
+    at = end;
+  }
+}
+
 void RowsAhead::work() {
   be_nice();
+  DiskUse disk;
   std::unique_lock lock(mutex_);
   while (true) {
     ++idle_;
     has_work_.wait(lock, [&] { return ends_ || (!wanted_.empty() && slots_.size() < most_slots_); });
     --idle_;
     if (ends_) return;
+    const bool announces = announce_ && disk.has_read();
+    std::vector<std::int64_t> coming;
+    if (announces) coming = announce_some();  // with those that are begun now
     std::vector<Begun> begun = begin_some();
     lock.unlock();
+    announce(std::move(coming));
     // In the order of the rows, which is that of the disk.
     std::ranges::sort(begun, {}, [](const Begun& one) { return one.key.row; });
     for (auto& [key, slot] : begun) {

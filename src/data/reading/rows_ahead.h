@@ -36,9 +36,12 @@ class RowsAhead {
     std::int64_t rows = 0;  ///< of the data set, if a row is the same in every epoch; else 0
   };
   using Make = std::function<void(const ExampleKey& key, std::span<float> to)>;
+  /// Has the system fetch what `make` will read of these rows, while the thread goes on.
+  using Announce = std::function<void(std::int64_t first, std::int64_t count)>;
 
-  /// `make` is called by several threads.
-  RowsAhead(Make make, std::size_t row_elements, const Options& options);
+  /// Both are called by several threads. `announce` may be null; it is called in advance of `make`, as long as rows
+  /// come from a disk: so many more of them are in flight than there are threads.
+  RowsAhead(Make make, std::size_t row_elements, const Options& options, Announce announce = nullptr);
   RowsAhead(const RowsAhead&) = delete;
   RowsAhead& operator=(const RowsAhead&) = delete;
   ~RowsAhead();
@@ -79,6 +82,8 @@ class RowsAhead {
   };
   void work();
   std::vector<Begun> begin_some();
+  std::vector<std::int64_t> announce_some();
+  void announce(std::vector<std::int64_t> rows) const;
   /// A row that is taken: null if it is to be computed now.
   using Taken = std::shared_ptr<Slot>;
   void take_ready(std::span<const std::int64_t> rows, std::int64_t epoch, std::vector<Taken>& taken);
@@ -90,11 +95,13 @@ class RowsAhead {
   void make(const ExampleKey& key, std::span<float> to);
 
   Make make_;
+  Announce announce_;
   std::optional<KeptRows> kept_rows_;
-  std::size_t row_elements_, most_slots_, most_together_;
+  std::size_t row_elements_, most_slots_, most_together_, most_announced_;
   std::mutex mutex_;
   std::condition_variable has_work_, is_ready_;
   std::deque<std::pair<ExampleKey, int>> wanted_;                      ///< not begun, and how often they are expected
+  std::size_t announced_ = 0;                                          ///< of the first of these
   std::unordered_map<ExampleKey, std::shared_ptr<Slot>, Hash> slots_;  ///< begun or ready
   std::size_t kept_ = 0;                                               ///< slots that have been used, and will be again
   std::vector<std::shared_ptr<Slot>> free_;                            ///< for reuse

@@ -146,9 +146,8 @@ void RecordColumn::append(std::span<const std::byte> values, const char* what) {
 
 void RecordPictures::begin_file(const std::string& path, bool is_compressed,
                                 std::shared_ptr<const UnpackedFile> unpacked) {
-  files_.push_back({PlainFile(unpacked ? unpacked->path() : path), path, rows()});
   is_compressed_ = is_compressed && !unpacked;
-  if (unpacked) unpacked_.push_back(std::move(unpacked));
+  files_.begin(path, std::move(unpacked), rows());
 }
 
 void RecordPictures::add(Record record, std::int64_t number, std::uint64_t record_offset) {
@@ -165,8 +164,8 @@ void RecordPictures::add(Record record, std::int64_t number, std::uint64_t recor
   if (picture.size() > std::numeric_limits<std::uint32_t>::max()) {
     throw Error(fmt::format("has {} bytes as '{}', which is no picture", picture.size(), name_));
   }
-  if (!has_numbers_ && number != rows() - files_.back().first_row) {
-    for (std::int64_t row = 0; row < rows(); ++row) numbers_.push_back(row - file_of(row).first_row);
+  if (!has_numbers_ && number != rows() - files_.last().first_row) {
+    for (std::int64_t row = 0; row < rows(); ++row) numbers_.push_back(row - files_.of(row).first_row);
     has_numbers_ = true;
   }
   if (has_numbers_) numbers_.push_back(number);
@@ -184,31 +183,28 @@ void RecordPictures::cut(std::int64_t records) {
   bytes_.resize(std::min(bytes_.size(), count));
 }
 
-const RecordPictures::File& RecordPictures::file_of(std::int64_t row) const {
-  return *(std::ranges::upper_bound(files_, row, {}, &File::first_row) - 1);
-}
-
 void RecordPictures::read(std::int64_t row, std::vector<std::byte>& to) const {
   const auto at = static_cast<std::size_t>(row);
   to.resize(sizes_[at]);
   if (at < bytes_.size() && !bytes_[at].empty()) {
     std::ranges::copy(bytes_[at], to.data());
-  } else if (file_of(row).file.read_at(offsets_[at], to) != sizes_[at]) {
-    throw Error(fmt::format("{}: the file became shorter while the run continued", row_text(row)));
+  } else {
+    files_.of(row).bytes->read(offsets_[at], to);
   }
 }
 
+void RecordPictures::will_read(std::int64_t row) const {
+  const auto at = static_cast<std::size_t>(row);
+  if (at >= bytes_.size() || bytes_[at].empty()) files_.of(row).bytes->will_read(offsets_[at], sizes_[at]);
+}
+
 std::string RecordPictures::row_text(std::int64_t row) const {
-  const File& file = file_of(row);
+  const RowFiles::File& file = files_.of(row);
   return fmt::format("{}: record {} (counting from 0)", file.path,
                      has_numbers_ ? numbers_[static_cast<std::size_t>(row)] : row - file.first_row);
 }
 
-std::string RecordPictures::identity() const {
-  FileStamps stamps;
-  for (const File& file : files_) stamps.add(file.path);
-  return stamps.text() + fmt::format(" {} {}", rows(), name_);
-}
+std::string RecordPictures::identity() const { return fmt::format("{} {} {}", files_.identity(), rows(), name_); }
 
 Array array_of(RecordColumn& column, std::int64_t rows, const std::vector<Array::Part>& parts) {
   std::vector<std::int64_t> dims = column.shape().dims();

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "data/dataset.h"
-#include "data/files/input.h"
 #include "data/files/unpacked_files.h"
 #include "data/pictures/decoded_pictures.h"
+#include "data/records/row_files.h"
 #include "data/records/tf_example.h"
 
 namespace mirrortrain::data {
@@ -89,22 +89,14 @@ class RecordPictures : public EncodedPictures {
 
   std::int64_t rows() const override { return std::ssize(offsets_); }
   void read(std::int64_t row, std::vector<std::byte>& to) const override;
+  void will_read(std::int64_t row) const override;
   std::uint64_t stored_bytes(std::int64_t row) const override { return sizes_[static_cast<std::size_t>(row)]; }
   std::string row_text(std::int64_t row) const override;
   std::string identity() const override;
 
  private:
-  /// A file, and the number of the first picture that is from it.
-  struct File {
-    PlainFile file;
-    std::string path;  ///< as it was given
-    std::int64_t first_row;
-  };
-  const File& file_of(std::int64_t row) const;
-
   std::string name_, key_;
-  std::vector<File> files_;
-  std::vector<std::shared_ptr<const UnpackedFile>> unpacked_;
+  RowFiles files_;
   // Of each picture, 12 bytes.
   std::vector<std::uint64_t> offsets_;
   std::vector<std::uint32_t> sizes_;

@@ -10,24 +10,8 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/utf8.h"
-#include "data/files/file_stamps.h"
 
 namespace mirrortrain::data {
-
-void TarShards::begin(const std::string& path, std::shared_ptr<const UnpackedFile> unpacked, std::int64_t first_row) {
-  auto file = std::make_unique<PositionedFile>(unpacked ? unpacked->path() : path);
-  shards_.push_back({std::move(unpacked), std::move(file), path, first_row});
-}
-
-const TarShards::Shard& TarShards::shard_of(std::int64_t row) const {
-  return *(std::ranges::upper_bound(shards_, row, {}, &Shard::first_row) - 1);
-}
-
-std::string TarShards::identity() const {
-  FileStamps stamps;
-  for (const Shard& shard : shards_) stamps.add(shard.path);
-  return stamps.text();
-}
 
 namespace {
 
@@ -48,13 +32,13 @@ void SamplePictures::add(const TarEntry& entry) {
 
 void SamplePictures::read(std::int64_t row, std::vector<std::byte>& to) const {
   to.resize(place(row).bytes);
-  shards_->file_of(row).read(place(row).offset, to);
+  shards_->of(row).bytes->read(place(row).offset, to);
 }
 
 std::string SamplePictures::row_text(std::int64_t row) const {
-  const std::string& path = shards_->path_of(row);
+  const auto& [unpacked, bytes, path, first_row] = shards_->of(row);
   try {
-    TarReader reader(shards_->file_of(row), path, place(row).offset - place(row).behind_header);
+    TarReader reader(*bytes, path, place(row).offset - place(row).behind_header);
     if (const auto entry = reader.next()) return fmt::format("{}: {}", path, shortened(entry->name, 200));
   } catch (const Error&) {  // the archive was changed, which reading it reports
   }

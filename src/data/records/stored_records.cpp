@@ -11,7 +11,6 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "data/files/file_stamps.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -44,6 +43,9 @@ class RecordRows : public StoredRows {
     }
     const std::lock_guard lock(mutex_);
     unused_.push_back(std::move(columns));
+  }
+  void will_read(std::int64_t first, std::int64_t count) const override {
+    for (std::int64_t row = first; row < first + count; ++row) places_->will_read(row);
   }
   std::string identity() const override { return places_->identity() + names_; }
   std::shared_ptr<const StoredRows> by_position(const UnpackedFiles&) const override { return nullptr; }
@@ -91,14 +93,8 @@ class RecordRows : public StoredRows {
 
 }  // namespace
 
-void RecordPlaces::begin_file(const std::string& path, std::shared_ptr<const UnpackedFile> unpacked) {
-  auto file = std::make_shared<PositionedFile>(unpacked ? unpacked->path() : path);
-  files_.push_back({std::move(unpacked), std::move(file), path, rows()});
-}
-
 Record RecordPlaces::read(std::int64_t row) const {
-  const auto next = std::ranges::upper_bound(files_, row, {}, &File::first_row);
-  const PositionedFile& file = *(next - 1)->file;
+  const PositionedFile& file = *files_.of(row).bytes;
   const std::uint64_t offset = offsets_[static_cast<std::size_t>(row)];
   // With the header, and the whole of a short record.
   constexpr std::uint64_t kAtOnce = 4096;
@@ -110,7 +106,7 @@ Record RecordPlaces::read(std::int64_t row) const {
   std::memcpy(&length, bytes.data(), sizeof length);
   if (length > file.size() - offset) {
     throw Error(fmt::format("{}: this data file was changed, while the run reads it; restore it, and resume the run",
-                            (next - 1)->path));
+                            files_.of(row).path));
   }
   const auto whole = static_cast<std::size_t>(kHeader + length);
   if (whole > got) {
@@ -120,10 +116,18 @@ Record RecordPlaces::read(std::int64_t row) const {
   return Record(bytes).subspan(kHeader, static_cast<std::size_t>(length));
 }
 
+void RecordPlaces::will_read(std::int64_t row) const {
+  const PositionedFile& file = *files_.of(row).bytes;
+  const std::uint64_t offset = offsets_[static_cast<std::size_t>(row)];
+  // Without the length, which is in the file: up to the next record, before which others may be left out.
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 22;
+  const bool is_last = row + 1 == rows() || !files_.has_next_in_file(row);
+  const std::uint64_t end = is_last ? file.size() : offsets_[static_cast<std::size_t>(row) + 1];
+  file.will_read(offset - kHeader, std::min(end - offset, kMost));
+}
+
 std::string RecordPlaces::identity() const {
-  FileStamps stamps;
-  for (const File& file : files_) stamps.add(file.path);
-  return fmt::format("{} {} {:08x}", stamps.text(), rows(), crc32_of(std::as_bytes(std::span(offsets_))));
+  return fmt::format("{} {} {:08x}", files_.identity(), rows(), crc32_of(std::as_bytes(std::span(offsets_))));
 }
 
 Array array_by_position(const std::vector<const RecordColumn*>& columns, std::shared_ptr<const RecordPlaces> places,

@@ -3,12 +3,13 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/bad_examples.h"
-#include "data/files/positioned_file.h"
 #include "data/files/unpacked_files.h"
 #include "data/records/record_columns.h"
+#include "data/records/row_files.h"
 #include "data/records/tfrecord.h"
 
 namespace mirrortrain::data {
@@ -25,7 +26,9 @@ Examples open_records(const TfRecord& source, BadExamples* bad, const UnpackedFi
 class RecordPlaces {
  public:
   /// The records that are added next are in this file.
-  void begin_file(const std::string& path, std::shared_ptr<const UnpackedFile> unpacked);
+  void begin_file(const std::string& path, std::shared_ptr<const UnpackedFile> unpacked) {
+    files_.begin(path, std::move(unpacked), rows());
+  }
   /// `offset`: of the record's bytes.
   void add(std::uint64_t offset) { offsets_.push_back(offset); }
   /// Removes what was added after this many records.
@@ -34,16 +37,12 @@ class RecordPlaces {
   std::int64_t rows() const { return std::ssize(offsets_); }
   /// In memory of the calling thread, valid until the next call. Thread-safe.
   Record read(std::int64_t row) const;
+  /// Has the system fetch a record from the disk, while this thread goes on. Thread-safe.
+  void will_read(std::int64_t row) const;
   std::string identity() const;
 
  private:
-  struct File {
-    std::shared_ptr<const UnpackedFile> unpacked;
-    std::shared_ptr<const PositionedFile> file;
-    std::string path;  ///< as it was given
-    std::int64_t first_row;
-  };
-  std::vector<File> files_;
+  RowFiles files_;
   std::vector<std::uint64_t> offsets_;
 };
 

@@ -130,7 +130,7 @@ class SampleReader {
   void read_archive(const std::string& path) {
     parts_.push_back({all_, path, 0});
     shards_->begin(path, open_input(path)->is_compressed() ? unpack_input(path, cache_) : nullptr, rows());
-    Samples samples(shards_->last(), shards_->last_path());
+    Samples samples(*shards_->last().bytes, shards_->last().path);
     for (; const auto sample = samples.next(); ++all_) {
       try {
         add(*sample);
@@ -201,7 +201,7 @@ class SampleReader {
     constexpr std::uint64_t kMostOfLabel = 4096;
     const TarEntry& entry = found->second;
     std::string text(static_cast<std::size_t>(std::min(entry.size, kMostOfLabel)), '\0');
-    shards_->last().read(entry.offset, std::as_writable_bytes(std::span(text)));
+    shards_->last().bytes->read(entry.offset, std::as_writable_bytes(std::span(text)));
     const auto is_blank = [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; };
     while (!text.empty() && is_blank(text.back())) text.pop_back();
     text.erase(text.begin(), std::ranges::find_if_not(text, is_blank));
@@ -215,7 +215,7 @@ class SampleReader {
   const WebDataset& source_;
   BadExamples* bad_;
   const UnpackedFiles& cache_;
-  std::shared_ptr<TarShards> shards_ = std::make_shared<TarShards>();
+  std::shared_ptr<RowFiles> shards_ = std::make_shared<RowFiles>();
   std::vector<Input> inputs_;
   std::vector<Output> outputs_;
   std::vector<Array::Part> parts_;

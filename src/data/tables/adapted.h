@@ -37,6 +37,10 @@ struct AdaptedColumn {
 
   /// Whether its numbers stand for words.
   bool is_category() const { return encoding || crossing; }
+  /// Whether the words are numbered by a list of them.
+  bool has_words() const { return encoding && known_words(*encoding) != nullptr; }
+  /// Whether each word has a bin by its hash.
+  bool is_hashed() const { return encoding && !has_words(); }
   /// Whether unknown words count as one additional word.
   bool has_unknown() const;
   /// The number of features that it is converted to.

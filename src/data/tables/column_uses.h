@@ -19,6 +19,7 @@ struct ColumnUse {
   std::size_t place = 0;   ///< which of AdaptedTable's features, or of its inputs; or which of the file's outputs
   std::size_t within = 0;  ///< which of an output's label columns, or of a crossing's parts
 
+  friend bool operator==(const ColumnUse&, const ColumnUse&) = default;
   bool is_of_input() const { return kind != Kind::kLabel && kind != Kind::kWeight; }
 };
 /// The uses of each column; it is passed over if there are none.

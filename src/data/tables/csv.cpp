@@ -361,7 +361,8 @@ config::Section<Parquet> Parquet::section() {
       config::Section<Parquet>(
           "A Parquet file with one example per row; the columns that are not labels are the features. Booleans are 0 "
           "and "
-          "1, dictionaries, dates and times are words, nulls are empty cells, and nested columns are not read. Other "
+          "1, durations are seconds, dictionaries, dates and times are words, nulls are empty cells, and nested "
+          "columns are not read. Other "
           "splits, and new data, are matched by the column names of the training data.")
           .key("file", &Parquet::file, "Path of the Parquet file; or a glob or a list of files.", config::required,
                kFileAliases));

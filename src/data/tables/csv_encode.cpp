@@ -27,8 +27,8 @@ namespace {
 /// Codes of words: unknown words; an empty cell, unless the empty word is in the training data.
 constexpr std::int64_t kUnknownWord = -1, kNoWord = -2;
 
-/// How a column's cells are converted: numbers unchanged, words by their number in the file, or crossings, which have
-/// their bins already.
+/// How a column's cells are converted: numbers unchanged, words by their number in the file, or bins of crossings and
+/// hashes, which the cells have already.
 struct ColumnCode {
   std::int64_t width = 1, first = 0;  ///< number of features that it is converted to, and the first of them
   bool is_number = true, is_word = false, is_one_hot = false;
@@ -48,24 +48,11 @@ bool is_one_hot(const AdaptedColumn& column) {
 ColumnCode code_of(const AdaptedColumn& column, const std::vector<std::string>& words) {
   ColumnCode code;
   code.width = column.width();
-  code.is_word = column.encoding.has_value();
+  code.is_word = column.has_words();
   code.is_number = !column.is_category();
   code.is_one_hot = is_one_hot(column);
   code.missing = column.missing.value_or(0);
-  const auto* const hash = code.is_word ? std::get_if<HashEncoding>(&*column.encoding) : nullptr;
-  const auto* const hashing = code.is_word ? std::get_if<HashingEncoding>(&*column.encoding) : nullptr;
-  const std::optional<HashBins> bins =
-      hashing != nullptr ? std::optional<HashBins>(std::in_place, hashing->num_bins, hashing->salt, hashing->masks())
-                         : std::nullopt;
   for (const std::string& word : words) {
-    if (hash != nullptr) {
-      code.codes.push_back(crc32_of(std::as_bytes(std::span(word))) % hash->bins);
-      continue;
-    }
-    if (hashing != nullptr) {
-      code.codes.push_back(bins->masks() && word == *hashing->mask_value ? 0 : (*bins)(word));
-      continue;
-    }
     const auto found = std::lower_bound(column.words.begin(), column.words.end(), word);
     const bool is_known = found != column.words.end() && *found == word;
     code.codes.push_back(is_known                                            ? found - column.words.begin()
@@ -155,6 +142,7 @@ class EncodedRows : public StoredRows {
   EncodedRows(std::shared_ptr<const StoredRows> cells, std::size_t cell_count, EncodedColumns columns, DType dtype)
       : cells_(std::move(cells)), cell_count_(cell_count), columns_(std::move(columns)), dtype_(dtype) {}
   std::int64_t rows() const override { return cells_->rows(); }
+  void will_read(std::int64_t first, std::int64_t count) const override { cells_->will_read(first, count); }
   void read(std::int64_t first, std::int64_t count, std::byte* to) const override {
     constexpr std::int64_t kTogether = 1024;
     thread_local std::vector<double> cells, wide;
@@ -310,6 +298,7 @@ class ClassRows : public StoredRows {
   ClassRows(std::shared_ptr<const StoredRows> words, std::size_t row_elements, std::vector<double> numbers)
       : words_(std::move(words)), row_elements_(row_elements), numbers_(std::move(numbers)) {}
   std::int64_t rows() const override { return words_->rows(); }
+  void will_read(std::int64_t first, std::int64_t count) const override { words_->will_read(first, count); }
   void read(std::int64_t first, std::int64_t count, std::byte* to) const override {
     words_->read(first, count, to);
     auto* const labels = reinterpret_cast<double*>(to);

@@ -139,6 +139,19 @@ CsvFile::CsvFile(FirstLine line, std::string_view rows, char delimiter, char poi
       text_({reinterpret_cast<const char*>(bytes_.data()), bytes_.size()}, delimiter, point),
       places_(std::move(places)) {}
 
+void CsvFile::forget_rows() {
+  const std::size_t end = offset();
+  const auto* const begin = reinterpret_cast<const char*>(bytes_.data());
+  Bytes kept = copied({begin, end}, line_.file);
+  const std::string_view text(reinterpret_cast<const char*>(kept.data()), kept.size());
+  if (!header_text_.empty()) {
+    header_text_ = text.substr(static_cast<std::size_t>(header_text_.data() - begin), header_text_.size());
+  }
+  text_ = CsvText(without_byte_order_mark(text), text_.delimiter(), text_.decimal_point());
+  text_.go_back(text.data() + text.size());
+  bytes_ = std::move(kept);
+}
+
 bool CsvFile::knows_delimiter(std::string_view beginning, const Csv& options) {
   if (options.delimiter) return true;
   const DelimiterCounts first = count_delimiters(beginning);

@@ -58,6 +58,8 @@ class CsvFile {
   std::size_t offset() const {
     return static_cast<std::size_t>(text_.position() - reinterpret_cast<const char*>(bytes_.data()));
   }
+  /// Frees the rows behind the current position, which is then at the end of the text.
+  void forget_rows();
   /// Upper bound on the number of rows that follow.
   std::int64_t most_rows() const;
   /// Whether the text's current line repeats the header, as in concatenated files.

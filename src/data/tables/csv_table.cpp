@@ -65,9 +65,11 @@ CsvTable TableReader::read() {
   const AdaptedTable* const table =
       reading_.adapted != nullptr && reading_.adapted->table ? &*reading_.adapted->table : nullptr;
   const std::optional<std::set<std::string>> wanted = wanted_names(options_, table, reading_.wants_labels);
-  open_files([&](const std::string& path, const std::vector<std::string>* known) -> const CsvFile& {
-    return files.emplace_back(path, options_, known, wanted);
-  });
+  open_files(
+      [&](const std::string& path, const std::vector<std::string>* known) -> const CsvFile& {
+        return files.emplace_back(path, options_, known, wanted);
+      },
+      [] {});
   std::int64_t most = 0;
   for (const CsvFile& file : files) most += file.most_rows();
   begin(most);

@@ -35,6 +35,9 @@ struct ColumnFacts {
   bool has_missing = false;
   double sum = 0;  ///< of those that are not missing, in the order of the rows
   std::int64_t count = 0;
+
+  /// The next cell; NaN: it is missing.
+  void add(double number);
 };
 
 /// A table as in its files: numbers, and words by their number in order of appearance.
@@ -42,7 +45,7 @@ struct CsvTable {
   AdaptedTable columns;                         ///< of the training data; without words and means if this is it
   Array features;                               ///< float64 [rows, columns.features]; NaN: a missing number
   std::vector<ColumnFacts> facts;               ///< of each of these columns, if they are read by position, else none
-  std::vector<std::vector<std::string>> words;  ///< of each of these columns; empty for numbers
+  std::vector<std::vector<std::string>> words;  ///< of each of these columns; empty for numbers and bins
   std::vector<TableContent> contents;           ///< of each of columns.inputs; empty for numbers and words
   /// In the order written; float64 [rows] or [rows, label columns]. Without labels there is one, [rows, 0].
   std::vector<Labels> outputs;

@@ -13,6 +13,7 @@ RowCells::RowCells(const Csv& options, const CsvReading& reading, const AdaptedT
     : columns_(columns), known_(std::move(known)), pictures_(columns.inputs.size()) {
   if (!known_) words_.resize(columns.features.size());
   for (const AdaptedColumn& column : columns.features) {
+    bins_.push_back(column.is_hashed() ? std::optional<WordBins>(*column.encoding) : std::nullopt);
     fingerprints_.emplace_back(column.crossing ? column.crossing->parts.size() : 0);
   }
   for (const TableInput& input : columns.inputs) {
@@ -66,6 +67,10 @@ void RowCells::read_cell(TableCursor& at, const ColumnUse& use) {
   switch (use.kind) {
     case ColumnUse::Kind::kNumber: features_[use.place] = read_number(at, may_be_missing(use.place)); break;
     case ColumnUse::Kind::kWord:
+      if (bins_[use.place]) {
+        features_[use.place] = static_cast<double>((*bins_[use.place])(read_plain_word(at, may_be_missing(use.place))));
+        break;
+      }
       features_[use.place] = known_ ? read_known_word(at, may_be_missing(use.place), known_->features[use.place])
                                     : read_word(at, may_be_missing(use.place), words_[use.place]);
       break;

@@ -15,6 +15,7 @@
 #include "data/tables/label_cells.h"
 #include "data/tables/table_cursor.h"
 #include "data/tables/text_cells.h"
+#include "data/tables/value_cells.h"
 #include "data/tables/word_list.h"
 
 namespace mirrortrain::data {
@@ -69,6 +70,7 @@ class RowCells {
   const AdaptedTable& columns_;
   std::shared_ptr<const TableWords> known_;
   std::vector<WordList> words_;
+  std::vector<std::optional<WordBins>> bins_;             ///< of each feature that is encoded by hashes
   std::vector<std::vector<std::uint64_t>> fingerprints_;  ///< of the row's words, for each feature that is a crossing
   std::vector<std::optional<TextCells>> texts_;           ///< of each input; null for numbers, words and pictures
   std::vector<std::string> pictures_;                     ///< of each input

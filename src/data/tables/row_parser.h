@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -43,6 +44,17 @@ struct HeldTable {
     const auto next = std::ranges::upper_bound(files, row, {}, &TableFile::first_row);
     return static_cast<std::size_t>(next - files.begin()) - 1;
   }
+  /// Has the system fetch the rows' text from the disk, while this thread goes on.
+  void will_read(std::int64_t first, std::int64_t count) const {
+    constexpr std::uint64_t kMostOfRow = std::uint64_t{1} << 16;  // as rows that are left out may follow
+    for (std::int64_t row = first; row < first + count; ++row) {
+      const std::size_t file = file_of(row);
+      const std::uint64_t begin = offsets[static_cast<std::size_t>(row)];
+      const std::uint64_t end =
+          row + 1 < end_of_file(file) ? offsets[static_cast<std::size_t>(row) + 1] : files[file].file->size();
+      files[file].file->will_read(begin, std::min(end - begin, kMostOfRow));
+    }
+  }
   /// The row behind a file's last.
   std::int64_t end_of_file(std::size_t file) const {
     return file + 1 < files.size() ? files[file + 1].first_row : rows();
@@ -59,8 +71,11 @@ class RowParser {
         cells_(table.options, table.reading, table.columns, table.words),
         cursor_(table.options, table.reading, table.columns) {
     for (const TableFile& file : table.files) {
-      ColumnUses& uses = uses_.emplace_back(file.uses);
-      for (auto& of_column : uses) std::erase_if(of_column, [&](const ColumnUse& use) { return !wants(use); });
+      const auto [found, is_new] = uses_.try_emplace(file.uses.get(), *file.uses);
+      if (!is_new) continue;
+      for (auto& of_column : found->second) {
+        std::erase_if(of_column, [&](const ColumnUse& use) { return !wants(use); });
+      }
     }
   }
 
@@ -74,7 +89,7 @@ class RowParser {
       const TableFile& file = table_.files[number];
       const std::int64_t of_file = table_.end_of_file(number);
       const std::int64_t some = read_text(file, first, std::min(count, of_file - first), of_file);
-      parse(file, uses_[number], first, some, begin, end);
+      parse(file, uses_.at(file.uses.get()), first, some, begin, end);
       first += some;
       count -= some;
     }
@@ -133,7 +148,7 @@ class RowParser {
   const HeldTable& table_;
   RowCells cells_;
   TableCursor cursor_;
-  std::vector<ColumnUses> uses_;  ///< of each file
+  std::map<const ColumnUses*, ColumnUses> uses_;  ///< those that are wanted, by all of a file
   std::vector<char> text_;
 };
 

@@ -33,6 +33,7 @@ class StoredCells : public StoredRows {
  public:
   explicit StoredCells(std::shared_ptr<const HeldTable> table) : parsers_(std::move(table), {}) {}
   std::int64_t rows() const override { return parsers_.table().rows(); }
+  void will_read(std::int64_t first, std::int64_t count) const override { parsers_.table().will_read(first, count); }
   void read(std::int64_t first, std::int64_t count, std::byte* to) const override {
     parsers_.with_one([&](RowParser& parser) {
       auto* numbers = reinterpret_cast<double*>(to);
@@ -54,6 +55,7 @@ class StoredTokens : public StoredRows {
   StoredTokens(std::shared_ptr<const HeldTable> table, std::size_t input, DType dtype)
       : parsers_(std::move(table), {ColumnUse::Kind::kText, input}), input_(input), dtype_(dtype) {}
   std::int64_t rows() const override { return parsers_.table().rows(); }
+  void will_read(std::int64_t first, std::int64_t count) const override { parsers_.table().will_read(first, count); }
   void read(std::int64_t first, std::int64_t count, std::byte* to) const override {
     parsers_.with_one([&](RowParser& parser) {
       parser.read(
@@ -93,6 +95,7 @@ class StoredLabels : public StoredRows {
         output_(output),
         are_words_(parsers_.table().words->kinds[output] == LabelCells::Kind::kWords) {}
   std::int64_t rows() const override { return parsers_.table().rows(); }
+  void will_read(std::int64_t first, std::int64_t count) const override { parsers_.table().will_read(first, count); }
   void read(std::int64_t first, std::int64_t count, std::byte* to) const override {
     parsers_.with_one([&](RowParser& parser) {
       RowCells::Output& own = parser.cells().outputs()[output_];

@@ -5,10 +5,6 @@
 
 namespace mirrortrain::data {
 
-/// Whether a table takes more than so many bytes in memory: its text, its cells as numbers, and what they are encoded
-/// as. Of compressed files as much as is needed to know it is read.
-bool is_larger(const Csv& options, std::uint64_t bytes);
-
 /// The same table as `read_table` gives, whose rows are parsed when they are read: of each row its place is held, 8
 /// bytes, and of each column its different words; and labels of one number, weights and missing labels. The files are
 /// read once, by several threads, which checks every row; compressed ones are unpacked into `cache`. Throws as

@@ -14,7 +14,6 @@
 #include "data/files/file_stamps.h"
 #include "data/files/input.h"
 #include "data/files/parquet_input.h"
-#include "data/tables/stored_table.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -121,7 +120,7 @@ void open_at_places(TableFile& file, const UnpackedFiles& cache) {
   file.file = std::make_shared<PositionedFile>(file.unpacked ? file.unpacked->path() : file.path);
 }
 
-bool is_larger(const Csv& options, std::uint64_t bytes) {
+bool exceeds_in_memory(const Csv& options, std::uint64_t bytes) {
   constexpr double kOfByte = 4;  // the text, its cells as numbers of 8 bytes, and what they are encoded as
   std::vector<std::string> remarks;
   double found = 0;

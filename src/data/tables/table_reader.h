@@ -28,9 +28,9 @@ class TableReader {
   std::vector<std::string> remarks(CsvFile& rows);
 
   /// Calls open(path, known names of columns), which returns what has a CsvFile's first line and remarks, for each of
-  /// the files, and checks them.
-  template <class Open>
-  void open_files(const Open& open);
+  /// the files, checks it, and calls opened(), from which on the columns are known.
+  template <class Open, class Opened>
+  void open_files(const Open& open, const Opened& opened);
   const std::vector<std::string>& paths() const { return paths_; }
   const AdaptedTable& columns() const { return table_.columns; }
   ColumnUses uses_in(const CsvFile& file);
@@ -67,8 +67,8 @@ class TableReader {
 /// The remark on a header that occurs again, so often, for the first time at `place`.
 std::string repeated_header_text(const std::string& place, std::int64_t times);
 
-template <class Open>
-void TableReader::open_files(const Open& open) {
+template <class Open, class Opened>
+void TableReader::open_files(const Open& open, const Opened& opened) {
   std::optional<std::vector<std::string>> known;  // names of columns; of the training data, else of the first file
   if (reading_.adapted != nullptr && reading_.adapted->table) known = reading_.adapted->table->header;
   std::optional<FirstLine> first;
@@ -80,8 +80,9 @@ void TableReader::open_files(const Open& open) {
       add_remark(path + ": this file has no header, so that its columns are taken in the order of the first");
     }
     if (!known) known = file.first_line().header;
+    begin_columns(*first);
+    opened();
   }
-  begin_columns(*first);
 }
 
 }  // namespace mirrortrain::data

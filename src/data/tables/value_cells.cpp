@@ -6,10 +6,13 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <variant>
 
+#include "base/files.h"
 #include "base/utf8.h"
 #include "data/fields.h"
 
@@ -90,6 +93,19 @@ std::int64_t number_of(std::string_view word, WordList& words, const TableCursor
     require_utf8(word, at.place_text());
   }
   return number;
+}
+
+WordBins::WordBins(const Encoding& encoding) : encoding_(encoding) {
+  const auto* const hashing = std::get_if<HashingEncoding>(&encoding_);
+  if (hashing != nullptr) bins_.emplace(hashing->num_bins, hashing->salt, hashing->masks());
+}
+
+std::int64_t WordBins::operator()(std::string_view word) const {
+  if (const auto* const hash = std::get_if<HashEncoding>(&encoding_)) {
+    return crc32_of(std::as_bytes(std::span(word))) % hash->bins;
+  }
+  const auto& hashing = std::get<HashingEncoding>(encoding_);
+  return bins_->masks() && word == *hashing.mask_value ? 0 : (*bins_)(word);
 }
 
 double read_weight(TableCursor& at) {

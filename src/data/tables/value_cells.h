@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "data/hashes.h"
+#include "data/tables/csv.h"
 #include "data/tables/table_cursor.h"
 #include "data/tables/word_list.h"
 
@@ -30,6 +33,18 @@ double read_known_word(TableCursor& at, bool may_be_missing, const WordList& wor
 double known_number_of(std::string_view word, const WordList& words, const TableCursor& at);
 /// The number of a word in a list, to which a new one is added.
 std::int64_t number_of(std::string_view word, WordList& words, const TableCursor& at);
+
+/// The bin of any word in a column that is encoded by hashes.
+class WordBins {
+ public:
+  explicit WordBins(const Encoding& encoding);
+  std::int64_t operator()(std::string_view word) const;
+
+ private:
+  Encoding encoding_;
+  std::optional<HashBins> bins_;
+};
+
 /// The weight of an example.
 double read_weight(TableCursor& at);
 

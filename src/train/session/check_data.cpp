@@ -75,15 +75,26 @@ bool is_read_from_files(const AnySource& source) {
       source);
 }
 
+std::string bad_examples_text(const data::LeftOut& left) {
+  return fmt::format(
+      "{} of {} examples in {} cannot be used; correct or remove them, or have them left out by data.on_bad_example: "
+      "skip{}",
+      left.count(), left.examples, left.origin, reasons_text(left));
+}
+
 /// Reads the split in the model's form; nullopt if it is broken, which is added to `errors`. `adapted`: the values
 /// adapted to the training data, if it was read; set by reading it. `mismatches`: between the model and other splits,
 /// which are not said again of this one.
 std::optional<data::Dataset> read_split(const CheckedConfiguration& checked, data::Split split, const std::string& path,
                                         const config::Place& place, std::optional<data::Adapted>& adapted,
-                                        std::set<std::string>& mismatches, config::Errors& errors) {
+                                        std::set<std::string>& mismatches, DataCheck how, config::Errors& errors) {
   if (errors.concern(path)) return std::nullopt;
+  data::DataOptions options = checked.values().data;
+  const bool are_errors = options.on_bad_example == data::OnBadExample::kError;
+  // To go on behind the first one.
+  if (how == DataCheck::kThorough) options.on_bad_example = data::OnBadExample::kSkip;
   try {
-    auto loaded = data::load(checked.values().data, checked.values().seed, checked.wanted_examples(), split,
+    auto loaded = data::load(options, checked.values().seed, checked.wanted_examples(), split,
                              split != data::Split::kTrain && adapted ? &*adapted : nullptr);
     std::optional<data::Dataset> dataset;
     if (loaded) dataset = std::move(loaded->dataset);
@@ -91,13 +102,25 @@ std::optional<data::Dataset> read_split(const CheckedConfiguration& checked, dat
     const bool is_part = split == data::Split::kValidation &&
                          std::holds_alternative<data::ValidationFraction>(*checked.values().data.validation.value);
     if (dataset && dataset->left_out() != nullptr && !is_part) {
-      errors.warn(place, path, left_out_text(*dataset->left_out(), LeftOutList::kFirst));
+      const data::LeftOut& left = *dataset->left_out();
+      if (are_errors) {
+        errors.add(place, path, bad_examples_text(left));
+      } else {
+        errors.warn(place, path,
+                    left_out_text(left, how == DataCheck::kThorough ? LeftOutList::kAll : LeftOutList::kFirst));
+      }
     }
     if (dataset && checked.has_model()) {
       const data::Feeder looked_at(*dataset, data::without_adapting(checked.values().data.preprocessing),
                                    checked.examples, {.bucket_boundaries = bucket_boundaries(checked.values().data)});
     }
     return dataset;
+  } catch (const data::NoneUsableAt& error) {
+    errors.add(place, path, are_errors ? bad_examples_text(error.left_out()) : error.message());
+    return std::nullopt;
+  } catch (const data::NoneUsable& error) {
+    errors.add(place, path, are_errors ? bad_examples_text(error.left_out()) : error.what());
+    return std::nullopt;
   } catch (const data::KeyErrorBelow& error) {
     const config::Place own = checked.place_of(error.own_path());
     const std::string& at = own.given() ? error.own_path() : error.path();
@@ -167,7 +190,7 @@ void check_initial_weights(const CheckedConfiguration& checked, config::Errors& 
 
 }  // namespace
 
-void check_data(const CheckedConfiguration& checked, config::Errors& errors) {
+void check_data(const CheckedConfiguration& checked, config::Errors& errors, DataCheck how) {
   const bool is_whole = errors.empty();  // otherwise examples cannot be compared with the model
   check_files(checked, {"data.", "model."}, errors);
   if (!is_whole) return;
@@ -177,7 +200,8 @@ void check_data(const CheckedConfiguration& checked, config::Errors& errors) {
   std::set<std::string> mismatches;
   const bool reads_train = is_read_from_files(data.train.value);
   if (reads_train)
-    train = read_split(checked, data::Split::kTrain, data.train.path, data.train.place, adapted, mismatches, errors);
+    train =
+        read_split(checked, data::Split::kTrain, data.train.path, data.train.place, adapted, mismatches, how, errors);
   // Errors in the training data do not concern a split that depends on values adapted to them.
   const auto can_be_read = [&](data::Split split) {
     return train || !reads_train || !data::needs_adapted(data, split);
@@ -187,10 +211,10 @@ void check_data(const CheckedConfiguration& checked, config::Errors& errors) {
       data.validation.value && std::holds_alternative<data::ValidationFraction>(*data.validation.value);
   if (own_validation && (is_part ? train.has_value() : can_be_read(data::Split::kValidation))) {
     validation = read_split(checked, data::Split::kValidation, data.validation.path, data.validation.place, adapted,
-                            mismatches, errors);
+                            mismatches, how, errors);
   }
   if (data.test.value && is_read_from_files(*data.test.value) && can_be_read(data::Split::kTest)) {
-    test = read_split(checked, data::Split::kTest, data.test.path, data.test.place, adapted, mismatches, errors);
+    test = read_split(checked, data::Split::kTest, data.test.path, data.test.place, adapted, mismatches, how, errors);
   }
   const auto pointer = [](const std::optional<data::Dataset>& dataset) { return dataset ? &*dataset : nullptr; };
   if (train)

@@ -9,10 +9,16 @@
 
 namespace mirrortrain {
 
+/// How much of the data is looked at.
+enum class DataCheck {
+  kUpToFirst,  ///< up to the first bad example of a split; pictures are not decoded
+  kThorough,   ///< all of them: every example is read, pictures are decoded, and all bad ones are listed
+};
+
 /// Reads the data that the configuration names, each split separately, and adds errors at their places: files that do
 /// not exist, shapes and labels that do not fit the model. Data in the file itself are not checked again. Then adds the
 /// warnings of warn_of_data.
-void check_data(const CheckedConfiguration& checked, config::Errors& errors);
+void check_data(const CheckedConfiguration& checked, config::Errors& errors, DataCheck how = DataCheck::kUpToFirst);
 
 /// Throws Error for files and folders of these splits that do not exist, each at its key, with the --set option for
 /// moved data.

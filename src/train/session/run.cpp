@@ -250,6 +250,13 @@ std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, con
   return std::make_unique<MirroredStrategy>(std::move(topology), *checked.model, parts);
 }
 
+std::string reasons_text(const data::LeftOut& left) {
+  std::string text;
+  for (const std::string& reason : left.reasons) text += (text.empty() ? ":\n  " : "\n  ") + reason;
+  const std::int64_t more = left.count() - std::ssize(left.reasons);
+  return more > 0 ? text + fmt::format("\n  and {} more", more) : text;
+}
+
 std::string left_out_text(const data::LeftOut& left, LeftOutList list) {
   const auto listed = std::ssize(left.reasons);
   std::string text = left.text();
@@ -257,6 +264,7 @@ std::string left_out_text(const data::LeftOut& left, LeftOutList list) {
     return text + (listed < left.count() ? fmt::format("; run.log lists the first {}", listed)
                                          : fmt::format("; run.log lists {}", listed == 1 ? "it" : "them"));
   }
+  if (list == LeftOutList::kAll) return text + reasons_text(left);
   constexpr std::ptrdiff_t kShown = 3;
   if (left.count() > kShown) text += "; the first";
   for (std::ptrdiff_t i = 0; i < std::min(kShown, listed); ++i) {
@@ -271,7 +279,7 @@ void report_left_out(std::span<const data::Dataset* const> datasets, LeftOutList
     const data::LeftOut* const left = dataset->left_out();
     if (left == nullptr || !reported.insert(left).second) continue;
     spdlog::warn("{}", left_out_text(*left, list));
-    if (list == LeftOutList::kFirst) continue;
+    if (list != LeftOutList::kLog) continue;
     for (const std::string& reason : left->reasons) spdlog::debug("skipped: {}", reason);
   }
 }

@@ -27,6 +27,7 @@
 #include "data/one_spec.h"
 #include "data/pictures/picture_steps.h"
 #include "data/preprocessing/select_ranks.h"
+#include "small_disk.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -249,6 +250,34 @@ TEST_CASE("what cannot be unpacked is said, with what would help") {
   const std::string taken = folder.write("file", "");
   CHECK(contains(error_text([&] { UnpackedFiles(taken).find_or_write("a", "a.gz", {5}, nothing); }),
                  "give data.cache_directory another folder"));
+}
+
+TEST_CASE("a disk that fills while a file is unpacked is an error by name, of which nothing is left") {
+  const TemporaryFolder folder;
+  const UnpackedFiles cache(folder.path("cache"));
+  const std::string content(1 << 20, 'x');
+  const auto write = [&](const UnpackedFiles::Put& put) {
+    for (int i = 0; i < 4; ++i) put(std::as_bytes(std::span(content)));
+  };
+  const auto files = [&] {
+    return std::distance(std::filesystem::directory_iterator(cache.folder()), std::filesystem::directory_iterator());
+  };
+  const auto other = cache.find_or_write("other", "other.gz", {std::size_t{4} << 20}, write);
+  const auto before = files();
+  for (const bool is_exact : {true, false}) {
+    std::string full;
+    {
+      const SmallDisk small(1 << 21);
+      full = error_text([&] { cache.find_or_write("x", "x.gz", {std::size_t{4} << 20, is_exact}, write); });
+    }
+    CHECK_MESSAGE(contains(full, "x.gz: it is larger than data.memory, and while it was unpacked into "), full);
+    CHECK(contains(full, "there was no space left"));
+    CHECK(contains(full, "give data.cache_directory a folder on a disk with more"));
+    CHECK(files() == before);
+  }
+  CHECK(std::filesystem::file_size(other->path()) == std::size_t{4} << 20);
+  CHECK(std::filesystem::file_size(cache.find_or_write("x", "x.gz", {std::size_t{4} << 20}, write)->path()) ==
+        std::size_t{4} << 20);
 }
 
 TEST_CASE("windows of texts that are read by position are those in memory, in bytes and in tokens of a vocabulary") {

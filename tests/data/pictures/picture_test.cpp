@@ -9,6 +9,7 @@
 
 #include "base/files.h"
 #include "data/files.h"
+#include "data/pictures/orientation.h"
 #include "error_text.h"
 
 namespace mirrortrain::data {
@@ -102,6 +103,28 @@ TEST_CASE("of a picture that ends too early, none of any format decodes or is la
   bmp = read_text_file(kPictures / "rgb.bmp");
   bmp[30] = 5;
   CHECK(contains(error_of(bmp), "packed in a way (number 5, 24 bits)"));
+}
+
+TEST_CASE("a PNG is turned as its EXIF orientation says, before the pixels or behind them") {
+  const std::string plain = read_text_file(kPictures / "rgb.png");
+  const Picture upright_before = decode_picture(bytes_of_text(plain), 3, "rgb.png");
+  for (const char orientation : {2, 3, 6, 8}) {
+    std::string chunk("eXIfMM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0?\0\0\0\0\0\0", 30);
+    chunk[23] = orientation;
+    const std::string whole = big_endian(static_cast<std::uint32_t>(chunk.size() - 4)) + chunk +
+                              big_endian(crc32_of(bytes_of_text(std::string_view(chunk))));
+    for (const std::size_t at : {std::size_t{33}, plain.size() - 12}) {
+      std::string png = plain;
+      png.insert(at, whole);
+      const Picture turned = decode_picture(bytes_of_text(png), 3, "a.png");
+      const Picture expected = upright(upright_before, orientation);
+      CHECK(turned.height == expected.height);
+      CHECK(turned.pixels == expected.pixels);
+      const PictureSize size = picture_size(bytes_of_text(png), "a.png");
+      CHECK(size.height == expected.height);
+      CHECK(size.width == expected.width);
+    }
+  }
 }
 
 TEST_CASE("a picture that announces more pixels than its bytes can hold is refused before memory is taken") {

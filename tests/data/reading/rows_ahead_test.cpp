@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <mutex>
 #include <numeric>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "error_text.h"
@@ -54,6 +57,31 @@ TEST_CASE("expected rows are read once, before they are taken, and others when t
   CHECK(taken(ahead, 9) == 9);
   CHECK(taken(ahead, 4) == 4);  // once more
   CHECK(source.reads == 5);
+}
+
+TEST_CASE("rows are announced before they are read, neighbors together, in the order of the disk") {
+  std::mutex mutex;
+  std::vector<std::pair<std::int64_t, std::int64_t>> announced;
+  std::atomic<int> reads = 0;
+  RowsAhead ahead(
+      [&](const ExampleKey& key, std::span<float> to) {
+        const std::lock_guard lock(mutex);
+        const auto has = [&](const auto& range) {
+          return range.first <= key.row && key.row < range.first + range.second;
+        };
+        CHECK(std::ranges::any_of(announced, has));
+        std::fill(to.begin(), to.end(), static_cast<float>(key.row));
+        ++reads;
+      },
+      2, {1000, 1},
+      [&](std::int64_t first, std::int64_t count) {
+        const std::lock_guard lock(mutex);
+        announced.emplace_back(first, count);
+      });
+  ahead.expect(std::vector<std::int64_t>{15, 3, 9, 4, 5});
+  for (int i = 0; i < 5000 && reads < 5; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  CHECK(announced == std::vector<std::pair<std::int64_t, std::int64_t>>{{3, 3}, {9, 1}, {15, 1}});
+  CHECK(taken(ahead, 9) == 9);
 }
 
 TEST_CASE("a row that is expected twice is read once, where memory suffices") {
