@@ -258,14 +258,15 @@ class Finder {
     if (H5Dchunk_iter(dataset, H5P_DEFAULT, add, &places) < 0) damaged(wanted_);
 #else
     // This library's list of chunks takes a time that grows with their square; finding one by its index does not.
-    const ReadRecorder recorder;
+    ReadRecorder recorder;
     std::vector<hsize_t> at(shape.size(), 0);
     for (Chunk& one : all) {
       std::uint32_t left_out = 0;
       char unused = 0;
       if (H5Dread_chunk(dataset, H5P_DEFAULT, at.data(), &left_out, &unused) < 0) damaged(wanted_);
-      if (recorder.last().bytes > UINT32_MAX) damaged(wanted_);
-      one = {recorder.last().offset, static_cast<std::uint32_t>(recorder.last().bytes), left_out};
+      const RecordedRead found = recorder.take();
+      if (found.bytes == 0 || found.bytes > UINT32_MAX) damaged(wanted_);
+      one = {found.offset, static_cast<std::uint32_t>(found.bytes), left_out};
       for (std::size_t axis = shape.size(); axis-- > 0;) {
         at[axis] += chunk[axis];
         if (at[axis] < shape[axis]) break;

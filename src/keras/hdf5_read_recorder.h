@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "keras/hdf5_handle.h"
 
@@ -27,7 +28,8 @@ class ReadRecorder {
   ReadRecorder(const ReadRecorder&) = delete;
   ReadRecorder& operator=(const ReadRecorder&) = delete;
   ~ReadRecorder();
-  const RecordedRead& last() const { return last_; }
+  /// The last read since the last call; of no bytes where there was none.
+  RecordedRead take() { return std::exchange(last_, {}); }
 
  private:
   RecordedRead last_;

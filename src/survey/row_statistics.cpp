@@ -58,6 +58,7 @@ template <class T>
 void add_numbers(std::span<const T> row, std::vector<Moments>& moments, ExampleMark& mark) {
   thread_local std::vector<double> numbers;
   numbers.assign(row.begin(), row.end());
+  for (double& number : numbers) number += 0.0;  // so that -0 is 0
   const std::size_t count = moments.size();
   for (std::size_t i = 0; i < numbers.size(); ++i) moments[i % count].add(numbers[i]);
   const std::span<const std::byte> bytes = std::as_bytes(std::span(numbers));

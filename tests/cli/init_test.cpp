@@ -81,6 +81,47 @@ for name in sys.argv[1:]: z.write('y.npy' if 'y' in name.lower() or name.startsw
   }
 }
 
+TEST_CASE_FIXTURE(Fixture, "a file of features has its labels beside it, and other splits by their names") {
+  const std::string script = R"sh(
+for n in x_train x_test; do
+  printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '|u1', 'fortran_order': False, 'shape': (40, 2), }" > $n.npy
+  for i in $(seq 20); do printf '\001\002\011\012' >> $n.npy; done
+done
+for n in y_train y_test; do
+  printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '|u1', 'fortran_order': False, 'shape': (40,), }" > $n.npy
+  for i in $(seq 20); do printf '\000\001' >> $n.npy; done
+done
+cp x_train.npy alone.npy)sh";
+  REQUIRE(run_script(folder, script).exit_code == 0);
+  const std::string made = train("x_train.npy", "", "--set training.epochs=1");
+  CHECK_MESSAGE(contains(made, "train: {format: npy, features: x_train.npy, labels: y_train.npy}"), made);
+  CHECK(contains(made, "test: {format: npy, features: x_test.npy, labels: y_test.npy}"));
+  CHECK(contains(error("alone.npy"), "alone.npy: expected the labels beside it"));
+  CHECK(contains(error("'x_*.npy'"), "labels are found beside one file of examples"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a glob of files gets the configuration of the first, for all of them") {
+  for (const char* const part : {"part-1.csv", "part-2.csv"}) {
+    std::string table = "a,b,kind\n";
+    for (int i = 0; i < 20; ++i) table += fmt::format("{},{},{}\n", i % 7 * 0.5, i % 3 * 1.5, i % 2 == 0 ? "u" : "v");
+    write_file(folder / part, table);
+  }
+  const std::string made = train("part-*.csv", "", "--set training.epochs=1");
+  CHECK_MESSAGE(contains(made, "# 40 examples, 2 classes: u, v"), made);
+  CHECK(contains(made, "file: part-*.csv"));
+  CHECK(contains(made, "name: part\n"));
+  CHECK(contains(made, "# columns: as part-1.csv has them"));
+  CHECK(run_program(folder, "init 'none-*.csv'").exit_code == 1);
+}
+
+TEST_CASE_FIXTURE(Fixture, "of samples with several pictures init says which one it takes") {
+  const fs::path several = repository_file("tests/formats/several.tar");
+  const Outcome made = run_program(folder, fmt::format("init '{}'", several.string()));
+  REQUIRE_MESSAGE(made.exit_code == 0, made.err);
+  CHECK_MESSAGE(contains(made.err, "image: the files that end in ."), made.err);
+  CHECK(contains(made.err, "in place of image reads both"));
+}
+
 TEST_CASE_FIXTURE(Fixture, "a table gets encodings, means, normalization and outputs for its classes") {
   const std::string made = train(repository_file("data/garden-birds/train.csv"));
   CHECK(contains(made, "4 classes: blackbird, blue tit, robin, sparrow"));

@@ -7,9 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/utf8.h"
+#include "data/files/file_list.h"
 #include "data/first_look/first_model.h"
 #include "data/first_look/folded_line.h"
 #include "report/fitted.h"
@@ -34,16 +37,25 @@ std::string comment(std::string text) {
   return report::fitted("# " + text, kLineColumns) + "\n";
 }
 
+/// A name for the runs: the file's, without its ending and a glob's wildcards.
+std::string name_of_data(const std::string& path) {
+  std::filesystem::path named = std::filesystem::absolute(path).lexically_normal();
+  if (!named.has_filename()) named = named.parent_path();
+  std::string name = named.stem().string();
+  if (!has_wildcards(name) || std::filesystem::exists(path)) return name;
+  std::erase_if(name, [](char c) { return std::string_view("*?[]").find(c) != std::string_view::npos; });
+  while (!name.empty() && std::string_view("-_.").find(name.back()) != std::string_view::npos) name.pop_back();
+  return name.empty() ? "data" : name;
+}
+
 }  // namespace
 
 std::string first_configuration(const std::string& path, const DataLook& look) {
-  std::filesystem::path named = std::filesystem::absolute(path).lexically_normal();
-  if (!named.has_filename()) named = named.parent_path();
   const std::int64_t batch = look.examples >= 2000 ? 64 : look.examples >= 200 ? 32 : 8;
   std::string text = comment("Made by `mirrortrain init`; every value may be changed.") +
                      comment(fmt::format("{} examples, {}", look.examples, classes_text(look)));
   for (const std::string& remark : look.remarks) text += comment(remark);
-  text += fmt::format("name: {}\nseed: 1\ndata:\n  global_batch_size: {}\n", yaml_text(named.stem().string()), batch);
+  text += fmt::format("name: {}\nseed: 1\ndata:\n  global_batch_size: {}\n", yaml_text(name_of_data(path)), batch);
   text += folded("  train: " + look.train);
   constexpr std::int64_t kFew = 5;  // too few for a meaningful validation
   if (!look.validation.empty()) {

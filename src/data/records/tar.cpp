@@ -111,6 +111,7 @@ std::optional<TarEntry> TarReader::next() {
   entry.header = at_;
   while (true) {
     if (at_ == file_.size() && !is_continued && at_ > 0) return std::nullopt;  // without the blocks of zeros at its end
+    if (file_.size() == 0) fail("expected an archive, found an empty file; get it again");
     if (at_ + kTarBlock > file_.size())
       fail("the archive ends in the midst of a header; it is truncated, get it again");
     const Block header = block_at(at_);
