@@ -22,6 +22,7 @@
 #include "data/loading/holding.h"
 #include "data/loading/lookups.h"
 #include "data/order/split_rows.h"
+#include "data/records/sample_classes.h"
 #include "data/records/stored_records.h"
 #include "data/tables/csv_table.h"
 #include "data/tables/mistaken_number.h"
@@ -152,7 +153,8 @@ Dataset read_source(const AnySource& source, const AdaptedLater& adapted, const 
           Examples examples = records_of(held, bad, terms);
           return usable(std::move(examples), terms.wanted, std::move(bad));
         } else if constexpr (std::is_same_v<Format, WebDataset>) {
-          Examples examples = open_samples(held, bad.if_skips(), terms.holding.unpacked);
+          const SampleLabels labels{&adapted().classes_of(""), terms.wants_numbers(0)};
+          Examples examples = open_classed_samples(held, labels, bad.if_skips(), terms.holding.unpacked).examples;
           return usable(std::move(examples), terms.wanted, std::move(bad));
         } else if constexpr (requires { read(held); }) {
           return usable(read(held), terms.wanted, std::move(bad));
@@ -342,7 +344,7 @@ Training read_training(const DataOptions& options, std::uint64_t seed, const Ter
         BadExamples bad = terms.gather();
         const auto parts_of = [&](Examples examples, std::vector<std::string> classes) {
           constexpr bool kIsSortedByClass = std::is_same_v<Format, ImageFolder>;
-          if (kIsSortedByClass && !bad.skips()) {
+          if ((kIsSortedByClass || std::is_same_v<Format, WebDataset>)&&!bad.skips()) {
             require_outputs(classes, 0, examples.outputs.front().array.origin, terms.wanted);
           }
           const Dataset whole = usable(std::move(examples), terms.wanted, std::move(bad));
@@ -368,7 +370,9 @@ Training read_training(const DataOptions& options, std::uint64_t seed, const Ter
         } else if constexpr (std::is_same_v<Format, TfRecord>) {
           return parts_of(records_of(source, bad, terms), {});
         } else if constexpr (std::is_same_v<Format, WebDataset>) {
-          return parts_of(open_samples(source, bad.if_skips(), terms.holding.unpacked), {});
+          ClassedSamples samples =
+              open_classed_samples(source, {nullptr, terms.wants_numbers(0)}, bad.if_skips(), terms.holding.unpacked);
+          return parts_of(std::move(samples.examples), std::move(samples.classes));
         } else {
           return parts_of(read(source), {});
         }
@@ -428,7 +432,8 @@ void require_same_words(const Adapted& now, const Adapted& before) {
 
 bool needs_adapted(const DataOptions& options, Split split) {
   const auto needs = [](const auto& source) {
-    return source && (table_in(*source) != nullptr || std::holds_alternative<ImageFolder>(*source));
+    return source && (table_in(*source) != nullptr || std::holds_alternative<ImageFolder>(*source) ||
+                      std::holds_alternative<WebDataset>(*source));
   };
   return split == Split::kTest ? needs(options.test.value) : needs(options.validation.value);
 }

@@ -17,7 +17,9 @@
 #include "data/files/unpacked_input.h"
 #include "data/key_aliases.h"
 #include "data/pictures/picture_files.h"
+#include "data/records/sample_classes.h"
 #include "data/records/sample_pictures.h"
+#include "data/tables/word_list.h"
 
 namespace mirrortrain::data {
 
@@ -68,8 +70,14 @@ class Samples {
 
 class SampleReader {
  public:
-  SampleReader(const WebDataset& source, bool wants_labels, BadExamples* bad, const UnpackedFiles& cache)
+  /// `labels`: null where they are numbers.
+  SampleReader(const WebDataset& source, bool wants_labels, BadExamples* bad, const UnpackedFiles& cache,
+               const SampleLabels* labels = nullptr)
       : source_(source), bad_(bad), cache_(cache) {
+    const bool may_be_words = labels != nullptr && source.labels.one && !labels->are_numbers;
+    if (may_be_words && labels->classes == nullptr) kind_ = Kind::kUnknown;
+    if (may_be_words && labels->classes != nullptr && !labels->classes->empty()) known_ = labels->classes;
+    if (known_ != nullptr) kind_ = Kind::kWords;
     for (const auto& [name, input] : source.inputs.entries) {
       const PictureForm form{input.image_size ? input.image_size : source.image_size,
                              input.color.value_or(source.color)};
@@ -99,6 +107,7 @@ class SampleReader {
       settle(examples.inputs.back().array);
     }
     examples.inputs.front().array.remarks = std::move(remarks_);
+    if (kind_ == Kind::kWords && known_ == nullptr) number_classes();
     if (outputs_.empty()) outputs_.push_back({"", "", "", std::vector<double>(static_cast<std::size_t>(rows()))});
     for (const Output& output : outputs_) {
       Array& labels = examples.outputs.emplace_back(output.name, Array(DType::kFloat64, {rows()}, origin)).array;
@@ -107,6 +116,9 @@ class SampleReader {
     }
     return examples;
   }
+
+  /// Those of the training data, once they are read.
+  std::vector<std::string> take_classes() { return std::move(classes_); }
 
  private:
   struct Input {
@@ -195,7 +207,44 @@ class SampleReader {
     return *found;
   }
 
-  double label_in(const Sample& sample, const Output& output) const {
+  /// What labels are; words only where there is one output.
+  enum class Kind : std::uint8_t { kNumbers, kWords, kUnknown };
+
+  /// The number of a label that is a word: of its class, or for now of its first appearance.
+  double number_of_word(const std::string& text, const Output& output) {
+    const bool is_word = !text.empty() && text.front() != '{' && text.front() != '[' && why_not_text(text).empty() &&
+                         text.find('\n') == text.npos;
+    if (!is_word) {
+      throw Error(
+          fmt::format("has '{}' as its '{}', expected a number or a word; write the number of the class, or its "
+                      "name",
+                      shortened(text), shortened(output.ending)));
+    }
+    if (known_ == nullptr) return static_cast<double>(words_.number_of(text));
+    const auto found = std::ranges::lower_bound(*known_, text);
+    if (found != known_->end() && *found == text) return static_cast<double>(found - known_->begin());
+    throw Error(
+        fmt::format("has the class '{}' as its '{}', which is none of the {} of the training data; correct or "
+                    "remove it",
+                    shortened(text), shortened(output.ending), known_->size()));
+  }
+
+  /// Numbers the words in their order, from those of their first appearance.
+  void number_classes() {
+    std::vector<double>& labels = outputs_.front().labels;
+    std::vector<bool> is_used(static_cast<std::size_t>(words_.size()), false);  // by a sample that was not left out
+    for (const double label : labels) is_used[static_cast<std::size_t>(label)] = true;
+    for (std::size_t i = 0; i < is_used.size(); ++i) {
+      if (is_used[i]) classes_.push_back(words_.words()[i]);
+    }
+    std::ranges::sort(classes_);
+    for (double& label : labels) {
+      const std::string& word = words_.words()[static_cast<std::size_t>(label)];
+      label = static_cast<double>(std::ranges::lower_bound(classes_, word) - classes_.begin());
+    }
+  }
+
+  double label_in(const Sample& sample, const Output& output) {
     const auto found = sample.files.find(in_lower_case(output.ending));
     if (found == sample.files.end()) fail_at_ending(sample, output.ending, output.key);
     constexpr std::uint64_t kMostOfLabel = 4096;
@@ -205,9 +254,19 @@ class SampleReader {
     const auto is_blank = [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; };
     while (!text.empty() && is_blank(text.back())) text.pop_back();
     text.erase(text.begin(), std::ranges::find_if_not(text, is_blank));
+    if (kind_ == Kind::kWords) return number_of_word(text, output);
     double label = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), label);
-    if (error == std::errc() && end == text.data() + text.size() && !text.empty()) return label;
+    const bool is_number = error == std::errc() && end == text.data() + text.size() && !text.empty();
+    if (kind_ == Kind::kUnknown) {
+      if (is_number) kind_ = Kind::kNumbers;
+      if (!is_number) {
+        const double number = number_of_word(text, output);
+        kind_ = Kind::kWords;
+        return number;
+      }
+    }
+    if (is_number) return label;
     throw Error(fmt::format("has '{}' as its '{}', expected a number; write the number of the class", shortened(text),
                             shortened(output.ending)));
   }
@@ -218,6 +277,10 @@ class SampleReader {
   std::shared_ptr<RowFiles> shards_ = std::make_shared<RowFiles>();
   std::vector<Input> inputs_;
   std::vector<Output> outputs_;
+  Kind kind_ = Kind::kNumbers;
+  WordList words_;                                   ///< of the training data's labels
+  const std::vector<std::string>* known_ = nullptr;  ///< the classes of the training data, if these are others
+  std::vector<std::string> classes_;
   std::vector<Array::Part> parts_;
   std::vector<std::string> remarks_;
   std::int64_t all_ = 0;              ///< with those left out
@@ -262,8 +325,9 @@ config::Section<WebDataset> WebDataset::section() {
            "In place of `image`: the picture for each input of the model, as {INPUT: {image: ENDING}}.",
            config::excludes("image"))
       .key("labels", &WebDataset::labels,
-           "Ending of the names of the files with the labels, each of which has a number as text; or one for each "
-           "output of the model, as {OUTPUT: ENDING}.",
+           "Ending of the names of the files with the labels, each of which has a number or, as a class, a word as "
+           "text; "
+           "or one for each output of the model, as {OUTPUT: ENDING}, with numbers.",
            config::non_empty, kLabelsAliases)
       .key("image_size", &WebDataset::image_size,
            "Height and width to which pictures are resized (bilinear, without antialiasing); null: all are as large as "
@@ -274,6 +338,12 @@ config::Section<WebDataset> WebDataset::section() {
 
 Examples open_samples(const WebDataset& source, BadExamples* bad, const UnpackedFiles& cache) {
   return SampleReader(source, true, bad, cache).read();
+}
+ClassedSamples open_classed_samples(const WebDataset& source, const SampleLabels& labels, BadExamples* bad,
+                                    const UnpackedFiles& cache) {
+  SampleReader reader(source, true, bad, cache, &labels);
+  Examples examples = reader.read();
+  return {std::move(examples), reader.take_classes()};
 }
 Examples open_samples_without_labels(const WebDataset& source, BadExamples* bad, const UnpackedFiles& cache) {
   return SampleReader(source, false, bad, cache).read();

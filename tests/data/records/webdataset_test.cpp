@@ -1,6 +1,7 @@
 #include "data/records/webdataset.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <cstring>
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include "data/files.h"
 #include "data/loading/load.h"
 #include "data/pictures/picture.h"
+#include "data/records/sample_classes.h"
 #include "data/records/tar.h"
 
 namespace mirrortrain::data {
@@ -95,6 +97,41 @@ TEST_CASE("inputs and outputs are endings by name") {
   CHECK(examples.inputs[1].array.shape == Shape{1, 4, 6, 1});
   CHECK(labels_in(examples, 0) == std::vector<double>{2});
   CHECK(labels_in(examples, 1) == std::vector<double>{0.25});
+}
+
+TEST_CASE("labels that are words are classes, which other splits have too") {
+  const TemporaryFolder folder;
+  const UnpackedFiles cache(folder.path("cache"));
+  const std::string png = read_text_file(std::filesystem::path(MIRRORTRAIN_SOURCE_DIR) / "tests/pictures/rgb.png");
+  const auto archive = [&](const char* name, const std::vector<std::string>& words) {
+    std::string bytes;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      bytes += entry_of_tar(fmt::format("{}.png", i), png) + entry_of_tar(fmt::format("{}.cls", i), words[i]);
+    }
+    return samples({folder.write(name, bytes)});
+  };
+  const WebDataset train = archive("train.tar", {"wren\n", "crow", "wren", "7"});
+  const ClassedSamples read = open_classed_samples(train, {}, nullptr, cache);
+  CHECK(read.classes == std::vector<std::string>{"7", "crow", "wren"});
+  CHECK(labels_in(read.examples) == std::vector<double>{2, 1, 2, 0});
+  const WebDataset test = archive("test.tar", {"crow", "owl"});
+  CHECK(contains(error_text([&] { open_classed_samples(test, {&read.classes}, nullptr, cache); }),
+                 "sample '1' has the class 'owl' as its 'cls', which is none of the 3 of the training data"));
+  BadExamples bad(OnBadExample::kSkip);
+  CHECK(labels_in(open_classed_samples(test, {&read.classes}, &bad, cache).examples) == std::vector<double>{1});
+  const WebDataset numbers = archive("numbers.tar", {"1", "0"});
+  const ClassedSamples of_numbers = open_classed_samples(numbers, {}, nullptr, cache);
+  CHECK(of_numbers.classes.empty());
+  CHECK(contains(error_text([&] { open_classed_samples(test, {&of_numbers.classes}, nullptr, cache); }),
+                 "has 'crow' as its 'cls', expected a number"));
+  CHECK(contains(error_text([&] {
+                   open_classed_samples(train, {nullptr, true}, nullptr, cache);
+                 }),
+                 "has 'wren' as its 'cls', expected a number"));
+  CHECK(contains(error_text([&] {
+                   open_classed_samples(archive("m.tar", {"1", "crow"}), {}, nullptr, cache);
+                 }),
+                 "sample '1' has 'crow' as its 'cls', expected a number"));
 }
 
 TEST_CASE("samples that lack something are refused by name, or left out") {
