@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "data/files/input.h"
 #include "data/files/unpacked_input.h"
 #include "data/first_look/parts.h"
@@ -23,6 +24,7 @@ namespace {
 struct FirstSamples {
   std::vector<PictureSize> sizes;
   std::map<std::string, std::int64_t> pictures, numbers;  ///< files of pictures and of numbers, by ending
+  std::map<std::string, std::int64_t> words{};            ///< files of a word, by ending
   bool has_several_pictures = false;                      ///< whether a sample has more than one
 };
 
@@ -31,6 +33,13 @@ bool is_number_as_text(std::string text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return !text.empty() && error == std::errc() && end == text.data() + text.size();
+}
+
+/// Whether a text may be the name of a class.
+bool is_word(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.pop_back();
+  return !text.empty() && text.front() != '{' && text.front() != '[' && text.find('\n') == text.npos &&
+         why_not_text(text).empty();
 }
 
 FirstSamples look_at_first(const std::string& path) {
@@ -59,6 +68,8 @@ FirstSamples look_at_first(const std::string& path) {
       if (found.sizes.size() >= kMostPictures) break;
     } else if (is_number_as_text(content)) {
       ++found.numbers[ending];
+    } else if (is_word(content)) {
+      ++found.words[ending];
     }
   }
   return found;
@@ -67,11 +78,15 @@ FirstSamples look_at_first(const std::string& path) {
 }  // namespace
 
 DataLook look_at_samples(const FirstLook& at) {
-  const FirstSamples found = look_at_first(at.first());
+  FirstSamples found = look_at_first(at.first());
+  // Words as labels: those of the usual ending, or the only ones.
+  if (found.numbers.empty() && (found.words.contains("cls") || found.words.size() == 1)) {
+    found.numbers = {*(found.words.contains("cls") ? found.words.find("cls") : found.words.begin())};
+  }
   if (found.sizes.empty() || found.numbers.empty()) {
     throw UsageError(
-        fmt::format("{}: expected samples of a picture and a label, as 0001.jpg and 0001.cls, whose text is a number; "
-                    "found no {}",
+        fmt::format("{}: expected samples of a picture and a label, as 0001.jpg and 0001.cls, whose text is a number "
+                    "or a word; found no {}",
                     at.path, found.sizes.empty() ? "pictures" : "files with numbers"));
   }
   WebDataset source;
