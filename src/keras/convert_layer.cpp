@@ -1,9 +1,14 @@
 #include "keras/convert_layer.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "base/utf8.h"
 #include "config/names.h"
@@ -121,8 +126,37 @@ ConvertedLayer layer_scale(const NetworkLayer& layer, const OptionPlace& place) 
       {"expression"}};
 }
 
+/// The numbers of an option that has one for each channel; one is that of all. nullopt where it is something else.
+std::optional<std::vector<std::string>> of_channels(const Json& value, std::size_t channels) {
+  const Json list = as_list(value).is_array() ? as_list(value) : Json::array({value.is_null() ? Json(0) : value});
+  if (list.size() != 1 && list.size() != channels) return std::nullopt;
+  std::vector<std::string> numbers;
+  for (const Json& number : list) {
+    if (!number.is_number()) return std::nullopt;
+    numbers.push_back(plain_value(number).text());
+  }
+  numbers.resize(channels, numbers.front());
+  return numbers;
+}
+
+/// x * scale + offset, with numbers of their own for the channels; "" where these are no lists of numbers.
+std::string rescaled_channels(const Json& scale, const Json& offset, const Json& shape) {
+  constexpr std::int64_t kMostChannels = 256;  // each is a part of the formula
+  const Json& last = as_list(shape).empty() ? shape : as_list(shape).back();
+  if (!last.is_number_integer() || last < Json(1) || last > Json(kMostChannels)) return "";
+  const auto channels = last.get<std::size_t>();
+  const auto scales = of_channels(scale, channels), offsets = of_channels(offset, channels);
+  if (!scales || !offsets) return "";
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < channels; ++i) {
+    parts.push_back(fmt::format("x[..., {}:{}] * ({}) + ({})", i, i + 1, (*scales)[i], (*offsets)[i]));
+  }
+  return channels == 1 ? parts[0] : fmt::format("concatenate({}, axis=-1)", fmt::join(parts, ", "));
+}
+
 /// A preprocessing layer that is not the first one; null's type where there is none.
-ConvertedLayer within_model(const NetworkLayer& layer, const Hdf5Contents& weights, const OptionPlace& place) {
+ConvertedLayer within_model(const NetworkLayer& layer, const Call& call, const Hdf5Contents& weights,
+                            const OptionPlace& place) {
   if (layer.class_name == "Rescaling") {
     const Json &scale = at(*layer.config, "scale"), &offset = at(*layer.config, "offset");
     if (scale.is_number() && (offset.is_number() || offset.is_null())) {
@@ -131,6 +165,9 @@ ConvertedLayer within_model(const NetworkLayer& layer, const Hdf5Contents& weigh
               {{"formula", {}, config::text_value(fmt::format("x * {} + ({})", plain_value(scale).text(), add))}},
               {"expression"}};
     }
+    const std::string formula =
+        call.inputs.size() == 1 ? rescaled_channels(scale, offset, call.inputs[0].shape) : std::string();
+    if (!formula.empty()) return {"expression", {{"formula", {}, config::text_value(formula)}}, {"expression"}};
   }
   if (layer.class_name == "Normalization") return normalization(layer, weights, place);
   place.problems.add(place.where,
@@ -158,7 +195,7 @@ ConvertedLayer convert_layer(const NetworkLayer& layer, const Call& call, const 
   if (layer.is_operation()) return convert_operation(layer, call, problems);
   const OptionPlace place{problems, layer.described()};
   const config::Schema* const type = layer.class_name == "RNN" ? nullptr : type_named(layers(), layer.class_name);
-  if (type == nullptr && is_preprocessing(layer)) return within_model(layer, weights, place);
+  if (type == nullptr && is_preprocessing(layer)) return within_model(layer, call, weights, place);
   if (layer.class_name == "LayerScale" && layer.module != "keras.layers") return layer_scale(layer, place);
   if (type == nullptr || type->name == "reuse" || type->name == "expression") {
     refuse_unknown(layer, place);

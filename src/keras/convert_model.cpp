@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
 #include <set>
@@ -13,6 +14,7 @@
 #include "config/scalar.h"
 #include "keras/convert_layer.h"
 #include "keras/layer_names.h"
+#include "keras/layer_order.h"
 #include "keras/network.h"
 #include "keras/options.h"
 #include "model/layers.h"
@@ -158,6 +160,29 @@ class Converter {
 
   // Layers.
 
+  /// Whether moving statistics are updated by several calls, whose order then counts.
+  static bool shares_statistics(const Network& network) {
+    return std::ranges::any_of(network.layers, [](const NetworkLayer& layer) {
+      return layer.calls.size() > 1 && (layer.is_network() || layer.class_name == "BatchNormalization");
+    });
+  }
+
+  /// The order of Keras; of a network without circles.
+  static std::vector<std::pair<const NetworkLayer*, std::size_t>> order_of_keras(const Network& network) {
+    LayerCalls calls;
+    for (const NetworkLayer& layer : network.layers) {
+      for (const Call& call : layer.calls) {
+        auto& sources = calls[layer.name].emplace_back();
+        for (const Tensor& input : call.inputs) sources.emplace_back(input.layer, input.call);
+      }
+    }
+    std::vector<LayerCall> outputs;
+    for (const Tensor& output : network.outputs) outputs.emplace_back(output.layer, output.call);
+    std::vector<std::pair<const NetworkLayer*, std::size_t>> order;
+    for (const auto& [layer, call] : calls_in_order(calls, outputs)) order.emplace_back(network.find(layer), call);
+    return order;
+  }
+
   /// The calls that outputs depend on, each behind what it reads, otherwise in the file's order.
   std::vector<std::pair<const NetworkLayer*, std::size_t>> in_order(const Network& network) {
     std::set<CallKey> needed, done;
@@ -187,6 +212,7 @@ class Converter {
       problems_.add(fmt::format("model '{}'", shortened(network.name)),
                     "its layers read each other in a circle; the file is damaged");
     }
+    if (done.size() == needed.size() && shares_statistics(network)) order = order_of_keras(network);
     // A block's output is its last layer: nothing reads the only output.
     if (network.outputs.size() == 1 && !order.empty()) {
       const auto is_output = [&](const auto& one) {
@@ -201,6 +227,7 @@ class Converter {
   struct Surroundings {
     std::string prefix;  ///< of its layers' names, where the list is that of the network around it
     int level = 0;
+    bool is_over_time = false;  ///< each layer is applied to each step of a sequence by itself
   };
 
   /// Adds a network's layers to a list.
@@ -223,12 +250,20 @@ class Converter {
         }
         inputs.push_back(values[input.output]);
       }
-      if (layer->is_network()) {
+      if (const auto model = layer->model_of_steps()) {
+        add_network(*model, call, inputs, list, scope, {around.prefix, around.level, true});
+      } else if (layer->is_network()) {
         add_network(*layer, call, inputs, list, scope, around);
       } else {
         add_layer(*layer, call, inputs, list, scope, around);
       }
     }
+  }
+
+  /// What the names of uses of a layer have behind them, but the first.
+  static std::string call_suffix(const NetworkLayer& layer, std::size_t number, const Scope& scope) {
+    const bool is_first = !scope.first.contains(layer.name) && !scope.inside.contains(layer.name);
+    return is_first ? "" : fmt::format("_call_{}", number + 1);
   }
 
   void add_item(List& list, const std::string& type, std::vector<Value::Entry> options, const std::string& name,
@@ -266,11 +301,45 @@ class Converter {
     return is_convolution || name == "dense" || name == "einsum_dense" || name == "activation";
   }
 
-  void add_one(const NetworkLayer& layer, std::size_t number, const std::vector<std::string>& inputs, List& list,
+  /// A layer of a model over time: TimeDistributed by itself, unless it is that anyway.
+  NetworkLayer over_time(const NetworkLayer& layer, const Call& call) {
+    constexpr std::array kOfEqualShapes = {"Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum"};
+    if (is_preprocessing(layer)) return layer;
+    const auto differs = [&](const Tensor& input) { return input.shape != call.inputs[0].shape; };
+    const bool is_merge = std::ranges::count(kOfEqualShapes, layer.class_name) > 0;
+    if (is_merge && std::ranges::none_of(call.inputs, differs)) return layer;
+    NetworkLayer changed = layer;
+    Json config;
+    if (layer.class_name == "Concatenate") {
+      config = *layer.config;
+      const Json& axis = at(config, "axis");
+      if (axis.is_number_integer() && axis > Json(0)) config["axis"] = axis.get<std::int64_t>() + 1;
+    } else {
+      if (layer.is_operation() || call.inputs.size() != 1) {
+        problems_.add(
+            layer.described(),
+            "within a model in TimeDistributed: here it is layers of one input, sums of tensors of one shape "
+            "and Concatenate that are applied to each step; leave TimeDistributed out, or write it otherwise");
+      }
+      config["layer"] = {{"module", layer.module}, {"class_name", layer.class_name}, {"config", *layer.config}};
+      changed.class_name = "TimeDistributed";
+      changed.module = "keras.layers";
+    }
+    changed_.push_back(std::make_shared<const Json>(std::move(config)));
+    changed.config = changed_.back().get();
+    return changed;
+  }
+
+  void add_one(const NetworkLayer& given, std::size_t number, const std::vector<std::string>& inputs, List& list,
                Scope& scope, const Surroundings& around) {
+    const NetworkLayer layer = around.is_over_time ? over_time(given, given.calls[number]) : given;
     const Call& call = layer.calls[number];
-    const ConvertedLayer converted = convert_layer(layer, call, weights_, problems_);
-    std::string wanted = around.prefix + layer.name + (number == 0 ? "" : fmt::format("_call_{}", number + 1));
+    ConvertedLayer converted = convert_layer(layer, call, weights_, problems_);
+    // The weights are in the group of the layer itself, which is one of the model's.
+    if (layer.class_name != given.class_name && !converted.types.empty()) {
+      converted.types.erase(converted.types.begin());
+    }
+    std::string wanted = around.prefix + layer.name + call_suffix(layer, number, scope);
     std::ranges::replace(wanted, '/', '_');
     const std::string name = list.names.unique(wanted);
     const bool reverses = call.options.contains("reverse") && call.options["reverse"] == Json(true);
@@ -313,13 +382,20 @@ class Converter {
       return problems_.add(layer.described(), fmt::format("is called on {} tensors and has {} inputs", inputs.size(),
                                                           network.inputs.size()));
     }
-    const Surroundings inside{"", around.level + 1};
-    const std::string wanted = around.prefix + layer.name + (number == 0 ? "" : fmt::format("_call_{}", number + 1));
-    if (network.inputs.size() == 1 && network.outputs.size() == 1 &&
+    const Surroundings inside{"", around.level + 1, around.is_over_time};
+    if (around.is_over_time &&
+        (network.inputs.size() != 1 || network.outputs.size() != 1 || makes_masks(*layer.config))) {
+      return problems_.add(
+          layer.described(),
+          "in TimeDistributed: a model over time has one input and one output here, and makes no mask");
+    }
+    const std::string wanted = around.prefix + layer.name + call_suffix(layer, number, scope);
+    if (!around.is_over_time && network.inputs.size() == 1 && network.outputs.size() == 1 &&
         network.find(network.outputs[0].layer)->is_input() == false) {
       use_block(layer, network, number, wanted, inputs, list, scope, inside);
     } else {
-      add_inline(layer, network, number, inputs, list, scope, {list.names.unique(wanted) + "_", inside.level});
+      add_inline(layer, network, number, inputs, list, scope,
+                 {list.names.unique(wanted) + "_", inside.level, inside.is_over_time});
     }
   }
 
@@ -362,7 +438,7 @@ class Converter {
     return name == "repeat" || type_named(schema_of<Layer>(), name) != nullptr;
   }
 
-  /// A network of several inputs or outputs: its layers, in the list around it.
+  /// A network of several inputs or outputs, or over time: its layers, in the list around it.
   void add_inline(const NetworkLayer& layer, const Network& network, std::size_t number,
                   const std::vector<std::string>& inputs, List& list, Scope& scope, const Surroundings& around) {
     auto& inside = scope.inside[layer.name];

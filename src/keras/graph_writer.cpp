@@ -26,33 +26,43 @@ Json batched(const std::vector<std::optional<std::int64_t>>& shape) {
   return dims;
 }
 
+/// The tensors among arguments, in their order.
+void add_sources(const Json& arguments, std::vector<LayerCall>& sources) {
+  if (arguments.is_object() && arguments.contains("keras_history")) {
+    const Json& from = arguments["keras_history"];
+    sources.emplace_back(from[0].get<std::string>(), from[1].get<std::size_t>());
+  } else if (arguments.is_structured()) {
+    for (const Json& part : arguments) add_sources(part, sources);
+  }
+}
+
 }  // namespace
 
 std::vector<std::optional<std::int64_t>> extents_of(const Shape& shape) { return {shape.begin(), shape.end()}; }
 
 Json GraphWriter::tensor_json(const WrittenTensor& tensor) {
   return {{"class_name", "__keras_tensor__"},
-          {"config", {{"shape", batched(tensor.shape)}, {"dtype", "float32"}, {"keras_history", history(tensor)}}}};
+          {"config", {{"shape", batched(tensor.shape)}, {"dtype", tensor.dtype}, {"keras_history", history(tensor)}}}};
 }
 
-WrittenTensor GraphWriter::add_input(const std::string& name, const std::vector<std::optional<std::int64_t>>& shape) {
+WrittenTensor GraphWriter::add_input(const std::string& name, const std::vector<std::optional<std::int64_t>>& shape,
+                                     const std::string& dtype) {
   Json entry = object_json("keras.layers", "InputLayer",
-                           {{"batch_shape", batched(shape)}, {"dtype", "float32"}, {"sparse", false}, {"name", name}});
+                           {{"batch_shape", batched(shape)}, {"dtype", dtype}, {"sparse", false}, {"name", name}});
   entry["name"] = name;
   entry["inbound_nodes"] = Json::array();
   layers_.push_back(std::move(entry));
-  return {name, 0, shape};
+  calls_[name].emplace_back();
+  return {name, 0, shape, dtype};
 }
 
 WrittenTensor GraphWriter::add(std::string_view class_name, const std::string& name, Json config, Json arguments,
                                const Shape& shape, Json options) {
   config["name"] = name;
-  if (is_bfloat16_) {
+  if (is_bfloat16_ && !config.contains("dtype")) {
     config["dtype"] = object_json("keras", "DTypePolicy", {{"name", "mixed_bfloat16"}});
   }
-  const std::string type = snake_case(class_name);
-  const int number = counts_[type]++;
-  groups_[name] = number == 0 ? "layers/" + type : fmt::format("layers/{}_{}", type, number);
+  types_[name] = snake_case(class_name);
   return add_entry(object_json("keras.layers", class_name, std::move(config)), name, std::move(arguments), shape,
                    std::move(options));
 }
@@ -76,8 +86,23 @@ WrittenTensor GraphWriter::add_entry(Json entry, const std::string& name, Json a
 
 WrittenTensor GraphWriter::call(const std::string& layer, Json arguments, const Shape& shape, Json options) {
   Json& nodes = layers_[numbers_.at(layer)]["inbound_nodes"];
+  add_sources(arguments, calls_[layer].emplace_back());
   nodes.push_back({{"args", std::move(arguments)}, {"kwargs", std::move(options)}});
   return {layer, nodes.size() - 1, extents_of(shape)};
+}
+
+std::vector<GraphWriter::LayerGroup> GraphWriter::groups(const std::vector<WrittenTensor>& outputs) const {
+  std::vector<LayerCall> ends;
+  for (const WrittenTensor& output : outputs) ends.emplace_back(output.layer, output.call);
+  std::vector<LayerGroup> groups;
+  std::map<std::string, int> counts;
+  for (const std::string& layer : layers_in_order(calls_, ends)) {
+    const auto type = types_.find(layer);
+    if (type == types_.end()) continue;
+    const int number = counts[type->second]++;
+    groups.push_back({layer, "layers/" + type->second + (number == 0 ? "" : fmt::format("_{}", number))});
+  }
+  return groups;
 }
 
 Json GraphWriter::config(const std::string& name, const std::vector<WrittenTensor>& inputs,

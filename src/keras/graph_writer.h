@@ -9,6 +9,7 @@
 #include "base/shape.h"
 #include "keras/json.h"
 #include "keras/layer_names.h"
+#include "keras/layer_order.h"
 
 namespace mirrortrain::keras {
 
@@ -17,6 +18,7 @@ struct WrittenTensor {
   std::string layer;
   std::size_t call = 0;
   std::vector<std::optional<std::int64_t>> shape;  ///< of an example; nullopt: any extent
+  std::string dtype = "float32";
 };
 
 std::vector<std::optional<std::int64_t>> extents_of(const Shape& shape);
@@ -28,7 +30,8 @@ class GraphWriter {
 
   LayerNames& names() { return names_; }
 
-  WrittenTensor add_input(const std::string& name, const std::vector<std::optional<std::int64_t>>& shape);
+  WrittenTensor add_input(const std::string& name, const std::vector<std::optional<std::int64_t>>& shape,
+                          const std::string& dtype = "float32");
   /// Adds a layer and its first call. `arguments`: a list, with tensors as tensor_json() makes them.
   WrittenTensor add(std::string_view class_name, const std::string& name, Json config, Json arguments,
                     const Shape& shape, Json options = Json::object());
@@ -38,8 +41,12 @@ class GraphWriter {
   /// One more call of a layer that was added.
   WrittenTensor call(const std::string& layer, Json arguments, const Shape& shape, Json options = Json::object());
 
-  /// The group of a layer's weights in model.weights.h5.
-  const std::string& group(const std::string& layer) const { return groups_.at(layer); }
+  /// A layer, and the group of its weights in model.weights.h5.
+  struct LayerGroup {
+    std::string layer, group;
+  };
+  /// Those of a model with these outputs, in the order in which Keras has them.
+  std::vector<LayerGroup> groups(const std::vector<WrittenTensor>& outputs) const;
 
   /// The config of the model.
   Json config(const std::string& name, const std::vector<WrittenTensor>& inputs,
@@ -54,8 +61,8 @@ class GraphWriter {
   LayerNames names_;
   Json layers_ = Json::array();
   std::map<std::string, std::size_t> numbers_;  ///< of layers, in layers_
-  std::map<std::string, std::string> groups_;
-  std::map<std::string, int> counts_;  ///< of groups
+  std::map<std::string, std::string> types_;    ///< of layers: their classes as groups are called; not of operations
+  LayerCalls calls_;
 };
 
 }  // namespace mirrortrain::keras

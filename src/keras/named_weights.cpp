@@ -26,9 +26,10 @@ void add_origins(const Network& network, const std::string& prefix, int level, s
   for (const NetworkLayer& layer : network.layers) {
     if (layer.is_input() || layer.is_operation()) continue;
     const std::string name = prefix + names.unique(layer.name);
-    if (layer.is_network() && level < kMostNested) {
+    const std::optional<NetworkLayer> of_steps = layer.model_of_steps();
+    if ((of_steps || layer.is_network()) && level < kMostNested) {
       Problems ignored;
-      add_origins(read_network(layer, ignored), name + "_", level + 1, origins);
+      add_origins(read_network(of_steps ? *of_steps : layer, ignored), name + "_", level + 1, origins);
       continue;
     }
     LayerOrigin origin{name, layer.group, {type_of(layer.class_name)}};
@@ -145,10 +146,12 @@ std::vector<LayerOrigin> origins_in(const Json& model) {
 std::vector<LayerOrigin> origins_in(const Hdf5Contents& weights) {
   std::map<std::string, LayerOrigin> by_group;
   for (const auto& [path, tensor] : weights.datasets) {
-    constexpr std::string_view kLayers = "layers/";
+    constexpr std::string_view kLayers = "layers/", kOverTime = "layer/layers/";  // of a model in TimeDistributed
     std::string name, type, group;
     std::size_t at = 0;
-    while (path.compare(at, kLayers.size(), kLayers) == 0) {
+    while (true) {
+      if (path.compare(at, kOverTime.size(), kOverTime) == 0) at += kOverTime.size() - kLayers.size();
+      if (path.compare(at, kLayers.size(), kLayers) != 0) break;
       const std::size_t end = std::min(path.find('/', at + kLayers.size()), path.size());
       const std::string base = path.substr(at + kLayers.size(), end - at - kLayers.size());
       group = path.substr(0, end);

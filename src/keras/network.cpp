@@ -203,6 +203,14 @@ std::optional<NetworkLayer::OwnActivation> NetworkLayer::activation() const {
                         group + "/activation", calls}};
 }
 
+std::optional<NetworkLayer> NetworkLayer::model_of_steps() const {
+  const Json& inside = at(*config, "layer");
+  const auto object = class_name == "TimeDistributed" ? as_object(inside) : std::nullopt;
+  if (!object) return std::nullopt;
+  NetworkLayer model{name, object->class_name, text_at(inside, "module"), object->config, group + "/layer", calls};
+  return model.is_network() ? std::optional(std::move(model)) : std::nullopt;
+}
+
 const NetworkLayer* Network::find(const std::string& layer) const {
   const auto found = std::ranges::find(layers, layer, &NetworkLayer::name);
   return found == layers.end() ? nullptr : &*found;

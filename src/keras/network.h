@@ -47,6 +47,8 @@ struct NetworkLayer {
   bool is_operation() const;
   bool is_input() const { return class_name == "InputLayer"; }
   bool is_network() const { return class_name == "Functional" || class_name == "Sequential" || class_name == "Model"; }
+  /// The model that a TimeDistributed applies to each step, with this one's name; nullopt for other layers.
+  std::optional<NetworkLayer> model_of_steps() const;
   std::string described() const;  ///< "layer 'stem' (Conv2D)"
 
   struct OwnActivation;

@@ -6,6 +6,7 @@
 #include "keras/hdf5.h"
 #include "keras/problems.h"
 #include "keras/write_layers.h"
+#include "keras/write_optimizer_state.h"
 #include "keras/write_training.h"
 
 namespace mirrortrain::keras {
@@ -29,6 +30,7 @@ std::vector<std::string> write_keras_model(const std::filesystem::path& path, co
                  {"registered_name", "Functional"},
                  {"build_config", {{"input_shape", nullptr}}}};
   if (!compiled.is_null()) config["compile_config"] = compiled;
+  model.weights.merge(write_optimizer_state(what, model.trainable, remarks));
   std::vector<NamedTensor> tensors;
   for (const auto& [name, tensor] : model.weights) tensors.push_back({name, tensor.dtype, tensor.shape, tensor.data});
   const std::vector<std::byte> weights = write_hdf5(tensors, model.names);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <set>
 #include <span>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "keras/options.h"
 #include "keras/to_json.h"
 #include "keras/weight_paths.h"
+#include "keras/write_columns.h"
 
 namespace mirrortrain::keras {
 namespace {
@@ -72,35 +74,46 @@ class LayersWriter {
     }
     std::vector<WrittenTensor> outputs;
     for (const std::size_t output : wiring.outputs) outputs.push_back(values_[output]);
-    return {graph_.config(what_.name, inputs_, outputs), std::move(weights_), std::move(names_)};
+    WrittenModel model{graph_.config(what_.name, inputs_, outputs), {}, {}, {}};
+    if (problems_.empty()) place_weights(graph_.groups(outputs), model);
+    return model;
   }
 
  private:
   // Inputs.
 
   void add_inputs() {
+    std::optional<ColumnsWriter> columns;
+    if (what_.table != nullptr && changes_cells(*what_.table)) columns.emplace(graph_, *what_.table, remarks_);
     for (const ModelInputOptions& input : what_.model.all_inputs()) {
       std::vector<data::PreprocessingStep> steps = data::steps_of_input(what_.preprocessing, input.name);
       std::erase_if(steps, [](const auto& step) { return class_of(step).empty(); });
-      const bool is_known = inputs_.size() < what_.example_shapes.size() && !steps.empty();
-      auto shape = extents_of(is_known ? what_.example_shapes[inputs_.size()] : input.shape);
-      for (const data::PreprocessingStep& step : steps) {
-        if (std::holds_alternative<data::Resizing>(step) || std::holds_alternative<data::CenterCrop>(step)) {
-          if (shape.size() >= 2 && !is_known) shape[0] = shape[1] = std::nullopt;  // pictures of any size
-        }
-        const data::Binning* const bins = data::as_binning(step);
-        if (bins != nullptr && !is_known && bins->output_mode != data::BinOutput::kInt) {
-          problems_.add("data.preprocessing",
-                        "an output_mode but int changes the shape of examples, as the model's input does "
-                        "not say; write the model without preprocessing");
-        }
-      }
-      const std::string name = graph_.names().unique(input.name == "input" ? "inputs" : input.name);
-      inputs_.push_back(graph_.add_input(input.name == "input" ? "input" : name, shape));
-      WrittenTensor value = inputs_.back();
+      const data::TableInput* const table = columns ? what_.table->find_input(input.name) : nullptr;
+      const bool is_of_columns = table != nullptr && std::holds_alternative<data::TableInput::Numbers>(table->content);
+      WrittenTensor value = is_of_columns ? columns->write(*table, input.shape) : add_input(input, steps);
       for (const data::PreprocessingStep& step : steps) value = add_step(step, value, input);
       sources_.push_back(value);
     }
+    if (columns) inputs_.insert(inputs_.end(), columns->inputs().begin(), columns->inputs().end());
+  }
+
+  WrittenTensor add_input(const ModelInputOptions& input, const std::vector<data::PreprocessingStep>& steps) {
+    const bool is_known = sources_.size() < what_.example_shapes.size() && !steps.empty();
+    auto shape = extents_of(is_known ? what_.example_shapes[sources_.size()] : input.shape);
+    for (const data::PreprocessingStep& step : steps) {
+      if (std::holds_alternative<data::Resizing>(step) || std::holds_alternative<data::CenterCrop>(step)) {
+        if (shape.size() >= 2 && !is_known) shape[0] = shape[1] = std::nullopt;  // pictures of any size
+      }
+      const data::Binning* const bins = data::as_binning(step);
+      if (bins != nullptr && !is_known && bins->output_mode != data::BinOutput::kInt) {
+        problems_.add("data.preprocessing",
+                      "an output_mode but int changes the shape of examples, as the model's input does "
+                      "not say; write the model without preprocessing");
+      }
+    }
+    const std::string name = graph_.names().unique(input.name == "input" ? "inputs" : input.name);
+    inputs_.push_back(graph_.add_input(input.name == "input" ? "input" : name, shape));
+    return inputs_.back();
   }
 
   WrittenTensor add_step(const data::PreprocessingStep& step, const WrittenTensor& value,
@@ -113,6 +126,7 @@ class LayersWriter {
                       ? Json::object()
                       : options_json(shown.entries().front().value, *part, fmt::format("data.preprocessing: {}", type),
                                      problems_, {"input", "adapt"});
+    config["dtype"] = "float32";  // in whatever precision the layers compute
     if (type == "rescaling" && !config.contains("offset")) config["offset"] = 0.0;  // which Keras reads, default or not
     return graph_.add(class_of(step), graph_.names().unique(fmt::format("{}_{}", input.name, type)), std::move(config),
                       Json::array({GraphWriter::tensor_json(value)}), input.shape);
@@ -165,7 +179,7 @@ class LayersWriter {
     const std::vector<std::string> types = written_types(layer, name);
     values_[i] = graph_.add(class_named(types.front()), name, config_of(layer, name, where),
                             arguments_of(types.front(), i), shapes_[name], call_options_of(layer));
-    add_weights(name, graph_.group(name), types);
+    add_weights(name, types);
   }
 
   /// An embedding that a dense layer is tied to is a reversible one there.
@@ -249,8 +263,7 @@ class LayersWriter {
     const std::string dense = graph_.names().unique(name + "_token");
     const WrittenTensor token = graph_.add("Dense", dense, {{"units", channels}, {"trainable", trains(i)}},
                                            Json::array({GraphWriter::tensor_json(zeros)}), {1, channels});
-    const StoredTensor& stored = what_.weights.at(name + "/token");
-    add_zero_kernel(dense, channels, {DType::kFloat32, {channels}, stored.data});
+    add_zero_kernel(dense, channels, name + "/token", {channels});
     values_[i] = graph_.add(
         "Concatenate", name, {{"axis", 1}},
         Json::array({Json::array({GraphWriter::tensor_json(token), GraphWriter::tensor_json(sequence)})}), shape);
@@ -276,7 +289,7 @@ class LayersWriter {
                                               {"bias_axes", "bd"},
                                               {"trainable", trains(i)}},
                                              Json::array({GraphWriter::tensor_json(zeros)}), shape);
-    add_zero_kernel(positions, shape[1], table);
+    add_zero_kernel(positions, shape[1], name + "/embeddings", table.shape);
     values_[i] = graph_.add(
         "Add", name, Json::object(),
         Json::array({Json::array({GraphWriter::tensor_json(sequence), GraphWriter::tensor_json(vectors)})}), shape);
@@ -300,25 +313,48 @@ class LayersWriter {
 
   // Weights.
 
-  /// A kernel of zeros, which what is multiplied by zeros does not change, and a bias.
-  void add_zero_kernel(const std::string& layer, std::int64_t channels, StoredTensor bias) {
-    const std::string& group = graph_.group(layer);
-    weights_[group + "/vars/0"] =
-        float_tensor({channels, channels}, std::vector<float>(static_cast<std::size_t>(channels * channels)));
-    weights_[group + "/vars/1"] = std::move(bias);
-    names_[group + "/vars"] = layer;
+  /// A kernel of zeros, which what is multiplied by zeros does not change, and a bias, a variable of this name.
+  void add_zero_kernel(const std::string& layer, std::int64_t channels, const std::string& variable, Shape shape) {
+    const std::vector<float> zeros(static_cast<std::size_t>(channels * channels));
+    StoredTensor bias{DType::kFloat32, std::move(shape), what_.weights.at(variable).data};
+    weights_[layer] = {{"vars/0", "", float_tensor({channels, channels}, zeros)},
+                       {"vars/1", variable, std::move(bias)}};
   }
 
-  void add_weights(const std::string& layer, const std::string& group, const std::vector<std::string>& types) {
+  void add_weights(const std::string& layer, const std::vector<std::string>& types) {
     std::vector<std::string> variables;
     const std::string prefix = layer + "/";
     for (auto at = what_.weights.lower_bound(prefix); at != what_.weights.end() && at->first.starts_with(prefix);
          ++at) {
       variables.push_back(at->first.substr(prefix.size()));
     }
-    if (!variables.empty()) names_[group + "/vars"] = layer;
-    for (const WeightPath& weight : weight_paths(types, variables)) {
-      weights_[group + "/" + weight.path] = what_.weights.at(prefix + weight.variable);
+    for (WeightPath& weight : weight_paths(types, variables)) {
+      const std::string variable = prefix + weight.variable;
+      weights_[layer].push_back({std::move(weight.path), variable, what_.weights.at(variable)});
+    }
+  }
+
+  /// Of a layer in Keras, what trains: a variable of the model that does, once, or zeros beside one.
+  void add_trainable(const std::vector<WrittenWeight>& weights, WrittenModel& model) const {
+    std::set<std::string> listed;
+    for (const WrittenWeight& weight : weights) {
+      const std::string& name = weight.variable.empty() ? weights.back().variable : weight.variable;
+      const auto variable = std::ranges::find(what_.built.variables, name,
+                                              [](const auto& one) -> const std::string& { return one.spec.name; });
+      if (variable == what_.built.variables.end() || !variable->spec.trainable) continue;
+      if (listed.insert(weight.variable).second) model.trainable.push_back({weight.variable, weight.value.shape});
+    }
+  }
+
+  void place_weights(const std::vector<GraphWriter::LayerGroup>& groups, WrittenModel& model) {
+    for (const auto& [layer, group] : groups) {
+      const auto found = weights_.find(layer);
+      if (found == weights_.end()) continue;
+      model.names[group + "/vars"] = layer;
+      add_trainable(found->second, model);
+      for (WrittenWeight& weight : found->second) {
+        model.weights[fmt::format("{}/{}", group, weight.path)] = std::move(weight.value);
+      }
     }
   }
 
@@ -329,8 +365,7 @@ class LayersWriter {
   std::map<std::string, Shape> shapes_;  ///< of the layers' outputs
   std::set<std::string> tied_;           ///< embeddings that dense layers are tied to
   std::vector<WrittenTensor> inputs_, sources_, values_;
-  StoredTensors weights_;
-  std::map<std::string, std::string> names_;
+  std::map<std::string, std::vector<WrittenWeight>> weights_;  ///< by layer
 };
 
 }  // namespace

@@ -11,11 +11,25 @@
 
 namespace mirrortrain::keras {
 
+/// A weight of a layer as Keras has it.
+struct WrittenWeight {
+  std::string path;      ///< in the layer's group: "vars/0"
+  std::string variable;  ///< of the model here; "" for zeros that what is multiplied by zeros does not change
+  StoredTensor value;
+};
+
+/// A variable that an optimizer of Keras's updates.
+struct WrittenVariable {
+  std::string variable;  ///< of the model here; "" for such zeros
+  Shape shape;
+};
+
 /// A model's layers as Keras's.
 struct WrittenModel {
   Json config;
   StoredTensors weights;                     ///< by their paths in model.weights.h5
   std::map<std::string, std::string> names;  ///< of the layers, by the paths of their groups' `vars`
+  std::vector<WrittenVariable> trainable;    ///< in the order of Keras's trainable_variables
 };
 
 /// What Keras cannot say is reported, all of it.

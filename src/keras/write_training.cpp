@@ -147,6 +147,8 @@ Json optimizer_json(const KerasExport& what, Problems& problems) {
     options["learning_rate"] = to_json(config::Codec<LearningRate>::show(learning_rate_of(what.optimizer->all.front())),
                                        schema_of<LearningRate>(), "optimizer", problems);
   }
+  Json& rate = options["learning_rate"];
+  if (rate.is_number()) rate = rate.get<double>();  // 1 is no rate to Keras, and 1.0 is
   return object_json("keras.optimizers", class_name, std::move(options));
 }
 

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -14,7 +17,9 @@
 #include "cli/run_program.h"
 #include "data/loading/load.h"
 #include "error_text.h"
+#include "keras/keras_file.h"
 #include "temporary_folder.h"
+#include "train/checkpoint/checkpoint_folder.h"
 #include "train/checkpoint/load_initial_weights.h"
 #include "train/export/export_run.h"
 #include "train/inference/predict.h"
@@ -76,6 +81,69 @@ void computes_the_same(const std::string& name, const std::string& configuration
   if (const char* const kept = std::getenv("MIRRORTRAIN_KEEP_KERAS_FILES")) {
     fs::copy_file(file, fs::path(kept) / (name + ".keras"));
     write_file(fs::path(kept) / (name + ".json"), nlohmann::json{{"train", train}, {"predictions", before}}.dump());
+  }
+}
+
+/// The lines of a run's metrics.jsonl that are of steps: their losses.
+std::vector<double> losses_of_steps(const fs::path& run) {
+  std::vector<double> losses;
+  std::istringstream lines(read_text_file(run / "metrics.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    const nlohmann::json event = nlohmann::json::parse(line);
+    if (event["event"] == "step") losses.push_back(event["loss"].get<double>());
+  }
+  return losses;
+}
+
+/// Two branches, which the file lists in another order than Keras does.
+std::string branches(const std::string& optimizer, int steps) {
+  return fmt::format(R"(
+data:
+  global_batch_size: 4
+  train: {{format: inline, features: [[1, 2], [-1, 0.5], [0, -2], [3, 1]], labels: [0, 1, 2, 1]}}
+model:
+  input_shape: [2]
+  layers:
+    - dense: {{units: 3, activation: tanh, name: short}}
+    - dense: {{units: 4, activation: tanh, name: long, inputs: [input]}}
+    - batch_normalization: {{name: norm}}
+    - dense: {{units: 3, name: longer}}
+    - add: {{inputs: [short, longer], name: both}}
+    - dense: {{units: 3, name: head}}
+loss: {{type: sparse_categorical_crossentropy, from_logits: true}}
+optimizer: {}
+strategy: {{type: one_device}}
+training: {{steps: {}}}
+logging: {{report: false, tensorboard: false, every_steps: 1}}
+)",
+                     optimizer, steps);
+}
+
+/// Trains, and checks that the file has the state of the checkpoint: these of its slots, in this order. Kept files have
+/// the losses of ten further steps beside them.
+void takes_the_state_along(const std::string& name, const std::string& optimizer, std::size_t numbers_before,
+                           const std::vector<std::string>& slots) {
+  CAPTURE(name);
+  const Trained trained(branches(optimizer, 5));
+  const fs::path file = trained.temporary / "own.keras";
+  trained.write(file);
+  const StoredTensors stored = keras::read_keras_file(file).weights.datasets;
+  REQUIRE(stored.at("optimizer/vars/0").span<std::int64_t>()[0] == 5);
+  const StoredTensors saved = read_checkpoint(trained.run / "checkpoints" / "step-000005").training;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    CAPTURE(slots[i]);
+    CHECK(stored.at(fmt::format("optimizer/vars/{}", numbers_before + i)).data ==
+          saved.at("optimizer/" + slots[i]).data);
+  }
+  if (const char* const kept = std::getenv("MIRRORTRAIN_KEEP_KERAS_FILES")) {
+    const Trained longer(branches(optimizer, 15));
+    std::vector<double> losses = losses_of_steps(longer.run);
+    losses.erase(losses.begin(), losses.begin() + 5);
+    fs::copy_file(file, fs::path(kept) / (name + ".keras"));
+    write_file(fs::path(kept) / (name + ".json"), nlohmann::json{{"features", {{1, 2}, {-1, 0.5}, {0, -2}, {3, 1}}},
+                                                                 {"labels", {0, 1, 2, 1}},
+                                                                 {"further_losses", losses}}
+                                                      .dump());
   }
 }
 
@@ -144,6 +212,114 @@ model:
     - dense: {units: 3, name: head}
 )" + kTraining,
                     "{format: synthetic, examples: 2, shape: [6, 6, 2], classes: 3, seed: 3}");
+}
+
+TEST_CASE("the optimizer's state goes into the file in Keras's order, so that fit there goes on where the run ended") {
+  takes_the_state_along("own-state-sgd", "{type: sgd, learning_rate: 0.1, momentum: 0.9}", 2,
+                        {"momentum/long/kernel", "momentum/long/bias", "momentum/norm/gamma", "momentum/norm/beta",
+                         "momentum/short/kernel", "momentum/short/bias", "momentum/longer/kernel",
+                         "momentum/longer/bias", "momentum/head/kernel", "momentum/head/bias"});
+  takes_the_state_along("own-state-adam", "{type: adam, learning_rate: 0.01, amsgrad: true}", 2,
+                        {"momentum/long/kernel", "velocity/long/kernel", "momentum/long/bias", "velocity/long/bias"});
+  const std::string schedule = "{schedule: cosine_decay, initial_learning_rate: 0.05, decay_steps: 20}";
+  takes_the_state_along("own-state-nadam", fmt::format("{{type: nadam, learning_rate: {}}}", schedule), 1,
+                        {"momentum/long/kernel", "velocity/long/kernel"});
+  takes_the_state_along("own-state-rmsprop", "{type: rmsprop, learning_rate: 0.01, momentum: 0.5}", 2,
+                        {"velocity/long/kernel", "velocity/long/bias"});
+  takes_the_state_along("own-state-adafactor", "{type: adafactor, learning_rate: 0.01}", 2,
+                        {"row/long/kernel", "column/long/kernel"});
+  for (const char* const type : {"adamax", "adagrad", "adadelta", "ftrl", "lion", "lamb", "muon", "adamw"}) {
+    takes_the_state_along(fmt::format("own-state-{}", type), fmt::format("{{type: {}, learning_rate: 0.01}}", type), 2,
+                          {});
+  }
+}
+
+TEST_CASE("without a checkpoint of its step a run's optimizer begins anew in Keras, and the rest is written") {
+  const Trained trained(branches("{type: adam}", 3));
+  fs::remove_all(trained.run / "checkpoints");
+  const fs::path file = trained.temporary / "own.keras";
+  trained.write(file);
+  const StoredTensors stored = keras::read_keras_file(file).weights.datasets;
+  CHECK(stored.contains("layers/dense/vars/0"));
+  CHECK_FALSE(stored.contains("optimizer/vars/0"));
+}
+
+TEST_CASE("a table's columns are inputs of the file, of texts where they have words") {
+  TemporaryFolder temporary;
+  const std::string header = "age (years),town,color,kind,user,rank", labels = ",sold\n";
+  const std::vector<std::string> rows = {"31,Bonn,red,a,u1,2", ",Ulm,blue,b,u2,1", "54,,red,a,u3,3",
+                                         "20,Bonn,green,b,u1,2"};
+  std::string training = header + labels, cells = header + "\n";
+  for (std::size_t i = 0; i < rows.size(); ++i) training += rows[i] + (i % 2 == 0 ? ",yes\n" : ",no\n");
+  for (const std::string& row : rows) cells += row + "\n";
+  cells += "40,Ulm,purple,a,u9,1\n";
+  write_file(temporary / "t.csv", training);
+  write_file(temporary / "new.csv", cells);
+  const Trained trained(fmt::format(R"YAML(
+data:
+  global_batch_size: 4
+  train:
+    format: csv
+    file: {}
+    features: ["age (years)", town, color, kind, user, both]
+    labels: sold
+    missing: {{"age (years)": mean, town: constant}}
+    encoding:
+      town: one_hot
+      color: {{one_hot: {{unknown: own_class}}}}
+      kind: index
+      user: {{hashing: {{num_bins: 5, output_mode: one_hot}}}}
+    crosses: {{both: {{columns: [kind, rank], integers: [rank], num_bins: 6, output_mode: one_hot}}}}
+  preprocessing: [{{normalization: {{adapt: true}}}}]
+model:
+  input_shape: [20]
+  layers:
+    - dense: {{units: 2, name: kind}}
+loss: {{type: sparse_categorical_crossentropy, from_logits: true}}
+optimizer: {{type: adam, learning_rate: 0.05}}
+strategy: {{type: one_device}}
+training: {{steps: 3}}
+logging: {{report: false, tensorboard: false}}
+)YAML",
+                                    (temporary / "t.csv").string()));
+  const fs::path file = trained.temporary / "own.keras";
+  trained.write(file);
+  const keras::Json model = keras::read_keras_file(file).model;
+  std::map<std::string, std::string> types;
+  for (const keras::Json& layer : model["config"]["layers"]) {
+    if (layer["class_name"] == "InputLayer") types[layer["name"]] = layer["config"]["dtype"];
+  }
+  const std::map<std::string, std::string> expected = {{"age__years_", "float32"}, {"town", "string"},
+                                                       {"color", "string"},        {"kind_1", "string"},
+                                                       {"user", "string"},         {"rank", "int64"}};
+  CHECK(types == expected);
+  if (const char* const kept = std::getenv("MIRRORTRAIN_KEEP_KERAS_FILES")) {
+    REQUIRE(run_words({"predict", trained.run, "--data", temporary / "new.csv", "--output", temporary / "p.jsonl",
+                       "--probabilities"}) == 0);
+    fs::copy_file(file, fs::path(kept) / "own-columns.keras");
+    write_file(fs::path(kept) / "own-columns.json",
+               nlohmann::json{{"csv", cells},
+                              {"inputs", {{"age__years_", "age (years)"}, {"kind_1", "kind"}}},
+                              {"jsonl", read_text_file(temporary / "p.jsonl")}}
+                   .dump());
+  }
+}
+
+TEST_CASE("a column that Keras has no layers for is refused by its name") {
+  TemporaryFolder temporary;
+  write_file(temporary / "t.csv", "town,age,sold\nBonn,1,0\nUlm,2,1\n");
+  const Trained trained(fmt::format(R"(
+data:
+  global_batch_size: 2
+  train: {{format: csv, file: {}, labels: sold, encoding: {{town: hash}}}}
+)",
+                                    (temporary / "t.csv").string()) +
+                        R"(
+model: {input_shape: [2], layers: [{dense: {units: 2, name: head}}]}
+)" + kTraining);
+  const std::string text = error_text([&] { trained.write(trained.temporary / "own.keras"); });
+  CHECK(text.find("column 0 ('town'): hash is nothing that Keras computes") != text.npos);
+  CHECK(text.find("--raw") != text.npos);
 }
 
 TEST_CASE("what Keras cannot say is refused by the layers' names, all at once") {

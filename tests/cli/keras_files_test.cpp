@@ -9,7 +9,10 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/files.h"
@@ -147,6 +150,26 @@ void takes_weights(const Converted& converted, const fs::path& folder) {
   gives_predictions(converted, weights);
 }
 
+/// The state before the first step.
+keras::OptimizerState first_state(const CheckedConfiguration& checked) {
+  keras::OptimizerState state;
+  const LearningRate& rate = learning_rate_of(checked.values().optimizer->all.front());
+  if (const auto* const number = std::get_if<double>(&rate)) state.learning_rate = *number;
+  for (const ModelVariable& variable : checked.model->variables) {
+    const auto& [name, shape] = std::pair(variable.spec.name, variable.spec.shape);
+    const std::vector<std::string> slots = slot_names(variable.update, shape);
+    const std::vector<float> values = first_slots(variable.update, shape);
+    for (std::size_t i = 0; variable.spec.trainable && i < slots.size(); ++i) {
+      StoredTensor slot{DType::kFloat32, shape, {}};
+      const std::vector<float> elements(static_cast<std::size_t>(shape.elements()), values[i]);
+      const auto bytes = std::as_bytes(std::span(elements));
+      slot.data.assign(bytes.begin(), bytes.end());
+      state.tensors[fmt::format("optimizer/{}/{}", slots[i], name)] = std::move(slot);
+    }
+  }
+  return state;
+}
+
 /// Writes the model as Keras saves it, and reads that again: it has the same weights, bit by bit.
 void comes_back(const Converted& converted, const std::string& name) {
   const CheckedConfiguration checked = check_configuration(converted.configuration, {});
@@ -163,7 +186,8 @@ void comes_back(const Converted& converted, const std::string& name) {
       .objectives = checked.objectives,
       .optimizer = &*values.optimizer,
       .gradients = {values.gradients.clip_norm, values.gradients.clip_value, values.gradients.accumulate_steps},
-      .weights = weights};
+      .weights = weights,
+      .optimizer_state = first_state(checked)};
   const fs::path written = converted.temporary / "written.keras";
   const auto is_expression = [](const auto& layer) { return std::holds_alternative<layers::Expression>(layer.value); };
   if (std::ranges::any_of(values.model->layers, is_expression)) return;  // which Keras has not

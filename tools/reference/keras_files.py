@@ -357,6 +357,30 @@ def inside_rescaling():
 
 
 @model
+def rescaled_channels():
+    x = keras.Input((5, 5, 3))
+    h = L.Conv2D(3, 2, activation="relu")(x)
+    h = L.Rescaling([2.0, -0.5, 1.25], [0.1, 0.0, -0.3])(h)
+    h = L.Rescaling([0.5, 1.5, 2.5], 0.25)(h)
+    return compiled(keras.Model(x, head()(L.Flatten()(h))))
+
+
+@model
+def models_over_time():
+    steps = keras.Input((4, 6, 6, 2))
+    picture = keras.Input((6, 6, 2))
+    stem = keras.Sequential([keras.Input((6, 6, 2)), L.Conv2D(3, 3, padding="same"), L.BatchNormalization(), L.LeakyReLU(negative_slope=0.1)],
+                            name="stem")
+    h = stem(picture)
+    h = L.Concatenate()([L.Conv2D(2, 1)(picture), L.Add()([h, L.Conv2D(3, 1, activation="tanh")(h)])])
+    encoder = keras.Model(picture, L.Dense(5, activation=L.ELU(0.5))(L.GlobalAveragePooling2D()(h)), name="encoder")
+    h = L.TimeDistributed(encoder, name="each")(steps)
+    scored = L.TimeDistributed(keras.Sequential([keras.Input((5,)), L.Dense(5, activation="relu"), L.LayerNormalization()]))
+    h = scored(scored(h))
+    return compiled(keras.Model(steps, head()(L.LSTM(4)(h))))
+
+
+@model
 def called_in_a_mode():
     x = keras.Input((6, 6, 2))
     base = keras.Sequential([keras.Input((6, 6, 2)), L.Conv2D(3, 3), L.BatchNormalization(), L.Activation("relu")], name="base")
