@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -15,6 +16,7 @@
 #include "cli/options.h"
 #include "data/first_look/first_configuration.h"
 #include "keras/keras_file.h"
+#include "train/checkpoint/run_folder.h"
 
 namespace mirrortrain::cli {
 namespace {
@@ -34,6 +36,17 @@ std::filesystem::path stdout_file() {
   const std::filesystem::path file = std::filesystem::read_symlink("/proc/self/fd/1", error);
   const bool is_configuration = file.extension() == ".yaml" || file.extension() == ".yml";
   return !error && is_configuration ? file : std::filesystem::path();
+}
+
+/// A wide table may have one for each of its columns: the first ones.
+void print_remarks(const std::vector<std::string>& remarks) {
+  constexpr std::size_t kShown = 10;
+  if (is_quiet()) return;
+  const std::size_t shown = remarks.size() > kShown + 1 ? kShown : remarks.size();
+  for (std::size_t i = 0; i < shown; ++i) fmt::print(stderr, "{}\n", shortened(remarks[i], 400));
+  if (shown < remarks.size()) {
+    fmt::print(stderr, "{} more remarks like these are comments in the configuration\n", remarks.size() - shown);
+  }
 }
 
 }  // namespace
@@ -79,7 +92,7 @@ void add_init(CLI::App& app, int&) {
                       shortened(arguments->data, 200), why));
     }
     if (isatty(STDOUT_FILENO) == 0 || !is_to_stdout) {  // where its comments are not in view
-      for (const std::string& remark : look.remarks) fmt::print(stderr, "{}\n", shortened(remark, 400));
+      print_remarks(look.remarks);
     }
     if (is_to_stdout) {
       require_not_read("/dev/stdout");

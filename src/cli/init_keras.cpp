@@ -1,6 +1,7 @@
 #include "cli/init_keras.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +9,9 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <sstream>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -19,6 +23,7 @@
 #include "config/document.h"
 #include "config/scalar.h"
 #include "data/first_look/folded_line.h"
+#include "keras/class_names.h"
 #include "keras/convert_model.h"
 #include "keras/convert_training.h"
 #include "keras/keras_file.h"
@@ -251,15 +256,31 @@ Conversion convert(const keras::KerasFile& file, const std::string& path) {
   return result;
 }
 
+/// A line of the trial's errors, "FILE:15:32: metrics[2].precision: ...", with what it is of in the model's file, which
+/// has neither these lines nor these keys.
+std::string in_terms_of_model(std::string_view line, const std::string& trial, const std::string& path) {
+  if (!line.starts_with(trial)) return std::string(line);
+  line.remove_prefix(trial.size());
+  const std::size_t behind_place = std::min(line.find_first_not_of(":0123456789"), line.size());
+  line.remove_prefix(behind_place);
+  line = without_outer_spaces(line);
+  const std::size_t end = line.find(": ");
+  const std::string key(line.substr(0, end));
+  if (end == line.npos || !key.starts_with("metrics")) return fmt::format("{}: as a configuration: {}", path, line);
+  const std::string type = key.substr(std::min(key.rfind('.') + 1, key.size()));
+  const std::string metric = keras::class_named(type);
+  return fmt::format("{}: compiled metrics: {}{}", path, metric.empty() ? key : metric, line.substr(end));
+}
+
 /// Throws UsageError with what the configuration's own checks find, in terms of the model's file.
 void require_sound(const config::Errors& errors, const TrialFile& trial, const std::string& path) {
   if (errors.empty()) return;
-  std::string text = errors.text();
-  const std::string name = trial.path().string();
-  for (std::size_t at = text.find(name); at != text.npos; at = text.find(name, at + path.size())) {
-    text.replace(at, name.size(), path + ": as a configuration");
+  std::istringstream lines(errors.text());
+  std::vector<std::string> said;
+  for (std::string line; std::getline(lines, line);) {
+    said.push_back(in_terms_of_model(line, trial.path().string(), path));
   }
-  throw UsageError(text);
+  throw UsageError(fmt::format("{}", fmt::join(said, "\n")));
 }
 
 /// The values of all variables. Throws Error with each that the file does not have, or in another shape.

@@ -72,7 +72,7 @@ int predict(const PredictArguments& arguments) {
   std::vector<std::string> remarks;
   ExamplesToPredict wanted;
   wanted.split = arguments.split;
-  wanted.columns = {arguments.keep, arguments.labels};
+  wanted.columns = {arguments.keep, arguments.labels, format == PredictionFormat::kJsonl};
   if (!arguments.data.empty()) wanted.files = data::new_files(arguments.data, remarks);
   for (const std::string& remark : remarks) spdlog::warn("{}", remark);
   const TrainedRun trained = open_trained_run(arguments.run, arguments.overrides);
@@ -115,6 +115,7 @@ int predict(const PredictArguments& arguments) {
   output.kept_columns = arguments.keep.size();
   output.of_files = pictures_of(blocks->first()) != nullptr;
   output.extra_numbers = extra.are_numbers;
+  output.is_kept_json = extra.is_kept_json;
   if (arguments.output) output.file = *arguments.output;
   output.format = format;
   output.probabilities = arguments.probabilities;

@@ -160,18 +160,19 @@ HttpResponse ModelService::server_metadata() const {
 }
 
 HttpResponse ModelService::model_metadata() const {
-  Json inputs = Json::array(), outputs = Json::array();
-  for (const ServedInput& input : model_.inputs()) {
-    inputs.push_back({{"name", input.name}, {"datatype", input.datatype()}, {"shape", input.shape}});
-  }
-  for (const ServedOutput& output : model_.outputs()) {
-    outputs.push_back({{"name", output.name}, {"datatype", "FP32"}, {"shape", model_.shape(output)}});
-  }
-  return json_response({{"name", model_.name()},
-                        {"versions", Json::array({model_.version()})},
-                        {"platform", "mirrortrain"},
-                        {"inputs", inputs},
-                        {"outputs", outputs}});
+  const ModelMetadata metadata = model_.metadata();
+  const auto tensors = [](const std::vector<ModelMetadata::Tensor>& of) {
+    Json list = Json::array();
+    for (const auto& [name, datatype, shape] : of) {
+      list.push_back({{"name", name}, {"datatype", datatype}, {"shape", shape}});
+    }
+    return list;
+  };
+  return json_response({{"name", metadata.name},
+                        {"versions", Json::array({metadata.version})},
+                        {"platform", metadata.platform},
+                        {"inputs", tensors(metadata.inputs)},
+                        {"outputs", tensors(metadata.outputs)}});
 }
 
 void ModelService::infer(const HttpRequest& request, const HttpReply& reply) {

@@ -201,6 +201,29 @@ long peak_memory(const fs::path& folder, std::vector<std::string> arguments) {
   return usage.ru_maxrss;
 }
 
+TEST_CASE_FIXTURE(Fixture, "what is kept of rows of JSON stays JSON in rows of JSON, and is text in CSV") {
+  write_file(folder / "a.json",
+             "{\"size\": 1, \"color\": \"red\", \"id\": 7, \"note\": null, \"tags\": [1, \"x\"]}\n"
+             "{\"size\": 2.5, \"color\": \"green\", \"id\": \"7\", \"note\": \"a\"}\n");
+  REQUIRE(run("predict run --data a.json --keep id,note,tags --output p.jsonl").exit_code == 0);
+  const std::string kept = read("p.jsonl");
+  CHECK(contains(kept, "\"id\": 7, \"note\": null, \"tags\": [1, \"x\"]"));
+  CHECK(contains(kept, "\"id\": \"7\", \"note\": \"a\", \"tags\": null"));
+  REQUIRE(run("predict run --data a.json --keep id,note,tags --output p.csv").exit_code == 0);
+  CHECK(contains(read("p.csv"), ",7,,\"[1,"));
+  write_file(folder / "list.json", "[{\"size\": 1, \"color\": \"red\"}]\n");
+  const Outcome list = run("predict run --data list.json");
+  CHECK(list.exit_code == 1);
+  CHECK(contains(list.err, "found a list; jq -c '.[]?' "));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a header in other letters is no example") {
+  write_file(folder / "a.csv", "Size,COLOR\n1,red\n");
+  const Outcome outcome = run("predict run --data a.csv");
+  CHECK(outcome.exit_code == 1);
+  CHECK(contains(outcome.err, "(Size, COLOR) has the names of the columns in other letters: they are size, color"));
+}
+
 TEST_CASE_FIXTURE(Fixture, "memory does not grow with the number of rows") {
   const std::string wide(200, 'x');
   for (const int rows : {1000, 150000}) {

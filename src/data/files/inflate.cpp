@@ -26,6 +26,11 @@ InflateInput::~InflateInput() { inflateEnd(&stream_); }
 std::size_t InflateInput::read(std::span<std::byte> to) {
   std::size_t done = 0;
   while (done < to.size() && !ended_) {
+    if (returns_at_once_ && done > 0 && stream_.avail_in == 0) break;
+    if (is_between_members_) {
+      begin_member();
+      continue;
+    }
     if (stream_.avail_in == 0) refill();
     if (stream_.avail_in == 0) fail("it ends too early");
     const std::size_t capacity = std::min(to.size() - done, kMostAtOnce);
@@ -34,7 +39,7 @@ std::size_t InflateInput::read(std::span<std::byte> to) {
     const int result = inflate(&stream_, Z_NO_FLUSH);
     done += capacity - stream_.avail_out;
     if (result == Z_STREAM_END) {
-      end_of_member();
+      is_between_members_ = true;
     } else if (result != Z_OK && result != Z_BUF_ERROR) {
       fail(stream_.msg != nullptr ? stream_.msg : "zlib gave up");
     }
@@ -48,7 +53,8 @@ void InflateInput::refill() {
 }
 
 // A gzip member may be followed by another one, and by zero padding, which gzip also skips.
-void InflateInput::end_of_member() {
+void InflateInput::begin_member() {
+  is_between_members_ = false;
   while (true) {
     if (stream_.avail_in == 0) refill();
     if (stream_.avail_in == 0) break;

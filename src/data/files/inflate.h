@@ -24,19 +24,21 @@ class InflateInput : public Input {
   ~InflateInput() override;
 
   std::size_t read(std::span<std::byte> to) override;
+  /// From now on `read` returns what it has, rather than waiting for more of the source, which may be a pipe.
+  void return_at_once() { returns_at_once_ = true; }
   std::uint64_t most_bytes() const override { return most_bytes_; }
   bool is_compressed() const override { return true; }
 
  private:
   void refill();
-  void end_of_member();
+  void begin_member();
   [[noreturn]] void fail(const char* reason) const;
 
   ReadCompressed read_compressed_;
   std::uint64_t most_bytes_;
   std::vector<std::byte> compressed_;
   z_stream stream_{};
-  bool ended_ = false;
+  bool ended_ = false, is_between_members_ = false, returns_at_once_ = false;
 };
 
 }  // namespace mirrortrain::data

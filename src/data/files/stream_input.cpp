@@ -118,11 +118,13 @@ void StreamInput::begin() {
   constexpr std::uint64_t kUnknown = std::numeric_limits<std::uint64_t>::max();
   if (beginning.starts_with("\x1f\x8b")) {
     const std::uint64_t most = size_ ? most_inflated(*size_) : kUnknown;
-    decoding_ = std::make_unique<InflateInput>(
+    auto inflated = std::make_unique<InflateInput>(
         name_, [this](std::span<std::byte> to) { return receive(to); }, most);
+    if (!size_) inflated->return_at_once();
+    decoding_ = std::move(inflated);
   } else if (is_zstd(beginning)) {
     decoding_ = open_zstd(
-        name_, [this](std::span<std::byte> to) { return receive(to); }, size_.value_or(kUnknown));
+        name_, [this](std::span<std::byte> to) { return receive(to); }, size_.value_or(kUnknown), !size_);
   } else if (is_parquet(beginning)) {
     if (!size_ || name_ == "stdin") fail(name_, "Parquet is read from its end on; name a file");
     auto parquet = std::make_unique<ParquetInput>(name_, std::nullopt);

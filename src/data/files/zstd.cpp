@@ -14,10 +14,12 @@ namespace {
 
 class ZstdInput : public Input {
  public:
-  ZstdInput(std::string name, InflateInput::ReadCompressed read_compressed, std::uint64_t most_bytes)
+  ZstdInput(std::string name, InflateInput::ReadCompressed read_compressed, std::uint64_t most_bytes,
+            bool returns_at_once)
       : Input(std::move(name)),
         read_compressed_(std::move(read_compressed)),
         most_bytes_(most_bytes),
+        returns_at_once_(returns_at_once),
         compressed_(ZSTD_DStreamInSize()),
         stream_(ZSTD_createDStream(), ZSTD_freeDStream) {
     if (!stream_) fail("not enough memory");
@@ -29,6 +31,7 @@ class ZstdInput : public Input {
     while (out.pos < out.size) {
       const bool may_hold_more = is_in_frame_ && in_.pos == in_.size && was_full_;
       if (in_.pos == in_.size && !may_hold_more) {
+        if (returns_at_once_ && out.pos > 0) break;
         in_ = {compressed_.data(), read_compressed_(compressed_), 0};
         if (in_.size == 0) {
           if (is_in_frame_) fail("it ends too early");
@@ -53,6 +56,7 @@ class ZstdInput : public Input {
 
   InflateInput::ReadCompressed read_compressed_;
   std::uint64_t most_bytes_;
+  bool returns_at_once_;
   std::vector<std::byte> compressed_;
   std::unique_ptr<ZSTD_DStream, std::size_t (*)(ZSTD_DStream*)> stream_;
   ZSTD_inBuffer in_{};
@@ -62,11 +66,11 @@ class ZstdInput : public Input {
 }  // namespace
 
 std::unique_ptr<Input> open_zstd(std::string name, InflateInput::ReadCompressed read_compressed,
-                                 std::uint64_t compressed_bytes) {
+                                 std::uint64_t compressed_bytes, bool returns_at_once) {
   // A block of three bytes and one that repeats is for at most 128 KiB.
   constexpr std::uint64_t kMostOfByte = std::uint64_t{1} << 15, kMost = std::numeric_limits<std::uint64_t>::max();
   const std::uint64_t most = compressed_bytes > kMost / kMostOfByte ? kMost : compressed_bytes * kMostOfByte + 1024;
-  return std::make_unique<ZstdInput>(std::move(name), std::move(read_compressed), most);
+  return std::make_unique<ZstdInput>(std::move(name), std::move(read_compressed), most, returns_at_once);
 }
 
 }  // namespace mirrortrain::data

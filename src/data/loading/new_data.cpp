@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "base/utf8.h"
 #include "data/files/stream_input.h"
 #include "data/loading/holding.h"
+#include "data/loading/model_fit.h"
 #include "data/loading/picture_form.h"
 #include "data/pictures/picture_files.h"
 #include "data/tables/csv_table.h"
@@ -191,6 +193,22 @@ Examples pictures_in(const ImageFolder& source, const std::vector<std::string>& 
   return find_pictures(source, {}, passes_over_bad ? &none : nullptr).examples;
 }
 
+/// Pictures for a run on arrays: gray where its examples have one channel, or no axis for channels. Throws UsageError
+/// for pictures that are none of its examples.
+Examples pictures_for_arrays(ImageFolder source, const std::vector<std::string>& files, bool passes_over_bad,
+                             const InputSpec& input, std::string_view format) {
+  if (input.shape.rank() == 2 || (input.shape.rank() == 3 && input.shape.back() == 1)) {
+    source.color = PictureColor::kGray;
+  }
+  Examples examples = pictures_in(source, files, passes_over_bad);
+  const Shape found = examples.inputs.front().array.row_shape();
+  if (features_mismatch(found, input).empty()) return examples;
+  throw UsageError(
+      fmt::format("--data {}: this is a picture of the shape {}, and the run's data are {}, with examples of {}; give "
+                  "data of that format, or pictures of that shape",
+                  files.front(), found.text(), format, input.shape.text()));
+}
+
 enum class NewFormat : std::uint8_t {
   kPictures,
   kTable,
@@ -208,12 +226,24 @@ NewFormat format_of(const std::string& path, const DataOptions& options) {
   if (std::filesystem::is_directory(path)) return NewFormat::kPictures;
   if (is_picture_name(path)) return NewFormat::kPictures;
   if (path == "-" || ending == ".csv" || ending == ".tsv") return NewFormat::kTable;
-  if (has_tables(options) && (ending == ".jsonl" || ending == ".ndjson")) return NewFormat::kRowsOfJson;
+  if (has_tables(options) && (ending == ".jsonl" || ending == ".ndjson" || ending == ".json"))
+    return NewFormat::kRowsOfJson;
   if (ending == ".parquet" || ending == ".pq") return NewFormat::kParquet;
   if (ending == ".h5" || ending == ".hdf5") return NewFormat::kHdf5;
   if (ending == ".tar" || ending == ".tgz") return NewFormat::kSamples;
   if (ending == ".npy") return NewFormat::kArray;
   return ending == ".npz" ? NewFormat::kArchive : NewFormat::kOther;
+}
+
+/// Refuses what is packed in a way that no format reads.
+void require_no_archive(const std::string& path, const DataOptions& options) {
+  constexpr std::array<std::string_view, 5> kArchives = {".zip", ".7z", ".rar", ".xz", ".bz2"};
+  const std::string ending = ending_of(path);
+  if (std::ranges::count(kArchives, ending) == 0) return;
+  throw UsageError(fmt::format(
+      "--data {}: {} archives are not read; unpack it, and give what is in it: files of the run's format, "
+      "{}, or a folder of pictures",
+      path, ending, std::visit([](const auto& held) { return std::string(held.kName); }, options.train.value)));
 }
 
 Source source_of(const std::vector<std::string>& files, const DataOptions& options) {
@@ -236,7 +266,7 @@ Source source_of(const std::vector<std::string>& files, const DataOptions& optio
     }
     case NewFormat::kArray: return with_files(Npy{}, paths, options);
     case NewFormat::kArchive: return archive_like(paths, options);
-    case NewFormat::kOther: break;
+    case NewFormat::kOther: require_no_archive(files.front(), options); break;
   }
   return with_files(options.test.value ? *options.test.value : options.train.value, paths, options);
 }
@@ -325,7 +355,11 @@ Dataset read_new(const Source& source, const Adapted& adapted, const Wanted& wan
                                : read_table(held, reading);
           return encoded_new(std::move(table), adapted, *wanted.spec, bad.if_skips());
         } else if constexpr (std::is_same_v<Format, ImageFolder>) {
-          return pictures_in(held, files, bad.skips());
+          const std::string format =
+              std::visit([](const auto& run) { return std::string(run.kName); }, options.train.value);
+          const bool is_of_arrays = format == Idx::kName || format == Npz::kName || format == Npy::kName;
+          return is_of_arrays ? pictures_for_arrays(held, files, bad.skips(), wanted.spec->inputs.front(), format)
+                              : pictures_in(held, files, bad.skips());
         } else if constexpr (std::is_same_v<Format, TfRecord>) {
           return read_without_labels(held, bad.if_skips());
         } else if constexpr (std::is_same_v<Format, WebDataset>) {

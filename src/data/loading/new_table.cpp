@@ -68,6 +68,7 @@ NewTable::NewTable(Options options, const Adapted& adapted, const Wanted& wanted
     }
   }
   file_rows_ = open(0);
+  are_cells_json_ = file_rows_->are_cells_json();
   if (options_.files.size() == 1) bytes_ = file_rows_->bytes();
 }
 

@@ -47,6 +47,8 @@ class NewTable {
   std::vector<std::string> names();
   /// The columns of which blocks have the cells, as written; before the first block.
   void want(std::vector<std::string> columns);
+  /// Whether these are JSON, of rows of JSON; else they are what cells of CSV have.
+  bool are_cells_json() const { return are_cells_json_; }
   /// Null at the end, where Error is thrown if no row could be used at all.
   std::optional<TableBlock> next();
 
@@ -82,7 +84,8 @@ class NewTable {
   const Adapted& adapted_;
   const Wanted& wanted_;
   std::vector<std::string> columns_;  ///< those wanted
-  std::size_t file_ = 0;              ///< the one that is open
+  bool are_cells_json_ = false;
+  std::size_t file_ = 0;  ///< the one that is open
   std::unique_ptr<TableRows> file_rows_;
   std::optional<FirstLine> first_line_;  ///< of the first file
   std::int64_t rows_ = 0, kept_ = 0;

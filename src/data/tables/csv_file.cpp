@@ -262,6 +262,17 @@ bool CsvFile::looks_like_header(const std::vector<std::string>& cells, std::int6
   if (known != nullptr && !known->empty()) {
     const auto is_known = [&](const std::string& cell) { return std::ranges::find(*known, cell) != known->end(); };
     if (std::ranges::any_of(cells, is_known)) return true;
+    const auto differs_in_case = [&](const std::string& cell) {
+      const auto is_same = [&](const std::string& name) { return in_lower_case(name) == in_lower_case(cell); };
+      return std::ranges::any_of(*known, is_same);
+    };
+    if (numbers == 0 && std::ranges::all_of(cells, differs_in_case)) {
+      throw Error(
+          fmt::format("{}:{}: the first line ({}) has the names of the columns in other letters: they are {}; write "
+                      "them so",
+                      line_.file, line, shortened(fmt::format("{}", fmt::join(cells, ", ")), 80),
+                      shortened(fmt::format("{}", fmt::join(*known, ", ")), 80)));
+    }
     if (cells.size() == known->size() && numbers < cells.size()) {
       remarks_.push_back(
           fmt::format("{}:{}: the first line has none of the names of the columns ({}), so that it is "

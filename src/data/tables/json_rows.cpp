@@ -25,12 +25,6 @@ std::string quoted_cell(std::string_view text) {
   return cell;
 }
 
-/// A value as a cell of a column that is written beside the predictions.
-std::string plain_text(const JsonValue& value) {
-  if (value.is_null()) return "";
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
 std::string shown(const JsonValue& value) {
   if (value.is_array()) return "a list";
   if (value.is_object()) return "an object";
@@ -113,12 +107,18 @@ JsonValue JsonRows::object_in(std::string_view line) const {
   } catch (const JsonValue::parse_error& error) {
     throw Error(
         fmt::format("{}: this line is no JSON, as character {} shows; write an object a line, as {{\"{}\": "
-                    "...}}",
-                    place(), error.byte, columns_.front().name));
+                    "...}}{}",
+                    place(), error.byte, columns_.front().name, remedy()));
   }
   if (object.is_object()) return object;
-  throw Error(fmt::format("{}: expected an object with the columns' names as keys, as {{\"{}\": ...}}, found {}",
-                          place(), columns_.front().name, shown(object)));
+  throw Error(fmt::format("{}: expected an object with the columns' names as keys, as {{\"{}\": ...}}, found {}{}",
+                          place(), columns_.front().name, shown(object), remedy()));
+}
+
+/// What makes lines of other JSON.
+std::string JsonRows::remedy() const {
+  if (ahead_.name() == "stdin") return "";
+  return fmt::format("; jq -c '.[]?' {} makes lines of a list of objects", ahead_.name());
 }
 
 void JsonRows::require_known(const JsonValue& object) const {
@@ -204,7 +204,7 @@ std::optional<TablePart> JsonRows::next(std::int64_t most) {
         std::vector<std::string>& cells = part.cells.emplace_back();
         for (const std::string& name : wanted_) {
           const auto found = object.find(name);
-          cells.push_back(found == object.end() ? "" : plain_text(*found));
+          cells.push_back(found == object.end() ? "null" : found->dump());
         }
       }
     } catch (const Error& error) {

@@ -21,6 +21,7 @@ class JsonRows : public TableRows {
 
   std::vector<std::string> names() override;
   void want(const std::vector<std::string>& columns) override;
+  bool are_cells_json() const override { return true; }
   std::optional<TablePart> next(std::int64_t most) override;
   bool at_end() override;
   std::uint64_t bytes_read() const override { return ahead_.bytes_read(); }
@@ -39,6 +40,7 @@ class JsonRows : public TableRows {
   std::string cell_of(const Column& column, const nlohmann::json& value) const;
   void require_known(const nlohmann::json& object) const;
   std::string place() const;
+  std::string remedy() const;
 
   TextAhead ahead_;
   const AdaptedTable& table_;

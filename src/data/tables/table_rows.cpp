@@ -29,7 +29,8 @@ std::unique_ptr<TableRows> open_rows(const std::string& path, const Csv& options
   TextAhead text(std::make_unique<StreamInput>(path, std::move(stops)));
   const std::string ending = ending_of(path);
   const bool has_no_ending = path == "-" || !text.bytes();
-  const bool is_json = ending == ".jsonl" || ending == ".ndjson" || (has_no_ending && begins_with_brace(text));
+  const bool is_json =
+      ending == ".jsonl" || ending == ".ndjson" || ending == ".json" || (has_no_ending && begins_with_brace(text));
   if (!is_json) return std::make_unique<CsvRows>(std::move(text), options, known);
   if (table != nullptr) return std::make_unique<JsonRows>(std::move(text), *table, options, reports_rows);
   throw UsageError(

@@ -31,6 +31,8 @@ class TableRows {
   virtual std::vector<std::string> names() = 0;
   /// The columns of which a part has the cells, as written; before the first part.
   virtual void want(const std::vector<std::string>& columns) = 0;
+  /// Whether the cells of these are JSON, rather than what a cell of CSV has.
+  virtual bool are_cells_json() const { return false; }
   /// At most `most` of the next rows, and fewer where a pipe has no more at the moment; null at the end.
   virtual std::optional<TablePart> next(std::int64_t most) = 0;
   /// Whether it is known that no row is left.
@@ -45,9 +47,9 @@ class TableRows {
   virtual std::optional<std::uint64_t> bytes() const = 0;
 };
 
-/// Opens new data, as CSV, or as JSON, one object a line, where the name ends in .jsonl or .ndjson, or stdin or a pipe
-/// begins with a brace. `path`: "-" for stdin. `known`: as CsvFile takes it. `table`: of the training data; null if
-/// that was none, and then JSON is refused. `reports_rows`: whether a row that is no JSON is a part with a fault,
+/// Opens new data, as CSV, or as JSON, one object a line, where the name ends in .jsonl, .ndjson or .json, or stdin or
+/// a pipe begins with a brace. `path`: "-" for stdin. `known`: as CsvFile takes it. `table`: of the training data; null
+/// if that was none, and then JSON is refused. `reports_rows`: whether a row that is no JSON is a part with a fault,
 /// rather than an error. All must outlive the rows.
 std::unique_ptr<TableRows> open_rows(const std::string& path, const Csv& options, const std::vector<std::string>* known,
                                      const AdaptedTable* table, bool reports_rows, std::function<bool()> stops);

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "cluster/address.h"
 #include "rpc/grpc_log.h"
+#include "serve/grpc/answer_thread.h"
 #include "serve/grpc/grpc_tensors.h"
 #include "serve/grpc/open_inference.grpc.pb.h"
 #include "serve/http/listening_socket.h"
@@ -68,20 +69,17 @@ class InferenceService : public Service::WithRawCallbackMethod_ModelInfer<Servic
   Reactor* ModelMetadata(grpc::CallbackServerContext* call, const inference::ModelMetadataRequest* request,
                          inference::ModelMetadataResponse* to) override {
     return answered(call, request->name(), request->version(), [&] {
-      to->set_name(model_.name());
-      to->add_versions(model_.version());
-      to->set_platform("mirrortrain");
-      const auto fill = [](auto& tensor, const std::string& name, std::string_view datatype, const auto& shape) {
-        tensor.set_name(name);
-        tensor.set_datatype(std::string(datatype));
-        for (const std::int64_t extent : shape) tensor.add_shape(extent);
+      const auto metadata = model_.metadata();
+      to->set_name(metadata.name);
+      to->add_versions(metadata.version);
+      to->set_platform(std::string(metadata.platform));
+      const auto fill = [](auto& tensor, const auto& of) {
+        tensor.set_name(of.name);
+        tensor.set_datatype(std::string(of.datatype));
+        for (const std::int64_t extent : of.shape) tensor.add_shape(extent);
       };
-      for (const ServedInput& input : model_.inputs()) {
-        fill(*to->add_inputs(), input.name, input.datatype(), input.shape);
-      }
-      for (const ServedOutput& output : model_.outputs()) {
-        fill(*to->add_outputs(), output.name, "FP32", model_.shape(output));
-      }
+      for (const auto& input : metadata.inputs) fill(*to->add_inputs(), input);
+      for (const auto& output : metadata.outputs) fill(*to->add_outputs(), output);
     });
   }
   Reactor* ModelInfer(grpc::CallbackServerContext* call, const grpc::ByteBuffer* bytes, grpc::ByteBuffer* to) override {
@@ -96,7 +94,7 @@ class InferenceService : public Service::WithRawCallbackMethod_ModelInfer<Servic
       const inference::ModelInferRequest request = parse_request(*bytes);
       model_.require_is(request.model_name(), request.model_version());
       ServedModel::Arriving arriving(model_.arriving());
-      model_.infer(read_inference(request), arriving, [this, begin, reactor, refuse, to](ServedModel::Answer answer) {
+      const auto make = [this, begin, reactor, refuse, to](const ServedModel::Answer& answer) {
         const auto respond = [&] {
           if (!answer.error.empty()) throw Refused(answer.error, 500);
           inference::ModelInferResponse response;
@@ -110,6 +108,9 @@ class InferenceService : public Service::WithRawCallbackMethod_ModelInfer<Servic
           reactor->Finish(grpc::Status::OK);
         };
         work_or_refuse(respond, refuse);
+      };
+      model_.infer(read_inference(request), arriving, [this, make](ServedModel::Answer answer) {
+        answers_.add([make, answer = std::move(answer)] { make(answer); });
       });
     };
     work_or_refuse(work, refuse);
@@ -151,6 +152,7 @@ class InferenceService : public Service::WithRawCallbackMethod_ModelInfer<Servic
   ServedModel& model_;
   Metrics& metrics_;
   const Tokens& tokens_;
+  AnswerThread answers_;
 };
 
 class GrpcServer::Impl {

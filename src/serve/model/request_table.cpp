@@ -2,12 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <regex>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
+#include "base/error.h"
+#include "base/utf8.h"
 #include "data/files/quoted_cell.h"
 #include "data/loading/new_data.h"
 #include "data/tables/csv_file.h"
@@ -74,6 +79,10 @@ std::string text_of(const data::AdaptedTable& table, const std::vector<CellOf>& 
       if (cell.tensor != nullptr) {
         const std::size_t element = static_cast<std::size_t>(row) * cell.width + cell.place;
         if (cell.tensor->is_text) {
+          if (cell.tensor->texts[element].find('\0') != std::string::npos) {
+            throw Refused(fmt::format("input '{}', example {}: the text has a byte of 0, as none of the training has",
+                                      shortened(table.header.empty() ? std::to_string(i) : table.header[i]), row));
+          }
           data::append_quoted_cell(cell.tensor->texts[element], text);
         } else {
           append_number(cell.tensor->numbers, element, text);
@@ -85,6 +94,38 @@ std::string text_of(const data::AdaptedTable& table, const std::vector<CellOf>& 
     text += '\n';
   }
   return text;
+}
+
+/// The name of the input that has a column's cells.
+std::string input_of(std::int64_t column, const std::vector<ServedInput>& inputs, const data::AdaptedTable& table) {
+  for (const ServedInput& input : inputs) {
+    if (input.kind == ServedInput::Kind::kCells && input.column == column) {
+      return fmt::format("input '{}'", shortened(input.name));
+    }
+    const auto place = std::ranges::find(input.column_numbers, column);
+    if (input.kind == ServedInput::Kind::kCells || place == input.column_numbers.end()) continue;
+    return fmt::format("input '{}', number {} of each example ({})", shortened(input.name),
+                       place - input.column_numbers.begin(), table.text_of(column));
+  }
+  return table.text_of(column);
+}
+
+/// What is wrong with a row of the table, "the request:2: row 0 (counting from 0), column 3 ('kind'): expected ...", in
+/// terms of the request, which has no lines and cells. `first`: the number of the table's first example.
+std::string in_terms_of_request(const std::string& text, const std::vector<ServedInput>& inputs,
+                                const data::AdaptedTable& table, std::int64_t first) {
+  static const std::regex of_cell(
+      R"(^the request:\d+: row (\d{1,18}) \(counting from 0\), column (\d{1,18})( \('[^:]*'\))?: )");
+  std::smatch found;
+  if (!std::regex_search(text, found, of_cell)) return text;
+  std::string what = found.suffix();
+  for (const auto& [of_table, of_request] : {std::pair("found an empty cell", "found none (an empty text, or NaN)"),
+                                             std::pair("; fill it in or remove the row: the model", "; the model")}) {
+    const std::size_t at = what.find(of_table);
+    if (at != what.npos) what.replace(at, std::string_view(of_table).size(), of_request);
+  }
+  return fmt::format("{}, example {}: {}", input_of(std::stoll(found[2]), inputs, table), first + std::stoll(found[1]),
+                     what);
 }
 
 }  // namespace
@@ -105,8 +146,13 @@ std::vector<data::Features> RequestTable::read(const std::vector<ServedInput>& i
                                                std::int64_t count) const {
   const data::AdaptedTable& table = *adapted_.table;
   const std::string text = text_of(table, cells_of(table, inputs, given), first, count);
-  data::CsvFile rows("the request", text, source_, &table.header);
-  return data::encoded(data::read_rows(rows, source_, {.adapted = &adapted_, .wants_labels = false}), adapted_).inputs;
+  try {
+    data::CsvFile rows("the request", text, source_, &table.header);
+    return data::encoded(data::read_rows(rows, source_, {.adapted = &adapted_, .wants_labels = false}), adapted_)
+        .inputs;
+  } catch (const Error& error) {
+    throw Refused(in_terms_of_request(error.what(), inputs, table, first));
+  }
 }
 
 }  // namespace mirrortrain

@@ -88,6 +88,13 @@ std::vector<std::int64_t> ServedModel::shape(const ServedOutput& output) const {
   return shape;
 }
 
+ModelMetadata ServedModel::metadata() const {
+  ModelMetadata metadata{.name = name_, .version = version(), .inputs = {}, .outputs = {}};
+  for (const ServedInput& input : inputs()) metadata.inputs.push_back({input.name, input.datatype(), input.shape});
+  for (const ServedOutput& output : outputs_) metadata.outputs.push_back({output.name, "FP32", shape(output)});
+  return metadata;
+}
+
 void ServedModel::infer(InferenceRequest request, Arriving& arriving, std::function<void(Answer)> done) {
   std::vector<Wanted> wanted = wanted_outputs(request);
   require_possible(request);

@@ -35,6 +35,18 @@ struct ServedOutput {
   bool are_probabilities = false;
 };
 
+/// What clients are told of a model.
+struct ModelMetadata {
+  struct Tensor {
+    std::string name;
+    std::string_view datatype;
+    std::vector<std::int64_t> shape;  ///< -1: any extent; that of the examples first
+  };
+  std::string name, version;
+  std::string_view platform = "mirrortrain";
+  std::vector<Tensor> inputs, outputs;
+};
+
 /// A trained run that answers requests for predictions, with the bits of `predict`. Thread-safe.
 class ServedModel {
  public:
@@ -54,6 +66,7 @@ class ServedModel {
   const OutputMeaning& meaning(const ServedOutput& output) const { return meanings_[output.output]; }
   /// The extents of an output, -1 for the examples' first.
   std::vector<std::int64_t> shape(const ServedOutput& output) const;
+  ModelMetadata metadata() const;
   /// Answers the requests that wait, with errors where nothing was computed yet, and takes no more.
   void stop() { batcher_.stop(); }
   const ForwardPass& forward() const { return forward_; }

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <cstddef>
+#include <nlohmann/json.hpp>
 #include <utility>
 #include <variant>
 
@@ -30,6 +31,13 @@ std::vector<std::string> absolute(std::vector<std::string> files) {
     if (file != "-") file = fs::absolute(file).string();
   }
   return files;
+}
+
+/// A value of JSON as a cell of CSV.
+std::string plain_text(const std::string& json) {
+  const auto value = nlohmann::json::parse(json, nullptr, false);
+  if (value.is_null() || value.is_discarded()) return "";
+  return value.is_string() ? value.get<std::string>() : json;
 }
 
 /// Examples that are in memory, or read by their number: one block.
@@ -73,6 +81,7 @@ class TableBlocks : public ExampleBlocks {
     TableColumns columns = table_columns(wanted.columns, adapted, table_.names());
     extra_ = std::move(columns.extra);
     table_.want(std::move(columns.columns));
+    extra_.is_kept_json = wanted.columns.as_json && table_.are_cells_json();
   }
 
   std::vector<std::string> take_warnings() override {
@@ -101,6 +110,11 @@ class TableBlocks : public ExampleBlocks {
     has_ended_ = !block || !table_.has_more();
     if (!block) return block;
     if (block->examples) rescaled_.add(*block->examples);
+    if (table_.are_cells_json()) {
+      for (std::vector<std::string>& row : block->cells) {
+        for (std::size_t i = extra_.is_kept_json ? extra_.kept : 0; i < row.size(); ++i) row[i] = plain_text(row[i]);
+      }
+    }
     const std::vector<std::string> none;
     empty_missing_labels(block->cells, extra_, adapted_.table ? adapted_.table->missing_values : none);
     return block;

@@ -179,7 +179,7 @@ TableColumns table_columns(const WantedColumns& wanted, const data::Adapted* ada
   require_distinct(wanted.keep);
   const std::vector<std::string> known =
       adapted != nullptr && adapted->table ? adapted->table->header : std::vector<std::string>();
-  TableColumns all{{wanted.keep, wanted.keep.size(), {}, {}}, wanted.keep};
+  TableColumns all{{wanted.keep, wanted.keep.size(), {}, false, {}}, wanted.keep};
   ExtraColumns& extra = all.extra;
   for (const data::TableOutput& output :
        wanted.labels && !known.empty() ? adapted->table->outputs : std::vector<data::TableOutput>()) {

@@ -15,6 +15,7 @@ namespace mirrortrain {
 struct WantedColumns {
   std::vector<std::string> keep{};  ///< columns of a new table; "file" for new images
   bool labels = false;              ///< the true labels, if the data have any
+  bool as_json = false;             ///< whether what is kept of rows of JSON stays JSON
 };
 
 /// Columns of texts.
@@ -22,6 +23,7 @@ struct ExtraColumns {
   std::vector<std::string> names;
   std::size_t kept = 0;             ///< how many of them, the first ones, are columns of the data
   std::vector<bool> are_numbers{};  ///< by column, of those that may be: labels that name no class; may be shorter
+  bool is_kept_json = false;        ///< whether those that are kept are JSON, rather than texts
   std::vector<std::vector<std::string>> rows;  ///< by the example's number in the data
 };
 

@@ -100,6 +100,7 @@ class JsonlPredictions : public PredictionWriter {
         probabilities_(output.probabilities),
         extra_columns_(output.extra_columns),
         kept_columns_(output.kept_columns),
+        is_kept_json_(output.is_kept_json),
         extra_numbers_(output.extra_numbers) {
     require_distinct_names(keys_of(output, meanings), output, "key");
     extra_numbers_.resize(extra_columns_.size());
@@ -111,6 +112,10 @@ class JsonlPredictions : public PredictionWriter {
     for (std::size_t i = 0; i < outputs.size(); ++i) add_output(meanings_[i], outputs[i], probabilities_, line);
     if (!file.empty()) line[kFileKey] = file;
     for (std::size_t i = 0; i < extra.size(); ++i) {
+      if (is_kept_json_ && i < kept_columns_) {
+        line[extra_columns_[i]] = extra[i].empty() ? Json() : Json::parse(extra[i]);
+        continue;
+      }
       const bool lacks_label = i >= kept_columns_ && extra[i].empty();
       line[extra_columns_[i]] = lacks_label ? Json() : cell(extra[i], extra_numbers_[i]);
     }
@@ -125,6 +130,7 @@ class JsonlPredictions : public PredictionWriter {
   bool probabilities_;
   std::vector<std::string> extra_columns_;
   std::size_t kept_columns_;  ///< the first ones; the others are labels
+  bool is_kept_json_;
   std::vector<bool> extra_numbers_;
 };
 

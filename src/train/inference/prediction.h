@@ -106,6 +106,7 @@ struct PredictionOutput {
   std::vector<std::string> extra_columns{};  ///< from the data, after the other columns; not in arrays
   std::size_t kept_columns = 0;              ///< how many of them, the first ones, are columns of the data
   std::vector<bool> extra_numbers{};         ///< which of them are numbers, where that is known; may be shorter
+  bool is_kept_json = false;                 ///< whether the cells of those that are kept are JSON
   bool of_files = false;                     ///< whether each example has its own file
 };
 /// `meanings`, of the model's outputs, must outlive the writer.
