@@ -211,6 +211,24 @@ TEST_CASE("init writes a file with -o, and replaces none") {
   CHECK(run_program(folder, "init t.csv -o t.csv").exit_code == 2);
 }
 
+TEST_CASE("init says the first remarks on a wide table, and none where it is to be quiet") {
+  TemporaryFolder folder;
+  constexpr int kColumns = 30;
+  std::string text;
+  for (int i = 0; i < kColumns; ++i) text += fmt::format("c{},", i);
+  text += "y\n";
+  for (int row = 0; row < 20; ++row) {
+    for (int i = 0; i < kColumns; ++i) text += fmt::format("0{},", 100 + 17 * row + i);
+    text += row % 2 == 0 ? "yes\n" : "no\n";
+  }
+  write_file(folder / "t.csv", text);
+  const Outcome shown = run_program(folder, "init t.csv -o c.yaml");
+  CHECK(shown.exit_code == 0);
+  CHECK(std::ranges::count(shown.err, '\n') == 11);
+  CHECK_MESSAGE(contains(shown.err, "more remarks like these are comments in the configuration"), shown.err);
+  CHECK(run_program(folder, "init t.csv -q -o quiet.yaml").err.empty());
+}
+
 TEST_CASE("a configuration in a folder that is a link names its data from the real folder") {
   const TemporaryFolder folder;
   write_file(folder / "t.csv", "a,b,y\n" + rows_of(40));

@@ -217,6 +217,45 @@ TEST_CASE_FIXTURE(Fixture, "what is kept of rows of JSON stays JSON in rows of J
   CHECK(contains(list.err, "found a list; jq -c '.[]?' "));
 }
 
+TEST_CASE("pictures for a run on arrays of one channel are gray, and others are refused with both shapes") {
+  const TemporaryFolder folder;
+  const auto write_idx = [&](const char* name, std::string extents, std::size_t elements) {
+    const std::string magic{0, 0, 8, static_cast<char>(extents.size() / 4)};  // of bytes
+    std::string numbers;
+    for (std::size_t i = 0; i < elements; ++i) numbers += static_cast<char>(i % 2);
+    write_file(folder / name, magic + extents + numbers);
+  };
+  write_idx("images", {0, 0, 0, 4, 0, 0, 0, 13, 0, 0, 0, 18}, 4 * 13 * 18);
+  write_idx("labels", {0, 0, 0, 4}, 4);
+  for (const bool fits : {true, false}) {
+    write_file(folder / "c.yaml", fmt::format(R"(name: c
+data: {{global_batch_size: 4, train: {{format: idx, images: images, labels: labels}}}}
+model: {{input_shape: [13, 18], layers: [flatten, {{dense: {{units: 2}}}}]}}
+loss: {{type: sparse_categorical_crossentropy, from_logits: true}}
+optimizer: {{type: sgd}}
+training: {{steps: 1}}
+)"));
+    const std::string run = fits ? "fits" : "other";
+    if (!fits) {
+      write_idx("images", {0, 0, 0, 4, 0, 0, 0, 3, 0, 0, 0, 2}, 4 * 3 * 2);
+      write_file(folder / "c.yaml", replaced(read_text_file(folder / "c.yaml"), "[13, 18]", "[3, 2]"));
+    }
+    REQUIRE(run_program(folder, fmt::format("fit c.yaml --run-dir {} --quiet", run)).exit_code == 0);
+    for (const char* const picture : {"gray.png", "rgb.png"}) {
+      const Outcome outcome = run_program(
+          folder, fmt::format("predict {} --data {}/tests/pictures/{}", run, MIRRORTRAIN_SOURCE_DIR, picture));
+      CHECK_MESSAGE(outcome.exit_code == (fits ? 0 : 2), outcome.err);
+      if (fits) continue;
+      CHECK_MESSAGE(contains(outcome.err,
+                             "this is a picture of the shape [13, 18, 1], and the run's data are idx, "
+                             "with examples of [3, 2]"),
+                    outcome.err);
+    }
+  }
+  write_file(folder / "a.zip", "PK");
+  CHECK(contains(run_program(folder, "predict fits --data a.zip").err, ".zip archives are not read; unpack it"));
+}
+
 TEST_CASE_FIXTURE(Fixture, "a header in other letters is no example") {
   write_file(folder / "a.csv", "Size,COLOR\n1,red\n");
   const Outcome outcome = run("predict run --data a.csv");

@@ -247,7 +247,7 @@ training: {epochs: 1}
   const HttpAnswer unknown = server.ask(request("roof"));
   CHECK(unknown.status == 400);
   const std::string reason = Json::parse(unknown.body)["error"];
-  CHECK_MESSAGE(reason.find("the word 'roof' is none of the 3 in the training data") != reason.npos, reason);
+  CHECK_MESSAGE(reason.find("input 'place', example 0: the word 'roof' is none of the 3 in the training data") != reason.npos, reason);
   const std::string one = R"({"inputs": [{"name": "input", "datatype": "FP64", "shape": [1, 2], "data": [1, 2]}]})";
   CHECK(Json::parse(server.ask(post("/v2/models/table/infer", one)).body)["error"] ==
         "the request has no input 'place'");
