@@ -230,7 +230,7 @@ strategy: {devices: ["cpu:0"]}
   CHECK(names_of(model_in(folder / "run/hashed.onnx").graph().input()) == std::vector<std::string>{"row", "said"});
   const Outcome no_keras = run_program(folder, "export run -q -o hashed.keras");
   CHECK(no_keras.exit_code == 2);
-  for (const char* const part : {"column 1 ('color'): its words become numbers before the layers",
+  for (const char* const part : {"column 1 ('color'): hash is nothing that Keras computes",
                                  "column 3 ('text'): its texts become tokens before the layers"}) {
     CHECK_MESSAGE(no_keras.err.find(part) != std::string::npos, no_keras.err);
   }
