@@ -7,6 +7,7 @@
 
 #include "base/median.h"
 #include "strategy/reduction/gradient_buckets.h"
+#include "strategy/steps/steps_in_flight.h"
 
 namespace mirrortrain::plan {
 namespace {
@@ -91,9 +92,18 @@ void IsolatedWorker::train() {
   if (strategy_->must_take_sums()) strategy_->take_sums();
 }
 
+std::int64_t IsolatedWorker::steps_between_sums() const {
+  if (values_.training.on_non_finite == OnNonFinite::kSkip) return steps_of_sample();
+  return std::min<std::int64_t>(values_.logging.every_steps, kStepsAhead);
+}
+
+std::int64_t IsolatedWorker::steps_of_sample() const {
+  return values_.gradients.accumulate_steps * (layout_.topology.on_gpus() ? kStepsOfSample : 1);
+}
+
 /// Runs whole groups of accumulated gradients. Returns the seconds of a step.
 double IsolatedWorker::train_sample() {
-  const std::int64_t steps = values_.gradients.accumulate_steps * (layout_.topology.on_gpus() ? kStepsOfSample : 1);
+  const std::int64_t steps = steps_of_sample();
   const auto start = Clock::now();
   for (std::int64_t i = 0; i < steps; ++i) train();
   strategy_->take_sums();
@@ -119,6 +129,12 @@ WorkerStep IsolatedWorker::measure(double seconds) {
   std::vector<Exchange> exchanges = domains_.front().exchanges(count);
   const auto others = std::ranges::stable_partition(exchanges, names_bucket, &Exchange::what);
   measured.others = workers_.exchanges(count);
+  // The training loop takes the sums of more steps together than a sample of this one does.
+  const double together = static_cast<double>(steps_between_sums()) / static_cast<double>(steps_of_sample());
+  for (Exchange& one : measured.others) {
+    one.bytes *= together;
+    one.per_step /= together;
+  }
   measured.others.insert(measured.others.begin(), others.begin(), others.end());
   exchanges.erase(others.begin(), others.end());
   measured.buckets = std::move(exchanges);

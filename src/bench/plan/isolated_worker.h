@@ -48,6 +48,8 @@ class IsolatedWorker {
   WorkerStep measure(double seconds);
 
  private:
+  std::int64_t steps_between_sums() const;
+  std::int64_t steps_of_sample() const;
   double train_sample();
   void train();
 

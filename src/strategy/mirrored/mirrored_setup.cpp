@@ -14,10 +14,6 @@
 namespace mirrortrain {
 namespace {
 
-/// Maximum number of steps in flight on a device that runs asynchronously, or whose sums wait for other workers: large
-/// enough that waiting for them once per this many steps has no measurable cost.
-constexpr std::size_t kStepsAhead = 64;
-
 /// The lane's row counts in global batches of these sizes.
 RowCounts row_counts(const Lane& lane, const BatchSizes& sizes, const Mesh& mesh) {
   RowCounts rows;

@@ -11,6 +11,10 @@
 
 namespace mirrortrain {
 
+/// Maximum number of steps in flight on a device that runs asynchronously, or whose sums wait for other workers: large
+/// enough that waiting for them once per this many steps has no measurable cost.
+inline constexpr std::size_t kStepsAhead = 64;
+
 /// The steps whose sums have not been taken. Each has a slot, to which the lanes write their replicas' results.
 class StepsInFlight {
  public:
