@@ -17,6 +17,7 @@ double ring_seconds(double ranks, double bytes, const Network& network, double a
   if (is_small(ranks, bytes)) {
     return network.latency + (ranks - 1) * bytes * (1 / network.bandwidth + add_seconds);
   }
+  if (ranks == 2) return 2 * network.latency + bytes * (1 / network.bandwidth + add_seconds);
   return 2 * (ranks - 1) * (2 * network.latency + bytes / ranks / network.bandwidth) +
          (ranks - 1) / ranks * bytes * add_seconds;
 }

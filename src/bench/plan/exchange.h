@@ -37,6 +37,7 @@ struct Ranks {
 //   since a rank of gloo sends once it knows that the receive is posted, another alpha. An array that is small
 //   (collective/gloo/small_message.h) goes to all at once, and each rank adds all:
 //     alpha + (R - 1) n (beta + gamma)
+//   and two ranks exchange larger ones, 2 alpha + n (beta + gamma).
 //   Patarasuk, Yuan: Bandwidth optimal all-reduce algorithms for clusters of workstations (2009); with gamma in Thakur,
 //   Rabenseifner, Gropp: Optimization of collective communication operations in MPICH (2005).
 // nccl, the faster of a ring and of two trees that each carry one half, both pipelined, so that latency counts only

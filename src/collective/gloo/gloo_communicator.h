@@ -9,7 +9,8 @@
 namespace mirrortrain {
 
 /// One rank of a group of processes that add in host memory, over TCP: small arrays at once, by an exchange of all with
-/// all, others by gloo's ring all-reduce. The order of sums depends only on the ranks and the number of elements.
+/// all, others between two ranks by an exchange and between more by gloo's ring all-reduce. The order of sums depends
+/// only on the ranks and the number of elements.
 struct GlooOptions {
   int rank = 0, size = 1;
   std::string host;             ///< a name or address of this machine, to which the others connect

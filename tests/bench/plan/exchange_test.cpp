@@ -19,6 +19,8 @@ double all_reduce(int workers, Carrier carrier, double bytes, int per_worker = 1
 TEST_CASE("an all-reduce takes what the formula of its algorithm says") {
   // 2 x 3 messages of 400,000 / 4 bytes, each after the word that its receive is posted, and 3 / 4 of them added.
   CHECK(all_reduce(4, Carrier::kRing, 4e5) == doctest::Approx(6 * (2 * 10 + 1000) + 300));
+  // Two ranks send each other all.
+  CHECK(all_reduce(2, Carrier::kRing, 4e5) == doctest::Approx(2 * 10 + 4000 + 400));
   // Few bytes: one message of all of them to each of the others, all at the same time, and 3 of them added.
   CHECK(all_reduce(4, Carrier::kRing, 400) == doctest::Approx(10 + 3 * 4 + 3 * 0.4));
   // Few bytes: two trees of depth 3; many: a ring over all 16 GPUs, 7 machines away.
