@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -25,13 +26,20 @@ struct Handshake {
   std::vector<std::pair<std::string, std::string>> configuration;
 };
 
+/// An elastic run has gone on without a task.
+struct Loss {
+  Task task;
+  std::chrono::steady_clock::time_point when;
+};
+
 /// State that an elastic run passes from one generation of its tasks to the next. A generation trains synchronously; it
 /// ends when a task is lost, or when a lost one comes back.
 struct Generation {
   int number = 1;
   // Only on the chief.
-  std::vector<Task> lost = {};  ///< tasks not to wait for
-  std::string give_up = {};     ///< why this generation ends the run instead of training
+  std::vector<Task> lost = {};    ///< tasks not to wait for
+  std::vector<Loss> losses = {};  ///< so far
+  std::string give_up = {};       ///< why this generation ends the run instead of training
   // On the others.
   bool was_cut_off = false;  ///< this task could not hear the chief, and may need long to reach it again
 };
@@ -87,6 +95,8 @@ class ControlPlane {
   virtual bool is_cut_off() const = 0;
   /// On the chief: the tasks that the next generation does not wait for.
   virtual std::vector<Task> lost() const = 0;
+  /// On the chief: every loss of a task so far, those of earlier generations included.
+  virtual std::vector<Loss> losses() const = 0;
 
   /// Stores a value for other tasks.
   virtual void put(const std::string& key, const std::string& value) = 0;

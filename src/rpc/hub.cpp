@@ -39,7 +39,8 @@ Hub::Hub(const ClusterSpec& cluster, const Timeouts& timeouts, const Generation&
     : cluster_(cluster),
       timeouts_(timeouts),
       generation_(generation.number),
-      loopback_(loopback_of_name(Address::of(cluster.address(cluster.chief_task())).host)) {
+      loopback_(loopback_of_name(Address::of(cluster.address(cluster.chief_task())).host)),
+      losses_(generation.losses) {
   members_.push_back({.task = cluster_.chief_task()});
   for (const Task& task : cluster_.tasks()) {
     if (task != members_[0].task) members_.push_back({.task = task});
@@ -113,11 +114,15 @@ Hub::Session Hub::accept(const Hello& hello, Member& member, Send send) {
   member.send = std::move(send);
   ++member.session;
   member.heard = Clock::now();
+  const bool comes_back = member.lost;  // whatever it was lost for may end this generation, too
   member.left = member.gone = member.lost = member.missed = false;
-  if (welcomed_ && timeouts_.elastic) {
-    spdlog::info("{} has joined and takes part after the next checkpoint", cluster_.describe(member.task));
+  if (timeouts_.elastic && (welcomed_ || comes_back)) {
     member.late = true;
     member.late_since = Clock::now();
+    const double longest = seconds(settling_time(member));
+    const std::string when =
+        longest > seconds(kSettled) ? fmt::format(", in {:.0f} s, as it was lost several times", longest) : "";
+    spdlog::info("{} has joined and takes part after the next checkpoint{}", cluster_.describe(member.task), when);
   } else if (welcomed_) {
     member.joined = true;
     member.send(welcome());
@@ -132,9 +137,9 @@ Hub::Session Hub::accept(const Hello& hello, Member& member, Send send) {
 
 /// Welcomes all once every expected task has joined.
 void Hub::welcome_all() {
-  if (!std::ranges::all_of(members_, [](const Member& member) { return member.joined || member.lost; })) return;
+  if (!std::ranges::all_of(members_, [](const Member& one) { return one.joined || one.lost || one.late; })) return;
   for (Member& member : members_) {
-    member.gone = !member.joined;
+    member.gone = !member.joined && !member.late;
     member.heard = Clock::now();  // those that joined early may have been silent meanwhile
   }
   welcomed_ = true;
@@ -154,23 +159,44 @@ ToTask Hub::welcome() const {
 void Hub::welcome_without_missing() {
   if (!timeouts_.elastic || generation_ == 1 || seconds(Clock::now() - begin_) < timeouts_.regroup_seconds) return;
   for (Member& member : members_) {
-    if (member.joined || member.lost) continue;
+    if (member.joined || member.lost || member.late) continue;
     spdlog::warn("{} has not joined within {:g} s; continuing without it", cluster_.describe(member.task),
                  timeouts_.regroup_seconds);
-    member.lost = true;
+    lose(member);
   }
   welcome_all();
 }
 
-/// Ends the generation once a late task has stayed: one that dies as it starts, again and again, stops nobody.
+void Hub::lose(Member& member) {
+  if (!member.lost) losses_.push_back({member.task, Clock::now()});
+  member.lost = true;
+}
+
+/// Twice as long for each loss within an hour but the first: a task that dies whenever it takes part, or whose network
+/// to another one is cut, must not keep all others from training.
+Hub::Clock::duration Hub::settling_time(const Member& member) const {
+  const auto recent = Clock::now() - std::chrono::hours(1);
+  const auto losses =
+      std::ranges::count_if(losses_, [&](const Loss& loss) { return loss.task == member.task && loss.when > recent; });
+  const Clock::duration doubled = kSettled * (1 << std::clamp<std::ptrdiff_t>(losses - 1, 0, 10));
+  return std::min(doubled, Clock::duration(kLongestSettled));
+}
+
+/// Ends the generation once a late task has stayed.
 void Hub::regroup_with_late_members() {
   const auto now = Clock::now();
-  const auto has_settled = [now](const Member& member) {
-    return member.late && member.send && now - member.late_since >= kSettled && now - member.heard < kSuspiciousSilence;
+  const auto has_settled = [&](const Member& member) {
+    return member.late && member.send && now - member.late_since >= settling_time(member) &&
+           now - member.heard < kSuspiciousSilence;
   };
   if (!failure_.empty() || chief().left || std::ranges::none_of(members_, has_settled)) return;
   begin_stop(kRegroup);
   decide_stop();
+}
+
+std::vector<Loss> Hub::losses() const {
+  const std::scoped_lock lock(mutex_);
+  return losses_;
 }
 
 std::vector<Task> Hub::lost() const {
@@ -316,7 +342,7 @@ void Hub::disconnect(const Session& session) {
     miss(member, std::string(kHasEnded));
     return decide_stop();
   }
-  member.lost = true;
+  lose(member);
   // Its step is omitted: the others know it better than its last heartbeat.
   fail(fmt::format("{}{}", cluster_.describe(member.task), kHasEnded), &member, task);
 }
@@ -328,7 +354,7 @@ void Hub::fail(const std::string& reason, Member* blamed, int except) {
   if (!failure_.empty()) return;
   failure_ = reason;
   regroups_ = timeouts_.elastic && welcomed_ && blamed != &chief();
-  if (blamed != nullptr) blamed->lost = true;
+  if (blamed != nullptr) lose(*blamed);
   ToTask message;
   message.mutable_failure()->set_reason(reason);
   message.mutable_failure()->set_regroups(regroups_);

@@ -44,6 +44,7 @@ class Hub {
 
   /// Tasks that died or stalled, and did not come back.
   std::vector<Task> lost() const;
+  std::vector<Loss> losses() const;
 
   /// Waits until every task but the chief has said goodbye or is gone, at most for `longest`.
   void wait_for_goodbyes(std::chrono::milliseconds longest);
@@ -80,6 +81,8 @@ class Hub {
   void welcome_without_missing();
   ToTask welcome() const;
   void refuse_all_early(const std::string& reason);
+  void lose(Member& member);
+  Clock::duration settling_time(const Member& member) const;
   void regroup_with_late_members();
   void end_late_members();
   void miss(Member& member, const std::string& what);
@@ -104,6 +107,7 @@ class Hub {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Member> members_;  ///< the chief first
+  std::vector<Loss> losses_;     ///< of this generation and earlier ones
   Hello reference_;              ///< the chief's
   bool welcomed_ = false;
   std::map<std::string, std::string> values_;

@@ -86,7 +86,7 @@ void Hub::watch() {
       next_reminder = now + kReminder;
       std::vector<std::string> missing;
       for (const Member& member : members_) {
-        if (!member.joined && !member.lost) missing.push_back(cluster_.describe(member.task));
+        if (!member.joined && !member.lost && !member.late) missing.push_back(cluster_.describe(member.task));
       }
       // The first time as a warning, which is also shown in a quiet run.
       const auto level = std::exchange(has_waited, true) ? spdlog::level::info : spdlog::level::warn;

@@ -140,6 +140,7 @@ class ChiefControl : public Member {
   }
 
   std::vector<Task> lost() const override { return hub_.lost(); }
+  std::vector<Loss> losses() const override { return hub_.losses(); }
 
  private:
   void tell_hub(const FromTask& message) {
@@ -274,11 +275,12 @@ class RemoteControl : public Member {
   std::thread reader_;
 };
 
-/// How long a task waits for the welcome; 0: no limit. In an elastic run the others may first save a checkpoint, and
-/// give up tasks that do not come.
-double longest_until_welcomed(const Timeouts& timeouts) {
+/// How long a task waits for the welcome; 0: no limit. In an elastic run the others may give up tasks that do not come,
+/// and first let one that has come back settle, and save a checkpoint.
+double longest_until_welcomed(const Timeouts& timeouts, bool is_chief) {
   if (!timeouts.elastic || timeouts.join_seconds <= 0) return timeouts.join_seconds;
-  return std::max(timeouts.join_seconds, timeouts.regroup_seconds + 2 * seconds(kLeave));
+  const double regroups = timeouts.regroup_seconds + 2 * seconds(kLeave);
+  return std::max(timeouts.join_seconds, is_chief ? regroups : regroups + seconds(kLongestSettled));
 }
 
 /// How long a task of an elastic run tries to reach the chief for the next generation; 0: no limit. One that was cut
@@ -303,7 +305,7 @@ std::unique_ptr<ControlPlane> ControlPlane::join(const ClusterSpec& cluster, con
     auto chief = std::make_unique<ChiefControl>(cluster, security, timeouts, services, generation);
     chief->send_handshake(handshake, generation.number);
     chief->listen();
-    chief->wait_for_welcome(longest_until_welcomed(timeouts));
+    chief->wait_for_welcome(longest_until_welcomed(timeouts, true));
     return chief;
   }
   // A new process does not know the current generation; one that took part before knows the next.
@@ -321,7 +323,7 @@ std::unique_ptr<ControlPlane> ControlPlane::join(const ClusterSpec& cluster, con
     remote->connect(longest, why);
     remote->send_handshake(handshake, number);
     try {
-      remote->wait_for_welcome(longest_until_welcomed(timeouts));
+      remote->wait_for_welcome(longest_until_welcomed(timeouts, false));
       return remote;
     } catch (const JoinAgain&) {
       remote.reset();

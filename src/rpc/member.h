@@ -44,6 +44,7 @@ class Member : public ControlPlane {
   bool is_lost_itself() const override;
   bool is_cut_off() const override;
   std::vector<Task> lost() const override { return {}; }
+  std::vector<Loss> losses() const override { return {}; }
   void put(const std::string& key, const std::string& value) override;
   std::string get(const std::string& key) override;
   void fail(const std::string& reason, int exit_code) override;

@@ -13,6 +13,8 @@ inline constexpr std::chrono::milliseconds kSuspiciousSilence{2500};
 inline constexpr std::chrono::milliseconds kEvidence{1200};
 /// How long a task that joins an elastic run must stay before the others stop for it.
 inline constexpr std::chrono::milliseconds kSettled{2000};
+/// The longest such time, for one that is lost again and again.
+inline constexpr std::chrono::minutes kLongestSettled{5};
 /// How often the log reports which tasks are waited for.
 inline constexpr std::chrono::seconds kReminder{10};
 

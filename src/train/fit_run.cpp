@@ -57,7 +57,10 @@ bool FitRun::regroups() const { return cluster_ && (cluster_->control().regroups
 
 rpc::Generation FitRun::next_generation() const {
   const rpc::ControlPlane& control = cluster_->control();
-  return {.number = control.generation() + 1, .lost = control.lost(), .was_cut_off = control.is_cut_off()};
+  return {.number = control.generation() + 1,
+          .lost = control.lost(),
+          .losses = control.losses(),
+          .was_cut_off = control.is_cut_off()};
 }
 
 /// The command that all tasks must have in common. In an elastic run, a task may start later than the others.

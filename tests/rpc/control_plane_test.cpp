@@ -387,6 +387,39 @@ TEST_CASE("an elastic run stops only for a task that has stayed, not for one tha
   other.join();
 }
 
+TEST_CASE("a task that is lost again and again comes back after longer and longer") {
+  const ClusterSpec cluster = cluster_of(2);
+  Timeouts timeouts{10, 10};
+  timeouts.elastic = true;
+  const auto now = std::chrono::steady_clock::now();
+  const Task other{Job::kWorker, 1};
+  Generation generation{.number = 5, .lost = {other}, .losses = {{other, now}, {other, now}}};
+  // One of long ago, and another task's, do not count.
+  generation.losses.push_back({other, now - std::chrono::hours(2)});
+  generation.losses.push_back({{Job::kWorker, 0}, now});
+  ClusterSpec own = cluster;
+  own.task.index = 0;
+  const auto chief = ControlPlane::join(own, Security::from({}), handshake(), timeouts, {}, generation);
+  CHECK(chief->losses().size() == 4);
+  PuppetTask task(cluster.workers[0], "worker 1", 2);
+  const auto begin = std::chrono::steady_clock::now();
+  std::atomic<bool> is_over = false;
+  std::thread heart([&] {
+    while (!is_over) {
+      task.progress(0, "", 0);
+      std::this_thread::sleep_for(500ms);
+    }
+  });
+  std::int64_t step = 1;
+  while (chief->agree_to_stop(step, 0) == 0) ++step, std::this_thread::sleep_for(1ms);
+  const auto waited = std::chrono::steady_clock::now() - begin;
+  CHECK(waited >= 3900ms);
+  is_over = true;
+  heart.join();
+  task.call.TryCancel();
+  task.stream->Finish();
+}
+
 TEST_CASE("a worker of an elastic run that does not hear the chief for long joins again, however late") {
   ClusterSpec cluster = cluster_of(2);
   cluster.task.index = 1;
