@@ -13,6 +13,7 @@
 #include <exception>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -26,7 +27,8 @@ namespace {
 namespace fs = std::filesystem;
 
 // Names in the folder: mirrortrain-0123...cdef.rows, which is locked, shared, by those who read it; while it is written
-// mirrortrain-0123...cdef.rows.*.tmp; and mirrortrain-0123...cdef.lock, locked by who writes or removes these.
+// mirrortrain-0123...cdef.rows.*.tmp; and mirrortrain-0123...cdef.lock, locked by who writes or removes these, with the
+// size of the complete file: a disk that failed, or was full, may have cut it since.
 constexpr std::string_view kPrefix = "mirrortrain-", kRows = ".rows", kLock = ".lock";
 
 /// 96 bits of an identity.
@@ -81,6 +83,18 @@ class Lock {
     if (descriptor_ >= 0) ::close(descriptor_);
   }
   bool is_held() const { return descriptor_ >= 0; }
+
+  /// What note_size has noted last; nullopt if nothing.
+  std::optional<std::uint64_t> noted_size() const {
+    std::uint64_t bytes = 0;
+    if (::pread(descriptor_, &bytes, sizeof bytes, 0) != sizeof bytes) return std::nullopt;
+    return bytes;
+  }
+  /// Throws SystemError.
+  void note_size(std::uint64_t bytes) const {
+    if (::pwrite(descriptor_, &bytes, sizeof bytes, 0) == sizeof bytes) return;
+    throw SystemError(fmt::format("its size cannot be written: {}", std::strerror(errno)), errno);
+  }
 
  private:
   int descriptor_ = -1;
@@ -158,8 +172,8 @@ std::shared_ptr<const UnpackedFile> UnpackedFiles::find_or_write(const std::stri
     const Lock lock(folder / (name + std::string(kLock)), true);
     const RemovedOnFailure left_behind(folder / (name + std::string(kLock)));
     std::error_code none;
-    const bool is_there = fs::exists(path, none);
-    if (!is_there || (size.is_exact && fs::file_size(path, none) != size.bytes)) {
+    const bool is_whole = fs::exists(path, none) && lock.noted_size() == fs::file_size(path, none);
+    if (!is_whole) {
       fs::remove(path, none);
       for (const fs::path& left : temporaries_of(folder, name)) fs::remove(left, none);
       require_space(folder, origin, size.bytes);
@@ -173,6 +187,7 @@ std::shared_ptr<const UnpackedFile> UnpackedFiles::find_or_write(const std::stri
         throw Error(fmt::format("{}: unpacked it has {} bytes, where {} were expected", origin, written, size.bytes));
       }
       file.commit();
+      lock.note_size(written);
     }
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) throw SystemError(fmt::format("{}: {}", path.string(), std::strerror(errno)), errno);

@@ -99,15 +99,18 @@ Record RecordPlaces::read(std::int64_t row) const {
   // With the header, and the whole of a short record.
   constexpr std::uint64_t kAtOnce = 4096;
   thread_local std::vector<std::byte> bytes;
-  std::size_t got = static_cast<std::size_t>(std::min(kAtOnce, file.size() - (offset - kHeader)));
+  const auto require = [&](bool holds) {
+    if (holds) return;
+    throw Error(fmt::format("{}: this data file was changed, while the run reads it; restore it, and resume the run",
+                            files_.of(row).path));
+  };
+  require(offset <= file.size());
+  const auto got = static_cast<std::size_t>(std::min(kAtOnce, file.size() - (offset - kHeader)));
   bytes.resize(std::max(bytes.size(), got));
   file.read(offset - kHeader, std::span(bytes).first(got));
   std::uint64_t length = 0;
   std::memcpy(&length, bytes.data(), sizeof length);
-  if (length > file.size() - offset) {
-    throw Error(fmt::format("{}: this data file was changed, while the run reads it; restore it, and resume the run",
-                            files_.of(row).path));
-  }
+  require(length <= file.size() - offset);
   const auto whole = static_cast<std::size_t>(kHeader + length);
   if (whole > got) {
     bytes.resize(std::max(bytes.size(), whole));

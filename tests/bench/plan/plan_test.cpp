@@ -42,7 +42,7 @@ TEST_CASE("a step is what a worker computes and what the workers exchange") {
   CHECK(run.replicas == 4);
   CHECK(run.rows == 3);
   CHECK(run.compute == 0.5);
-  const double bucket = 6 * (1e-3 + 0.25) + 0.75 * 0.1, sums = 6 * (1e-3 + 4e-6) + 12 * 1e-7;
+  const double bucket = 6 * (2e-3 + 0.25) + 0.75 * 0.1, sums = 1e-3 + 3 * 16 * (1e-6 + 1e-7);
   CHECK(run.communication == doctest::Approx(bucket + sums));
   CHECK(run.step == doctest::Approx(0.5 + bucket + sums));
   CHECK(run.examples_per_second() == doctest::Approx(10 / run.step));
@@ -62,7 +62,7 @@ TEST_CASE("one worker communicates nothing, and is the measure of efficiency") {
 TEST_CASE("gathering replicas costs their bytes, adding them and memory for all of them") {
   const PlannedRun run = predict(layout_of(4, 10, CrossDeviceOps::kReductionToOneDevice),
                                  measured(0.5, 1e6, Exchange::Kind::kAllGather), kAssumed);
-  const double bucket = 3 * (1e-3 + 1) + 2 * 0.1, sums = 6 * (1e-3 + 4e-6) + 12 * 1e-7;
+  const double bucket = 2e-3 + 3 + 2 * 0.1, sums = 1e-3 + 3 * 16 * (1e-6 + 1e-7);
   CHECK(run.communication == doctest::Approx(bucket + sums));
   CHECK(run.memory == 1000 + 4'000'000);
 }
@@ -143,13 +143,13 @@ TEST_CASE("a plan has the topology, the buckets and the other exchanges of the r
   CHECK(step.buckets[0].per_step == 1);
   std::vector<std::string> others;
   for (const Exchange& other : step.others) {
-    CHECK(other.per_step == 1);
+    CHECK(other.per_step == (other.what == "loss and metrics" ? 1.0 / 64 : 1));
     others.push_back(fmt::format("{} {}", other.what, other.bytes));
   }
-  CHECK(others == std::vector<std::string>{"batch_normalization/moving_mean 128",
-                                           "batch_normalization/moving_variance 128",
-                                           "loss and metrics 48"});  // and regularization, of two replicas
-  CHECK(&meter.step(meter.layout(6, 24)) == &step);                  // the same rows are not measured again
+  CHECK(others ==
+        std::vector<std::string>{"batch_normalization/moving_mean 128", "batch_normalization/moving_variance 128",
+                                 fmt::format("loss and metrics {}", 64 * 48)});  // and regularization, of two replicas
+  CHECK(&meter.step(meter.layout(6, 24)) == &step);                              // the same rows are not measured again
   CHECK(&meter.step(meter.layout(6, 12)) != &step);
 }
 

@@ -216,6 +216,33 @@ TEST_CASE("compressed idx files are unpacked once, and what is left of a killed 
   CHECK(std::filesystem::is_empty(cache.folder()));
 }
 
+TEST_CASE("a file that was cut since it was unpacked is unpacked anew, also where its size was not known before") {
+  const TemporaryFolder folder;
+  const UnpackedFiles cache(folder.path("cache"));
+  int written = 0;
+  const std::string content(1000, 'x');
+  const auto read = [&](bool is_exact) {
+    const auto file = cache.find_or_write("one", "origin", {is_exact ? content.size() : 10, is_exact},
+                                          [&](const UnpackedFiles::Put& put) {
+                                            ++written;
+                                            put(std::as_bytes(std::span(content)));
+                                          });
+    CHECK(std::filesystem::file_size(file->path()) == content.size());
+    return file->path();
+  };
+  for (const bool is_exact : {false, true}) {
+    written = 0;
+    const std::string path = read(is_exact);
+    read(is_exact);
+    const int before = written;
+    for (const std::uintmax_t size : {0, 500, 1001}) {
+      std::filesystem::resize_file(path, size);
+      read(is_exact);
+    }
+    CHECK(written == before + 3);
+  }
+}
+
 TEST_CASE("two threads that want the same file unpack it once") {
   const TemporaryFolder folder;
   const UnpackedFiles cache(folder.path("cache"));
