@@ -172,13 +172,17 @@ void Hub::lose(Member& member) {
   member.lost = true;
 }
 
+/// Within an hour.
+std::ptrdiff_t Hub::recent_losses(const Member& member) const {
+  const auto recent = Clock::now() - std::chrono::hours(1);
+  return std::ranges::count_if(losses_,
+                               [&](const Loss& loss) { return loss.task == member.task && loss.when > recent; });
+}
+
 /// Twice as long for each loss within an hour but the first: a task that dies whenever it takes part, or whose network
 /// to another one is cut, must not keep all others from training.
 Hub::Clock::duration Hub::settling_time(const Member& member) const {
-  const auto recent = Clock::now() - std::chrono::hours(1);
-  const auto losses =
-      std::ranges::count_if(losses_, [&](const Loss& loss) { return loss.task == member.task && loss.when > recent; });
-  const Clock::duration doubled = kSettled * (1 << std::clamp<std::ptrdiff_t>(losses - 1, 0, 10));
+  const Clock::duration doubled = kSettled * (1 << std::clamp<std::ptrdiff_t>(recent_losses(member) - 1, 0, 10));
   return std::min(doubled, Clock::duration(kLongestSettled));
 }
 

@@ -82,6 +82,7 @@ class Hub {
   ToTask welcome() const;
   void refuse_all_early(const std::string& reason);
   void lose(Member& member);
+  std::ptrdiff_t recent_losses(const Member& member) const;
   Clock::duration settling_time(const Member& member) const;
   void regroup_with_late_members();
   void end_late_members();

@@ -44,10 +44,13 @@ void Hub::judge(const std::string& error, int from) {
     if (behind == nullptr || member.progress.operations() < behind->progress.operations()) behind = &member;
   }
   if (silent != nullptr) return fail(silence_of(*silent), silent);
-  const Member& suspect = members_[static_cast<std::size_t>(from)];
+  Member& suspect = members_[static_cast<std::size_t>(from)];
   if (all_alike || behind == nullptr) {
+    // Once is chance. Of a task that reports it again an elastic run goes on without it: its network may be cut.
+    const bool is_again = timeouts_.elastic && &suspect != &chief() && recent_losses(suspect) > 0;
+    if (timeouts_.elastic && !is_again) losses_.push_back({suspect.task, Clock::now()});
     return fail(fmt::format("{}{}{}: {}", cluster_.describe(suspect.task), kHasFailed, whereabouts(suspect), error),
-                nullptr);
+                is_again ? &suspect : nullptr);
   }
   fail(fmt::format("{}{}{} ({}: {})", cluster_.describe(behind->task), kIsBehind, whereabouts(*behind),
                    suspect.task.text(), error),

@@ -138,10 +138,12 @@ class Parquet {
     // Pages are read one after the other, rather than a column's whole part of a row group at once.
     ::parquet::ReaderProperties reading = ::parquet::default_reader_properties();
     reading.enable_buffered_stream();
-    reading.set_buffer_size(std::int64_t{1} << 20);
+    reading.set_buffer_size(std::int64_t{1} << 16);  // of each column
     require(builder.Open(taken(arrow::io::ReadableFile::Open(path)), reading));
     ::parquet::ArrowReaderProperties properties;
-    properties.set_batch_size(kRows);
+    // So many cells are text at a time, however many columns there are.
+    const int columns = builder.raw_reader()->metadata()->num_columns();
+    properties.set_batch_size(std::clamp<std::int64_t>(kCells / std::max(columns, 1), kFewestRows, kMostRows));
     properties.set_pre_buffer(false);
     properties.set_use_threads(false);
     builder.properties(properties);
@@ -191,7 +193,7 @@ class Parquet {
   }
 
  private:
-  static constexpr std::int64_t kRows = 8192;
+  static constexpr std::int64_t kCells = 1 << 17, kFewestRows = 64, kMostRows = 8192;
 
   std::string lines_of(const arrow::RecordBatch& batch) const {
     const int columns = schema_->num_fields();

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
+#include <system_error>
 #include <unordered_map>
 #include <utility>
 
@@ -36,6 +38,8 @@ class Stopwatch {
 constexpr std::size_t kBytesTogether = std::size_t{1} << 17, kRowsTogether = 64;
 /// The system is asked for as much ahead of what is read, which keeps a disk busy.
 constexpr std::size_t kBytesAnnounced = std::size_t{1} << 25, kRowsAnnounced = 256;
+/// How long a thread waits where there is no memory for what it would read.
+constexpr std::chrono::milliseconds kUntilMemory{20};
 
 /// Notices whether this thread reads from disks, also if the system reads ahead for it.
 class DiskUse {
@@ -67,7 +71,12 @@ RowsAhead::RowsAhead(Make make, std::size_t row_elements, const Options& options
                                              kRowsTogether)),
       most_announced_(std::clamp<std::size_t>(kBytesAnnounced / std::max<std::size_t>(row_elements * sizeof(float), 1),
                                               1, kRowsAnnounced)) {
-  for (int i = 0; i < options.threads; ++i) threads_.emplace_back([this] { work(); });
+  threads_.reserve(static_cast<std::size_t>(options.threads));
+  try {
+    for (int i = 0; i < options.threads; ++i) threads_.emplace_back([this] { work(); });
+  } catch (const std::system_error&) {
+    // Fewer read ahead; rows that none has read are computed when they are taken.
+  }
 }
 
 RowsAhead::~RowsAhead() {
@@ -213,26 +222,37 @@ void RowsAhead::take_all(std::span<const std::int64_t> rows, std::int64_t epoch,
 
 double RowsAhead::take_waited_seconds() { return static_cast<double>(waited_.exchange(0)) / 1e9; }
 
-/// Takes wanted rows, with buffers for them; called with the lock held.
+/// A slot of these rows, which is not ready yet.
+std::shared_ptr<RowsAhead::Slot> RowsAhead::buffer_for(const ExampleKey& key, int uses) {
+  std::shared_ptr<Slot> slot;
+  if (!free_.empty()) {
+    slot = std::move(free_.back());
+    free_.pop_back();
+    slot->is_ready = slot->is_kept = false;
+    slot->error = nullptr;
+  } else {
+    slot = std::make_shared<Slot>();
+  }
+  slot->uses = uses;
+  slots_.emplace(key, slot);
+  return slot;
+}
+
+/// Takes wanted rows, with buffers for them; called with the lock held. Throws std::bad_alloc with nothing begun.
 std::vector<RowsAhead::Begun> RowsAhead::begin_some() {
   std::vector<Begun> begun;
+  begun.reserve(std::min(wanted_.size(), most_together_));
   while (!wanted_.empty() && slots_.size() < most_slots_ && begun.size() < most_together_) {
     const auto [key, uses] = wanted_.front();
     wanted_.pop_front();
     if (announced_ > 0) --announced_;
     if (slots_.contains(key)) continue;
-    std::shared_ptr<Slot> slot;
-    if (!free_.empty()) {
-      slot = std::move(free_.back());
-      free_.pop_back();
-      slot->is_ready = slot->is_kept = false;
-      slot->error = nullptr;
-    } else {
-      slot = std::make_shared<Slot>();
+    try {
+      begun.push_back({key, buffer_for(key, uses)});
+    } catch (const std::bad_alloc&) {
+      if (begun.empty()) throw;
+      break;
     }
-    slot->uses = uses;
-    slots_.emplace(key, slot);
-    begun.push_back({key, std::move(slot)});
   }
   return begun;
 }
@@ -268,15 +288,21 @@ void RowsAhead::work() {
     if (ends_) return;
     const bool announces = announce_ && disk.has_read();
     std::vector<std::int64_t> coming;
-    if (announces) coming = announce_some();  // with those that are begun now
-    std::vector<Begun> begun = begin_some();
+    std::vector<Begun> begun;
+    try {
+      if (announces) coming = announce_some();  // with those that are begun now
+      begun = begin_some();
+    } catch (const std::bad_alloc&) {  // what is not begun is computed when it is taken
+      has_work_.wait_for(lock, kUntilMemory, [&] { return ends_; });
+      continue;
+    }
     lock.unlock();
     announce(std::move(coming));
     // In the order of the rows, which is that of the disk.
     std::ranges::sort(begun, {}, [](const Begun& one) { return one.key.row; });
     for (auto& [key, slot] : begun) {
-      slot->elements.resize(row_elements_);
       try {
+        slot->elements.resize(row_elements_);
         make(key, slot->elements);
       } catch (...) {
         slot->error = std::current_exception();

@@ -81,6 +81,7 @@ class RowsAhead {
     std::shared_ptr<Slot> slot;
   };
   void work();
+  std::shared_ptr<Slot> buffer_for(const ExampleKey& key, int uses);
   std::vector<Begun> begin_some();
   std::vector<std::int64_t> announce_some();
   void announce(std::vector<std::int64_t> rows) const;

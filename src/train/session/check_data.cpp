@@ -46,7 +46,8 @@ void check_files(const CheckedConfiguration& checked, const std::vector<std::str
     const bool is_pattern = data::has_wildcards(named.file);
     const bool is_looked_at =
         std::ranges::any_of(paths, [&](const std::string& path) { return named.path.starts_with(path); });
-    if (!is_looked_at || is_pattern || fs::exists(named.file)) continue;
+    const bool is_made = named.path == "data.cache_directory";  // where it is needed
+    if (!is_looked_at || is_pattern || is_made || fs::exists(named.file)) continue;
     if (named.file.find(":/") != std::string::npos) {
       errors.add(named.place, named.path,
                  fmt::format("{}: data are read from files of this machine; download them, and name the file",
