@@ -25,13 +25,13 @@ namespace {
 
 /// Whether other machines can connect to it: not a loopback or link-local address.
 bool is_reachable(const SocketAddress& one) {
+  if (one.is_loopback()) return false;
   if (one.address.ss_family == AF_INET) {
-    const auto& address = reinterpret_cast<const sockaddr_in&>(one.address);
-    const std::uint32_t bits = ntohl(address.sin_addr.s_addr);
-    return (bits >> 24) != 127 && (bits >> 16) != 0xa9fe && bits != 0;
+    const std::uint32_t bits = ntohl(reinterpret_cast<const sockaddr_in&>(one.address).sin_addr.s_addr);
+    return (bits >> 16) != 0xa9fe && bits != 0;
   }
   const in6_addr& address = reinterpret_cast<const sockaddr_in6&>(one.address).sin6_addr;
-  return !IN6_IS_ADDR_LOOPBACK(&address) && !IN6_IS_ADDR_LINKLOCAL(&address) && !IN6_IS_ADDR_UNSPECIFIED(&address);
+  return !IN6_IS_ADDR_LINKLOCAL(&address) && !IN6_IS_ADDR_UNSPECIFIED(&address);
 }
 
 /// A port that the system chose for a socket at that address; 0, with errno, if a socket cannot be bound to it.

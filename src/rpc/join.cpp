@@ -247,21 +247,25 @@ class RemoteControl : public Member {
     while (stream_->Read(&message)) handle_message(message);
     read_all_.set_value();
     const grpc::Status status = stream_->Finish();
-    if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED) {
-      ToTask refusal;
-      refusal.set_refusal(fmt::format(
-          "{} refuses {}: {}; give every task the same strategy.cluster.token_file or {} (also `launch`, which "
-          "makes one otherwise)",
-          cluster().describe_chief(), cluster().task.text(), status.error_message(), kTokenVariable));
-      return handle_message(refusal);
+    const std::string chief = cluster().describe_chief();
+    switch (status.error_code()) {
+      case grpc::StatusCode::UNAUTHENTICATED:
+        return take_refusal(fmt::format(
+            "{} refuses {}: {}; give every task the same strategy.cluster.token_file or {} (also `launch`, which "
+            "makes one otherwise)",
+            chief, cluster().task.text(), status.error_message(), kTokenVariable));
+      case grpc::StatusCode::RESOURCE_EXHAUSTED:
+        return take_refusal(fmt::format(
+            "{} has more connections than its tasks need: strangers hold them; set strategy.cluster.token_file",
+            chief));
+      default: return lose_chief(kHasEnded);
     }
-    if (status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED) {
-      ToTask refusal;
-      refusal.set_refusal(fmt::format("{} has more connections than its tasks need: {}", cluster().describe_chief(),
-                                      "strangers hold them; set strategy.cluster.token_file"));
-      return handle_message(refusal);
-    }
-    lose_chief(kHasEnded);
+  }
+
+  void take_refusal(const std::string& reason) {
+    ToTask refusal;
+    refusal.set_refusal(reason);
+    handle_message(refusal);
   }
 
   const Security security_;

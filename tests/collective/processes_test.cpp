@@ -314,34 +314,39 @@ void meet_every_listener(std::vector<int>& strangers) {
   }
 }
 
-TEST_CASE("ranks that cannot reach each other are named with both addresses, and soon") {
-  if (testing::skip_without(why_no_gloo().empty(), "gloo")) return;
+/// Calls body(rank, point) on a thread for each of two ranks, which are given the address that `changed` makes of each
+/// that the other one names; returns what each threw.
+template <class Changed, class Body>
+std::vector<std::string> run_two_with_addresses(const Changed& changed, const Body& body) {
   MeetingBoard board;
-  const int nobody = free_port("127.0.0.1");
   std::vector<std::string> errors(2);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < 2; ++rank) {
     threads.emplace_back([&, rank] {
       RendezvousStore point = board.point();
-      const auto get = point.get;
-      point.get = [get, nobody](const std::string& key) {
-        const std::string value = get(key);
-        return key.starts_with("reach/") ? fmt::format("127.0.0.1:{}", nobody) : value;
-      };
-      errors[static_cast<std::size_t>(rank)] = error_text([&] {
-        make_gloo_communicator({rank, 2, "127.0.0.1", 0.7}, point, {});
-      });
+      point.get = [&, get = point.get](const std::string& key) { return changed(key, get(key)); };
+      errors[static_cast<std::size_t>(rank)] = error_text([&] { body(rank, point); });
     });
   }
   for (std::thread& thread : threads) thread.join();
+  return errors;
+}
+
+TEST_CASE("ranks that cannot reach each other are named with both addresses, and soon") {
+  if (testing::skip_without(why_no_gloo().empty(), "gloo")) return;
+  const std::string nobody = fmt::format("127.0.0.1:{}", free_port("127.0.0.1"));
+  const auto errors = run_two_with_addresses(
+      [&](const std::string& key, const std::string& value) { return key.starts_with("reach/") ? nobody : value; },
+      [](int rank, const RendezvousStore& point) {
+        make_gloo_communicator({rank, 2, "127.0.0.1", 0.7}, point, {});
+      });
   for (int rank = 0; rank < 2; ++rank) {
     const std::string& error = errors[static_cast<std::size_t>(rank)];
     CHECK_MESSAGE(error.starts_with(fmt::format("rank {} of 2 at 127.0.0.1 cannot connect to the others: ", rank)),
                   error);
-    CHECK(error.find(
-              fmt::format("does not reach rank {} at 127.0.0.1:{} (Connection refused) within 0.7 s: is a firewall "
-                          "between them?",
-                          1 - rank, nobody)) != std::string::npos);
+    CHECK(error.find(fmt::format("does not reach rank {} at {} (Connection refused) within 0.7 s: is a firewall "
+                                 "between them?",
+                                 1 - rank, nobody)) != std::string::npos);
   }
 }
 
@@ -362,26 +367,14 @@ TEST_CASE("ranks that wait for each other learn that the group has failed, and w
 
 TEST_CASE("of two ranks at one address either may connect") {
   if (testing::skip_without(why_no_gloo().empty(), "gloo")) return;
-  MeetingBoard board;
-  const int nobody = free_port("127.0.0.1");
-  std::vector<std::string> errors(2);
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < 2; ++rank) {
-    threads.emplace_back([&, rank] {
-      RendezvousStore point = board.point();
-      const auto get = point.get;
-      point.get = [get, nobody](const std::string& key) {
-        const std::string value = get(key);
-        return key == "reach/0" ? fmt::format("127.0.0.1:{}", nobody) : value;
-      };
-      errors[static_cast<std::size_t>(rank)] = error_text([&] {
+  const std::string nobody = fmt::format("127.0.0.1:{}", free_port("127.0.0.1"));
+  const auto errors = run_two_with_addresses(
+      [&](const std::string& key, const std::string& value) { return key == "reach/0" ? nobody : value; },
+      [](int rank, const RendezvousStore& point) {
         const Descriptor listener = reach_peers(rank, 2, "127.0.0.1", 10, point);
         point.put(fmt::format("reached/{}", rank), "");
         point.get(fmt::format("reached/{}", 1 - rank));
       });
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
   for (const std::string& error : errors) CHECK(error == "no error");
 }
 

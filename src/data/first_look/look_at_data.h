@@ -44,7 +44,7 @@ struct FirstLook {
   std::optional<std::string> label;  ///< a table's column; null: one named label, class, target or y, else the last
   std::filesystem::path folder;      ///< the configuration's, relative to which it names files
 
-  /// The first file that the path means, which tells the format.
+  /// The first file that the path means, whose format is that of all.
   std::string first() const;
   /// A file's name as YAML.
   std::string name(const std::string& file) const;

@@ -6,14 +6,15 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
-#include "base/utf8.h"
 #include "data/files/input.h"
 #include "data/files/unpacked_input.h"
 #include "data/first_look/parts.h"
 #include "data/pictures/picture_files.h"
+#include "data/records/sample_classes.h"
 #include "data/records/tar.h"
 #include "data/records/webdataset.h"
 
@@ -28,18 +29,15 @@ struct FirstSamples {
   bool has_several_pictures = false;                      ///< whether a sample has more than one
 };
 
-bool is_number_as_text(std::string text) {
+std::string without_end(std::string text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.pop_back();
+  return text;
+}
+
+bool is_number_as_text(const std::string& text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return !text.empty() && error == std::errc() && end == text.data() + text.size();
-}
-
-/// Whether a text may be the name of a class.
-bool is_word(std::string text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.pop_back();
-  return !text.empty() && text.front() != '{' && text.front() != '[' && text.find('\n') == text.npos &&
-         why_not_text(text).empty();
 }
 
 FirstSamples look_at_first(const std::string& path) {
@@ -66,9 +64,9 @@ FirstSamples look_at_first(const std::string& path) {
       } catch (const Error&) {  // which training reports
       }
       if (found.sizes.size() >= kMostPictures) break;
-    } else if (is_number_as_text(content)) {
+    } else if (const std::string text = without_end(std::move(content)); is_number_as_text(text)) {
       ++found.numbers[ending];
-    } else if (is_word(content)) {
+    } else if (may_name_class(text)) {
       ++found.words[ending];
     }
   }

@@ -65,12 +65,13 @@ void remark_on_labels(const TableColumn& labels, const Csv& csv, std::vector<std
 
 DataLook look_at_table(const FirstLook& at) {
   const std::string& path = at.path;
+  const std::string first = at.first();
   DataLook look;
   Csv csv;
   csv.file = config::Path{path};
-  const auto [columns, has_header] = table_columns(at.first(), csv, look.remarks);
+  const auto [columns, has_header] = table_columns(first, csv, look.remarks);
   const std::size_t label = label_column(columns, at.label, path);
-  if (at.first() != path) look.remarks.push_back(fmt::format("columns: as {} has them", at.first()));
+  if (first != path) look.remarks.push_back(fmt::format("columns: as {} has them", first));
   const CsvColumn label_key = column_key(columns[label], label, has_header);
   if (!at.label) {
     look.remarks.push_back(fmt::format("label: {}{}; --label names another",
@@ -78,7 +79,7 @@ DataLook look_at_table(const FirstLook& at) {
                                        text_of(label_key)));
   }
   csv.labels = labels_in(std::visit([](const auto& key) { return CsvColumns(key); }, label_key));
-  FeatureColumns features(columns, label, has_header, std::filesystem::path(at.first()).parent_path(), csv);
+  FeatureColumns features(columns, label, has_header, std::filesystem::path(first).parent_path(), csv);
   if (features.none()) {
     const std::vector<std::string>& reasons = features.left_out();
     throw UsageError(fmt::format("{}: no column is left for features beside the label {}{}{}", path, text_of(label_key),
@@ -86,7 +87,7 @@ DataLook look_at_table(const FirstLook& at) {
   }
   look.remarks.insert(look.remarks.end(), features.proposed().begin(), features.proposed().end());
   look.remarks.insert(look.remarks.end(), features.left_out().begin(), features.left_out().end());
-  const bool is_parquet = is_parquet_file(at.first());
+  const bool is_parquet = is_parquet_file(first);
   look.train = fmt::format("{{format: {}, file: {}, labels: {}", is_parquet ? Parquet::kName : Csv::kName,
                            at.name(path), text_of(label_key));
   if (csv.header && !is_parquet) look.train += fmt::format(", header: {}", *csv.header);

@@ -344,7 +344,8 @@ Training read_training(const DataOptions& options, std::uint64_t seed, const Ter
         BadExamples bad = terms.gather();
         const auto parts_of = [&](Examples examples, std::vector<std::string> classes) {
           constexpr bool kIsSortedByClass = std::is_same_v<Format, ImageFolder>;
-          if ((kIsSortedByClass || std::is_same_v<Format, WebDataset>)&&!bad.skips()) {
+          constexpr bool kMayHaveClasses = kIsSortedByClass || std::is_same_v<Format, WebDataset>;
+          if (kMayHaveClasses && !bad.skips()) {
             require_outputs(classes, 0, examples.outputs.front().array.origin, terms.wanted);
           }
           const Dataset whole = usable(std::move(examples), terms.wanted, std::move(bad));

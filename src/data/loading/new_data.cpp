@@ -193,6 +193,10 @@ Examples pictures_in(const ImageFolder& source, const std::vector<std::string>& 
   return find_pictures(source, {}, passes_over_bad ? &none : nullptr).examples;
 }
 
+std::string_view format_name(const Source& source) {
+  return std::visit([](const auto& held) -> std::string_view { return held.kName; }, source);
+}
+
 /// Pictures for a run on arrays: gray where its examples have one channel, or no axis for channels. Throws UsageError
 /// for pictures that are none of its examples.
 Examples pictures_for_arrays(ImageFolder source, const std::vector<std::string>& files, bool passes_over_bad,
@@ -240,10 +244,10 @@ void require_no_archive(const std::string& path, const DataOptions& options) {
   constexpr std::array<std::string_view, 5> kArchives = {".zip", ".7z", ".rar", ".xz", ".bz2"};
   const std::string ending = ending_of(path);
   if (std::ranges::count(kArchives, ending) == 0) return;
-  throw UsageError(fmt::format(
-      "--data {}: {} archives are not read; unpack it, and give what is in it: files of the run's format, "
-      "{}, or a folder of pictures",
-      path, ending, std::visit([](const auto& held) { return std::string(held.kName); }, options.train.value)));
+  throw UsageError(
+      fmt::format("--data {}: {} archives are not read; unpack it, and give what is in it: files of the run's format, "
+                  "{}, or a folder of pictures",
+                  path, ending, format_name(options.train.value)));
 }
 
 Source source_of(const std::vector<std::string>& files, const DataOptions& options) {
@@ -355,11 +359,12 @@ Dataset read_new(const Source& source, const Adapted& adapted, const Wanted& wan
                                : read_table(held, reading);
           return encoded_new(std::move(table), adapted, *wanted.spec, bad.if_skips());
         } else if constexpr (std::is_same_v<Format, ImageFolder>) {
-          const std::string format =
-              std::visit([](const auto& run) { return std::string(run.kName); }, options.train.value);
-          const bool is_of_arrays = format == Idx::kName || format == Npz::kName || format == Npy::kName;
-          return is_of_arrays ? pictures_for_arrays(held, files, bad.skips(), wanted.spec->inputs.front(), format)
-                              : pictures_in(held, files, bad.skips());
+          const Source& run = options.train.value;
+          const bool is_of_arrays =
+              std::holds_alternative<Idx>(run) || std::holds_alternative<Npz>(run) || std::holds_alternative<Npy>(run);
+          return is_of_arrays
+                     ? pictures_for_arrays(held, files, bad.skips(), wanted.spec->inputs.front(), format_name(run))
+                     : pictures_in(held, files, bad.skips());
         } else if constexpr (std::is_same_v<Format, TfRecord>) {
           return read_without_labels(held, bad.if_skips());
         } else if constexpr (std::is_same_v<Format, WebDataset>) {

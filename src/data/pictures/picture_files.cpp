@@ -1,13 +1,13 @@
 #include "data/pictures/picture_files.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <string_view>
 #include <system_error>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/open_file.h"
 #include "base/utf8.h"
@@ -35,15 +35,12 @@ bool is_file(const std::filesystem::path& path) {
 void PictureFiles::read(std::int64_t row, std::vector<std::byte>& to) const { PlainFile(row_text(row)).read_whole(to); }
 
 void PictureFiles::will_read(std::int64_t row) const {
-  int file = -1;
   try {
-    file = open_to_read(row_text(row));
+    const Descriptor file(open_to_read(row_text(row)));
+    constexpr off_t kToItsEnd = 0;
+    if (file.is_open()) static_cast<void>(::posix_fadvise(file.get(), 0, kToItsEnd, POSIX_FADV_WILLNEED));
   } catch (const Error&) {  // of a table that names the files; reading the row reports it
   }
-  if (file < 0) return;
-  constexpr off_t kToItsEnd = 0;
-  static_cast<void>(::posix_fadvise(file, 0, kToItsEnd, POSIX_FADV_WILLNEED));
-  ::close(file);
 }
 
 std::uint64_t PictureFiles::stored_bytes(std::int64_t row) const {

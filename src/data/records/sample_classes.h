@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/records/webdataset.h"
@@ -18,6 +19,9 @@ struct ClassedSamples {
   Examples examples;
   std::vector<std::string> classes;  ///< sorted; empty if labels are numbers
 };
+
+/// Whether a text, without outer spaces, may be the name of a class: not empty, of one line, and no JSON.
+bool may_name_class(std::string_view text);
 
 /// The same as open_samples, whose labels may be words: those of the first sample are, then all are, and each different
 /// one is a class. Throws Error for words that are none of the training data's.

@@ -212,9 +212,7 @@ class SampleReader {
 
   /// The number of a label that is a word: of its class, or for now of its first appearance.
   double number_of_word(const std::string& text, const Output& output) {
-    const bool is_word = !text.empty() && text.front() != '{' && text.front() != '[' && why_not_text(text).empty() &&
-                         text.find('\n') == text.npos;
-    if (!is_word) {
+    if (!may_name_class(text)) {
       throw Error(
           fmt::format("has '{}' as its '{}', expected a number or a word; write the number of the class, or its "
                       "name",
@@ -339,6 +337,11 @@ config::Section<WebDataset> WebDataset::section() {
 Examples open_samples(const WebDataset& source, BadExamples* bad, const UnpackedFiles& cache) {
   return SampleReader(source, true, bad, cache).read();
 }
+bool may_name_class(std::string_view text) {
+  return !text.empty() && text.front() != '{' && text.front() != '[' && text.find('\n') == text.npos &&
+         why_not_text(text).empty();
+}
+
 ClassedSamples open_classed_samples(const WebDataset& source, const SampleLabels& labels, BadExamples* bad,
                                     const UnpackedFiles& cache) {
   SampleReader reader(source, true, bad, cache, &labels);

@@ -35,7 +35,7 @@ struct ServedOutput {
   bool are_probabilities = false;
 };
 
-/// What clients are told of a model.
+/// The metadata of a model, as clients get it.
 struct ModelMetadata {
   struct Tensor {
     std::string name;

@@ -98,8 +98,7 @@ Launch::Launch(const RunLaunch& settings, LaunchedCommand command)
   plan_.token = given.empty() && !run.is_secured ? new_token() : given;
   if (settings_.prints && !chief_is_here() && !run.is_secured && given.empty()) {
     spdlog::warn(
-        "launch: whoever reaches the hosts' ports can join the run: set strategy.cluster.token_file, or the same {} "
-        "for "
+        "launch: whoever reaches the hosts' ports can join the run: set strategy.cluster.token_file, or the same {} for "
         "every task",
         kTokenVariable);
   }
