@@ -26,6 +26,33 @@ struct ProductSource {
   std::int64_t rows = 0;
 };
 
+/// A weight [rows, width] in a group, `first` its first element there, whose gradient is sparse: it is not 0 only in
+/// rows that an embedding looked up.
+struct TableWeight {
+  std::int64_t first = 0, rows = 0, width = 0;
+};
+
+/// A replica's lookups in a table: numbers [count], of rows; dy [count, width], the gradient of what they returned.
+struct Lookups {
+  const float* numbers = nullptr;
+  const std::byte* dy = nullptr;
+  DType dtype = DType::kFloat32;  ///< of dy
+  std::int64_t count = 0;
+};
+
+/// A replica's sparse gradient of a table, all in floats so that it can be exchanged: how many rows it has and its
+/// scale in the sum over replicas; the rows' numbers, ascending; their values [count, width].
+struct SparseRows {
+  float* head = nullptr;  ///< the count, which is below 2^24, and the scale
+  float *numbers = nullptr, *values = nullptr;
+
+  std::int64_t count() const { return static_cast<std::int64_t>(head[0]); }
+  float scale() const { return head[1]; }
+};
+
+/// The maximum number of replicas whose sparse gradients are added.
+inline constexpr std::size_t kMostSparseRows = 256;
+
 /// A step's work on a device in addition to its programs: operations on whole groups of variables. Memory and params
 /// are in device memory; everything is enqueued. Functions with [begin, end) work on these elements, where `begin` is a
 /// multiple of kUpdateChunk.
@@ -47,6 +74,23 @@ class StepKernels {
   virtual void update_with_product(const scalar::UpdateRule& rule, const Group& group, const ProductWeight& weight,
                                    std::span<const ProductSource> sources, const StepParams& params, int threads,
                                    std::int64_t begin, std::int64_t end) const;
+  /// Whether the functions of sparse gradients can be called.
+  virtual bool supports_sparse() const { return false; }
+  /// to = the gradient of a table from all lookups in it in a replica: the terms of each row in their order, first
+  /// those of each of `lookups`, then these sums. `scratch`: a number for each lookup. `row`: room for `width` numbers.
+  virtual void sum_lookups(Stream& stream, std::span<const Lookups> lookups, const TableWeight& table, float scale,
+                           std::span<std::uint64_t> scratch, std::span<float> row, const SparseRows& to) const;
+  /// Updates the table's rows [begin, end) with the scaled sum of the replicas' gradients, in their order. Rows without
+  /// a gradient are skipped where the rule would not change them. Uses `threads` threads.
+  virtual void update_sparse(Stream& stream, const scalar::UpdateRule& rule, const Group& group,
+                             const TableWeight& table, std::span<const SparseRows> gradients, const StepParams& params,
+                             int threads, std::int64_t begin, std::int64_t end) const;
+  /// to = this sum, with a scale of 1; it has room for all rows of the gradients.
+  virtual void merge_sparse(Stream& stream, const TableWeight& table, std::span<const SparseRows> gradients,
+                            const SparseRows& to) const;
+  /// Stores this sum in the elements [begin, end) of a group's `gradient`, which are 0 elsewhere, or 0 again.
+  virtual void store_sparse(Stream& stream, const TableWeight& table, std::span<const SparseRows> gradients, bool zeros,
+                            float* gradient, std::int64_t begin, std::int64_t end) const;
   /// Whether `update` and `update_accumulated` refresh a group's `rounded` if it has one.
   virtual bool refreshes_rounded() const = 0;
 

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/shape.h"
+#include "kernels/step_kernels.h"
 #include "strategy/reduction/workers.h"
 #include "strategy/step_spec.h"
 #include "strategy/topology.h"
@@ -115,6 +116,10 @@ class Strategy {
   /// Whether gradients are accumulated over steps, or stored for other reasons.
   virtual bool keeps_gradients() const = 0;
   virtual const StateVariables& state() const = 0;
+
+  /// Where somebody else applies the gradients: that of a table after the last step if it is sparse, summed over the
+  /// replicas here; waits for the devices. Valid until the next step.
+  virtual std::optional<SparseRows> sparse_gradient(std::size_t /*variable*/) { return std::nullopt; }
 
   /// What the run's processes send each other between steps: what the loop decides, the chief decides; what it reads
   /// from disk, the chief reads.

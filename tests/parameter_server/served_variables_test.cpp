@@ -2,7 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <numeric>
+#include <optional>
+#include <span>
 #include <thread>
 
 #include "error_text.h"
@@ -129,6 +132,87 @@ TEST_CASE("a pull sees each part before or after a push, never within, while pus
   }
   CHECK(torn == 0);
   CHECK(last == -kPushes);
+}
+
+/// A table of 4 rows of 2 and a vector, trained by a rule.
+struct ServedTable {
+  explicit ServedTable(const scalar::UpdateRule& rule) : placement(model(rule), std::nullopt, 1, sparse()) {
+    variables.emplace(placement, 0, GradientOptions());
+    std::vector<float> state(static_cast<std::size_t>(placement.elements(Content::kState)));
+    std::iota(state.begin(), state.begin() + 8, 0.0f);
+    variables->write(1, state);
+  }
+  static Model model(const scalar::UpdateRule& rule) {
+    Model model;
+    for (const Shape& shape : {Shape{4, 2}, Shape{3}}) {
+      ModelVariable variable;
+      variable.spec.shape = shape;
+      variable.update = {rule, {}};
+      model.variables.push_back(std::move(variable));
+    }
+    return model;
+  }
+  static std::span<const std::size_t> sparse() {
+    static const std::size_t table = 0;
+    return {&table, 1};
+  }
+  std::vector<float> values() const {
+    std::vector<float> all(static_cast<std::size_t>(placement.elements(Content::kChanging)));
+    variables->pull(1, Content::kChanging, all);
+    return all;
+  }
+
+  Placement placement;
+  std::optional<ServedVariables> variables;
+};
+
+TEST_CASE("of a table with sparse gradients a push and a pull have rows") {
+  ServedTable served((scalar::Sgd()));
+  CHECK(served.placement.elements(0, Content::kDense) == 3);
+  const PartRows gradient{0, {1, 3}, {1, 2, 3, 4}};
+  CHECK(served.variables->push(pushed(1), std::vector<float>{1, 1, 1}, {&gradient, 1}).applied);
+  CHECK(served.values() == std::vector<float>{0, 1, 1, 1, 4, 5, 3, 3, -1, -1, -1});
+  std::vector<float> dense(3);
+  PartRows wanted{0, {0, 3}, {}};
+  served.variables->pull(1, Content::kDense, dense, {&wanted, 1});
+  CHECK(wanted.values == std::vector<float>{0, 1, 3, 3});
+  CHECK(dense == std::vector<float>{-1, -1, -1});
+}
+
+TEST_CASE("rows that a table lacks are refused, and change nothing") {
+  ServedTable served((scalar::Sgd()));
+  const std::vector<float> before = served.values(), dense{1, 1, 1};
+  for (const PartRows& wrong :
+       {PartRows{1, {0}, {1}}, PartRows{2, {0}, {1, 1}}, PartRows{0, {4}, {1, 1}}, PartRows{0, {-1}, {1, 1}},
+        PartRows{0, {0.5f}, {1, 1}}, PartRows{0, {2, 1}, {1, 1, 1, 1}}, PartRows{0, {1, 1}, {1, 1, 1, 1}},
+        PartRows{0, {NAN}, {1, 1}}, PartRows{0, {1}, {1}}, PartRows{0, {1}, {1, 1, 1}}}) {
+    CHECK(error_text([&] { served.variables->push(pushed(1), dense, {&wrong, 1}); }) != "no error");
+    CHECK(served.values() == before);
+  }
+}
+
+TEST_CASE("a rule that changes weights without a gradient changes all rows at each push, as with dense gradients") {
+  for (const scalar::UpdateRule& rule : {scalar::UpdateRule(scalar::Adam()), scalar::UpdateRule(scalar::Lamb())}) {
+    ServedTable served(rule);
+    Placement whole(ServedTable::model(rule), std::nullopt, 1);
+    ServedVariables dense(whole, 0, {});
+    std::vector<float> state(static_cast<std::size_t>(whole.elements(Content::kState)));
+    std::iota(state.begin(), state.begin() + 8, 0.0f);
+    dense.write(1, state);
+    for (int step = 1; step < 4; ++step) {
+      const auto row = static_cast<float>(step);
+      const PartRows gradient{0, {row}, {1, -2}};
+      std::vector<float> all(11, 0.5f);
+      std::fill_n(all.begin(), 8, 0.0f);
+      all[static_cast<std::size_t>(2 * step)] = 1;
+      all[static_cast<std::size_t>(2 * step) + 1] = -2;
+      served.variables->push(pushed(step, 0.1f), std::vector<float>(3, 0.5f), {&gradient, 1});
+      dense.push(pushed(step, 0.1f), all);
+    }
+    std::vector<float> expected(11);
+    dense.pull(1, Content::kChanging, expected);
+    CHECK(served.values() == expected);
+  }
 }
 
 }  // namespace

@@ -112,6 +112,33 @@ TEST_CASE("with max_staleness 0 every optimizer and clipping by value give the b
   }
 }
 
+TEST_CASE("tables of which workers exchange rows alone have the bits of one_device") {
+  const Overrides words = {
+      "data.train={format: synthetic, examples: 43, inputs: {text: {shape: [2], below: 5000}}, classes: 3, seed: 5}",
+      "data.validation={format: synthetic, examples: 27, inputs: {text: {shape: [2], below: 5000}}, classes: 3, seed: "
+      "6}",
+      "model.input_shape=null", "model.inputs={text: {shape: [2]}}",
+      "model.layers=[{embedding: {input_dim: 5000, output_dim: 4}}, {flatten: {}}, {dense: {units: 3}}]"};
+  for (const char* optimizer :
+       {"{type: sgd, learning_rate: 0.1}", "{type: adam, learning_rate: 0.01}", "{type: lamb, learning_rate: 0.01}"}) {
+    for (const char* partitioner : {"null", "{type: fixed_shards, num_shards: 3}"}) {
+      if (std::string(optimizer).find("lamb") != std::string::npos && std::string(partitioner) != "null") continue;
+      CAPTURE(optimizer);
+      CAPTURE(partitioner);
+      Overrides more = words;
+      more.push_back(fmt::format("optimizer={}", optimizer));
+      check_equals_one_device(more, {fmt::format("strategy.partitioner={}", partitioner)}, 2, 2);
+    }
+  }
+  Overrides clipped = words;
+  clipped.emplace_back("gradients.clip_norm=0.01");
+  const OneDevice expected(kNetwork, clipped, 7);
+  clipped.emplace_back("strategy.max_staleness=0");
+  TaskThreads tasks(kNetwork, clipped, 2, 1);
+  const std::vector<double> losses = tasks.steps(7);
+  for (std::size_t i = 0; i < losses.size(); ++i) CHECK(losses[i] == doctest::Approx(expected.losses[i]).epsilon(1e-6));
+}
+
 TEST_CASE("servers keep weights within their largest norms, and statistics are those of a step's whole batch") {
   check_equals_one_device({"model.layers[0].dense.kernel_constraint={max_norm: {max_value: 0.5}}",
                            "model.layers[1].batch_normalization.synchronized=true"},

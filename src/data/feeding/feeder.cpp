@@ -256,16 +256,20 @@ void Feeder::copy_examples(const BatchPart& part, std::span<std::byte* const> to
   });
 }
 
+const RowConverter& Feeder::converter(std::size_t input, const TensorView& to) const {
+  return to.dtype == DType::kBfloat16 ? inputs_[input].to_bfloat16 : inputs_[input].to_float32;
+}
+
+void Feeder::fill_input(std::size_t input, std::span<const std::int64_t> rows, const TensorView& to) const {
+  converter(input, to)(dataset_.first_row(), rows, to.data, taken_of(to, rows.size()));
+}
+
 void Feeder::fill(const BatchPart& part, const BatchBuffers& to, std::int64_t epoch) const {
   if (part.count == 0) return;
   if (!mixed_.empty()) return fill_mixed(part, to, epoch);
   const std::span<const std::int64_t> rows = part.rows();
-  const auto converter_of = [&](std::size_t input) -> const RowConverter& {
-    return to.inputs[input].dtype == DType::kBfloat16 ? inputs_[input].to_bfloat16 : inputs_[input].to_float32;
-  };
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    if (!inputs_[i].is_stored()) continue;
-    converter_of(i)(dataset_.first_row(), rows, to.inputs[i].data, taken_of(to.inputs[i], rows.size()));
+    if (inputs_[i].is_stored()) fill_input(i, rows, to.inputs[i]);
   }
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     const auto& [labels, weights, present] = to.outputs[i];
@@ -284,8 +288,8 @@ void Feeder::fill(const BatchPart& part, const BatchBuffers& to, std::int64_t ep
       if (!inputs_[i].is_ahead) continue;
       const std::int64_t taken = taken_of(to.inputs[i], rows.size());
       const std::size_t row_bytes = static_cast<std::size_t>(taken) * size_of(to.inputs[i].dtype);
-      converter_of(i).convert_row(bytes + inputs_[i].made_at * sizeof(float), to.inputs[i].data + at * row_bytes,
-                                  taken);
+      converter(i, to.inputs[i])
+          .convert_row(bytes + inputs_[i].made_at * sizeof(float), to.inputs[i].data + at * row_bytes, taken);
     }
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
       if (!outputs_[i].is_ahead) continue;

@@ -78,6 +78,11 @@ class Feeder {
     fill({rows, 0, rows.size()}, to, epoch);
   }
 
+  /// Whether an input is in memory as it is fed, so that `fill_input` can write it alone.
+  bool can_fill(std::size_t input) const { return inputs_[input].is_stored() && mixed_.empty(); }
+  /// Writes one input [rows, ...] of examples. Does not allocate; thread-safe.
+  void fill_input(std::size_t input, std::span<const std::int64_t> rows, const TensorView& to) const;
+
   /// Announces the next rows to be read, in order, if they are computed one by one, so that they are computed ahead;
   /// otherwise does nothing.
   void expect(std::span<const std::int64_t> rows, std::int64_t epoch = 0) const;
@@ -142,6 +147,7 @@ class Feeder {
     Array mixed{};             ///< the labels in their final form, if examples are mixed; not in memory
     std::size_t mixed_at = 0;  ///< where labels, weight and presence are in a mixed example, in this order
   };
+  const RowConverter& converter(std::size_t input, const TensorView& to) const;
   void add_input(std::size_t number, const std::vector<PreprocessingStep>& acting,
                  std::optional<std::size_t> before_mixing, const InputSpec& spec, const FeederOptions& options);
   void add_output(std::size_t number, const std::vector<std::vector<PreprocessingStep>>& acting, const Wanted& wanted,

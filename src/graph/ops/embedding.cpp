@@ -1,6 +1,7 @@
 #include "graph/ops/embedding.h"
 
 #include "graph/ops/checks.h"
+#include "graph/ops/elementwise.h"
 
 namespace mirrortrain::ops {
 namespace {
@@ -35,6 +36,25 @@ std::vector<ValueSpec> EmbeddingGradient::infer(std::span<const ValueSpec> input
   expect(dy.batched && is_float(dy.dtype) && dy.shape.rank() == numbers.shape.rank() + 1, name(),
          fmt::format("the output's gradient for numbers of shape {}", numbers.shape.text()), dy);
   return {{DType::kFloat32, {input_dim, dy.shape.back()}, false}};
+}
+
+std::vector<LookupTerm> lookup_terms(const Graph& graph, ValueId gradient) {
+  const Graph::Value& value = graph.value(gradient);
+  if (value.source != Graph::Source::kNode) return {};
+  const Node& node = graph.node(value.producer);
+  if (const auto* of_lookup = dynamic_cast<const EmbeddingGradient*>(node.op.get())) {
+    if (of_lookup->first_row != 0) return {};
+    return {{node.inputs[0], node.inputs[1]}};
+  }
+  if (dynamic_cast<const AddN*>(node.op.get()) == nullptr) return {};
+  std::vector<LookupTerm> terms;
+  for (const ValueId input : node.inputs) {
+    const std::vector<LookupTerm> own = lookup_terms(graph, input);
+    // A sum of sums is added one after the other only where it comes first.
+    if (own.empty() || (own.size() > 1 && input != node.inputs.front())) return {};
+    terms.insert(terms.end(), own.begin(), own.end());
+  }
+  return terms;
 }
 
 }  // namespace mirrortrain::ops

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "graph/graph.h"
 
 namespace mirrortrain::ops {
@@ -27,5 +29,14 @@ struct EmbeddingGradient : Op {
   std::string_view name() const override { return "embedding_gradient"; }
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
 };
+
+/// One of the terms of a table's gradient.
+struct LookupTerm {
+  ValueId numbers = kNoValue, dy = kNoValue;  ///< the inputs of EmbeddingGradient
+};
+
+/// The terms of a table's gradient, in the order in which they are added one after the other; empty if it has others
+/// than lookups in the whole table.
+std::vector<LookupTerm> lookup_terms(const Graph& graph, ValueId gradient);
 
 }  // namespace mirrortrain::ops

@@ -7,6 +7,7 @@
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/product_update.h"
 #include "kernels/cpu/registry.h"
+#include "kernels/cpu/sparse_rows.h"
 #include "kernels/cpu/update.h"
 #include "kernels/host_kernels.h"
 
@@ -26,6 +27,25 @@ class CpuStepKernels : public StepKernels {
                            std::span<const ProductSource> sources, const StepParams& params, int threads,
                            std::int64_t begin, std::int64_t end) const override {
     cpu::update_with_product(rule, group, weight, sources, params, threads, begin, end);
+  }
+
+  bool supports_sparse() const override { return true; }
+  void sum_lookups(Stream&, std::span<const Lookups> lookups, const TableWeight& table, float scale,
+                   std::span<std::uint64_t> scratch, std::span<float> row, const SparseRows& to) const override {
+    cpu::sum_lookups(lookups, table, scale, scratch, row, to);
+  }
+  void update_sparse(Stream&, const UpdateRule& rule, const Group& group, const TableWeight& table,
+                     std::span<const SparseRows> gradients, const StepParams& params, int threads, std::int64_t begin,
+                     std::int64_t end) const override {
+    cpu::update_sparse(rule, group, table, gradients, params, threads, begin, end);
+  }
+  void merge_sparse(Stream&, const TableWeight& table, std::span<const SparseRows> gradients,
+                    const SparseRows& to) const override {
+    cpu::merge_sparse(table, gradients, to);
+  }
+  void store_sparse(Stream&, const TableWeight& table, std::span<const SparseRows> gradients, bool zeros,
+                    float* gradient, std::int64_t begin, std::int64_t end) const override {
+    cpu::store_sparse(table, gradients, zeros, gradient, begin, end);
   }
 
   bool refreshes_rounded() const override { return false; }

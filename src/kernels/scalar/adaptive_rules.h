@@ -72,6 +72,7 @@ struct Adagrad {
     slots[0] += g * g;
     w -= rate * g / std::sqrt(slots[0] + epsilon);
   }
+  bool ignores_zeros() const { return epsilon > 0; }  // 0 / 0 otherwise
   friend bool operator==(const Adagrad&, const Adagrad&) = default;
 };
 

@@ -15,7 +15,8 @@
 // The optimizers' update rules, as Keras 3 has them: hyperparameters with their defaults, arithmetic and slots, which
 // are stored for each weight and start at zero, or at `first_slots`. One call of a functor changes one weight w and its
 // slots, given its gradient g. Values that depend on the step are computed once by at(), from the learning rate and the
-// number of updates, including this one (t, from 1).
+// number of updates, including this one (t, from 1). Where a rule says that it ignores_zeros, a gradient of 0 changes
+// neither weight nor slots.
 namespace mirrortrain::scalar {
 
 /// w -= rate g
@@ -25,6 +26,7 @@ struct PlainSgd {
 
   MIRRORTRAIN_HOST_DEVICE PlainSgd at(float learning_rate, long) const { return {learning_rate}; }
   MIRRORTRAIN_HOST_DEVICE void operator()(float& w, float g, float*) const { w -= rate * g; }
+  bool ignores_zeros() const { return true; }
 };
 
 /// v = momentum v - rate g; w += v, or with Nesterov's look ahead w += momentum v - rate g.

@@ -124,7 +124,7 @@ std::vector<ProfileEntry> MirroredStrategy::profile_entries() const {
   }
   // If the update computes a weight's gradient, the op for both computes only the bias's gradient.
   std::set<std::pair<std::string, std::string>> without_weights;
-  for (const ProductGradient& product : products_) {
+  for (const ProductGradient& product : deferred_.products) {
     const Graph& graph = model_.training.graph;
     const Node& node = graph.node(graph.value(model_.training.gradients[product.variable]).producer);
     without_weights.emplace(node.layer, node.op->name());

@@ -63,7 +63,11 @@ VariableBytes variable_bytes(const Model& model, const StoreOptions& store, cons
     // In a pipeline, that of a microbatch and the sum.
     const auto rows = static_cast<std::size_t>(store.microbatches);
     const std::size_t gradients = rows == 1 ? places : 2 * places / rows;
-    if (std::ranges::count(store.without_gradient, i) == 0) bytes.gradients += of_copy * gradients;
+    if (std::ranges::count(store.sparse, i) > 0) {
+      bytes.gradients += store.keeps_gradients ? of_copy : 0;
+    } else if (std::ranges::count(store.without_gradient, i) == 0) {
+      bytes.gradients += of_copy * gradients;
+    }
     const auto beside =
         static_cast<std::size_t>((store.keeps_slots ? variable.update.slots() : 0) + (store.keeps_gradients ? 1 : 0));
     bytes.state += of_copy * copies * beside / static_cast<std::size_t>(shared && !has_parts ? store.shard.ranks : 1);
@@ -129,10 +133,7 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
                             });
   const bool keeps_gradients =
       parts_.keeps_gradients || parts_.gradients.are_kept() || reads_wholes || parts_.steps.skips_non_finite;
-  const bool is_pipeline = topology_.mesh.stages > 1;
-  if (!topology_.on_gpus() && !choice.adds_before_update() && !keeps_gradients && !is_pipeline) {
-    products_ = find_product_gradients(model_, parts_.policies, parts_.backend->step_kernels());
-  }
+  find_deferred_gradients(choice, keeps_gradients);
   add_lanes(parts_.cache);
   const bool exchanges = topology_.ranks() > 1;
   reduction_.emplace(exchanges
@@ -148,7 +149,8 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
   if (choice.shards) store.shard.ranks = topology_.memories_of_parts();
   const bool adds_on_host = choice.body == ReductionChoice::Body::kCollective && !topology_.on_gpus();
   if (adds_on_host && !choice.compresses) store.adds_gradients = reduction_->first_domain();
-  for (const ProductGradient& product : products_) store.without_gradient.push_back(product.variable);
+  for (const ProductGradient& product : deferred_.products) store.without_gradient.push_back(product.variable);
+  for (const SparseGradient& table : deferred_.sparse) store.sparse.push_back(table.variable);
   require_memory_for_variables(store);
   variables_.emplace(model_, std::move(store),
                      UpdateOptions{parts_.gradients, choice.adds_before_update(), keeps_gradients}, topology_,
@@ -164,6 +166,7 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
   if (const std::size_t buckets = reduction_->of_domain(0).buckets.size(); buckets > 0) {
     note_ += fmt::format("; {} gradient bucket{}", buckets, buckets == 1 ? "" : "s");
   }
+  if (const std::string sparse = sparse_note(); !sparse.empty()) note_ += (note_.empty() ? "" : "; ") + sparse;
   state_ = std::make_unique<StateVariables>(parts_.state, topology_.mesh.replicas(),
                                             has_one_plain_copy(parts_.options.type), *make_cpu_device(0, 1, {}));
   std::vector<std::string> replicas;
@@ -181,7 +184,7 @@ void MirroredStrategy::add_lanes(data::Cache cache) {
         std::ranges::find_if(domains, [&](const DomainPlace& one) { return std::ranges::count(one.lanes, index) > 0; });
     const LanePlace& place = topology_.lanes[static_cast<std::size_t>(index)];
     Lane& lane = *lanes_.owned.emplace_back(
-        std::make_unique<Lane>(place, *domain, topology_.mesh, model_, products_, *parts_.backend, cache));
+        std::make_unique<Lane>(place, *domain, topology_.mesh, model_, deferred_, *parts_.backend, cache));
     lanes_.devices.push_back(&lane.device());
     lanes_.streams.push_back(&lane.stream());
     for (Replica& replica : lane.replicas()) lanes_.replicas.push_back({&lane, &replica});
@@ -199,6 +202,8 @@ void MirroredStrategy::prepare(const BatchSizes& sizes) {
   reduction_->add_collectives(*variables_, topology_, model_, parts_.backend->step_kernels(), lanes_.devices,
                               rows_of_place(largest_batch(sizes), 0, topology_.mesh).count,
                               {any_program(StepKind::kTrain), any_program(StepKind::kEvaluate)});
+  reduction_->add_sparse(*variables_, deferred_.sparse, parts_.backend->step_kernels(), lanes_.devices,
+                         rows_of_place(largest_batch(sizes), 0, topology_.mesh).count);
   // One device that needs only numbers from the host runs several steps at once.
   const bool together = parts_.steps.captures && !parts_.steps.skips_non_finite && topology_.ranks() == 1 &&
                         lanes_.size() == 1 && lanes_[0].stream().can_capture() && !model_.layers.empty();
@@ -209,6 +214,7 @@ void MirroredStrategy::prepare(const BatchSizes& sizes) {
                       together ? MultiStepGraph::kSteps : 0);
   }
   add_products();
+  bind_sparse();
   reduction_->order_buckets(*variables_, [this](std::size_t variable) {
     // Programs of a graph have the same nodes at every number of rows, so any lane's can be used.
     for (const auto& lane : lanes_.owned) {
@@ -237,10 +243,48 @@ void MirroredStrategy::prepare(const BatchSizes& sizes) {
   team_->set_timeout(parts_.options.communication.lane_timeout(topology_.cluster.workers > 1));
 }
 
+/// In host memory, gradients need not be stored where the update or the exchange can do with less. The state of whole
+/// weights is not divided then.
+void MirroredStrategy::find_deferred_gradients(const ReductionChoice& choice, bool keeps_gradients) {
+  if (topology_.on_gpus() || topology_.mesh.stages > 1) return;
+  const StepKernels& kernels = parts_.backend->step_kernels();
+  const bool adds_in_update = !choice.adds_before_update() && !keeps_gradients;
+  if (adds_in_update) deferred_.products = find_product_gradients(model_, parts_.policies, kernels);
+  if (choice.shards || topology_.mesh.places() > static_cast<int>(kMostSparseRows)) return;
+  deferred_.sparse = find_sparse_gradients(model_, parts_.policies, kernels, parts_.largest_batch);
+}
+
+/// "; sparse gradients of embedding/embeddings: at most 256 of 1000000 rows in a step".
+std::string MirroredStrategy::sparse_note() const {
+  std::string text;
+  for (const SparseGradient& table : deferred_.sparse) {
+    const VariableSpec& spec = model_.variables[table.variable].spec;
+    text += fmt::format("{}{}: at most {} of {} rows in a step", text.empty() ? "sparse gradients of " : ", ",
+                        spec.name, table.per_example * parts_.largest_batch, spec.shape[0]);
+  }
+  return text;
+}
+
+/// Tells the sums of sparse gradients where the programs keep their operands.
+void MirroredStrategy::bind_sparse() {
+  const Graph& graph = model_.training.graph;
+  for (std::size_t table = 0; table < deferred_.sparse.size(); ++table) {
+    for (const auto& [lane, replica] : lanes_.replicas) {
+      std::vector<Lookups> lookups;
+      for (const auto& [numbers, dy] : deferred_.sparse[table].lookups) {
+        lookups.push_back({reinterpret_cast<const float*>(lane->operand(*replica, numbers)),
+                           lane->operand(*replica, dy), graph.spec(dy).dtype, 0});
+      }
+      const DomainReduction& reduction = reduction_->of_domain(0);
+      reduction.sparse->bind(table, replica->in_domain, std::move(lookups));
+    }
+  }
+}
+
 /// Registers gradients that the update computes itself, in host memory.
 void MirroredStrategy::add_products() {
   MemoryDomain& domain = variables_->of_lane(0);
-  for (const ProductGradient& product : products_) {
+  for (const ProductGradient& product : deferred_.products) {
     const auto& place = domain.variables.place(product.variable);
     const VariableGroup& group = domain.variables.groups()[static_cast<std::size_t>(place.group)];
     for (int copy = 0; copy < group.copies(); ++copy) {

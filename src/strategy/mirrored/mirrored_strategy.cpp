@@ -139,6 +139,14 @@ void MirroredStrategy::read_variables(Lasting what, const VariableVisit& visit) 
   variables_->read(what, lanes_.streams, visit);
 }
 
+std::optional<SparseRows> MirroredStrategy::sparse_gradient(std::size_t variable) {
+  const auto found = std::ranges::find(deferred_.sparse, variable, &SparseGradient::variable);
+  if (found == deferred_.sparse.end()) return std::nullopt;
+  synchronize();
+  return reduction_->of_domain(0).sparse->merged(*lanes_.streams[0],
+                                                 static_cast<std::size_t>(found - deferred_.sparse.begin()));
+}
+
 /// `reads`: whether the last values are read first.
 void MirroredStrategy::write(Lasting what, const VariableVisit& visit, bool reads) {
   synchronize();

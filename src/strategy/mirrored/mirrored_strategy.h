@@ -9,7 +9,7 @@
 
 #include "model/model.h"
 #include "strategy/gradient_options.h"
-#include "strategy/reduction/product_gradients.h"
+#include "strategy/reduction/deferred_gradients.h"
 #include "strategy/reduction/run_reduction.h"
 #include "strategy/steps/lane_steps.h"
 #include "strategy/steps/multi_step_graph.h"
@@ -28,6 +28,7 @@ struct MirroredParts {
   State state;
   std::uint64_t seed = 0;
   data::Cache cache = data::Cache::kAuto;
+  std::int64_t largest_batch = 0;  ///< maximum number of examples of a training step
   StepOptions steps;
   bool keeps_gradients = false;  ///< even if the update does not need it: for callers that send them elsewhere
   std::shared_ptr<const Backend> backend;  ///< of the topology's devices
@@ -66,6 +67,7 @@ class MirroredStrategy : public Strategy {
   void change_variables(Lasting what, const VariableVisit& visit) override { write(what, visit, true); }
   bool keeps_gradients() const override { return variables_->domains()[0]->variables.keeps_gradients(); }
   const StateVariables& state() const override { return *state_; }
+  std::optional<SparseRows> sparse_gradient(std::size_t variable) override;
   /// This process's variables, where they are.
   std::span<const std::unique_ptr<MemoryDomain>> memory_domains() const { return variables_->domains(); }
   Workers workers() override { return Workers(reduction_->workers()); }
@@ -91,7 +93,10 @@ class MirroredStrategy : public Strategy {
 
   // Called once, before the first step.
   void add_lanes(data::Cache cache);
+  void find_deferred_gradients(const ReductionChoice& choice, bool keeps_gradients);
+  std::string sparse_note() const;
   void add_products();
+  void bind_sparse();
   void connect_domains();
   void require_memory_for_variables(const StoreOptions& store) const;
   void require_memory(int lane, const BatchSizes& sizes) const;
@@ -117,7 +122,7 @@ class MirroredStrategy : public Strategy {
   const std::optional<Model> divided_;  ///< the model where places have parts of the weights; none if all have them
   const Model& model_;                  ///< that one, or the given one
   std::string note_;
-  std::vector<ProductGradient> products_;  ///< computed by the update itself
+  DeferredGradients deferred_;             ///< left to the update
   std::optional<RunVariables> variables_;  ///< before the lanes, so that their streams are destroyed first
   Lanes lanes_;
   std::optional<RunReduction> reduction_;

@@ -5,8 +5,11 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "rpc/security.h"
+#include "strategy/parameter_server/placement.h"
 #include "strategy/step_spec.h"
 
 // Parts of gRPC messages: rows of elements, of which each holds as many as fit, so that the next is made while one is
@@ -36,6 +39,35 @@ bool send_elements(std::span<const float> elements, Message& message, const Writ
     message.Clear();
   } while (!elements.empty());
   return true;
+}
+
+/// Calls write(bytes) for all numbers, in as many parts as needed. Returns false if the peer is gone.
+template <class Write>
+bool send_floats(std::span<const float> numbers, const Write& write) {
+  while (!numbers.empty()) {
+    const auto part = numbers.first(std::min(numbers.size(), kMessageElements));
+    if (!write(std::string(reinterpret_cast<const char*>(part.data()), part.size_bytes()))) return false;
+    numbers = numbers.subspan(part.size());
+  }
+  return true;
+}
+
+inline std::vector<float> floats_of(const std::string& bytes) {
+  std::vector<float> numbers(bytes.size() / sizeof(float));
+  std::memcpy(numbers.data(), bytes.data(), numbers.size() * sizeof(float));
+  return numbers;
+}
+
+template <class Message>
+PartRows part_rows_of(const Message& message) {
+  return {static_cast<std::size_t>(message.part()), floats_of(message.numbers()), floats_of(message.values())};
+}
+
+/// Adds rows that follow the last ones, or are the first of another part.
+inline void append(PartRows more, std::vector<PartRows>& rows) {
+  if (rows.empty() || rows.back().part != more.part) return rows.push_back(std::move(more));
+  rows.back().numbers.insert(rows.back().numbers.end(), more.numbers.begin(), more.numbers.end());
+  rows.back().values.insert(rows.back().values.end(), more.values.begin(), more.values.end());
 }
 
 /// Collects received elements in place.

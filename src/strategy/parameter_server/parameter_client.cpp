@@ -31,6 +31,33 @@ struct Call {
   grpc::ClientContext context;
 };
 
+/// Sets the rows' values, which arrived one after the other.
+void take_values(std::span<const float> values, std::vector<PartRows>& rows) {
+  for (PartRows& of : rows) {
+    std::copy_n(values.begin(), of.values.size(), of.values.begin());
+    values = values.subspan(of.values.size());
+  }
+}
+
+/// Calls write(message) with as many rows as fit in each.
+template <class Write>
+void send_rows(const std::vector<PartRows>& rows, const Write& write) {
+  for (const PartRows& of : rows) {
+    if (of.numbers.empty()) continue;
+    const std::size_t width = of.values.size() / of.numbers.size();
+    const std::size_t together = std::max<std::size_t>(1, kMessageElements / (width + 1));
+    for (std::size_t first = 0; first < of.numbers.size(); first += together) {
+      const std::size_t count = std::min(together, of.numbers.size() - first);
+      PushMessage message;
+      TableRows& part = *message.add_rows();
+      part.set_part(static_cast<std::int32_t>(of.part));
+      part.set_numbers(of.numbers.data() + first, count * sizeof(float));
+      part.set_values(of.values.data() + first * width, count * width * sizeof(float));
+      if (!write(message)) return;
+    }
+  }
+}
+
 }  // namespace
 
 struct ParameterClient::Server {
@@ -99,6 +126,18 @@ bool ParameterClient::is_shared(std::span<const float> elements) const {
          std::less_equal<>()(bytes.data() + bytes.size(), memory.data() + memory.size());
 }
 
+/// Puts the rows in a request; returns how many elements they have.
+std::size_t ParameterClient::ask_for(const std::vector<PartRows>& rows, auto& request) const {
+  std::size_t elements = 0;
+  for (const PartRows& of : rows) {
+    TableRows& wanted = *request.add_rows();
+    wanted.set_part(static_cast<std::int32_t>(of.part));
+    wanted.set_numbers(of.numbers.data(), of.numbers.size() * sizeof(float));
+    elements += of.values.size();
+  }
+  return elements;
+}
+
 template <class Message>
 void ParameterClient::tell_place(std::span<const float> elements, Message& message) const {
   SharedPlace& place = *message.mutable_place();
@@ -107,18 +146,22 @@ void ParameterClient::tell_place(std::span<const float> elements, Message& messa
   place.set_first(elements.data() - reinterpret_cast<const float*>(shared_->bytes().data()));
 }
 
-std::vector<std::int64_t> ParameterClient::pull(std::int64_t generation, Content content, std::span<float> to) const {
+std::vector<std::int64_t> ParameterClient::pull(std::int64_t generation, Content content, std::span<float> to,
+                                                std::span<std::vector<PartRows>> rows) const {
   std::vector<std::int64_t> versions(servers_.size());
   for_each_server(content, [&](const Server& server, std::size_t first, std::size_t count) {
     Call call(security_, timeout_seconds_);
     PullRequest request;
     request.set_generation(generation);
     request.set_content(static_cast<int>(content));
+    std::vector<PartRows>* const own_rows = rows.empty() ? nullptr : &rows[static_cast<std::size_t>(server.index)];
+    std::vector<float> row_values;
+    if (own_rows != nullptr) row_values.resize(ask_for(*own_rows, request));
     const std::span<float> place = to.subspan(first, count);
     const bool offers = is_shared(place) && server.shares != Server::Shares::kNo;
     if (offers) tell_place(place, request);
     const auto reader = server.stub->Pull(&call.context, request);
-    ElementsReceiver receiver(place);
+    ElementsReceiver receiver(place), row_receiver(row_values);
     Pulled message;
     bool is_first = true, fits = true, is_in_place = false;
     while (fits && reader->Read(&message)) {
@@ -127,25 +170,27 @@ std::vector<std::int64_t> ParameterClient::pull(std::int64_t generation, Content
         is_in_place = offers && message.is_in_place();
         if (offers) server.shares = is_in_place ? Server::Shares::kYes : Server::Shares::kNo;
       }
-      fits = receiver.take(message.elements());
+      fits = receiver.take(message.elements()) && row_receiver.take(message.row_values());
     }
     if (!fits) call.context.TryCancel();
     const grpc::Status status = reader->Finish();
     if (fits) server.require(status, "pulling variables");
-    if (!fits || !(receiver.is_full() || is_in_place)) {
+    if (!fits || !(receiver.is_full() || is_in_place) || !row_receiver.is_full()) {
       throw ServerError(server.index, fmt::format("ps {} ({}): expected {} elements; all tasks need the same "
                                                   "configuration",
                                                   server.index, server.address, count));
     }
+    if (own_rows != nullptr) take_values(row_values, *own_rows);
   });
   if (shared_ != nullptr) shared_->remove_name();  // every server that can use it has opened it by now
   return versions;
 }
 
 std::optional<std::int64_t> ParameterClient::push(const PushedStep& step, std::span<const std::int64_t> versions,
-                                                  std::span<const float> elements) const {
+                                                  std::span<const float> elements,
+                                                  std::span<const std::vector<PartRows>> rows) const {
   std::vector<PushReply> replies(servers_.size());
-  for_each_server(Content::kChanging, [&](const Server& server, std::size_t first, std::size_t count) {
+  for_each_server(Content::kDense, [&](const Server& server, std::size_t first, std::size_t count) {
     const auto index = static_cast<std::size_t>(server.index);
     Call call(security_, timeout_seconds_);
     const auto writer = server.stub->Push(&call.context, &replies[index]);
@@ -163,6 +208,7 @@ std::optional<std::int64_t> ParameterClient::push(const PushedStep& step, std::s
     if (in_place) tell_place(own, header);
     send_elements(in_place ? std::span<const float>() : own, message,
                   [&](const PushMessage& part) { return writer->Write(part); });
+    if (!rows.empty()) send_rows(rows[index], [&](const PushMessage& part) { return writer->Write(part); });
     writer->WritesDone();
     server.require(writer->Finish(), "pushing gradients");
   });

@@ -36,12 +36,15 @@ class ParameterClient {
   /// Its name is removed once all servers have been asked. It must outlive this.
   void share(SharedMemory& memory) { shared_ = &memory; }
 
-  /// Returns each server's version; see ServedVariables.
-  std::vector<std::int64_t> pull(std::int64_t generation, Content content, std::span<float> to) const;
+  /// Returns each server's version; see ServedVariables. `rows`: by server, those that one message can ask for; empty
+  /// if there are none.
+  std::vector<std::int64_t> pull(std::int64_t generation, Content content, std::span<float> to,
+                                 std::span<std::vector<PartRows>> rows = {}) const;
   /// `versions`: as pulled for this step; `step.version` is not read. Returns the largest staleness on any server that
   /// applied it; nothing if all had applied it before.
   std::optional<std::int64_t> push(const PushedStep& step, std::span<const std::int64_t> versions,
-                                   std::span<const float> elements) const;
+                                   std::span<const float> elements,
+                                   std::span<const std::vector<PartRows>> rows = {}) const;
   void write(std::int64_t generation, std::span<const float> state) const;
 
   /// Why a server cannot be used with the variables of this generation; empty if it can.
@@ -52,6 +55,7 @@ class ParameterClient {
  private:
   struct Server;
   bool is_shared(std::span<const float> elements) const;
+  std::size_t ask_for(const std::vector<PartRows>& rows, auto& request) const;
   template <class Message>
   void tell_place(std::span<const float> elements, Message& message) const;
   template <class Call>

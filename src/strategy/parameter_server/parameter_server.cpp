@@ -62,21 +62,34 @@ class ParameterServer::Body final : public Parameters::Service {
                     grpc::ServerWriter<Pulled>* writer) override {
     if (!security_.accepts(*context)) return kNoToken;
     const auto content = static_cast<Content>(request->content());
-    if (content != Content::kChanging && content != Content::kValues && content != Content::kState) {
+    if (content != Content::kChanging && content != Content::kValues && content != Content::kState &&
+        content != Content::kDense) {
       return {grpc::StatusCode::INVALID_ARGUMENT, "unknown content"};
     }
     return status_of([&]() -> grpc::Status {
+      std::vector<PartRows> rows;
+      for (const TableRows& of : request->rows()) rows.push_back(part_rows_of(of));
+      const auto send_rows = [&] {
+        Pulled part;
+        for (const PartRows& of : rows) {
+          send_floats(of.values, [&](std::string values) {
+            part.set_row_values(std::move(values));
+            return writer->Write(part);
+          });
+        }
+        return grpc::Status::OK;
+      };
       Pulled message;
       if (const auto place = places_.find(*request, placement_.elements(index_, content))) {
-        message.set_version(variables_.pull(request->generation(), content, place->elements));
+        message.set_version(variables_.pull(request->generation(), content, place->elements, rows));
         message.set_is_in_place(true);
         writer->Write(message);
-        return grpc::Status::OK;
+        return send_rows();
       }
       const FloatBuffer elements(placement_.elements(index_, content));
-      message.set_version(variables_.pull(request->generation(), content, elements.span()));
+      message.set_version(variables_.pull(request->generation(), content, elements.span(), rows));
       send_elements(elements.span(), message, [&](const Pulled& part) { return writer->Write(part); });
-      return grpc::Status::OK;
+      return send_rows();
     });
   }
 
@@ -88,15 +101,16 @@ class ParameterServer::Body final : public Parameters::Service {
     }
     const PushMessage::Header header = message.header();
     return status_of([&]() -> grpc::Status {
-      const std::int64_t count = placement_.elements(index_, Content::kChanging);
+      const std::int64_t count = placement_.elements(index_, Content::kDense);
       const auto place = places_.find(header, count);  // mapped until the push is applied
       if (header.has_place() && !place) throw Error("the gradients are not in the memory that is shared");
       const FloatBuffer elements(place ? 0 : count);
-      if (!place && !receive(*reader, message, elements.span())) return wrong_size(count);
+      std::vector<PartRows> rows;
+      if (!receive(*reader, message, elements.span(), &rows)) return wrong_size(count);
       const PushResult result =
           variables_.push({header.generation(), header.version(), header.step(), header.oldest_open_step(),
                            header.updates(), learning_rates_of(header.learning_rates()), header.scale()},
-                          place ? place->elements : elements.span());
+                          place ? place->elements : elements.span(), rows);
       reply->set_applied(result.applied);
       reply->set_staleness(result.staleness);
       return grpc::Status::OK;
@@ -143,10 +157,13 @@ class ParameterServer::Body final : public Parameters::Service {
  private:
   /// Reads the elements of an RPC, of which `message` is the first.
   template <class Reader, class Message>
-  static bool receive(Reader& reader, Message& message, std::span<float> to) {
+  static bool receive(Reader& reader, Message& message, std::span<float> to, std::vector<PartRows>* rows = nullptr) {
     ElementsReceiver receiver(to);
     do {
       if (!receiver.take(message.elements())) return false;
+      if constexpr (requires { message.rows(); }) {
+        for (const TableRows& of : message.rows()) append(part_rows_of(of), *rows);
+      }
     } while (reader.Read(&message));
     return receiver.is_full();
   }

@@ -27,7 +27,8 @@ std::vector<std::int64_t> slots_of(const VariablePart& part, const Shape& shape)
 
 }  // namespace
 
-Placement::Placement(const Model& model, const std::optional<Partitioner>& partitioner, int servers)
+Placement::Placement(const Model& model, const std::optional<Partitioner>& partitioner, int servers,
+                     std::span<const std::size_t> sparse)
     : parts_(static_cast<std::size_t>(servers)) {
   std::size_t next = 0;
   for (std::size_t i = 0; i < model.variables.size(); ++i) {
@@ -40,7 +41,15 @@ Placement::Placement(const Model& model, const std::optional<Partitioner>& parti
     std::int64_t first = 0;
     for (std::int64_t shard = 0; shard < shards; ++shard) {
       const std::int64_t own = rows / shards + (shard < rows % shards ? 1 : 0);  // the remainder to the first
-      VariablePart part{i, first * row, own * row, shape, kind_of(model, i), model.variables[i].update, {}, norms};
+      VariablePart part{i,
+                        first * row,
+                        own * row,
+                        shape,
+                        kind_of(model, i),
+                        model.variables[i].update,
+                        {},
+                        norms,
+                        std::ranges::count(sparse, i) > 0};
       if (part.kind == VariablePart::Kind::kTrained) part.slots = slots_of(part, shape);
       parts_[next++ % parts_.size()].push_back(std::move(part));
       first += own;
@@ -71,7 +80,9 @@ std::vector<Placement::Piece> Placement::pieces(int server, Content content) con
     offset += elements;
   };
   for (const VariablePart& part : parts(server)) {
-    if (content != Content::kChanging || part.kind != VariablePart::Kind::kConstant) add(part, -1);
+    const bool changes = part.kind != VariablePart::Kind::kConstant;
+    if (content == Content::kDense && part.is_sparse) continue;
+    if (changes || (content != Content::kChanging && content != Content::kDense)) add(part, -1);
   }
   for (const VariablePart& part : parts(server)) {
     for (int slot = 0; content == Content::kState && slot < static_cast<int>(part.slots.size()); ++slot) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,16 @@ struct VariablePart {
   VariableUpdate update;                        ///< of the variable
   std::vector<std::int64_t> slots{};            ///< of a trained part: the elements of each of its slots
   std::optional<scalar::WeightBounds> norms{};  ///< of a whole variable with a constraint
+  bool is_sparse = false;                       ///< whether its gradients are rows (deferred_gradients.h)
+
+  std::int64_t row_elements() const { return shape.rank() == 0 ? elements : shape.elements() / shape[0]; }
+  std::int64_t rows() const { return elements / row_elements(); }
+};
+
+/// Rows of a part with sparse gradients: their numbers there, ascending, and their values or gradients.
+struct PartRows {
+  std::size_t part = 0;  ///< in Placement::parts of its server
+  std::vector<float> numbers, values;
 };
 
 /// The values that a message between a server and others has for each part.
@@ -32,6 +43,7 @@ enum class Content : std::uint8_t {
   kChanging,  ///< values that training changes. A push has their gradients, and the values that layers assign
   kValues,    ///< every value
   kState,     ///< every value, then the optimizer slots
+  kDense,     ///< kChanging without parts with sparse gradients, of which there are PartRows beside
 };
 
 /// Placement of the variables: whole variables or their shards are assigned to the servers round-robin, in the model's
@@ -39,7 +51,9 @@ enum class Content : std::uint8_t {
 /// after the other.
 class Placement {
  public:
-  Placement(const Model& model, const std::optional<Partitioner>& partitioner, int servers);
+  /// `sparse`: the variables with sparse gradients.
+  Placement(const Model& model, const std::optional<Partitioner>& partitioner, int servers,
+            std::span<const std::size_t> sparse = {});
 
   int servers() const { return static_cast<int>(parts_.size()); }
   /// In the order of messages: trained, assigned, then constant parts.

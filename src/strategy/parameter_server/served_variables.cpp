@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "base/error.h"
 #include "device/cpu/cpu_device.h"
@@ -52,13 +53,38 @@ void ServedVariables::write(std::int64_t generation, std::span<const float> stat
   generation_ = generation;
 }
 
-std::int64_t ServedVariables::pull(std::int64_t generation, Content content, std::span<float> to) const {
+/// Checks rows from another task; returns how many values they have.
+std::size_t ServedVariables::require(const PartRows& rows) const {
+  const std::vector<VariablePart>& parts = placement_.parts(server_);
+  bool fits = rows.part < parts.size() && parts[rows.part].is_sparse;
+  float next = 0;
+  for (std::size_t i = 0; fits && i < rows.numbers.size(); ++i) {
+    const float number = rows.numbers[i];
+    fits = number >= next && number < static_cast<float>(parts[rows.part].rows()) && number == std::floor(number);
+    next = number + 1;
+  }
+  if (!fits) throw Error("expected rows of a table here; all tasks need the same configuration");
+  return rows.numbers.size() * static_cast<std::size_t>(parts[rows.part].row_elements());
+}
+
+std::int64_t ServedVariables::pull(std::int64_t generation, Content content, std::span<float> to,
+                                   std::span<PartRows> rows) const {
   const std::shared_lock lock(writes_);
   require(generation);
+  for (PartRows& of : rows) of.values.resize(require(of));
   const std::int64_t version = version_;
   for_each_piece(content, [&](const float* own, std::int64_t offset, std::int64_t elements) {
     std::copy_n(own, elements, to.data() + offset);
   });
+  for (PartRows& of : rows) {
+    const Part& own = *parts_[of.part];
+    const std::int64_t width = placement_.parts(server_)[of.part].row_elements();
+    const std::scoped_lock part_lock(own.mutex);
+    float* value = of.values.data();
+    for (const float number : of.numbers) {
+      value = std::copy_n(own.memory(-1) + static_cast<std::int64_t>(number) * width, width, value);
+    }
+  }
   return version;
 }
 
@@ -97,29 +123,66 @@ void ServedVariables::update(Part& part, const float* gradient, const StepParams
   kernels.update_accumulated(stream, rule, view, &params, 0, part.elements);
 }
 
-PushResult ServedVariables::push(const PushedStep& step, std::span<const float> pushed) {
+/// Updates a table with what was pushed of its gradient.
+void ServedVariables::update_table(Part& own, const VariablePart& part, std::span<const PartRows> pushed,
+                                   const StepParams& params) const {
+  const auto number = static_cast<std::size_t>(&part - placement_.parts(server_).data());
+  const TableWeight table{0, part.rows(), part.row_elements()};
+  std::vector<std::array<float, 2>> heads;
+  heads.reserve(pushed.size());
+  std::vector<SparseRows> gradients;
+  for (const PartRows& of : pushed) {
+    if (of.part != number) continue;
+    auto& head = heads.emplace_back(std::array{static_cast<float>(of.numbers.size()), 1.0f});
+    gradients.push_back({head.data(), const_cast<float*>(of.numbers.data()), const_cast<float*>(of.values.data())});
+  }
+  const StepKernels& kernels = host_backend().step_kernels();
+  InlineStream stream;
+  if (own.values.update().reads_whole()) {
+    std::vector<float> dense(static_cast<std::size_t>(part.elements));
+    kernels.store_sparse(stream, table, gradients, false, dense.data(), 0, part.elements);
+    return update(own, dense.data(), params);
+  }
+  kernels.update_sparse(stream, own.values.update().rule, own.values.view(0), table, gradients, params, 1, 0,
+                        table.rows);
+}
+
+PushResult ServedVariables::push(const PushedStep& step, std::span<const float> pushed,
+                                 std::span<const PartRows> rows) {
   const std::shared_lock lock(writes_);
   require(step.generation);
+  for (const PartRows& of : rows) {
+    if (require(of) != of.values.size()) throw Error("expected the gradients of these rows");
+  }
+  if (rows.size() > kMostSparseRows) throw Error("expected the rows of a table at once");
   if (!applied_.begin(step.step, step.oldest_open_step)) return {};
   device_->enter_thread();  // the update runs as on a lane
   const PushResult result{true, version_.fetch_add(1) - step.version};
   StepParams params{.scale = step.scale, .updates = step.updates, .update = static_cast<float>(step.updates)};
   std::ranges::copy(step.learning_rates, params.learning_rates);
   if (gradients_.clip_value) params.clip_value = *gradients_.clip_value;
-  std::size_t next = 0;
-  for (const auto& [part, slot, offset, count, is_state] : placement_.pieces(server_, Content::kChanging)) {
-    Part& own = *parts_[next++];
+  const std::vector<VariablePart>& parts = placement_.parts(server_);
+  std::int64_t offset = 0;  // in the dense elements
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const VariablePart& part = parts[i];
+    if (part.kind == VariablePart::Kind::kConstant) continue;
+    Part& own = *parts_[i];
     const float* const elements = pushed.data() + offset;
+    offset += part.is_sparse ? 0 : part.elements;
     const std::scoped_lock part_lock(own.mutex);
-    if (part->kind == VariablePart::Kind::kTrained) {
-      update(own, elements, params);
-      if (part->norms) {
-        InlineStream stream;
-        host_backend().step_kernels().bound_weights(stream, *part->norms, own.memory(-1), nullptr, 0,
-                                                    part->norms->kept.count());
-      }
-    } else {
+    if (part.kind == VariablePart::Kind::kAssigned) {
       std::copy_n(elements, own.elements, own.memory(-1));  // the last writer's value is kept
+      continue;
+    }
+    if (part.is_sparse) {
+      update_table(own, part, rows, params);
+    } else {
+      update(own, elements, params);
+    }
+    if (part.norms) {
+      InlineStream stream;
+      host_backend().step_kernels().bound_weights(stream, *part.norms, own.memory(-1), nullptr, 0,
+                                                  part.norms->kept.count());
     }
   }
   applied_.end(step.step);

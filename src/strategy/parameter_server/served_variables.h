@@ -87,10 +87,12 @@ class ServedVariables {
 
   /// Replaces everything: Content::kState. Steps of earlier generations are rejected from then on.
   void write(std::int64_t generation, std::span<const float> state);
-  /// Returns the version: the number of pushes applied or begun before. Throws Error for another generation.
-  std::int64_t pull(std::int64_t generation, Content content, std::span<float> to) const;
-  /// Applies gradients and assigned values (Content::kChanging), each step once. Throws Error for another generation.
-  PushResult push(const PushedStep& step, std::span<const float> elements);
+  /// Sets the values of `rows`, too. Returns the version: the number of pushes applied or begun before. Throws Error
+  /// for another generation, and for rows that do not exist.
+  std::int64_t pull(std::int64_t generation, Content content, std::span<float> to, std::span<PartRows> rows = {}) const;
+  /// Applies gradients and assigned values (Content::kDense), each step once; parts with sparse gradients that `rows`
+  /// has not have gradients of 0. Throws as `pull`.
+  PushResult push(const PushedStep& step, std::span<const float> elements, std::span<const PartRows> rows = {});
 
  private:
   struct Part {
@@ -116,6 +118,9 @@ class ServedVariables {
   template <class Copy>
   void for_each_piece(Content content, const Copy& copy) const;
   void require(std::int64_t generation) const;
+  std::size_t require(const PartRows& rows) const;
+  void update_table(Part& own, const VariablePart& part, std::span<const PartRows> pushed,
+                    const StepParams& params) const;
   void add_direction(Part& own, const VariablePart& part);
   void update(Part& part, const float* gradient, const StepParams& params) const;
 

@@ -9,7 +9,7 @@ VariableExchange::VariableExchange(const Placement& placement) {
   for (int server = 0; server < placement.servers(); ++server) {
     for (const VariablePart& part : placement.parts(server)) variables = std::max(variables, part.variable + 1);
   }
-  for (const Content content : {Content::kChanging, Content::kValues, Content::kState}) {
+  for (const Content content : {Content::kChanging, Content::kValues, Content::kState, Content::kDense}) {
     auto& of_variables = runs_.emplace_back(variables);
     std::int64_t first = 0;
     for (int server = 0; server < placement.servers(); ++server) {
@@ -35,7 +35,7 @@ void VariableExchange::write(Content content, const LastingVariable& from, std::
 }
 
 void VariableExchange::push(const LastingVariable& from, std::span<float> message) const {
-  for (const Run& run : runs_of(Content::kChanging, from.index)) {
+  for (const Run& run : runs_of(Content::kDense, from.index)) {
     const float* const elements =
         run.is_trained ? from.accumulated->copy(0).as<float>() + run.first : run.elements(from);
     std::copy_n(elements, run.count, message.data() + run.offset);
@@ -44,7 +44,7 @@ void VariableExchange::push(const LastingVariable& from, std::span<float> messag
 
 double VariableExchange::squares_of_push(std::span<const float> message) const {
   double total = 0;
-  for (const std::vector<Run>& runs : runs_[static_cast<std::size_t>(Content::kChanging)]) {
+  for (const std::vector<Run>& runs : runs_[static_cast<std::size_t>(Content::kDense)]) {
     for (const Run& run : runs) {
       if (!run.is_trained) continue;
       const float* const elements = message.data() + run.offset;

@@ -20,7 +20,7 @@ class VariableExchange {
   static constexpr Lasting kPushed = Lasting::kValues | Lasting::kAccumulated;
   void read(Content content, std::span<const float> message, const LastingVariable& to) const;
   void write(Content content, const LastingVariable& from, std::span<float> message) const;
-  /// Content::kChanging of a push: accumulated gradients, and the values that layers assign.
+  /// Content::kDense of a push: accumulated gradients, and the values that layers assign.
   void push(const LastingVariable& from, std::span<float> message) const;
   /// The square of the norm of a push's gradients.
   double squares_of_push(std::span<const float> message) const;

@@ -17,6 +17,7 @@
 #include "strategy/parameter_server/parameter_client.h"
 #include "strategy/parameter_server/told_reason.h"
 #include "strategy/parameter_server/variable_exchange.h"
+#include "strategy/parameter_server/worker_tables.h"
 
 namespace mirrortrain {
 namespace {
@@ -27,6 +28,7 @@ struct WorkerStep {
   std::vector<std::int64_t> versions;  ///< of the servers at the time of the pull
   std::optional<Content> pulled;       ///< nothing: the lanes have the variables
   std::span<float> elements;           ///< the pulled variables, then the push
+  WorkerTables::Rows rows;             ///< the same of tables with sparse gradients
   StepSums sums;
 };
 
@@ -46,6 +48,7 @@ class Worker {
   explicit Worker(const WorkerParts& parts)
       : parts_(parts),
         exchange_(parts.placement),
+        tables_(parts.model, parts.sparse, parts.placement),
         servers_(parts.placement, parts.servers, parts.security, parts.timeout_seconds),
         chief_(parts.chief, parts.task, parts.security) {
     // One for each step that can be here at once, so that nothing large is allocated in a step; in memory shared with
@@ -140,7 +143,8 @@ class Worker {
       next.elements = *place;
       if (!has_values) {
         next.pulled = anew ? Content::kValues : Content::kChanging;  // only the chief changes constants
-        next.versions = servers_.pull(step->generation, *next.pulled, message(next, *next.pulled));
+        if (step->trains && !anew) ask_for_rows(*step, next);
+        next.versions = servers_.pull(step->generation, *next.pulled, message(next, *next.pulled), next.rows);
       }
       generation = step->generation;
       next.step = std::move(*step);
@@ -155,6 +159,7 @@ class Worker {
         const Content content = *step->pulled;
         parts_.strategy.change_variables(VariableExchange::lasting(content), [&](const LastingVariable& variable) {
           exchange_.read(content, message(*step, content), variable);
+          if (!step->rows.empty()) tables_.read(step->rows, variable);
         });
       }
       StepSpec spec;
@@ -172,8 +177,10 @@ class Worker {
       }
       step->sums = parts_.strategy.take_sums().back();
       if (step->step.trains) {
+        step->rows.assign(static_cast<std::size_t>(parts_.placement.servers()), {});
         parts_.strategy.read_variables(VariableExchange::kPushed, [&](const LastingVariable& variable) {
-          exchange_.push(variable, message(*step, Content::kChanging));
+          exchange_.push(variable, message(*step, Content::kDense));
+          if (tables_.has(variable.index)) tables_.push(variable, parts_.strategy, step->rows);
         });
       }
       computed_.put(std::move(*step));
@@ -197,12 +204,23 @@ class Worker {
     pushed.oldest_open_step = step.step.oldest_open_step;
     pushed.updates = step.step.updates;
     pushed.learning_rates = step.step.learning_rates;
-    const std::span<const float> elements = message(step, Content::kChanging);
+    const std::span<const float> elements = message(step, Content::kDense);
     if (parts_.clip_norm) {
-      const double norm = std::sqrt(exchange_.squares_of_push(elements));
+      const double norm = std::sqrt(exchange_.squares_of_push(elements) + WorkerTables::squares(step.rows));
       if (norm > *parts_.clip_norm) pushed.scale = static_cast<float>(*parts_.clip_norm / norm);
     }
-    return servers_.push(pushed, step.versions, elements);
+    return servers_.push(pushed, step.versions, elements, step.rows);
+  }
+
+  /// Pulls of a step's tables the rows alone that it looks up, if they are known.
+  void ask_for_rows(const DispatchedStep& step, WorkerStep& next) const {
+    const data::Feeder* const examples = parts_.examples.at(static_cast<std::size_t>(step.data_set));
+    if (examples == nullptr) return;
+    require_rows(examples, step.rows);
+    auto rows = tables_.looked_up(*examples, step.rows);
+    if (!rows) return;
+    next.rows = std::move(*rows);
+    next.pulled = Content::kDense;
   }
 
   std::span<float> message(const WorkerStep& step, Content content) const {
@@ -211,6 +229,7 @@ class Worker {
 
   const WorkerParts& parts_;
   VariableExchange exchange_;
+  const WorkerTables tables_;
   std::unique_ptr<SharedMemory> shared_;  ///< memory of the places; null if /dev/shm has too little space
   std::vector<float> own_;                ///< memory used instead
   ParameterClient servers_;

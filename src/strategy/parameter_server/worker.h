@@ -8,6 +8,7 @@
 #include "data/feeding/feeder.h"
 #include "rpc/security.h"
 #include "strategy/parameter_server/placement.h"
+#include "strategy/reduction/deferred_gradients.h"
 #include "strategy/strategy.h"
 
 namespace mirrortrain {
@@ -17,7 +18,9 @@ struct WorkerParts {
   std::string task;  ///< "worker 1"
   /// Computes the steps: with all variables, no optimizer, and accumulated gradients. Must be prepared.
   Strategy& strategy;
+  const Model& model;
   Placement placement;
+  std::vector<SparseGradient> sparse{};       ///< tables whose rows are exchanged
   std::vector<const data::Feeder*> examples;  ///< as the chief's BatchSizes::examples
   std::optional<double> clip_norm;
   std::string chief;                 ///< its address

@@ -20,7 +20,8 @@ std::vector<GradientBucket> make_buckets(const VariableStore& variables) {
   std::vector<GradientBucket> buckets;
   for (std::size_t g = 0; g < variables.groups().size(); ++g) {
     const VariableGroup& group = variables.groups()[g];
-    if (!group.shared() || group.division().data) continue;  // the programs add what is divided along `data`
+    // The programs add what is divided along `data`; of sparse gradients there are rows alone.
+    if (!group.shared() || group.division().data || group.has_sparse_gradients()) continue;
     for (const auto& [first, elements] : group.buckets()) {
       GradientBucket bucket;
       bucket.aggregation = group.aggregation();

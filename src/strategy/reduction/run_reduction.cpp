@@ -91,6 +91,30 @@ void RunReduction::add_collectives(const RunVariables& variables, const Topology
   }
 }
 
+void RunReduction::add_sparse(const RunVariables& variables, const std::vector<SparseGradient>& gradients,
+                              const StepKernels& kernels, std::span<Device* const> devices, std::int64_t most_rows) {
+  if (gradients.empty()) return;
+  for (std::size_t i = 0; i < domains_.size(); ++i) {
+    MemoryDomain& domain = *variables.domains()[i];
+    const auto group_of = [&](std::size_t variable) -> const VariableGroup& {
+      return domain.variables.groups()[static_cast<std::size_t>(domain.variables.place(variable).group)];
+    };
+    std::vector<SparseSums::Table> tables;
+    for (const SparseGradient& gradient : gradients) {
+      const Shape& shape = domain.variables.variables()[gradient.variable].shape();
+      tables.push_back({gradient, {domain.variables.place(gradient.variable).first, shape[0], shape[1]}});
+    }
+    Device& device = *devices[static_cast<std::size_t>(domain.place.lanes.front())];
+    DomainReduction& reduction = domains_[i];
+    reduction.sparse = std::make_unique<SparseSums>(device, kernels, tables, largest_domain(variables), most_rows,
+                                                    reduction.others(ops::Axis::kData));
+    for (std::size_t table = 0; table < tables.size(); ++table) {
+      domain.update.add_table(group_of(tables[table].gradient.variable), tables[table].weight,
+                              reduction.sparse->gradients(table));
+    }
+  }
+}
+
 void RunReduction::order_buckets(const RunVariables& variables,
                                  const std::function<std::size_t(std::size_t variable)>& complete_after) {
   for (std::size_t i = 0; i < domains_.size(); ++i) {

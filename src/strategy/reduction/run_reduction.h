@@ -11,6 +11,7 @@
 #include "strategy/reduction/choose_reduction.h"
 #include "strategy/reduction/collectives.h"
 #include "strategy/reduction/gradient_reducer.h"
+#include "strategy/reduction/sparse_sums.h"
 #include "strategy/variables/run_variables.h"
 
 namespace mirrortrain {
@@ -44,6 +45,7 @@ struct DomainReduction {
   std::unique_ptr<DomainLink> along_model;            ///< to those with the other places of its replica; null if alone
   std::unique_ptr<GradientReducer> reducer;           ///< null if the update adds the gradients
   Buffer compressed, received;                        ///< of the buckets
+  std::unique_ptr<SparseSums> sparse;                 ///< null without sparse gradients
   std::unique_ptr<AssignedValues> assigned;           ///< values that layers assign to variables
   std::unique_ptr<Collectives> training, evaluation;  ///< of the programs; null before they are built
   Buffer parts;                                       ///< shared by those of parts, of both
@@ -65,7 +67,8 @@ struct DomainReduction {
   Collectives& collectives(bool trains) const { return trains ? *training : *evaluation; }
   /// Of the rows that the replicas' programs write, and those gathered from other domains.
   std::size_t rows_bytes() const {
-    return assigned->bytes() + (training ? training->bytes() + evaluation->bytes() : 0) + parts.bytes();
+    return assigned->bytes() + (sparse ? sparse->bytes() : 0) +
+           (training ? training->bytes() + evaluation->bytes() : 0) + parts.bytes();
   }
   /// Of the device's memory, where it is known.
   std::size_t bytes() const {
@@ -105,6 +108,10 @@ class RunReduction {
   void add_collectives(const RunVariables& variables, const Topology& topology, const Model& model,
                        const StepKernels& kernels, std::span<Device* const> devices, std::int64_t most_rows,
                        const AnyPrograms& programs);
+  /// Creates the sums of sparse gradients of all domains, and has the updates read them. `most_rows`: the maximum of a
+  /// replica. All but `gradients` must outlive this.
+  void add_sparse(const RunVariables& variables, const std::vector<SparseGradient>& gradients,
+                  const StepKernels& kernels, std::span<Device* const> devices, std::int64_t most_rows);
   /// Sorts the buckets by when they are full; see order_buckets.
   void order_buckets(const RunVariables& variables,
                      const std::function<std::size_t(std::size_t variable)>& complete_after);

@@ -6,9 +6,9 @@
 namespace mirrortrain {
 
 Lane::Lane(const LanePlace& place, const DomainPlace& domain, const Mesh& mesh, const Model& model,
-           const std::vector<ProductGradient>& products, const Backend& backend, data::Cache cache)
+           const DeferredGradients& deferred, const Backend& backend, data::Cache cache)
     : model_(model),
-      products_(products),
+      deferred_(deferred),
       mesh_(mesh),
       device_(backend.make_device(place.device.index, place.threads, place.cores)) {
   stream_ = device_->make_stream();
@@ -18,12 +18,12 @@ Lane::Lane(const LanePlace& place, const DomainPlace& domain, const Mesh& mesh, 
     replica.model = mesh.model_index(number);
     // Lanes of a pipeline compute the same step of several replicas at once, and a kernel is run by one at a time.
     if (mesh.stages > 1) replica.in_pipeline = mesh.replica_of(number);
-    programs_.try_emplace({replica.model, replica.in_pipeline}, model, replica.model, products, backend);
+    programs_.try_emplace({replica.model, replica.in_pipeline}, model, replica.model, deferred, backend);
     replica.in_lane = static_cast<int>(replicas_.size()) - 1;
     replica.in_domain = static_cast<int>(std::ranges::find(domain.replicas, number) - domain.replicas.begin());
     in_domain_.push_back(replica.in_domain);
   }
-  if (replicas_.empty()) programs_.try_emplace({0, 0}, model, 0, products, backend);  // of a later stage of a pipeline
+  if (replicas_.empty()) programs_.try_emplace({0, 0}, model, 0, deferred, backend);  // of a later stage of a pipeline
   if (const RowKernels* const rows = backend.row_kernels()) {
     examples_ = std::make_unique<DeviceExamples>(*device_, *rows, cache);
   }
@@ -103,11 +103,9 @@ void Lane::allocate(Replica& replica) {
       buffers.mask = device_->allocate(evaluation.graph.spec(evaluated.mask).bytes_at(rows));
     }
   }
-  for (const ProductGradient& product : products_) {
-    for (const ValueId operand : {product.x, product.dy}) {
-      if (graph.graph.value(operand).source != Graph::Source::kNode || replica.operands.contains(operand)) continue;
-      replica.operands.emplace(operand, device_->allocate(graph.graph.spec(operand).bytes_at(rows)));
-    }
+  for (const ValueId operand : deferred_.operands()) {
+    if (graph.graph.value(operand).source != Graph::Source::kNode || replica.operands.contains(operand)) continue;
+    replica.operands.emplace(operand, device_->allocate(graph.graph.spec(operand).bytes_at(rows)));
   }
 }
 

@@ -10,7 +10,7 @@
 #include "kernels/backend.h"
 #include "model/model.h"
 #include "runtime/program.h"
-#include "strategy/reduction/product_gradients.h"
+#include "strategy/reduction/deferred_gradients.h"
 #include "strategy/reduction/run_reduction.h"
 #include "strategy/steps/device_examples.h"
 #include "strategy/steps/lane_programs.h"
@@ -61,9 +61,9 @@ struct LaneReplica {
 /// A device with its stream, its replicas and the memory for their programs.
 class Lane {
  public:
-  /// `products`: the gradients that the training programs leave to the update. All but the places must outlive it.
+  /// `deferred`: the gradients that the training programs leave to the update. All but the places must outlive it.
   Lane(const LanePlace& place, const DomainPlace& domain, const Mesh& mesh, const Model& model,
-       const std::vector<ProductGradient>& products, const Backend& backend, data::Cache cache);
+       const DeferredGradients& deferred, const Backend& backend, data::Cache cache);
 
   const Model& model() const { return model_; }
   Device& device() const { return *device_; }
@@ -98,7 +98,7 @@ class Lane {
   /// The squared norms for clipping, as in DomainLane.
   double* norms() const { return norms_.as<double>(); }
 
-  /// Where a replica's programs write a product gradient's operand: its input buffer or a separate one.
+  /// Where a replica's programs write an operand of a deferred gradient: its input buffer or a separate one.
   const std::byte* operand(const Replica& replica, ValueId value) const;
 
   /// Where an evaluation writes an output of the model: float32 [rows, ...]. Only for lanes that keep them.
@@ -145,7 +145,7 @@ class Lane {
   void bind_programs(Replica& replica, StepKind kind, MemoryDomain& domain, const DomainReduction& reduction);
 
   const Model& model_;
-  const std::vector<ProductGradient>& products_;
+  const DeferredGradients& deferred_;
   const Mesh mesh_;  ///< of the run
   std::unique_ptr<Device> device_;
   std::map<std::pair<int, int>, LanePrograms> programs_;  ///< by Replica::model and in_pipeline

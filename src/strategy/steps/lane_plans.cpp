@@ -20,6 +20,7 @@ StepPlan LaneSteps::training_plan() {
     add_programs(plan, StepKind::kTrain);
   }
   add_meeting(plan);  // every gradient is complete, every variable was read for the last time
+  add_sparse_gathering(plan);
   if (shares_programs()) {
     plan.add("set up the next step", [this, lane](const Step&) { team_.programs().restart(lane); });
   }
@@ -99,6 +100,19 @@ void LaneSteps::add_programs(StepPlan& plan, StepKind kind) {
     if (ends[part] != kToTheEnd) add_collective(plan, kind, part);
   }
   if (reduces) plan.add("wait for buckets", [this](const Step&) { reduction_.reducer->finish(own_); });
+  if (kind != StepKind::kTrain || !has_sparse()) return;
+  plan.add("sum lookups", [this](const Step& step) {
+    for (const Replica& replica : lane_.replicas()) sum_lookups(step, replica);
+  });
+}
+
+/// The sparse gradients of other domains, for every lane.
+void LaneSteps::add_sparse_gathering(StepPlan& plan) {
+  if (!has_sparse() || !reduction_.sparse->exchanges()) return;
+  plan.add("gather sparse gradients", [this](const Step&) {
+    if (own_.is_first()) reduction_.sparse->gather(stream());
+  });
+  add_meeting(plan);
 }
 
 /// The stages of replicas that the lane computes, microbatch by microbatch. The counts are set back where all lanes

@@ -33,11 +33,10 @@ std::vector<ValueId> LanePrograms::outputs_of(StepKind kind) const {
   }
   if (graph.penalty != kNoValue) outputs.push_back(graph.penalty);
   std::vector<ValueId> gradients = graph.gradients;
-  for (std::size_t i = 0; train && i < products_.size(); ++i) {
-    gradients[products_[i].variable] = kNoValue;
-    for (const ValueId operand : {products_[i].x, products_[i].dy}) {
-      if (graph.graph.value(operand).source == Graph::Source::kNode) outputs.push_back(operand);
-    }
+  if (train) {
+    for (const std::size_t variable : deferred_.variables()) gradients[variable] = kNoValue;
+    std::ranges::copy_if(deferred_.operands(), std::back_inserter(outputs),
+                         [&](ValueId operand) { return graph.graph.value(operand).source == Graph::Source::kNode; });
   }
   for (const ValueId gradient : gradients) {
     if (gradient != kNoValue) outputs.push_back(gradient);

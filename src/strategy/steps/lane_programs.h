@@ -13,7 +13,7 @@
 #include "kernels/backend.h"
 #include "model/model.h"
 #include "runtime/program.h"
-#include "strategy/reduction/product_gradients.h"
+#include "strategy/reduction/deferred_gradients.h"
 
 namespace mirrortrain {
 
@@ -38,10 +38,10 @@ class LanePrograms {
  public:
   using BySize = std::map<ProgramSize, Program>;
 
-  /// `place`: whose part of the model it is. `products`: the gradients that the training programs leave to the update.
+  /// `place`: whose part of the model it is. `deferred`: the gradients that the training programs leave to the update.
   /// All must outlive it.
-  LanePrograms(const Model& model, int place, const std::vector<ProductGradient>& products, const Backend& backend)
-      : model_(model), place_(place), products_(products), backend_(backend) {}
+  LanePrograms(const Model& model, int place, const DeferredGradients& deferred, const Backend& backend)
+      : model_(model), place_(place), deferred_(deferred), backend_(backend) {}
 
   /// Call it on the lane's thread: kernels use its number of threads.
   void build(const RowCounts& rows, Device& device);
@@ -88,7 +88,7 @@ class LanePrograms {
 
   const Model& model_;
   const int place_;
-  const std::vector<ProductGradient>& products_;
+  const DeferredGradients& deferred_;
   const Backend& backend_;
   std::shared_ptr<const KernelRegistry> registry_;
   BySize train_, evaluate_;

@@ -95,16 +95,33 @@ void LaneSteps::run_without_rows(Replica& replica, StepKind kind, std::size_t fi
   if (kind == StepKind::kTrain && last == kToTheEnd && replica.without_rows) replica.without_rows->enqueue(stream());
 }
 
-/// Gathering the rows, then each kernel; for a replica that never has rows, nothing.
-std::size_t LaneSteps::pieces_of_replica() const { return 1 + std::max<std::size_t>(1, lane_.programs().kernels()); }
+/// Gathering the rows, then each kernel, of which a replica that never has rows runs none; at last its sparse
+/// gradients.
+std::size_t LaneSteps::pieces_of_replica() const {
+  return 1 + std::max<std::size_t>(1, lane_.programs().kernels()) + (has_sparse() ? 1 : 0);
+}
 
 void LaneSteps::run_program_piece(const Step& step, std::size_t piece) {
   if (piece == 0) return send_inputs(step);
   const std::size_t of_replica = pieces_of_replica();
   Replica& replica = lane_.replicas()[(piece - 1) / of_replica];
   const std::size_t kernel = (piece - 1) % of_replica;  // counted from 1
+  const std::size_t last = of_replica - (has_sparse() ? 2 : 1);
   if (kernel == 0) return gather_rows(step, replica);
-  run_program(replica, StepKind::kTrain, kernel - 1, kernel + 1 == of_replica ? kToTheEnd : kernel);
+  if (kernel > last) return sum_lookups(step, replica);
+  run_program(replica, StepKind::kTrain, kernel - 1, kernel == last ? kToTheEnd : kernel);
+}
+
+/// Adds what the replica's lookups in each table with a sparse gradient have, row by row.
+void LaneSteps::sum_lookups(const Step& step, const Replica& replica) {
+  SparseSums& sums = *reduction_.sparse;
+  const Graph& graph = lane_.programs().graph_of(StepKind::kTrain, step.key.length).graph;
+  for (std::size_t table = 0; table < sums.tables(); ++table) {
+    const Aggregation aggregation =
+        domain_.variables.variables()[sums.table(table).gradient.variable].policy().aggregation;
+    const float scale = gradient_scale(aggregation, replica.index, step.key.examples, topology_.mesh);
+    sums.sum(stream(), table, replica.in_domain, rows_of(step, replica).count, scale, graph);
+  }
 }
 
 /// While lanes rest, the scheduler chooses the others' cores: otherwise two concurrent runs would each keep their first

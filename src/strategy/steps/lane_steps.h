@@ -100,6 +100,7 @@ class LaneSteps {
   void add_update(StepPlan& plan);
   void add_unless_skipped(StepPlan& plan, const char* name, StepPlan::Run run, bool fixed = true);
   void add_meeting(StepPlan& plan);
+  void add_sparse_gathering(StepPlan& plan);
   bool shares_programs() const;
   void add_shared_programs(StepPlan& plan);
   bool shares_update() const;
@@ -126,6 +127,8 @@ class LaneSteps {
   void run_stage(const Step& step, StepKind kind, const MicrobatchWork& work);
   void add_microbatch(const Replica& replica, const MicrobatchWork& work);
   void reduce(const Step& step, const GradientBucket& bucket);
+  bool has_sparse() const { return reduction_.sparse != nullptr; }
+  void sum_lookups(const Step& step, const Replica& replica);
   void add_squares_of_domains(const Step& step);
   void gather_weights(const Step& step);
 

@@ -12,7 +12,7 @@ std::vector<LastingVariable> lasting_variables(const VariableStore& store, Lasti
     for (int slot = 0; includes(what, Lasting::kSlots) && slot < store.slots(i); ++slot) {
       one.slots.push_back(store.slot(i, slot));
     }
-    if (includes(what, Lasting::kAccumulated) && store.keeps_gradients()) one.accumulated = store.accumulated(i);
+    if (includes(what, Lasting::kAccumulated) && store.keeps_gradient(i)) one.accumulated = store.accumulated(i);
     if (includes(what, Lasting::kResiduals)) one.residual = store.residual(i);
   }
   return all;
@@ -43,7 +43,7 @@ LastingVariable VariableWindow::open(const VariableStore& store, std::size_t var
   for (int slot = 0; includes(what, Lasting::kSlots) && slot < store.slots(variable); ++slot) {
     one.slots.push_back(make(true, store.slot_shape(variable, slot, shape)));
   }
-  if (includes(what, Lasting::kAccumulated) && store.keeps_gradients()) one.accumulated = make(true, shape);
+  if (includes(what, Lasting::kAccumulated) && store.keeps_gradient(variable)) one.accumulated = make(true, shape);
   if (includes(what, Lasting::kResiduals)) {
     if (const auto residual = store.residual(variable)) {
       one.residual = zeros(*residual, shape, residual->policy(), memories_, memories_);

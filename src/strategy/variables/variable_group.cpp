@@ -96,17 +96,18 @@ void VariableGroup::allocate(const GroupMemory& memory, Device& device) {
   if (is_sharded()) elements_ = gradient_elements_ = rounded_up(elements_, grain_);
   const auto bytes = static_cast<std::size_t>(elements_) * sizeof(float);
   const auto gradient_bytes = static_cast<std::size_t>(gradient_elements_) * sizeof(float);
-  if (memory.adds_gradients != nullptr && shared() && !division_.data) {
+  if (memory.adds_gradients != nullptr && shared() && !division_.data && !has_sparse_gradients_) {
     gradients_.push_back(memory.adds_gradients->allocate(gradient_bytes));
     if (gradients_[0].data() == nullptr) gradients_.clear();  // allocated separately then
   }
   places_ = memory.places;
   copy_of_ = copies_of_places();
   microbatches_ = memory.microbatches;
-  const std::size_t rows = places_.size() / static_cast<std::size_t>(microbatches_);
+  const std::size_t rows = has_sparse_gradients_ ? 1 : places_.size() / static_cast<std::size_t>(microbatches_);
   while (gradients_.size() < rows) gradients_.push_back(device.allocate(gradient_bytes));
   while (microbatches_ > 1 && written_.size() < rows) written_.push_back(device.allocate(gradient_bytes));
-  if (shared() && memory.compresses) residual_ = device.allocate(bytes);
+  if (shared() && memory.compresses && !has_sparse_gradients_) residual_ = device.allocate(bytes);
+  const bool keeps_gradients = memory.keeps_gradients && (gradient_elements_ > 0 || !has_sparse_gradients_);
   const bool measures = scalar::scales_by_norms(update_.rule);
   if (measures) normed_ = on_device(variables_, device);
   const std::size_t normed = measures ? variables_.size() : 0;
@@ -123,8 +124,8 @@ void VariableGroup::allocate(const GroupMemory& memory, Device& device) {
     copy.values = device.allocate(bytes);
     for (int slot = 0; slot < update_.slots(); ++slot) copy.slots.push_back(device.allocate(own_bytes));
     copy.regularization = device.allocate(is_regularized() ? chunk_bytes : 0);
-    copy.accumulated = device.allocate(memory.keeps_gradients ? own_bytes : 0);
-    copy.squares = device.allocate(memory.keeps_gradients ? chunk_bytes : 0);
+    copy.accumulated = device.allocate(keeps_gradients ? own_bytes : 0);
+    copy.squares = device.allocate(keeps_gradients ? chunk_bytes : 0);
     copy.norms = device.allocate(sums * sizeof(scalar::NormSums));
     copy.ratios = device.allocate(normed * sizeof(float));
     const int first_user = first_replica(static_cast<int>(&copy - copies_.data()));

@@ -64,8 +64,9 @@ struct GroupPiece {
 /// alone.
 class VariableGroup {
  public:
-  explicit VariableGroup(Aggregation aggregation, const VariableUpdate& update = {}, Division division = {})
-      : aggregation_(aggregation), update_(update), division_(division) {}
+  explicit VariableGroup(Aggregation aggregation, const VariableUpdate& update = {}, Division division = {},
+                         bool has_sparse_gradients = false)
+      : aggregation_(aggregation), update_(update), division_(division), has_sparse_gradients_(has_sparse_gradients) {}
 
   /// Adds one more variable; returns its first element. `elements`: of each part along `model`, the first ones the
   /// largest; of one that is whole there, the only number. Those whose gradients are never stored must come last.
@@ -79,6 +80,9 @@ class VariableGroup {
   const VariableUpdate& update() const { return update_; }
   bool shared() const { return aggregation_ != Aggregation::kNone; }
   const Division& division() const { return division_; }
+  /// Whether replicas keep the rows of their gradients elsewhere (deferred_gradients.h): the memory for gradients is
+  /// that of the sum alone, and only if the variables were added as ones that store it.
+  bool has_sparse_gradients() const { return has_sparse_gradients_; }
   std::int64_t elements() const { return elements_; }
   /// Number of elements, from the first, whose gradients are stored.
   std::int64_t gradient_elements() const { return gradient_elements_; }
@@ -133,7 +137,9 @@ class VariableGroup {
     std::vector<GroupPiece> pieces;
   };
   std::vector<std::size_t> copies_of_places() const;
-  std::size_t row_of(int replica) const { return static_cast<std::size_t>(replica / microbatches_); }
+  std::size_t row_of(int replica) const {
+    return has_sparse_gradients_ ? 0 : static_cast<std::size_t>(replica / microbatches_);
+  }
   std::vector<GroupPiece> own_pieces() const;
   void point_to_memory(Copy& copy, std::size_t part, std::size_t normed);
   const Copy& copy(int replica) const { return copies_[copy_number(replica)]; }
@@ -141,6 +147,7 @@ class VariableGroup {
   Aggregation aggregation_;
   VariableUpdate update_;
   Division division_;
+  bool has_sparse_gradients_;
   std::int64_t elements_ = 0, gradient_elements_ = 0;
   std::vector<std::int64_t> bucket_begins_;
   std::int64_t grain_ = 1;

@@ -13,12 +13,13 @@ namespace {
 std::byte* bytes_of(float* elements) { return reinterpret_cast<std::byte*>(elements); }
 
 /// The group for variables with this aggregation and update, added if there is none yet.
-int group_for(Aggregation aggregation, const VariableUpdate& update, const Division& division,
+int group_for(Aggregation aggregation, const VariableUpdate& update, const Division& division, bool sparse,
               std::vector<VariableGroup>& groups) {
   const auto found = std::find_if(groups.begin(), groups.end(), [&](const VariableGroup& group) {
-    return group.aggregation() == aggregation && group.update() == update && group.division() == division;
+    return group.aggregation() == aggregation && group.update() == update && group.division() == division &&
+           group.has_sparse_gradients() == sparse;
   });
-  if (found == groups.end()) groups.emplace_back(aggregation, update, division);
+  if (found == groups.end()) groups.emplace_back(aggregation, update, division, sparse);
   return static_cast<int>(found - groups.begin());
 }
 
@@ -83,11 +84,12 @@ void VariableStore::add_groups(const Model& model, const StoreOptions& options) 
   for (const bool stored : {true, false}) {
     for (std::size_t i = 0; i < model.variables.size(); ++i) {
       const ModelVariable& variable = model.variables[i];
-      const bool stores = std::ranges::count(options.without_gradient, i) == 0;
+      const bool sparse = std::ranges::count(options.sparse, i) > 0;
+      const bool stores = !sparse && std::ranges::count(options.without_gradient, i) == 0;
       if (!variable.spec.trainable || stores != stored) continue;
       order.push_back(i);
       places_[i].group = group_for(options.policies[i].aggregation, keeps_slots_ ? variable.update : VariableUpdate{},
-                                   divisions_[i], groups_);
+                                   divisions_[i], sparse, groups_);
       places_[i].stores_gradient = stores;
     }
   }
@@ -103,7 +105,9 @@ void VariableStore::add_groups(const Model& model, const StoreOptions& options) 
     VariableGroup& group = groups_[static_cast<std::size_t>(places_[i].group)];
     if (begins.contains(i)) group.begin_bucket(options.shard.grain());
     const ModelVariable& variable = model.variables[i];
-    places_[i].first = group.add(elements_of(i), variable.l1, variable.l2, places_[i].stores_gradient);
+    const bool stores =
+        places_[i].stores_gradient || (group.has_sparse_gradients() && keeps_gradients_ && keeps_slots_);
+    places_[i].first = group.add(elements_of(i), variable.l1, variable.l2, stores);
   }
 }
 

@@ -31,6 +31,7 @@ struct StoreOptions {
   bool keeps_gradients = false;               ///< in addition to a step's: see GradientOptions
   bool compresses = false;                    ///< keeps the rounding errors of compressed gradients
   std::vector<std::size_t> without_gradient;  ///< trainable variables whose gradients are never stored
+  std::vector<std::size_t> sparse;            ///< those of which only the sum is, if gradients are kept
   Communicator* adds_gradients = nullptr;     ///< in host memory; null if none does
   BucketBytes bytes_per_bucket;
   StateShard shard;  ///< of the slots, accumulated gradients and sums of what replicas share
@@ -85,6 +86,10 @@ class VariableStore {
   /// A state of the variable's direction, in a replica's copy.
   float* state(std::size_t variable, std::size_t number, int replica) const;
   bool keeps_gradients() const { return keeps_gradients_; }
+  /// Whether it keeps those of a trainable variable: not where sparse ones are applied elsewhere.
+  bool keeps_gradient(std::size_t variable) const {
+    return keeps_gradients_ && groups_[static_cast<std::size_t>(places_[variable].group)].gradient_elements() > 0;
+  }
 
   /// The bfloat16 counterpart of a trainable variable's copy at `master` (see VariableGroup::rounded); null for other
   /// memory.

@@ -16,6 +16,9 @@ namespace {
 /// Rows of a matrix multiplication computed together.
 constexpr std::int64_t kProductRows = 8;
 
+/// Rows of a table that a lane updates together.
+constexpr std::int64_t kTableRows = 64;
+
 /// The places of squared norms in a lane's `norms`: of what replicas share, of what is in other memories along the axis
 /// `data` alone, of what is in others along `model`, of the lane's first replica.
 enum NormPlace : std::size_t { kOfShared, kOfShards, kOfParts, kOfReplicas };
@@ -57,7 +60,7 @@ WeightUpdate::WeightUpdate(const VariableStore& variables, const StepKernels& ke
                     kernels_.most_sources(), variables.replicas()));
   }
   const auto add = [this](const VariableGroup& group, std::vector<int> summed) {
-    if (reduced_ && group.shared()) summed.resize(1);
+    if ((reduced_ && group.shared()) || group.has_sparse_gradients()) summed.resize(1);
     for (std::size_t piece = 0; piece < group.pieces(summed.front()).size(); ++piece) {
       Part& part = parts_.emplace_back(Part{&group, piece, summed.front(), summed, {}});
       const std::int64_t first = part.of(part.replica).first;
@@ -102,7 +105,8 @@ void WeightUpdate::begin(const StepSpec& step, StepParams& params) {
   for (Part& part : parts_) {
     const Aggregation aggregation = part.group->aggregation();
     part.regularization = regularization_times(aggregation, step.global_examples(), mesh_);
-    if (reduced_ && part.group->shared()) continue;  // scaled before they were summed
+    // Scaled before they were summed.
+    if ((reduced_ && part.group->shared()) || part.group->has_sparse_gradients()) continue;
     for (std::size_t i = 0; i < part.replicas.size(); ++i) {
       const int replica = replicas_[static_cast<std::size_t>(part.replicas[i])];
       part.sources[i].scale = gradient_scale(aggregation, replica, step.global_examples(), mesh_);
@@ -139,8 +143,20 @@ void WeightUpdate::for_each_range(const DomainLane& lane, const Work& work) cons
 void WeightUpdate::accumulate(const DomainLane& lane) const {
   for_each_range(lane, [&](const Part& part, int replica, std::size_t, const scalar::GradientSum& gradient,
                            std::int64_t begin, std::int64_t end) {
+    store_sparse(lane, part, false, begin, end);
     kernels_.accumulate(*lane.stream, part.of(replica).view, gradient, step_.gradients == 1, begin, end);
+    store_sparse(lane, part, true, begin, end);
   });
+}
+
+/// The sum of sparse gradients is in a group's memory while it is accumulated, which is 0 otherwise.
+void WeightUpdate::store_sparse(const DomainLane& lane, const Part& part, bool zeros, std::int64_t begin,
+                                std::int64_t end) const {
+  for (const Table& table : tables_) {
+    if (table.group != part.group) continue;
+    kernels_.store_sparse(*lane.stream, table.weight, table.gradients, zeros, part.group->gradient(part.replica), begin,
+                          end);
+  }
 }
 
 /// A sum of squares of floats is finite in double precision unless one of them is non-finite.
@@ -248,6 +264,12 @@ void WeightUpdate::apply(const DomainLane& lane) const {
     const auto [begin, end] = lane.part_of(product.weight.in, kProductRows);
     kernels_.update_with_product(product.group->update().rule, product.group->view(product.replicas.front()),
                                  product.weight, product.sources, *lane.params, lane.threads, begin, end);
+  }
+  for (const Table& table : tables_) {
+    if (keeps_gradients()) continue;
+    const auto [begin, end] = lane.part_of(table.weight.rows, kTableRows);
+    kernels_.update_sparse(*lane.stream, table.group->update().rule, table.group->view(0), table.weight,
+                           table.gradients, *lane.params, lane.threads, begin, end);
   }
 }
 

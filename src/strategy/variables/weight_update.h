@@ -39,11 +39,17 @@ class WeightUpdate {
   WeightUpdate(const VariableStore& variables, const StepKernels& kernels, std::vector<int> replicas, const Mesh& mesh,
                const UpdateOptions& options);
 
-  /// A variable whose gradient the update makes itself (see product_gradients.h), on host memory alone. `operands`: of
+  /// A variable whose gradient the update makes itself (see deferred_gradients.h), on host memory alone. `operands`: of
   /// each of the store's `replicas` whose gradients are added, as large as a replica's examples get; their rows are set
   /// in each step. `rows_per_example`: of x and dy.
   void add_product(const VariableGroup& group, std::vector<int> replicas, const ProductWeight& weight,
                    std::vector<ProductSource> operands, std::int64_t rows_per_example);
+
+  /// A table of a group with sparse gradients: those of all replicas, in their order, which must be there when the
+  /// lanes accumulate or apply.
+  void add_table(const VariableGroup& group, const TableWeight& table, std::span<const SparseRows> gradients) {
+    tables_.push_back({&group, table, gradients});
+  }
 
   /// Call before the lanes begin the step. Sets what the update reads of every lane's `params`.
   void begin(const StepSpec& step, StepParams& params);
@@ -100,6 +106,12 @@ class WeightUpdate {
     std::vector<ProductSource> sources;
     std::int64_t rows_per_example = 1;
   };
+  struct Table {
+    const VariableGroup* group = nullptr;
+    TableWeight weight;
+    std::span<const SparseRows> gradients;
+  };
+  void store_sparse(const DomainLane& lane, const Part& part, bool zeros, std::int64_t begin, std::int64_t end) const;
   /// Where the squares of a group that replicas share are added up with those of other memories; nothing if not.
   std::optional<std::size_t> place_of_squares(const VariableGroup& group) const;
   bool counts_regularization(const VariableGroup& group) const;
@@ -116,6 +128,7 @@ class WeightUpdate {
   bool has_all_parts_;  ///< of divided variables
   std::vector<Part> parts_;
   std::vector<Product> products_;
+  std::vector<Table> tables_;
   std::vector<OwnSquares> own_squares_;
   StepSpec step_;
 };

@@ -74,7 +74,9 @@ void ParameterServerTask::compute(const Hardware& hardware, const std::function<
   if (require_data) require_data(run);
   WorkerParts worker{.task = cluster_.task.text(),
                      .strategy = *run.strategy,
+                     .model = *checked_.model,
                      .placement = placement_of(checked_, static_cast<int>(cluster_.ps.size())),
+                     .sparse = sparse_gradients_of(checked_),
                      .examples = run.examples(),
                      .clip_norm = checked_.values().gradients.clip_norm,
                      .chief = *cluster_.chief,

@@ -15,6 +15,7 @@
 #include "data/loading/adapt.h"
 #include "data/order/shards.h"
 #include "device/cpu/cpu_device.h"
+#include "kernels/host_kernels.h"
 #include "strategy/parameter_server/parameter_server_strategy.h"
 #include "train/checkpoint/load_initial_weights.h"
 #include "train/checkpoint/weights.h"
@@ -242,6 +243,7 @@ std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, con
   if (!wanted.strategy && !served) parts.state = values.state;
   parts.seed = values.seed;
   parts.cache = values.data.cache;
+  parts.largest_batch = values.data.global_batch_size;
   parts.steps.captures = values.training.cuda_graph == CudaGraph::kAuto;
   parts.steps.skips_non_finite = values.training.on_non_finite == OnNonFinite::kSkip && checked.has_model();
   parts.backend = hardware.backend(topology, values.training);
@@ -358,9 +360,16 @@ Run build_run(const CheckedConfiguration& checked, const RunParts& parts, const 
   return run;
 }
 
+std::vector<SparseGradient> sparse_gradients_of(const CheckedConfiguration& checked) {
+  return find_sparse_gradients(*checked.model, checked.policies(), host_backend().step_kernels(),
+                               checked.values().data.global_batch_size);
+}
+
 Placement placement_of(const CheckedConfiguration& checked, int servers) {
   const Configuration& values = checked.values();
-  Placement placement(*checked.model, values.strategy.partitioner, servers);
+  std::vector<std::size_t> sparse;
+  for (const SparseGradient& table : sparse_gradients_of(checked)) sparse.push_back(table.variable);
+  Placement placement(*checked.model, values.strategy.partitioner, servers, sparse);
   for (const std::size_t split : placement.split()) {
     const ModelVariable& variable = checked.model->variables[split];
     const std::string what =

@@ -16,6 +16,7 @@
 #include "rpc/security.h"
 #include "strategy/parameter_server/dispatch_service.h"
 #include "strategy/parameter_server/placement.h"
+#include "strategy/reduction/deferred_gradients.h"
 #include "strategy/strategy.h"
 #include "train/checkpoint/run_folder.h"
 #include "train/session/check_configuration.h"
@@ -121,6 +122,8 @@ std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, con
 
 /// The placement of the variables on `servers` parameter servers: every task computes the same.
 Placement placement_of(const CheckedConfiguration& checked, int servers);
+/// The tables whose gradients are sparse there.
+std::vector<SparseGradient> sparse_gradients_of(const CheckedConfiguration& checked);
 
 /// Initializes every variable, by its initializer or from `model.initial_weights`. Throws the exceptions of
 /// load_initial_weights. Called by every worker, before the first step.

@@ -1,4 +1,4 @@
-#include "strategy/reduction/product_gradients.h"
+#include "strategy/reduction/deferred_gradients.h"
 
 #include <algorithm>
 
@@ -10,6 +10,9 @@ namespace {
 
 /// With fewer elements, storing a gradient is as fast as computing it in the update.
 constexpr std::int64_t kWorthwhile = 16 * 1024;
+
+/// A table has at least so many times the elements of a step's sparse gradient.
+constexpr std::int64_t kSparseTimes = 4;
 
 /// The value of which `value` is an alias, or itself.
 ValueId root_of(const Graph& graph, ValueId value) {
@@ -41,7 +44,37 @@ bool is_supported(const Model& model, std::size_t variable, DType operands, cons
   return true;
 }
 
+/// The table's sparse gradient; without lookups if it has none.
+SparseGradient sparse_gradient_of(const Model& model, std::size_t variable) {
+  SparseGradient sparse;
+  sparse.variable = variable;
+  const Graph& graph = model.training.graph;
+  for (const auto& [numbers, dy] : ops::lookup_terms(graph, model.training.gradients[variable])) {
+    const ops::LookupTerm own{root_of(graph, numbers), root_of(graph, dy)};
+    if (!is_usable(graph, own.numbers) || !is_usable(graph, own.dy)) return {};
+    sparse.lookups.push_back(own);
+    sparse.per_example += graph.spec(own.numbers).shape.elements();
+  }
+  return sparse;
+}
+
 }  // namespace
+
+std::vector<std::size_t> DeferredGradients::variables() const {
+  std::vector<std::size_t> all;
+  for (const ProductGradient& product : products) all.push_back(product.variable);
+  for (const SparseGradient& table : sparse) all.push_back(table.variable);
+  return all;
+}
+
+std::vector<ValueId> DeferredGradients::operands() const {
+  std::vector<ValueId> all;
+  for (const ProductGradient& product : products) all.insert(all.end(), {product.x, product.dy});
+  for (const SparseGradient& table : sparse) {
+    for (const auto& [numbers, dy] : table.lookups) all.insert(all.end(), {numbers, dy});
+  }
+  return all;
+}
 
 std::vector<ProductGradient> find_product_gradients(const Model& model, const std::vector<VariablePolicy>& policies,
                                                     const StepKernels& kernels) {
@@ -61,6 +94,24 @@ std::vector<ProductGradient> find_product_gradients(const Model& model, const st
     // With many vectors per example, they are much larger than the gradient, and all of them would be read again.
     if (graph.spec(x).shape.elements() != shape[0]) continue;
     found.push_back({i, x, dy});
+  }
+  return found;
+}
+
+std::vector<SparseGradient> find_sparse_gradients(const Model& model, const std::vector<VariablePolicy>& policies,
+                                                  const StepKernels& kernels, std::int64_t examples) {
+  std::vector<SparseGradient> found;
+  if (!kernels.supports_sparse() || model.places() > 1 || model.training.gradients.empty()) return found;
+  for (std::size_t i = 0; i < model.variables.size(); ++i) {
+    const ModelVariable& variable = model.variables[i];
+    const Shape& shape = variable.spec.shape;
+    if (model.training.gradients[i] == kNoValue || variable.l1 != 0 || variable.l2 != 0) continue;
+    if (policies[i].copies_can_differ() || variable.data_parts > 1 || shape.rank() != 2) continue;
+    if (shape.elements() < kWorthwhile) continue;
+    SparseGradient table = sparse_gradient_of(model, i);
+    if (table.lookups.empty()) continue;
+    const std::int64_t elements = examples * table.per_example * (shape[1] + 1);
+    if (elements > 0 && elements <= shape.elements() / kSparseTimes) found.push_back(std::move(table));
   }
   return found;
 }

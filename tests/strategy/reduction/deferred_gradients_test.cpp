@@ -1,5 +1,5 @@
 // Gradients that the update makes itself, in whole trainings.
-#include "strategy/reduction/product_gradients.h"
+#include "strategy/reduction/deferred_gradients.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "graph/ops/embedding.h"
+#include "kernels/step_kernels.h"
+#include "model/model.h"
+#include "strategy/variables/variable_policy.h"
+
+namespace mirrortrain {
+
+/// A weight whose gradient is a matrix multiplication of two values of the training program, so that the update can
+/// compute it on the fly: gradient = x^T dy over the rows of all replicas, in their order.
+struct ProductGradient {
+  std::size_t variable = 0;
+  ValueId x = kNoValue, dy = kNoValue;  ///< of the training graph; inputs or outputs of nodes
+};
+
+/// A table [rows, width] whose gradient is 0 except in the rows that a step looked up: replicas exchange, and the
+/// update reads, these rows alone (TensorFlow's IndexedSlices).
+struct SparseGradient {
+  std::size_t variable = 0;
+  std::vector<ops::LookupTerm> lookups;  ///< of the training graph; inputs or outputs of nodes
+  std::int64_t per_example = 0;          ///< how many rows an example looks up
+};
+
+/// The gradients that the training programs do not compute: they keep what these are made of.
+struct DeferredGradients {
+  std::vector<ProductGradient> products;
+  std::vector<SparseGradient> sparse;
+
+  std::vector<std::size_t> variables() const;
+  /// The values that the programs keep for them.
+  std::vector<ValueId> operands() const;
+};
+
+/// The weights for which a product is worth the while: large dense kernels that the mean over replicas updates, used
+/// once, on one vector of each example, and not regularized.
+std::vector<ProductGradient> find_product_gradients(const Model& model, const std::vector<VariablePolicy>& policies,
+                                                    const StepKernels& kernels);
+
+/// The tables whose gradients are better sparse: that replicas share whole, used for lookups alone, not regularized,
+/// and with at least four times as many elements as a global batch of `examples` looks up, numbers of rows included.
+/// This does not depend on the devices, as results could if a table's gradient were sparse on some and dense on others.
+std::vector<SparseGradient> find_sparse_gradients(const Model& model, const std::vector<VariablePolicy>& policies,
+                                                  const StepKernels& kernels, std::int64_t examples);
+
+}  // namespace mirrortrain
