@@ -1,11 +1,15 @@
 #include "base/safetensors.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -64,67 +68,28 @@ struct Entry {
   std::uint64_t begin, end;  ///< bytes after the header
 };
 
-class Reader {
+[[noreturn]] void fail_to_read(const std::filesystem::path& path, std::string_view what) {
+  throw Error(
+      fmt::format("{}: {}; it is damaged or not a safetensors file, which other programs "
+                  "have to save their weights as",
+                  path.string(), what));
+}
+
+/// The header of a file of `size` bytes, parsed and checked.
+class Header {
  public:
-  explicit Reader(const std::filesystem::path& path) : path_(path), file_(path) {}
-
-  StoredTensors read() {
-    const std::uint64_t size = file_.size();
-    const std::string header = read_header(size);
-    std::vector<Entry> entries = parse(header);
-    check_layout(entries, size - 8 - header.size());
-    StoredTensors tensors;
-    for (Entry& entry : entries) {  // in the order of the file
-      StoredTensor tensor{entry.type->dtype, std::move(entry.shape), std::vector<std::byte>(entry.end - entry.begin)};
-      read_bytes(tensor.data.data(), tensor.data.size());
-      if (entry.type->tag == kHalf) tensor.data = widened(tensor.data);
-      tensors.emplace(std::move(entry.name), std::move(tensor));
-    }
-    return tensors;
+  Header(const std::filesystem::path& path, const std::string& text, std::uint64_t size) : path_(path) {
+    entries_ = parse(text);
+    check_layout(entries_, size - 8 - text.size());
   }
-
-  /// The tensors fill the file, so this covers all of it.
-  std::uint32_t crc32() const { return file_.crc32(); }
+  /// In the order of the file.
+  const std::vector<Entry>& entries() const { return entries_; }
 
  private:
-  [[noreturn]] void fail(std::string_view what) const {
-    throw Error(
-        fmt::format("{}: {}; it is damaged or not a safetensors file, which other programs "
-                    "have to save their weights as",
-                    path_.string(), what));
-  }
+  [[noreturn]] void fail(std::string_view what) const { fail_to_read(path_, what); }
 
   [[noreturn]] void fail(const std::string& name, std::string_view what) const {
     throw Error(fmt::format("{}: tensor {}: {}", path_.string(), shown(name), what));
-  }
-
-  static std::vector<std::byte> widened(std::span<const std::byte> halves) {
-    std::vector<std::byte> floats(2 * halves.size());
-    for (std::size_t at = 0; at < halves.size(); at += 2) {
-      std::uint16_t half = 0;
-      std::memcpy(&half, &halves[at], sizeof half);
-      const float value = float_from_half(half);
-      std::memcpy(&floats[2 * at], &value, sizeof value);
-    }
-    return floats;
-  }
-
-  void read_bytes(void* to, std::size_t bytes) {
-    if (file_.read({static_cast<std::byte*>(to), bytes}) != bytes) fail("reading stopped before its end");
-  }
-
-  std::string read_header(std::uint64_t file_size) {
-    if (file_size < 8) fail(fmt::format("it has {} bytes, less than the 8 of a header's length", file_size));
-    std::uint64_t length = 0;
-    read_bytes(&length, sizeof length);
-    if (length > file_size - 8) {
-      fail(fmt::format("the header says {} bytes long, but {} follow", length, file_size - 8));
-    }
-    if (length > kLongestHeader)
-      fail(fmt::format("the header is {} bytes long, the most is {}", length, kLongestHeader));
-    std::string header(length, '\0');
-    read_bytes(header.data(), header.size());
-    return header;
   }
 
   std::vector<Entry> parse(const std::string& header) const {
@@ -209,18 +174,44 @@ class Reader {
     if (expected != available) fail(fmt::format("{} bytes follow the last tensor", available - expected));
   }
 
-  const std::filesystem::path path_;
-  InputFile file_;
+  const std::filesystem::path& path_;
+  std::vector<Entry> entries_;
 };
 
-std::string header_of(const std::vector<NamedTensor>& tensors) {
+std::vector<std::byte> widened(std::span<const std::byte> halves) {
+  std::vector<std::byte> floats(2 * halves.size());
+  for (std::size_t at = 0; at < halves.size(); at += 2) {
+    std::uint16_t half = 0;
+    std::memcpy(&half, &halves[at], sizeof half);
+    const float value = float_from_half(half);
+    std::memcpy(&floats[2 * at], &value, sizeof value);
+  }
+  return floats;
+}
+
+/// Into the order of a file.
+template <class Tensor>
+void sort_for_file(std::vector<Tensor>& tensors) {
+  std::ranges::sort(tensors, [](const Tensor& a, const Tensor& b) {
+    const std::size_t size_a = size_of(a.dtype), size_b = size_of(b.dtype);
+    return size_a != size_b ? size_a > size_b : a.name < b.name;
+  });
+}
+
+/// The CRC-32 of bytes followed by `bytes` others, of both.
+std::uint32_t joined_crc32(std::uint32_t first, std::uint32_t second, std::uint64_t bytes) {
+  return static_cast<std::uint32_t>(::crc32_combine(first, second, static_cast<z_off_t>(bytes)));
+}
+
+/// The header of tensors in the order of the file.
+std::string header_of(const std::vector<TensorSpec>& tensors) {
   ordered_json header = ordered_json::object();
   std::uint64_t offset = 0;
-  for (const NamedTensor& tensor : tensors) {
-    header[tensor.name] = {{"dtype", tag_of(tensor.dtype)},
-                           {"shape", tensor.shape.dims()},
-                           {"data_offsets", {offset, offset + tensor.data.size()}}};
-    offset += tensor.data.size();
+  for (const TensorSpec& tensor : tensors) {
+    const std::uint64_t end = offset + bytes_of(size_of(tensor.dtype), tensor.shape).value();
+    header[tensor.name] = {
+        {"dtype", tag_of(tensor.dtype)}, {"shape", tensor.shape.dims()}, {"data_offsets", {offset, end}}};
+    offset = end;
   }
   std::string text = header.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');
@@ -229,35 +220,159 @@ std::string header_of(const std::vector<NamedTensor>& tensors) {
 
 }  // namespace
 
-std::uint32_t write_safetensors(const std::filesystem::path& path, std::vector<NamedTensor> tensors, Naming naming) {
-  std::ranges::sort(tensors, [](const NamedTensor& a, const NamedTensor& b) {
-    const std::size_t size_a = size_of(a.dtype), size_b = size_of(b.dtype);
-    return size_a != size_b ? size_a > size_b : a.name < b.name;
-  });
-  std::set<std::string_view> names;
-  for (const NamedTensor& tensor : tensors) {
-    if (!names.insert(tensor.name).second || tensor.name == "__metadata__") {
-      throw Error(fmt::format("cannot write {}: two tensors are named '{}'", path.string(), tensor.name));
+SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path, std::vector<TensorSpec> tensors, Naming naming)
+    : path_(path), file_(path, naming) {
+  sort_for_file(tensors);
+  for (const TensorSpec& tensor : tensors) {
+    if (places_.contains(tensor.name) || tensor.name == "__metadata__") {
+      fail(fmt::format("two tensors are named '{}'", tensor.name));
     }
-    if (bytes_of(size_of(tensor.dtype), tensor.shape) != tensor.data.size()) {
-      throw Error(fmt::format("cannot write {}: tensor '{}' of {} has {} bytes", path.string(), tensor.name,
-                              tensor.shape.text(), tensor.data.size()));
-    }
+    const auto bytes = bytes_of(size_of(tensor.dtype), tensor.shape);
+    if (!bytes) fail(fmt::format("tensor '{}' of {} is too large", tensor.name, tensor.shape.text()));
+    places_[tensor.name] = {0, *bytes, tensor.shape.text()};
   }
   const std::string header = header_of(tensors);
-  const std::uint64_t length = header.size();
-  AtomicFile file(path, naming);
-  file.write(std::as_bytes(std::span(&length, 1)));
-  file.write(header);
-  for (const NamedTensor& tensor : tensors) file.write(tensor.data);
-  file.commit();
-  return file.crc32();
+  std::uint64_t next = header.size();
+  const auto length = std::as_bytes(std::span(&next, 1));
+  file_.write(length);
+  file_.write(header);
+  header_crc32_ = file_.crc32();
+  next_ = next += sizeof next;
+  for (const TensorSpec& tensor : tensors) {
+    Place& place = places_[tensor.name];
+    place.offset = next;
+    next += place.bytes;
+  }
+}
+
+void SafetensorsWriter::fail(const std::string& what) const {
+  throw Error(fmt::format("cannot write {}: {}", path_.string(), what));
+}
+
+void SafetensorsWriter::write(const std::string& name, std::span<const std::byte> bytes) {
+  const auto found = places_.find(name);
+  if (found == places_.end()) fail(fmt::format("tensor '{}' was not announced", name));
+  Place& place = found->second;
+  if (place.is_written) fail(fmt::format("two tensors are named '{}'", name));
+  if (bytes.size() != place.bytes) {
+    fail(fmt::format("tensor '{}' of {} has {} bytes", name, place.shape, bytes.size()));
+  }
+  if (place.offset == next_) {  // so that tensors in the file's order can go to a pipe
+    file_.write(bytes);
+    next_ += bytes.size();
+  } else {
+    file_.overwrite(place.offset, bytes);
+  }
+  place.is_written = true;
+  place.crc32 = crc32_of(bytes);
+}
+
+std::uint32_t SafetensorsWriter::commit() {
+  std::vector<const Place*> in_order;
+  for (const auto& [name, place] : places_) {
+    if (!place.is_written) fail(fmt::format("tensor '{}' is missing", name));
+    in_order.push_back(&place);
+  }
+  std::ranges::sort(in_order, {}, [](const Place* place) { return std::pair(place->offset, place->bytes); });
+  std::uint32_t crc32 = header_crc32_;
+  for (const Place* place : in_order) crc32 = joined_crc32(crc32, place->crc32, place->bytes);
+  file_.commit();
+  return crc32;
+}
+
+std::uint32_t write_safetensors(const std::filesystem::path& path, std::vector<NamedTensor> tensors, Naming naming) {
+  sort_for_file(tensors);
+  std::vector<TensorSpec> specs;
+  for (const NamedTensor& tensor : tensors) specs.push_back({tensor.name, tensor.dtype, tensor.shape});
+  SafetensorsWriter writer(path, std::move(specs), naming);
+  for (const NamedTensor& tensor : tensors) writer.write(tensor.name, tensor.data);
+  return writer.commit();
+}
+
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path) {
+  size_ = InputFile(path).size();  // a file, and no pipe
+  descriptor_ = Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!descriptor_.is_open()) {
+    const int reason = errno;
+    throw SystemError(fmt::format("cannot read {}: {}", path.string(), std::strerror(reason)), reason);
+  }
+  if (size_ < 8) fail_to_read(path, fmt::format("it has {} bytes, less than the 8 of a header's length", size_));
+  std::uint64_t length = 0;
+  read_at(0, std::as_writable_bytes(std::span(&length, 1)));
+  if (length > size_ - 8) {
+    fail_to_read(path, fmt::format("the header says {} bytes long, but {} follow", length, size_ - 8));
+  }
+  if (length > kLongestHeader) {
+    fail_to_read(path, fmt::format("the header is {} bytes long, the most is {}", length, kLongestHeader));
+  }
+  header_.resize(8 + length);
+  read_at(0, header_);
+  const Header header(path_, std::string(reinterpret_cast<const char*>(header_.data()) + 8, length), size_);
+  for (const Entry& entry : header.entries()) {
+    tensors_.emplace(entry.name, TensorSpec{entry.name, entry.type->dtype, entry.shape});
+    places_.push_back({entry.name, header_.size() + entry.begin, entry.end - entry.begin, entry.type->tag == kHalf});
+  }
+}
+
+void SafetensorsFile::read_at(std::uint64_t offset, std::span<std::byte> to) const {
+  while (!to.empty()) {
+    const ssize_t got = ::pread(descriptor_.get(), to.data(), to.size(), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      const int reason = errno;
+      throw SystemError(fmt::format("cannot read {}: {}", path_.string(), std::strerror(reason)), reason);
+    }
+    if (got == 0) fail_to_read(path_, "reading stopped before its end");
+    to = to.subspan(static_cast<std::size_t>(got));
+    offset += static_cast<std::uint64_t>(got);
+  }
+}
+
+std::vector<std::byte> SafetensorsFile::bytes_of(const Place& place) const {
+  std::vector<std::byte> bytes(place.bytes);
+  read_at(place.offset, bytes);
+  return bytes;
+}
+
+StoredTensor SafetensorsFile::tensor_of(const Place& place, std::vector<std::byte> bytes) const {
+  const TensorSpec& spec = tensors_.find(place.name)->second;
+  return {spec.dtype, spec.shape, place.is_half ? widened(bytes) : std::move(bytes)};
+}
+
+StoredTensor SafetensorsFile::read(const std::string& name) const {
+  const auto place = std::ranges::find(places_, name, &Place::name);
+  if (place == places_.end()) throw Error(fmt::format("{}: there is no tensor {}", path_.string(), shown(name)));
+  return tensor_of(*place, bytes_of(*place));
+}
+
+StoredTensors SafetensorsFile::read_all() const {
+  StoredTensors tensors;
+  for (const Place& place : places_) tensors.emplace(place.name, tensor_of(place, bytes_of(place)));
+  return tensors;
+}
+
+std::uint32_t SafetensorsFile::crc32() const {
+  constexpr std::uint64_t kAtOnce = 1 << 20;
+  std::vector<std::byte> bytes(std::min(size_, kAtOnce));
+  std::uint32_t crc32 = 0;
+  for (std::uint64_t offset = 0; offset < size_; offset += bytes.size()) {
+    const auto part = std::span(bytes).first(std::min(size_ - offset, kAtOnce));
+    read_at(offset, part);
+    crc32 = crc32_of(part, crc32);
+  }
+  return crc32;
 }
 
 StoredTensors read_safetensors(const std::filesystem::path& path, std::uint32_t* crc32) {
-  Reader reader(path);
-  StoredTensors tensors = reader.read();
-  if (crc32 != nullptr) *crc32 = reader.crc32();
+  const SafetensorsFile file(path);
+  if (crc32 == nullptr) return file.read_all();
+  *crc32 = crc32_of(file.header_);
+  StoredTensors tensors;
+  for (const SafetensorsFile::Place& place : file.places_) {  // which fill the file
+    std::vector<std::byte> bytes = file.bytes_of(place);
+    *crc32 = crc32_of(bytes, *crc32);
+    tensors.emplace(place.name, file.tensor_of(place, std::move(bytes)));
+  }
   return tensors;
 }
 

@@ -90,7 +90,7 @@ bool check(const std::vector<fs::path>& checkpoints) {
   for (const fs::path& checkpoint : checkpoints) {
     std::string found = "whole";
     try {
-      if (!read_checkpoint(checkpoint).state.is_finite) found = "whole, has NaN or infinite values";
+      if (!open_checkpoint(checkpoint).state.is_finite) found = "whole, has NaN or infinite values";
     } catch (const Damaged& error) {
       if (is_gone(checkpoint)) continue;
       found = fmt::format("damaged: {}", error.what());

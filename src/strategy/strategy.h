@@ -113,6 +113,8 @@ class Strategy {
   virtual void write_variables(Lasting what, const VariableVisit& visit) = 0;
   /// The same where `visit` reads the last values, and may keep them.
   virtual void change_variables(Lasting what, const VariableVisit& visit) = 0;
+  /// Whether no worker has all of what lasts, so that it should not be held at once.
+  virtual bool is_divided_among_workers() const { return false; }
   /// Whether gradients are accumulated over steps, or stored for other reasons.
   virtual bool keeps_gradients() const = 0;
   virtual const StateVariables& state() const = 0;

@@ -87,6 +87,39 @@ TEST_CASE("the same tensors in any order give the same bytes, sorted by name") {
   CHECK((bytes.size() - 12) % 8 == 0);
 }
 
+TEST_CASE("tensors written one by one, in any order, give the same file, and can be read one by one") {
+  const std::vector<float> a{1, 2}, b{3};
+  const std::vector<std::int64_t> wide{7};
+  const std::vector<float> none;
+  const TemporaryFolder folder;
+  const std::vector<NamedTensor> tensors{tensor_of("a", {2}, a), tensor_of("b", {1}, b), tensor_of("wide", {1}, wide),
+                                         tensor_of("none", {0}, none)};
+  const std::uint32_t whole = write_safetensors(folder / "whole", tensors);
+  for (const auto& order : {std::vector{0, 1, 2, 3}, {3, 2, 1, 0}, {1, 2, 0, 3}}) {
+    SafetensorsWriter writer(folder / "parts", {{"b", DType::kFloat32, {1}},
+                                                {"wide", DType::kInt64, {1}},
+                                                {"none", DType::kFloat32, {0}},
+                                                {"a", DType::kFloat32, {2}}});
+    for (const int number : order) {
+      CHECK(contains(error_text([&] { writer.commit(); }), "is missing"));
+      const NamedTensor& tensor = tensors[static_cast<std::size_t>(number)];
+      writer.write(tensor.name, tensor.data);
+      CHECK(contains(error_text([&] { writer.write(tensor.name, tensor.data); }), "two tensors are named"));
+    }
+    CHECK(contains(error_text([&] { writer.write("c", {}); }), "'c' was not announced"));
+    CHECK(writer.commit() == whole);
+    CHECK(read_file(folder / "parts") == read_file(folder / "whole"));
+    std::filesystem::remove(folder / "parts");
+  }
+  const SafetensorsFile file(folder / "whole");
+  CHECK(file.crc32() == whole);
+  CHECK(file.tensors().size() == 4);
+  CHECK(file.tensors().at("a").shape == Shape{2});
+  CHECK(std::ranges::equal(file.read("wide").span<std::int64_t>(), wide));
+  CHECK(std::ranges::equal(file.read("a").span<float>(), a));
+  CHECK(contains(error_text([&] { file.read("c"); }), "there is no tensor"));
+}
+
 TEST_CASE("a file without tensors is sound") {
   const TemporaryFolder folder;
   write_safetensors(folder / "a", {});

@@ -65,6 +65,7 @@ class MirroredStrategy : public Strategy {
   void read_variables(Lasting what, const VariableVisit& visit) override;
   void write_variables(Lasting what, const VariableVisit& visit) override { write(what, visit, false); }
   void change_variables(Lasting what, const VariableVisit& visit) override { write(what, visit, true); }
+  bool is_divided_among_workers() const override { return topology_.cluster.workers > 1 && variables_->are_in_parts(); }
   bool keeps_gradients() const override { return variables_->domains()[0]->variables.keeps_gradients(); }
   const StateVariables& state() const override { return *state_; }
   std::optional<SparseRows> sparse_gradient(std::size_t variable) override;

@@ -33,8 +33,9 @@ LastingVariable VariableWindow::open(const VariableStore& store, std::size_t var
                                      Lasting what) {
   memory_.clear();
   const DistributedVariable& own = store.variables()[variable];
+  const bool shapes_alone = includes(what, Lasting::kShapesAlone);
   const auto make = [&](bool wanted, const Shape& of) {
-    const int storages = !wanted ? 0 : own.policy().copies_can_differ() ? replicas_ : 1;
+    const int storages = !wanted || shapes_alone ? 0 : own.policy().copies_can_differ() ? replicas_ : 1;
     if (storages == 0) memory_.emplace_back();
     return zeros(own, of, own.policy(), storages, replicas_);
   };
@@ -46,7 +47,8 @@ LastingVariable VariableWindow::open(const VariableStore& store, std::size_t var
   if (includes(what, Lasting::kAccumulated) && store.keeps_gradient(variable)) one.accumulated = make(true, shape);
   if (includes(what, Lasting::kResiduals)) {
     if (const auto residual = store.residual(variable)) {
-      one.residual = zeros(*residual, shape, residual->policy(), memories_, memories_);
+      if (shapes_alone) memory_.emplace_back();
+      one.residual = zeros(*residual, shape, residual->policy(), shapes_alone ? 0 : memories_, memories_);
     }
   }
   return one;

@@ -11,8 +11,17 @@
 
 namespace mirrortrain {
 
-/// What lasts of a variable from step to step; combined with |.
-enum class Lasting : std::uint8_t { kNone = 0, kValues = 1, kSlots = 2, kAccumulated = 4, kResiduals = 8, kAll = 15 };
+/// What lasts of a variable from step to step; combined with |. With kShapesAlone, without the elements, so that
+/// nothing is exchanged for it.
+enum class Lasting : std::uint8_t {
+  kNone = 0,
+  kValues = 1,
+  kSlots = 2,
+  kAccumulated = 4,
+  kResiduals = 8,
+  kAll = 15,
+  kShapesAlone = 16,
+};
 constexpr Lasting operator|(Lasting a, Lasting b) {
   return static_cast<Lasting>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
 }

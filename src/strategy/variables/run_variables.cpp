@@ -145,7 +145,7 @@ void RunVariables::read(Lasting what, std::span<Stream* const> streams, const Va
   VariableWindow memory = window();
   for (std::size_t i = 0; i < model_.variables.size(); ++i) {
     const LastingVariable whole = open(memory, i, what);
-    read_one(whole, streams);
+    if (!includes(what, Lasting::kShapesAlone)) read_one(whole, streams);
     visit(whole);
   }
 }
@@ -192,6 +192,14 @@ double RunVariables::begin_evaluation(std::span<Stream* const> streams) {
     for (const auto& domain : domains_) domain->copy_evaluation_from(stream_of(*domain, streams), i, value.data());
   }
   return regularization;
+}
+
+bool RunVariables::are_in_parts() const {
+  const VariableStore& here = domains_[0]->variables;
+  for (std::size_t i = 0; i < model_.variables.size(); ++i) {
+    if (here.sharded(i) || model_.variables[i].sharding.is_divided()) return true;
+  }
+  return false;
 }
 
 std::size_t RunVariables::bytes() const {

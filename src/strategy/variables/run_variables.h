@@ -39,6 +39,9 @@ class RunVariables {
   /// regularization terms, of replica 0's values if copies differ.
   double begin_evaluation(std::span<Stream* const> streams);
 
+  /// Whether memories have parts of what lasts.
+  bool are_in_parts() const;
+
   std::size_t bytes() const;
 
  private:

@@ -88,9 +88,18 @@ void Checkpoints::save(const TrainingState& state, std::int64_t keep, bool is_be
   saved.scores = names_.scores;
   saved.callbacks = names_.callbacks;
   if (events_ != nullptr) saved.events = events_->lines();
+  if (strategy_.is_divided_among_workers()) {
+    const auto in_parts = [&](const std::vector<fs::path>& folders) {
+      return write_checkpoint_in_parts(folders, std::move(saved), strategy_, names_);
+    };
+    if (!is_chief) return in_parts({}), void();
+    return write(state.step, keep, is_best, in_parts);
+  }
   const auto snapshot = std::make_shared<CheckpointSnapshot>(std::move(saved), strategy_, names_);
   if (!is_chief) return;
-  const auto write_it = [this, snapshot, step = state.step, keep, is_best] { write(*snapshot, step, keep, is_best); };
+  const auto write_it = [this, snapshot, step = state.step, keep, is_best] {
+    write(step, keep, is_best, [&](const std::vector<fs::path>& folders) { return snapshot->write(folders); });
+  };
   // Other workers assume that the checkpoint exists once the chief continues.
   if (strategy_.topology().cluster.workers > 1) return write_it();
   try {
@@ -110,18 +119,22 @@ void Checkpoints::sync_events() const {
   if (events_ != nullptr) events_->sync();
 }
 
-void Checkpoints::write(CheckpointSnapshot& snapshot, std::int64_t step, std::int64_t keep, bool is_best) const {
+void Checkpoints::write(std::int64_t step, std::int64_t keep, bool is_best,
+                        const std::function<bool(const std::vector<fs::path>& folders)>& write_to) const {
   sync_events();
+  bool is_finite = true;
   try {
     create_folder(folder_);  // not its parents: a removed run folder is not created again
+    std::vector<fs::path> folders;
     // First: if the run is killed in between, the epoch is repeated, and this one is saved again.
-    if (is_best) snapshot.write(folder_ / kBestCheckpoint);
-    snapshot.write(folder_ / checkpoint_name(step));
+    if (is_best) folders.push_back(folder_ / kBestCheckpoint);
+    folders.push_back(folder_ / checkpoint_name(step));
+    is_finite = write_to(folders);
   } catch (const Error&) {
     sync_events();  // reports it if that has just happened
     throw;
   }
-  remove_old(snapshot.is_finite(), keep);
+  remove_old(is_finite, keep);
 }
 
 void Checkpoints::remove_old(bool newest_is_finite, std::int64_t keep) const {
@@ -158,7 +171,7 @@ std::optional<Checkpoints::Restored> Checkpoints::restore_newest(bool finite_alo
   newest_checkpoint(folder_, [&](const fs::path& checkpoint) {
     const std::string name = checkpoint.filename().string();
     try {
-      ReadCheckpoint read = read_checkpoint(checkpoint);
+      OpenCheckpoint read = open_checkpoint(checkpoint);
       if (finite_alone && !read.state.is_finite) {
         spdlog::warn("{} has NaN or infinite values, with which training.on_non_finite: stop cannot continue", name);
         not_finite.push_back(checkpoint);
@@ -195,7 +208,7 @@ std::optional<Checkpoints::Restored> Checkpoints::restore_newest(bool finite_alo
   return restored;
 }
 
-TrainingState Checkpoints::state_from(const ReadCheckpoint& checkpoint) {
+TrainingState Checkpoints::state_from(const OpenCheckpoint& checkpoint) {
   const CheckpointState& saved = checkpoint.state;
   TrainingState state = saved.training;
   if (saved.seed != run_.seed) {
@@ -219,7 +232,7 @@ TrainingState Checkpoints::state_from(const ReadCheckpoint& checkpoint) {
 }
 
 /// A reduced learning rate is kept, because it belongs to the weights.
-void Checkpoints::restore_callbacks(const ReadCheckpoint& checkpoint, CallbackState& state) const {
+void Checkpoints::restore_callbacks(const OpenCheckpoint& checkpoint, CallbackState& state) const {
   if (checkpoint.state.callbacks != names_.callbacks) {
     if (!checkpoint.state.callbacks.empty()) spdlog::warn("the callbacks changed: their history is reset");
     state.watches.clear();
@@ -227,40 +240,47 @@ void Checkpoints::restore_callbacks(const ReadCheckpoint& checkpoint, CallbackSt
   }
   if (state.kept_epoch == 0) return;
   auto kept = std::make_shared<StoredTensors>();
-  for (const auto& [name, tensor] : checkpoint.training) {
-    if (name.starts_with(kKeptPrefix)) kept->emplace(name.substr(kKeptPrefix.size()), tensor);
+  for (const auto& [name, spec] : checkpoint.training.tensors()) {
+    if (name.starts_with(kKeptPrefix)) kept->emplace(name.substr(kKeptPrefix.size()), checkpoint.training.read(name));
   }
   require(!kept->empty(), std::string(kKeptPrefix));
   state.kept = std::move(kept);
 }
 
+/// Only the chief has a checkpoint, and restores each variable for all workers.
 void Checkpoints::restore_variables(const Restored& restored, bool accumulated) {
-  const ReadCheckpoint& from = restored.from;
-  const SavedCopies copies{from.training, from.state.replicas};
+  const std::optional<OpenCheckpoint>& from = restored.from;
   const auto policy_of = [&](const std::string& name) {
-    const auto found = from.state.policies.find(name);
-    return found == from.state.policies.end() ? VariablePolicy{} : found->second;  // not listed: the copies were equal
+    const auto found = from->state.policies.find(name);
+    return found == from->state.policies.end() ? VariablePolicy{} : found->second;  // not listed: the copies were equal
+  };
+  const auto restore = [&](const std::string& name, const VariablePolicy& policy, const DistributedVariable& variable) {
+    return restore_copies({from->training, from->state.replicas}, name, policy, variable);
   };
   const auto restore_one = [&](const LastingVariable& variable) {
     const std::string& name = variable.value.name();
     const VariablePolicy policy = policy_of(name);
-    variable.value.set(from.model.find(name)->second.data.data());
-    restore_copies(copies, name, policy, variable.value);  // if false, the weights file has the only copy
+    variable.value.set(from->model->read(name).data.data());
+    restore(name, policy, variable.value);  // if false, the weights file has the only copy
     for (std::size_t slot = 0; slot < variable.slots.size(); ++slot) {
       const std::string of_slot = slot_name(names_.slots[variable.index][slot], variable.value);
-      require(restore_copies(copies, of_slot, policy, variable.slots[slot]), of_slot);
+      require(restore(of_slot, policy, variable.slots[slot]), of_slot);
     }
     if (variable.accumulated) {
       const std::string of_gradient = accumulated_name(variable.value);
-      require(restore_copies(copies, of_gradient, policy, *variable.accumulated), of_gradient);
+      require(restore(of_gradient, policy, *variable.accumulated), of_gradient);
     }
-    if (variable.residual && !restore_residuals(from.training, *variable.residual)) {
+    if (variable.residual && !restore_residuals(from->training, *variable.residual)) {
       const std::vector<std::byte> zero(variable.residual->bytes());
       variable.residual->set(zero.data());
     }
   };
   const bool is_chief = strategy_.topology().is_chief();
-  if (is_chief) require_fit(from.model, (restored.checkpoint / "model.safetensors").string(), strategy_, "");
+  if (is_chief) {
+    const TensorSpecs none;
+    require_fit(from->model ? from->model->tensors() : none, (restored.checkpoint / "model.safetensors").string(),
+                strategy_, "");
+  }
   Lasting what = Lasting::kValues | Lasting::kSlots | Lasting::kResiduals;
   if (accumulated) what = what | Lasting::kAccumulated;
   bool has_residuals_here = false;
@@ -268,14 +288,14 @@ void Checkpoints::restore_variables(const Restored& restored, bool accumulated) 
     naming(restored.checkpoint, [&] { restore_one(variable); });
     has_residuals_here |= variable.residual.has_value();
   });
-  if (is_chief && !has_residuals_here && has_residuals(from.training)) {
+  if (is_chief && !has_residuals_here && has_residuals(from->training)) {
     spdlog::warn("what compression left of earlier gradients is dropped: gradients are not compressed any more");
   }
   for (const DistributedVariable& variable : strategy_.state().variables()) {
     const std::string name = state_name(variable);
     if (is_chief) {
       naming(restored.checkpoint, [&] {
-        if (restore_copies(copies, name, policy_of(name), variable)) return;
+        if (restore(name, policy_of(name), variable)) return;
         spdlog::warn("state '{}' is new: it starts at its initial value", variable.name());
       });
     }

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <future>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "data/loading/load.h"
 #include "report/jsonl.h"
@@ -50,7 +52,8 @@ class Checkpoints {
 
   /// Called by every worker; the chief writes, then removes all but the newest `keep` and the newest without NaN or
   /// infinity. On one machine, a thread writes a copy of the data: the next save, or `finish`, waits for it and throws
-  /// its errors. `is_best`: also keeps it as the best epoch's. Throws Error.
+  /// its errors. What is divided among workers is written variable by variable. `is_best`: also keeps it as the best
+  /// epoch's. Throws Error.
   void save(const TrainingState& state, std::int64_t keep, bool is_best = false);
   /// The first part of a checkpoint saved now that has non-finite values, as named in messages; nullopt if all are
   /// finite. Called by every worker.
@@ -79,14 +82,16 @@ class Checkpoints {
   struct Restored {
     std::filesystem::path checkpoint;
     TrainingState state;
-    ReadCheckpoint from;
+    std::optional<OpenCheckpoint> from;
   };
   std::optional<Restored> restore_newest(bool finite_alone);
-  TrainingState state_from(const ReadCheckpoint& checkpoint);
-  void restore_callbacks(const ReadCheckpoint& checkpoint, CallbackState& state) const;
+  TrainingState state_from(const OpenCheckpoint& checkpoint);
+  void restore_callbacks(const OpenCheckpoint& checkpoint, CallbackState& state) const;
   void restore_variables(const Restored& restored, bool accumulated);
   void sync_events() const;
-  void write(CheckpointSnapshot& snapshot, std::int64_t step, std::int64_t keep, bool is_best) const;
+  /// `write_to(folders)`: returns whether all numbers are finite.
+  void write(std::int64_t step, std::int64_t keep, bool is_best,
+             const std::function<bool(const std::vector<std::filesystem::path>& folders)>& write_to) const;
   void remove_old(bool newest_is_finite, std::int64_t keep) const;
 
   std::filesystem::path folder_;

@@ -57,15 +57,25 @@ auto read_part(const fs::path& file, const Read& read) {
   }
 }
 
+void require_checksum(std::uint32_t checksum, const std::string& name, const CheckpointState& state) {
+  const auto expected = state.checksums.find(name);
+  if (expected != state.checksums.end() && expected->second == checksum) return;
+  throw Damaged(name + " does not match its checksum");
+}
+
+SafetensorsFile open_tensors(const fs::path& file, const CheckpointState& state) {
+  return read_part(file, [&] {
+    SafetensorsFile tensors(file);
+    require_checksum(tensors.crc32(), file.filename().string(), state);
+    return tensors;
+  });
+}
+
 StoredTensors read_tensors(const fs::path& file, const CheckpointState& state) {
-  const std::string name = file.filename().string();
   return read_part(file, [&] {
     std::uint32_t checksum = 0;
     StoredTensors tensors = read_safetensors(file, &checksum);
-    const auto expected = state.checksums.find(name);
-    if (expected == state.checksums.end() || expected->second != checksum) {
-      throw Damaged(name + " does not match its checksum");
-    }
+    require_checksum(checksum, file.filename().string(), state);
     return tensors;
   });
 }
@@ -117,14 +127,12 @@ std::optional<CheckpointState> newest_checkpoint_state(const fs::path& folder) {
   return state;
 }
 
-ReadCheckpoint read_checkpoint(const fs::path& checkpoint) {
-  ReadCheckpoint read{read_checkpoint_state(checkpoint), {}, {}};
-  // A run without a model has no weights.
-  if (read.state.checksums.contains("model.safetensors")) {
-    read.model = read_tensors(checkpoint / "model.safetensors", read.state);
-  }
-  read.training = read_tensors(checkpoint / "training.safetensors", read.state);
-  return read;
+OpenCheckpoint open_checkpoint(const fs::path& checkpoint) {
+  CheckpointState state = read_checkpoint_state(checkpoint);
+  std::optional<SafetensorsFile> model;
+  if (state.checksums.contains("model.safetensors")) model = open_tensors(checkpoint / "model.safetensors", state);
+  SafetensorsFile training = open_tensors(checkpoint / "training.safetensors", state);
+  return {std::move(state), std::move(model), std::move(training)};
 }
 
 StoredTensors read_checkpoint_model(const fs::path& checkpoint) {

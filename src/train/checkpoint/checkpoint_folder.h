@@ -29,14 +29,16 @@ std::optional<std::filesystem::path> newest_checkpoint(
     const std::filesystem::path& folder,
     const std::function<bool(const std::filesystem::path& checkpoint)>& accepts = [](const auto&) { return true; });
 
-struct ReadCheckpoint {
+/// A checkpoint whose files were checked; tensors are read when they are asked for.
+struct OpenCheckpoint {
   CheckpointState state;
-  StoredTensors model, training;
+  std::optional<SafetensorsFile> model;  ///< a run without a model has no weights
+  SafetensorsFile training;
 };
 
-/// Reads a whole checkpoint. Throws Damaged if a file is missing or changed, SystemError if one cannot be read, Error
-/// for another version's.
-ReadCheckpoint read_checkpoint(const std::filesystem::path& checkpoint);
+/// Opens a checkpoint, and reads all of it once. Throws Damaged if a file is missing or changed, SystemError if one
+/// cannot be read, Error for another version's.
+OpenCheckpoint open_checkpoint(const std::filesystem::path& checkpoint);
 /// Reads only its state.json, with the same checks.
 CheckpointState read_checkpoint_state(const std::filesystem::path& checkpoint);
 /// Reads that of the newest readable checkpoint of a run; nullopt if there is none.

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -16,6 +17,8 @@ namespace mirrortrain {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char *kModelFile = "model.safetensors", *kTrainingFile = "training.safetensors";
 
 bool holds_finite(const NamedTensor& tensor) {
   return tensor.dtype != DType::kFloat32 ||
@@ -32,9 +35,11 @@ struct SavedVariable {
 };
 
 /// Calls visit(SavedVariable) for all contents of a checkpoint except the best epoch's weights, in order.
+/// `shapes`: or kNone, for variables with their elements.
 template <class Visit>
-void for_each_saved(Strategy& strategy, const CheckpointNames& names, const TrainingState& state, const Visit& visit) {
-  Lasting what = Lasting::kValues | Lasting::kSlots | Lasting::kResiduals;
+void for_each_saved(Strategy& strategy, const CheckpointNames& names, const TrainingState& state, const Visit& visit,
+                    Lasting shapes = Lasting::kNone) {
+  Lasting what = Lasting::kValues | Lasting::kSlots | Lasting::kResiduals | shapes;
   if (has_accumulated(state)) what = what | Lasting::kAccumulated;
   strategy.read_variables(what, [&](const LastingVariable& variable) {
     const std::string& name = variable.value.name();
@@ -68,6 +73,104 @@ void name_folder(const fs::path& unfinished, const fs::path& name) {
   rename_durably(unfinished, name);
 }
 
+/// Has `write_files(folder)` write a checkpoint's files.
+template <class WriteFiles>
+void write_folder(const fs::path& checkpoint, const WriteFiles& write_files) {
+  const fs::path unfinished = unfinished_name(checkpoint);
+  try {
+    std::error_code none;
+    fs::remove_all(unfinished, none);
+    create_folder(unfinished);
+    write_files(unfinished);
+    sync_folder(unfinished);
+    name_folder(unfinished, checkpoint);
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove_all(unfinished, ignored);
+    throw;
+  }
+}
+
+void copy_files(const fs::path& from, const fs::path& to) {
+  std::vector<std::byte> bytes(1 << 20);
+  for (const fs::directory_entry& entry : fs::directory_iterator(from)) {
+    InputFile file(entry.path());
+    AtomicFile copy(to / entry.path().filename(), Naming::kWithFolder);
+    while (const std::size_t count = file.read(bytes)) copy.write(std::span(bytes).first(count));
+    copy.commit();
+  }
+}
+
+/// What a checkpoint's files have of a variable, and what its state has.
+class SavedTensors {
+ public:
+  explicit SavedTensors(CheckpointState& state) : state_(state) {}
+
+  /// Valid until the next call. Tensors have no elements if the variable has none.
+  void take(const SavedVariable& saved) {
+    const auto& [kind, name, text, variable] = saved;
+    const bool is_model = kind == SavedKind::kModel, differs = variable.policy().copies_can_differ();
+    model.clear();
+    training.clear();
+    if (is_model) {
+      value_.resize(variable.bytes());
+      if (variable.data(0) != nullptr) variable.read_or_first(value_.data());
+      model.push_back({name, variable.dtype(), variable.shape(), value_});
+    }
+    if (!is_model || differs) (kind == SavedKind::kResidual ? add_residuals : add_copies)(name, variable, training);
+    if ((is_model && differs) || kind == SavedKind::kState) state_.policies[name] = variable.policy();
+  }
+
+  std::vector<NamedTensor> model, training;
+
+ private:
+  CheckpointState& state_;
+  std::vector<std::byte> value_;
+};
+
+/// Calls visit(tensor) for the best epoch's weights.
+template <class Visit>
+void for_each_kept(const CheckpointState& state, const Visit& visit) {
+  if (!state.training.callbacks.kept) return;
+  for (const auto& [name, tensor] : *state.training.callbacks.kept) {  // not changed any more
+    visit(NamedTensor{fmt::format("{}{}", kKeptPrefix, name), tensor.dtype, tensor.shape, tensor.data});
+  }
+}
+
+/// Writes the files of a checkpoint, variable by variable.
+class FilesInParts {
+ public:
+  FilesInParts(const fs::path& folder, CheckpointState& state, std::vector<TensorSpec> model,
+               std::vector<TensorSpec> training)
+      : folder_(folder), state_(state), training_(folder / kTrainingFile, std::move(training), Naming::kWithFolder) {
+    if (!model.empty()) model_.emplace(folder / kModelFile, std::move(model), Naming::kWithFolder);
+    state_.is_finite = true;
+  }
+
+  void write(const SavedTensors& tensors) {
+    for (const NamedTensor& tensor : tensors.model) write(tensor, *model_);
+    for (const NamedTensor& tensor : tensors.training) write_training(tensor);
+  }
+  void write_training(const NamedTensor& tensor) { write(tensor, training_); }
+
+  void finish() {
+    if (model_) state_.checksums[kModelFile] = model_->commit();
+    state_.checksums[kTrainingFile] = training_.commit();
+    write_file(folder_ / "state.json", to_text(state_), Naming::kWithFolder);
+  }
+
+ private:
+  void write(const NamedTensor& tensor, SafetensorsWriter& to) {
+    state_.is_finite = state_.is_finite && holds_finite(tensor);
+    to.write(tensor.name, tensor.data);
+  }
+
+  fs::path folder_;
+  CheckpointState& state_;
+  std::optional<SafetensorsWriter> model_;
+  SafetensorsWriter training_;
+};
+
 }  // namespace
 
 std::string slot_name(const std::string& slot, const DistributedVariable& variable) {
@@ -88,58 +191,75 @@ std::optional<std::string> first_non_finite(Strategy& strategy, const Checkpoint
 CheckpointSnapshot::CheckpointSnapshot(CheckpointState state, Strategy& strategy, const CheckpointNames& names)
     : state_(std::move(state)) {
   state_.replicas = strategy.num_replicas_in_sync();
+  SavedTensors tensors(state_);
+  const auto copy = [this](const std::vector<NamedTensor>& from, std::vector<NamedTensor>& to) {
+    for (NamedTensor tensor : from) {
+      tensor.data = values_.emplace_back(tensor.data.begin(), tensor.data.end());
+      to.push_back(std::move(tensor));
+    }
+  };
   for_each_saved(strategy, names, state_.training, [&](const SavedVariable& saved) {
     if (!strategy.topology().is_chief()) return;
-    const auto& [kind, name, text, variable] = saved;
-    const bool is_model = kind == SavedKind::kModel, differs = variable.policy().copies_can_differ();
-    if (is_model) {
-      variable.read_or_first(values_.emplace_back(variable.bytes()).data());
-      model_.push_back({name, variable.dtype(), variable.shape(), values_.back()});
-    }
-    if (!is_model || differs) add(kind == SavedKind::kResidual ? add_residuals : add_copies, name, variable);
-    if ((is_model && differs) || kind == SavedKind::kState) state_.policies[name] = variable.policy();
+    tensors.take(saved);
+    copy(tensors.model, model_);
+    copy(tensors.training, training_);
   });
-  if (const auto& kept = state_.training.callbacks.kept) {  // not changed any more
-    for (const auto& [name, tensor] : *kept) {
-      training_.push_back({fmt::format("{}{}", kKeptPrefix, name), tensor.dtype, tensor.shape, tensor.data});
-    }
-  }
+  for_each_kept(state_, [this](NamedTensor tensor) { training_.push_back(std::move(tensor)); });
 }
 
-/// Adds copies of the tensors that `add_tensors` returns for a variable.
-void CheckpointSnapshot::add(AddTensors add_tensors, const std::string& name, const DistributedVariable& variable) {
-  const std::size_t first = training_.size();
-  add_tensors(name, variable, training_);
-  for (NamedTensor& tensor : std::span(training_).subspan(first)) {
-    tensor.data = values_.emplace_back(tensor.data.begin(), tensor.data.end());
+bool CheckpointSnapshot::write(const std::vector<fs::path>& checkpoints) {
+  for (const fs::path& checkpoint : checkpoints) {
+    write_folder(checkpoint, [this](const fs::path& folder) { write_files(folder); });
   }
-}
-
-void CheckpointSnapshot::write(const fs::path& checkpoint) {
-  const fs::path unfinished = unfinished_name(checkpoint);
-  try {
-    std::error_code none;
-    fs::remove_all(unfinished, none);
-    create_folder(unfinished);
-    write_files(unfinished);
-    sync_folder(unfinished);
-    name_folder(unfinished, checkpoint);
-  } catch (...) {
-    std::error_code ignored;
-    fs::remove_all(unfinished, ignored);
-    throw;
-  }
+  return state_.is_finite;
 }
 
 void CheckpointSnapshot::write_files(const fs::path& folder) {
   state_.is_finite = std::ranges::all_of(model_, holds_finite) && std::ranges::all_of(training_, holds_finite);
   if (!model_.empty()) {
-    state_.checksums["model.safetensors"] =
-        write_safetensors(folder / "model.safetensors", model_, Naming::kWithFolder);
+    state_.checksums[kModelFile] = write_safetensors(folder / kModelFile, model_, Naming::kWithFolder);
   }
-  state_.checksums["training.safetensors"] =
-      write_safetensors(folder / "training.safetensors", training_, Naming::kWithFolder);
+  state_.checksums[kTrainingFile] = write_safetensors(folder / kTrainingFile, training_, Naming::kWithFolder);
   write_file(folder / "state.json", to_text(state_), Naming::kWithFolder);
+}
+
+bool write_checkpoint_in_parts(const std::vector<fs::path>& checkpoints, CheckpointState state, Strategy& strategy,
+                               const CheckpointNames& names) {
+  state.replicas = strategy.num_replicas_in_sync();
+  SavedTensors tensors(state);
+  const auto for_each = [&](Lasting shapes, const auto& visit) {
+    for_each_saved(
+        strategy, names, state.training,
+        [&](const SavedVariable& saved) {
+          if (!strategy.topology().is_chief()) return;
+          tensors.take(saved);
+          visit();
+        },
+        shapes);
+  };
+  std::vector<TensorSpec> model, training;
+  const auto add = [](const NamedTensor& tensor, std::vector<TensorSpec>& to) {
+    to.push_back({tensor.name, tensor.dtype, tensor.shape});
+  };
+  for_each(Lasting::kShapesAlone, [&] {
+    for (const NamedTensor& tensor : tensors.model) add(tensor, model);
+    for (const NamedTensor& tensor : tensors.training) add(tensor, training);
+  });
+  for_each_kept(state, [&](const NamedTensor& tensor) { add(tensor, training); });
+  if (!strategy.topology().is_chief()) {
+    for_each(Lasting::kNone, [] {});
+    return true;
+  }
+  write_folder(checkpoints.back(), [&](const fs::path& folder) {
+    FilesInParts files(folder, state, std::move(model), std::move(training));
+    for_each(Lasting::kNone, [&] { files.write(tensors); });
+    for_each_kept(state, [&](const NamedTensor& tensor) { files.write_training(tensor); });
+    files.finish();
+    for (const fs::path& other : std::span(checkpoints).first(checkpoints.size() - 1)) {
+      write_folder(other, [&](const fs::path& copy) { copy_files(folder, copy); });
+    }
+  });
+  return state.is_finite;
 }
 
 }  // namespace mirrortrain

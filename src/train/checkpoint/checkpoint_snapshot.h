@@ -38,25 +38,25 @@ std::optional<std::string> first_non_finite(Strategy& strategy, const Checkpoint
 /// A copy of a checkpoint in memory, so that training can continue while it is written.
 class CheckpointSnapshot {
  public:
-  /// `state`: without the fields derived from the strategy's variables: replicas and policies. Called by every worker;
-  /// only the chief's is filled.
+  /// `state`: without the fields derived from the strategy's variables: replicas, policies, checksums, is_finite.
+  /// Called by every worker; only the chief's is filled.
   CheckpointSnapshot(CheckpointState state, Strategy& strategy, const CheckpointNames& names);
 
-  /// Writes it as a folder: to a temporary name, syncs, renames. Removes the files of a failed attempt. Throws Error.
-  void write(const std::filesystem::path& checkpoint);
-
-  /// Whether all of its numbers are finite.
-  bool is_finite() const { return state_.is_finite; }
+  /// Writes it as folders, one after the other: each to a temporary name, syncs, renames. Removes the files of a failed
+  /// attempt. Returns whether all of its numbers are finite. Throws Error.
+  bool write(const std::vector<std::filesystem::path>& checkpoints);
 
  private:
-  using AddTensors = void (*)(const std::string& name, const DistributedVariable& variable,
-                              std::vector<NamedTensor>& tensors);
-  void add(AddTensors add_tensors, const std::string& name, const DistributedVariable& variable);
   void write_files(const std::filesystem::path& folder);
 
   CheckpointState state_;
   std::vector<NamedTensor> model_, training_;
   std::vector<std::vector<std::byte>> values_;  ///< of the tensors
 };
+
+/// Writes the same folders variable by variable, without a copy of all: for variables of which no worker has all.
+/// Called by every worker; the chief writes.
+bool write_checkpoint_in_parts(const std::vector<std::filesystem::path>& checkpoints, CheckpointState state,
+                               Strategy& strategy, const CheckpointNames& names);
 
 }  // namespace mirrortrain

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <utility>
+
 #include "base/error.h"
 
 namespace mirrortrain {
@@ -17,15 +20,32 @@ std::string of_memory(std::size_t memory, const std::string& name) {
   return fmt::format("{}{}/{}", kResidual, memory, name);
 }
 
-/// A stored copy's elements; null if there is none.
-const std::byte* find_copy(const StoredTensors& stored, const std::string& name, const DistributedVariable& variable) {
-  const auto found = stored.find(name);
-  if (found == stored.end()) return nullptr;
+/// A stored copy's elements; nothing if there is none.
+std::optional<StoredTensor> find_copy(const SafetensorsFile& stored, const std::string& name,
+                                      const DistributedVariable& variable) {
+  const auto found = stored.tensors().find(name);
+  if (found == stored.tensors().end()) return std::nullopt;
   if (found->second.shape != variable.shape() || found->second.dtype != variable.dtype()) {
     throw Error(fmt::format("training.safetensors: expected {} {} {}", name, variable.shape().text(),
                             name_of(variable.dtype())));
   }
-  return found->second.data.data();
+  return stored.read(name);
+}
+
+/// The copies name_of_copy(0), name_of_copy(1), ..., as far as there are any.
+template <class NameOfCopy>
+std::vector<StoredTensor> find_copies(const SafetensorsFile& stored, const DistributedVariable& variable,
+                                      const NameOfCopy& name_of_copy) {
+  std::vector<StoredTensor> copies;
+  while (auto copy = find_copy(stored, name_of_copy(copies.size()), variable)) copies.push_back(std::move(*copy));
+  return copies;
+}
+
+void restore(const DistributedVariable& variable, const std::vector<StoredTensor>& copies,
+             const VariablePolicy& policy) {
+  std::vector<const std::byte*> elements;
+  for (const StoredTensor& copy : copies) elements.push_back(copy.data.data());
+  variable.restore(elements, policy);
 }
 
 }  // namespace
@@ -40,20 +60,18 @@ void add_copies(const std::string& name, const DistributedVariable& variable, st
 
 bool restore_copies(const SavedCopies& saved, const std::string& name, const VariablePolicy& policy,
                     const DistributedVariable& variable) {
-  std::vector<const std::byte*> copies;
-  if (const std::byte* shared = find_copy(saved.tensors, name, variable)) {
-    copies.push_back(shared);
+  std::vector<StoredTensor> copies;
+  if (auto shared = find_copy(saved.tensors, name, variable)) {
+    copies.push_back(std::move(*shared));
   } else {
-    while (const std::byte* copy = find_copy(saved.tensors, of_replica(copies.size(), name), variable)) {
-      copies.push_back(copy);
-    }
+    copies = find_copies(saved.tensors, variable, [&](std::size_t r) { return of_replica(r, name); });
     if (copies.empty()) return false;
     if (static_cast<int>(copies.size()) != saved.replicas) {
       throw Error(fmt::format("training.safetensors: expected {} of {} replicas, found {} copies", name, saved.replicas,
                               copies.size()));
     }
   }
-  variable.restore(copies, policy);
+  restore(variable, copies, policy);
   return true;
 }
 
@@ -64,18 +82,16 @@ void add_residuals(const std::string& name, const DistributedVariable& residual,
   }
 }
 
-bool restore_residuals(const StoredTensors& stored, const DistributedVariable& residual) {
-  std::vector<const std::byte*> copies;
-  while (const std::byte* copy = find_copy(stored, of_memory(copies.size(), residual.name()), residual)) {
-    copies.push_back(copy);
-  }
-  if (!copies.empty()) residual.restore(copies, residual.policy());
+bool restore_residuals(const SafetensorsFile& stored, const DistributedVariable& residual) {
+  const std::vector<StoredTensor> copies =
+      find_copies(stored, residual, [&](std::size_t memory) { return of_memory(memory, residual.name()); });
+  if (!copies.empty()) restore(residual, copies, residual.policy());
   return !copies.empty();
 }
 
-bool has_residuals(const StoredTensors& stored) {
-  const auto first = stored.lower_bound(kResidual);
-  return first != stored.end() && first->first.starts_with(kResidual);
+bool has_residuals(const SafetensorsFile& stored) {
+  const auto first = stored.tensors().lower_bound(kResidual);
+  return first != stored.tensors().end() && first->first.starts_with(kResidual);
 }
 
 }  // namespace mirrortrain

@@ -17,7 +17,7 @@ void add_copies(const std::string& name, const DistributedVariable& variable, st
 
 /// The copies in a file.
 struct SavedCopies {
-  const StoredTensors& tensors;
+  const SafetensorsFile& tensors;
   int replicas = 1;  ///< of the run that saved them
 };
 
@@ -32,9 +32,9 @@ void add_residuals(const std::string& name, const DistributedVariable& residual,
 
 /// Restores copies saved by add_residuals; for another number of memories their sum, which is their value. Returns
 /// false if there are none.
-bool restore_residuals(const StoredTensors& stored, const DistributedVariable& residual);
+bool restore_residuals(const SafetensorsFile& stored, const DistributedVariable& residual);
 
 /// Whether a file has any.
-bool has_residuals(const StoredTensors& stored);
+bool has_residuals(const SafetensorsFile& stored);
 
 }  // namespace mirrortrain

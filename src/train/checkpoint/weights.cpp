@@ -23,6 +23,12 @@ void throw_mismatches(const std::string& file, std::vector<std::string> mismatch
 }
 
 void require_fit(const StoredTensors& stored, const std::string& file, Strategy& strategy, const std::string& remedy) {
+  TensorSpecs specs;
+  for (const auto& [name, tensor] : stored) specs.emplace(name, TensorSpec{name, tensor.dtype, tensor.shape});
+  require_fit(specs, file, strategy, remedy);
+}
+
+void require_fit(const TensorSpecs& stored, const std::string& file, Strategy& strategy, const std::string& remedy) {
   std::vector<std::string> mismatches;
   std::set<std::string_view> known;
   strategy.read_variables(Lasting::kNone, [&](const LastingVariable& variable) {

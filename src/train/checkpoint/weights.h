@@ -21,6 +21,7 @@ void load_weights(const StoredTensors& stored, const std::string& file, Strategy
                   const std::string& remedy = "");
 
 /// Throws Error as load_weights does, on the chief alone.
+void require_fit(const TensorSpecs& stored, const std::string& file, Strategy& strategy, const std::string& remedy);
 void require_fit(const StoredTensors& stored, const std::string& file, Strategy& strategy, const std::string& remedy);
 /// Throws Error with the first mismatches of a file, if there are any; `remedy` is appended to "do not fit the model".
 void throw_mismatches(const std::string& file, std::vector<std::string> mismatches, const std::string& remedy = "");

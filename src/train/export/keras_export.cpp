@@ -67,9 +67,9 @@ std::optional<keras::OptimizerState> optimizer_state_of(const TrainedRun& run, c
   const std::optional<fs::path> checkpoint = checkpoint_of(weights, run.named.folder);
   if (!checkpoint) return anew("the run has no checkpoint of the step that its weights are of");
   try {
-    ReadCheckpoint read = read_checkpoint(*checkpoint);
+    const OpenCheckpoint read = open_checkpoint(*checkpoint);
     const TrainingState& training = read.state.training;
-    keras::OptimizerState state{training.updates, training.gradients, std::nullopt, std::move(read.training)};
+    keras::OptimizerState state{training.updates, training.gradients, std::nullopt, read.training.read_all()};
     if (training.gradients > 0 && training.skips_update) return anew("a step of the next update was skipped");
     const LearningRate& rate = learning_rate_of(values.optimizer->all.front());
     if (std::holds_alternative<double>(rate)) {
@@ -111,7 +111,8 @@ std::string keras_bytes(const TrainedRun& run, const ExportOptions& options) {
              .optimizer_state = optimizer_state_of(run, of_run)});
   if (values.optimizer && average_weights(*values.optimizer) && of_run.file == run.named.folder.model()) {
     spdlog::warn(
-        "optimizer: the weights are their moving averages, from which fit in Keras goes on, as after its own fit; those "
+        "optimizer: the weights are their moving averages, from which fit in Keras goes on, as after its own fit; "
+        "those "
         "that were trained are in {}",
         run.named.folder.checkpoints().string());
   }

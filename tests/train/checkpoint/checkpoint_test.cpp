@@ -6,8 +6,11 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <memory>
 
+#include "base/files.h"
 #include "error_text.h"
+#include "train/checkpoint/checkpoint_snapshot.h"
 #include "train/training.h"
 
 namespace mirrortrain {
@@ -94,6 +97,28 @@ TEST_CASE("a state.json of other types and words is refused") {
                        "state.json names 'on_hope', which this version of mirrortrain does not know", Error);
 }
 
+TEST_CASE("a checkpoint written variable by variable has the bytes of one from a copy") {
+  Training training(kMlp, {R"(variables=[{match: "dense/*", synchronization: on_read, aggregation: mean}])",
+                           "gradients.accumulate_steps=2", R"(state=[{name: seen, initial_value: 0, assign_add: 1}])"});
+  training.steps(3);
+  const CheckpointNames names{training.checked.model->slot_names(), training.checked.model->metric_sum_names()};
+  CheckpointState state;
+  state.training = training.state;
+  StoredTensor best{DType::kFloat32, {2}, std::vector<std::byte>(8)};
+  state.training.callbacks.kept = std::make_shared<StoredTensors>(StoredTensors{{"dense/kernel", best}});
+  const fs::path whole = training.folder() / "step-000003", parts = training.folder() / "parts" / "step-000003",
+                 copy = training.folder() / "parts" / "best";
+  fs::create_directory(parts.parent_path());
+  CHECK(CheckpointSnapshot(state, *training.strategy, names).write({whole}));
+  CHECK(write_checkpoint_in_parts({copy, parts}, state, *training.strategy, names));
+  for (const char* file : {"model.safetensors", "training.safetensors", "state.json"}) {
+    CAPTURE(file);
+    CHECK(read_file(parts / file) == read_file(whole / file));
+    CHECK(read_file(copy / file) == read_file(whole / file));
+  }
+  CHECK(std::distance(fs::directory_iterator(parts.parent_path()), fs::directory_iterator()) == 2);
+}
+
 TEST_CASE("flipped bits of a checkpoint's other files are damage") {
   Training training(kMlp);
   training.steps(2);
@@ -109,12 +134,12 @@ TEST_CASE("flipped bits of a checkpoint's other files are damage") {
       std::string flipped = whole;
       flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << (bit % 8)));
       std::ofstream(checkpoint / name, std::ios::binary) << flipped;
-      CHECK_THROWS_AS(read_checkpoint(checkpoint), Damaged);
+      CHECK_THROWS_AS(open_checkpoint(checkpoint), Damaged);
     }
     std::ofstream(checkpoint / name, std::ios::binary) << whole;
-    CHECK(read_checkpoint(checkpoint).state.training.step == 2);
+    CHECK(open_checkpoint(checkpoint).state.training.step == 2);
     fs::remove(checkpoint / name);
-    CHECK_THROWS_AS(read_checkpoint(checkpoint), Damaged);
+    CHECK_THROWS_AS(open_checkpoint(checkpoint), Damaged);
     std::ofstream(checkpoint / name, std::ios::binary) << whole;
   }
 }
@@ -160,7 +185,7 @@ TEST_CASE("a checkpoint is saved again under the same step") {
   training.state.validated_epoch = 9;
   checkpoints.save(training.state, 2);
   checkpoints.finish();
-  CHECK(read_checkpoint(folder / "step-000001").state.training.validated_epoch == 9);
+  CHECK(open_checkpoint(folder / "step-000001").state.training.validated_epoch == 9);
   CHECK(std::distance(fs::directory_iterator(folder), {}) == 1);
 }
 
