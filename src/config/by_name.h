@@ -42,7 +42,7 @@ bool maps_names_to_lists(const Choice& choice, const Value& mapping);
 bool refuse_choices_by_position(const Choice& choice, const Node& node);
 bool refuse_lists_by_position(const Choice& choice, const Node& node);
 
-/// How a mapping is told from a value of the type; by default no value is a mapping.
+/// How a mapping is distinguished from a value of the type; by default no value is a mapping.
 template <class T>
 struct Names {
   static constexpr bool kOfLists = false;

@@ -186,7 +186,7 @@ class GraphMaker {
       std::vector<ValueId> inputs =
           loss_inputs(loss.value, made_.graph, output.value, output.labels, output.present, objective.labels.batch);
       if (output.present != kNoValue && inputs[0] != output.value) {
-        // What a formula gives for a label that is not there may be no number.
+        // What a formula gives for a missing label may be no number.
         const ValueId counted =
             formula::add_formula(made_.graph, "where(present, value, 0)",
                                  {{"present", output.present}, {"value", inputs[0]}}, DType::kFloat32);

@@ -50,7 +50,7 @@ std::vector<std::pair<std::string, std::int64_t>> missing_cells(const data::Csv&
     if (names.empty()) names = rows.names();
     std::vector<std::string> wanted, own = rows.names();
     std::ranges::sort(own);
-    if (std::ranges::adjacent_find(own) != own.end()) continue;  // columns cannot be told apart by names
+    if (std::ranges::adjacent_find(own) != own.end()) continue;  // names do not distinguish the columns
     std::ranges::copy_if(names, std::back_inserter(wanted),
                          [&](const std::string& name) { return std::ranges::binary_search(own, name); });
     rows.want(wanted);

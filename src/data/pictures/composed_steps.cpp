@@ -86,7 +86,7 @@ class Parts {
   std::vector<std::unique_ptr<PictureStep>> steps_;  ///< null: no change
 };
 
-/// What a part draws; `use` tells draws of one part apart.
+/// What a part draws; `use` distinguishes draws of one part.
 Draw draw_of_part(const Draw& draw, std::size_t part, std::size_t use) {
   const Philox random{draw.words.word[2], draw.words.word[3]};
   return {draw.trains, random(static_cast<std::uint32_t>(part), static_cast<std::uint32_t>(use), 1, 0)};

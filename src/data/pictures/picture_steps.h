@@ -42,7 +42,7 @@ inline constexpr std::int64_t kAnyExtent = -1;
 /// Whether the transforms take pictures of any size: one of them gives them theirs.
 bool take_any_size(const std::vector<PreprocessingStep>& steps);
 /// The extents of examples before the transforms of an input, of which the model takes `wanted`: those that these do
-/// not tell may be any.
+/// not determine may be any.
 std::vector<std::int64_t> shape_before(const std::vector<PreprocessingStep>& steps, const Shape& wanted);
 
 /// A transform's random numbers for an example in an epoch: a pure function of seed, transform, epoch and example.

@@ -63,7 +63,7 @@ class HashingBins {
   HashBins bins_;
 };
 
-/// Calls body(bin of), which tells the bin of a number.
+/// Calls body(bin of), which returns the bin of a number.
 template <class Body>
 void with_bin_of(const PreprocessingStep& step, const Body& body) {
   if (const auto* const hashing = std::get_if<Hashing>(&step)) return body(HashingBins(*hashing));

@@ -46,7 +46,7 @@ class RecordPlaces {
   std::vector<std::uint64_t> offsets_;
 };
 
-/// The numbers of columns side by side in each record, of a column alone in its type. `columns` tell names and shapes.
+/// The numbers of columns side by side in each record, of a column alone in its type. `columns`: names and shapes.
 Array array_by_position(const std::vector<const RecordColumn*>& columns, std::shared_ptr<const RecordPlaces> places,
                         const std::vector<Array::Part>& parts);
 

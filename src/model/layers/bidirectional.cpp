@@ -18,7 +18,7 @@ RecurrentOptions& common(RecurrentLayer& layer) {
   return std::visit([](auto& options) -> RecurrentOptions& { return options; }, layer);
 }
 
-std::string misfit(const Bidirectional& wrapper) {
+std::string mismatch(const Bidirectional& wrapper) {
   if (!wrapper.backward_layer) return "";
   if (const std::string wrong = wrong_inside(common(*wrapper.backward_layer)); !wrong.empty()) return wrong;
   const RecurrentOptions &forward = common(wrapper.layer), &backward = common(*wrapper.backward_layer);
@@ -54,7 +54,7 @@ config::Section<Bidirectional> Bidirectional::section() {
            "The layer of the other direction, with go_backwards: true; null: as `layer`.")
       .key("merge_mode", &Bidirectional::merge_mode, "concat: one behind the other; sum, mul, ave: element by element.")
       .check("layer", [](const Bidirectional& wrapper) { return wrong_inside(common(wrapper.layer)); })
-      .check("backward_layer", misfit)
+      .check("backward_layer", mismatch)
       .include<LayerCommon>();
 }
 

@@ -11,7 +11,7 @@ namespace mirrortrain::onnx {
 
 using data::kAnyExtent;
 
-/// An input's examples on their way to the layers: a value [rows, dims...], float32.
+/// An input's examples as the layers get them: a value [rows, dims...], float32.
 struct Prepared {
   std::string value;
   Ints dims;  ///< per row; kAnyExtent for the height and width of pictures of any size

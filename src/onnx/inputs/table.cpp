@@ -12,7 +12,7 @@ namespace {
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 /// Why a column's cells cannot be encoded; empty if they can.
-std::string misfit(const data::AdaptedColumn& column) {
+std::string mismatch(const data::AdaptedColumn& column) {
   if (column.crossing) return "its words are hashed together, for which ai.onnx and ai.onnx.ml have no operator";
   if (!column.encoding) return "";
   const bool known = std::holds_alternative<data::OneHotEncoding>(*column.encoding) ||
@@ -92,7 +92,7 @@ Prepared TableColumns::read(const std::string& name, const data::TableInput& inp
   const std::vector<const data::AdaptedColumn*> columns = table_.columns_of(input);
   std::vector<const data::AdaptedColumn*> of_numbers;
   for (const data::AdaptedColumn* const column : columns) {
-    if (const std::string why = misfit(*column); !why.empty()) {
+    if (const std::string why = mismatch(*column); !why.empty()) {
       refused.push_back(fmt::format("{}: {}", table_.text_of(*column), why));
     }
     if (!column->is_category()) of_numbers.push_back(column);

@@ -25,7 +25,7 @@ class Tokens {
     if (authorization.size() < kScheme.size()) return false;
     if (!std::equal(kScheme.begin(), kScheme.end(), authorization.begin(), are_alike)) return false;
     authorization.remove_prefix(kScheme.size());
-    // All are compared, so that the time does not tell which it was.
+    // All are compared, so that the time does not reveal which it was.
     return std::ranges::count_if(tokens_, [&](const std::string& one) { return is_same(authorization, one); }) > 0;
   }
 

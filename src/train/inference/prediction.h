@@ -61,7 +61,7 @@ struct OutputMeaning {
 std::vector<OutputMeaning> output_meanings(const CheckedConfiguration& checked, const data::Adapted* adapted);
 
 /// What the probabilities of each output are called beside the outputs themselves, which have their layers' names:
-/// "probabilities", or "NAME_probabilities" of one of several; empty for outputs that tell no classes. None has the
+/// "probabilities", or "NAME_probabilities" of one of several; empty for outputs without classes. None has the
 /// name of an input or of another output.
 std::vector<std::string> names_of_probabilities(const std::vector<OutputMeaning>& meanings,
                                                 const std::vector<std::string>& inputs);
