@@ -16,6 +16,7 @@
 #include "train/session/check_configuration.h"
 #include "train/session/check_data.h"
 #include "train/session/hardware.h"
+#include "train/session/run.h"
 
 namespace mirrortrain::cli {
 namespace {
@@ -57,10 +58,9 @@ void show_reduction(const CheckedConfiguration& checked) {
   try {
     const Hardware hardware = this_hardware();
     const Topology topology = make_topology(values.strategy, values.data.global_batch_size, hardware.machine);
-    const std::string note =
-        choose_reduction(values.strategy, topology, values.gradients.aggregation_method,
-                         reduced_gradient_bytes(*checked.model, checked.policies()), hardware.why_no_nccl)
-            .note;
+    const std::string note = choose_reduction(values.strategy, topology, values.gradients.aggregation_method,
+                                              gradient_bytes_of(checked, topology), hardware.why_no_nccl)
+                                 .note;
     if (!note.empty()) report::print_fitted(stdout, fmt::format("# {}\n", note));
     const std::size_t buckets = bucket_counts(checked).size();
     if (buckets > 0) fmt::print("# {} gradient bucket{}\n", buckets, buckets == 1 ? "" : "s");

@@ -228,6 +228,12 @@ int count_replicas(const StrategyOptions& options, std::int64_t global_batch, co
   return mesh_of(options, global_batch, machine, workers).replicas();
 }
 
+Topology one_replica() {
+  Topology topology;
+  topology.lanes.push_back({{DeviceId::Kind::kCpu, 0}, 1, {}, {0}});
+  return topology;
+}
+
 Topology make_topology(const StrategyOptions& options, std::int64_t global_batch, const Machine& machine,
                        const Cluster& cluster) {
   Topology topology;

@@ -139,6 +139,9 @@ struct Topology {
   std::vector<std::vector<int>> memory_groups(ops::Axis axis) const;
 };
 
+/// One replica on a CPU device.
+Topology one_replica();
+
 /// Assigns replicas to devices. The number of threads of a replica depends only on the number of replicas here and the
 /// machine's cores, not on the number of devices, since the same replicas must give the same bits on any number of
 /// devices. `options` must be valid; they describe one worker. Throws UsageError for a device that does not exist and

@@ -159,7 +159,7 @@ Plan make_plan(const CheckedConfiguration& checked, const PlanOptions& options, 
   plan.assumptions.network = options.network ? *options.network : shared ? *shared : measure_loopback();
   plan.assumptions.add_seconds = measure_add_seconds();
   if (plan.network_measured) plan.assumptions.shared_cores = static_cast<int>(hardware.machine.cores.size());
-  plan.gradient_bytes = reduced_gradient_bytes(*checked.model, checked.policies());
+  plan.gradient_bytes = gradient_bytes_of(checked, largest.topology);
   plan.note = largest.choice.note;
   if (largest.choice.operation) plan.operation = config::name_of(*largest.choice.operation);
   plan.worker = worker_text(largest);

@@ -37,7 +37,7 @@ Layout StepMeter::layout(int workers, std::int64_t global_batch) const {
         layout.topology.memories_of_replica(), layout.topology.on_gpus() ? "a GPU" : "a worker"));
   }
   layout.choice = choose_reduction(options, layout.topology, checked_.values().gradients.aggregation_method,
-                                   reduced_gradient_bytes(*checked_.model, checked_.policies()), hardware_.why_no_nccl);
+                                   gradient_bytes_of(checked_, layout.topology), hardware_.why_no_nccl);
   for (int replica = 0; replica < layout.topology.mesh.data / workers; ++replica) {
     layout.rows.push_back(rows_of_replica(global_batch, replica, layout.topology.mesh.data).count);
   }

@@ -125,15 +125,22 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
       divided_(divided_model(model, topology_, parts_)),
       model_(divided_ ? *divided_ : model),
       in_flight_(model_, topology_.on_gpus() || topology_.ranks() > 1 ? kStepsAhead : 1, topology_.mesh.places()) {
-  const ReductionChoice choice = choose_reduction(parts_.options, topology_, parts_.gradients.aggregation_method,
-                                                  reduced_gradient_bytes(model_, parts_.policies), parts_.why_no_nccl);
+  deferred_.sparse =
+      find_sparse_gradients(model_, parts_.policies, parts_.backend->step_kernels(), topology_, parts_.largest_batch);
+  const ReductionChoice choice = choose_reduction(
+      parts_.options, topology_, parts_.gradients.aggregation_method,
+      reduced_gradient_bytes(model_, parts_.policies, deferred_.sparse, parts_.largest_batch), parts_.why_no_nccl);
   // A gradient that is stored for later, or reduced before the update, needs memory.
   const bool reads_wholes = parts_.updates && std::ranges::any_of(model_.variables, [](const ModelVariable& variable) {
                               return variable.spec.trainable && variable.update.reads_whole();
                             });
   const bool keeps_gradients =
       parts_.keeps_gradients || parts_.gradients.are_kept() || reads_wholes || parts_.steps.skips_non_finite;
-  find_deferred_gradients(choice, keeps_gradients);
+  if (choice.shards) deferred_.sparse.clear();  // an update of a part of a table reads its dense gradient
+  const bool adds_in_update = !choice.adds_before_update() && !keeps_gradients && topology_.mesh.stages == 1;
+  if (!topology_.on_gpus() && adds_in_update) {
+    deferred_.products = find_product_gradients(model_, parts_.policies, parts_.backend->step_kernels());
+  }
   add_lanes(parts_.cache);
   const bool exchanges = topology_.ranks() > 1;
   reduction_.emplace(exchanges
@@ -241,17 +248,6 @@ void MirroredStrategy::prepare(const BatchSizes& sizes) {
   renew_derived_copies();
   // The timeout is for steps only: building may take any time.
   team_->set_timeout(parts_.options.communication.lane_timeout(topology_.cluster.workers > 1));
-}
-
-/// In host memory, gradients need not be stored where the update or the exchange can do with less. The state of whole
-/// weights is not divided then.
-void MirroredStrategy::find_deferred_gradients(const ReductionChoice& choice, bool keeps_gradients) {
-  if (topology_.on_gpus() || topology_.mesh.stages > 1) return;
-  const StepKernels& kernels = parts_.backend->step_kernels();
-  const bool adds_in_update = !choice.adds_before_update() && !keeps_gradients;
-  if (adds_in_update) deferred_.products = find_product_gradients(model_, parts_.policies, kernels);
-  if (choice.shards || topology_.mesh.places() > static_cast<int>(kMostSparseRows)) return;
-  deferred_.sparse = find_sparse_gradients(model_, parts_.policies, kernels, parts_.largest_batch);
 }
 
 /// "; sparse gradients of embedding/embeddings: at most 256 of 1000000 rows in a step".

@@ -94,7 +94,6 @@ class MirroredStrategy : public Strategy {
 
   // Called once, before the first step.
   void add_lanes(data::Cache cache);
-  void find_deferred_gradients(const ReductionChoice& choice, bool keeps_gradients);
   std::string sparse_note() const;
   void add_products();
   void bind_sparse();

@@ -15,13 +15,6 @@
 namespace mirrortrain {
 namespace {
 
-/// The chief's view: one replica, on any worker, computes each step.
-Topology one_replica() {
-  Topology topology;
-  topology.lanes.push_back({{DeviceId::Kind::kCpu, 0}, 1, {}, {0}});
-  return topology;
-}
-
 class ParameterServerStrategy : public Strategy {
  public:
   /// `model` and `dispatch`, whose service is being served, must outlive it.
@@ -84,7 +77,7 @@ ParameterServerStrategy::ParameterServerStrategy(const Model& model, ParameterSe
                                                  DispatchService& dispatch)
     : parts_(std::move(parts)),
       dispatch_(dispatch),
-      topology_(one_replica()),
+      topology_(one_replica()),  // on any worker, which computes each step
       device_(make_cpu_device(0, 1, {})),
       store_(model, store_options(parts_), *device_),
       variables_(lasting_variables(store_, Lasting::kAll)),

@@ -180,12 +180,15 @@ ReductionChoice choose_reduction(const StrategyOptions& options, const Topology&
   return choice;
 }
 
-std::uint64_t reduced_gradient_bytes(const Model& model, const std::vector<VariablePolicy>& policies) {
+std::uint64_t reduced_gradient_bytes(const Model& model, const std::vector<VariablePolicy>& policies,
+                                     const std::vector<SparseGradient>& sparse, std::int64_t examples) {
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < model.variables.size(); ++i) {
     const VariableSpec& spec = model.variables[i].spec;
     if (!spec.trainable || policies[i].aggregation == Aggregation::kNone) continue;
-    bytes += static_cast<std::uint64_t>(spec.shape.elements()) * sizeof(float);
+    const auto rows = std::ranges::find(sparse, i, &SparseGradient::variable);
+    const std::int64_t elements = rows == sparse.end() ? spec.shape.elements() : rows->elements(spec.shape, examples);
+    bytes += static_cast<std::uint64_t>(elements) * sizeof(float);
   }
   return bytes;
 }

@@ -9,6 +9,7 @@
 #include "collective/staged_reduction.h"
 #include "graph/aggregation_method.h"
 #include "model/model.h"
+#include "strategy/reduction/deferred_gradients.h"
 #include "strategy/strategy_options.h"
 #include "strategy/topology.h"
 #include "strategy/variables/variable_policy.h"
@@ -51,7 +52,9 @@ struct ReductionChoice {
 ReductionChoice choose_reduction(const StrategyOptions& options, const Topology& topology, AggregationMethod method,
                                  std::uint64_t gradient_bytes, const std::function<std::string()>& why_no_nccl);
 
-/// Bytes of a replica's gradients that are added across replicas. `policies`: of the model's variables.
-std::uint64_t reduced_gradient_bytes(const Model& model, const std::vector<VariablePolicy>& policies);
+/// Bytes of a replica's gradients that are added across replicas: those of `sparse` as rows, of a global batch of
+/// `examples`. `policies`: of the model's variables.
+std::uint64_t reduced_gradient_bytes(const Model& model, const std::vector<VariablePolicy>& policies,
+                                     const std::vector<SparseGradient>& sparse, std::int64_t examples);
 
 }  // namespace mirrortrain

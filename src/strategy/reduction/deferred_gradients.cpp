@@ -14,6 +14,9 @@ constexpr std::int64_t kWorthwhile = 16 * 1024;
 /// A table has at least so many times the elements of a step's sparse gradient.
 constexpr std::int64_t kSparseTimes = 4;
 
+/// The number of rows is a float (SparseRows).
+constexpr std::int64_t kMostSparseLookups = 1 << 24;
+
 /// The value of which `value` is an alias, or itself.
 ValueId root_of(const Graph& graph, ValueId value) {
   while (graph.value(value).source == Graph::Source::kNode) {
@@ -99,8 +102,11 @@ std::vector<ProductGradient> find_product_gradients(const Model& model, const st
 }
 
 std::vector<SparseGradient> find_sparse_gradients(const Model& model, const std::vector<VariablePolicy>& policies,
-                                                  const StepKernels& kernels, std::int64_t examples) {
+                                                  const StepKernels& kernels, const Topology& topology,
+                                                  std::int64_t examples) {
   std::vector<SparseGradient> found;
+  const Mesh& mesh = topology.mesh;
+  if (topology.on_gpus() || mesh.stages > 1 || mesh.places() > static_cast<int>(kMostSparseRows)) return found;
   if (!kernels.supports_sparse() || model.places() > 1 || model.training.gradients.empty()) return found;
   for (std::size_t i = 0; i < model.variables.size(); ++i) {
     const ModelVariable& variable = model.variables[i];
@@ -110,7 +116,8 @@ std::vector<SparseGradient> find_sparse_gradients(const Model& model, const std:
     if (shape.elements() < kWorthwhile) continue;
     SparseGradient table = sparse_gradient_of(model, i);
     if (table.lookups.empty()) continue;
-    const std::int64_t elements = examples * table.per_example * (shape[1] + 1);
+    if (examples * table.per_example >= kMostSparseLookups) continue;
+    const std::int64_t elements = table.elements(shape, examples);
     if (elements > 0 && elements <= shape.elements() / kSparseTimes) found.push_back(std::move(table));
   }
   return found;

@@ -7,6 +7,7 @@
 #include "graph/ops/embedding.h"
 #include "kernels/step_kernels.h"
 #include "model/model.h"
+#include "strategy/topology.h"
 #include "strategy/variables/variable_policy.h"
 
 namespace mirrortrain {
@@ -24,6 +25,11 @@ struct SparseGradient {
   std::size_t variable = 0;
   std::vector<ops::LookupTerm> lookups;  ///< of the training graph; inputs or outputs of nodes
   std::int64_t per_example = 0;          ///< how many rows an example looks up
+
+  /// The most elements that the gradient of so many examples has, the rows' numbers counted. `table`: its shape.
+  std::int64_t elements(const Shape& table, std::int64_t examples) const {
+    return examples * per_example * (table[1] + 1);
+  }
 };
 
 /// The gradients that the training programs do not compute: they keep what these are made of.
@@ -41,10 +47,11 @@ struct DeferredGradients {
 std::vector<ProductGradient> find_product_gradients(const Model& model, const std::vector<VariablePolicy>& policies,
                                                     const StepKernels& kernels);
 
-/// The tables whose gradients are better sparse: that replicas share whole, used for lookups alone, not regularized,
-/// and with at least four times as many elements as a global batch of `examples` looks up, numbers of rows included.
-/// This does not depend on the devices, as results could if a table's gradient were sparse on some and dense on others.
+/// The tables whose gradients are better sparse: in host memory, shared whole by the replicas, used for lookups alone,
+/// not regularized, and with at least four times as many elements as a global batch of `examples` looks up, numbers of
+/// rows included. This does not depend on the number of replicas, of which no bit may depend.
 std::vector<SparseGradient> find_sparse_gradients(const Model& model, const std::vector<VariablePolicy>& policies,
-                                                  const StepKernels& kernels, std::int64_t examples);
+                                                  const StepKernels& kernels, const Topology& topology,
+                                                  std::int64_t examples);
 
 }  // namespace mirrortrain

@@ -76,7 +76,7 @@ void ParameterServerTask::compute(const Hardware& hardware, const std::function<
                      .strategy = *run.strategy,
                      .model = *checked_.model,
                      .placement = placement_of(checked_, static_cast<int>(cluster_.ps.size())),
-                     .sparse = sparse_gradients_of(checked_),
+                     .sparse = sparse_gradients_of(checked_, one_replica()),
                      .examples = run.examples(),
                      .clip_norm = checked_.values().gradients.clip_norm,
                      .chief = *cluster_.chief,

@@ -17,6 +17,7 @@
 #include "device/cpu/cpu_device.h"
 #include "kernels/host_kernels.h"
 #include "strategy/parameter_server/parameter_server_strategy.h"
+#include "strategy/reduction/choose_reduction.h"
 #include "train/checkpoint/load_initial_weights.h"
 #include "train/checkpoint/weights.h"
 #include "train/session/check_data.h"
@@ -360,15 +361,20 @@ Run build_run(const CheckedConfiguration& checked, const RunParts& parts, const 
   return run;
 }
 
-std::vector<SparseGradient> sparse_gradients_of(const CheckedConfiguration& checked) {
-  return find_sparse_gradients(*checked.model, checked.policies(), host_backend().step_kernels(),
+std::vector<SparseGradient> sparse_gradients_of(const CheckedConfiguration& checked, const Topology& topology) {
+  return find_sparse_gradients(*checked.model, checked.policies(), host_backend().step_kernels(), topology,
                                checked.values().data.global_batch_size);
+}
+
+std::uint64_t gradient_bytes_of(const CheckedConfiguration& checked, const Topology& topology) {
+  return reduced_gradient_bytes(*checked.model, checked.policies(), sparse_gradients_of(checked, topology),
+                                checked.values().data.global_batch_size);
 }
 
 Placement placement_of(const CheckedConfiguration& checked, int servers) {
   const Configuration& values = checked.values();
   std::vector<std::size_t> sparse;
-  for (const SparseGradient& table : sparse_gradients_of(checked)) sparse.push_back(table.variable);
+  for (const SparseGradient& table : sparse_gradients_of(checked, one_replica())) sparse.push_back(table.variable);
   Placement placement(*checked.model, values.strategy.partitioner, servers, sparse);
   for (const std::size_t split : placement.split()) {
     const ModelVariable& variable = checked.model->variables[split];

@@ -122,8 +122,10 @@ std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, con
 
 /// The placement of the variables on `servers` parameter servers: every task computes the same.
 Placement placement_of(const CheckedConfiguration& checked, int servers);
-/// The tables whose gradients are sparse there.
-std::vector<SparseGradient> sparse_gradients_of(const CheckedConfiguration& checked);
+/// The tables whose gradients are sparse on replicas of this topology.
+std::vector<SparseGradient> sparse_gradients_of(const CheckedConfiguration& checked, const Topology& topology);
+/// Bytes of a replica's gradients that are added across replicas.
+std::uint64_t gradient_bytes_of(const CheckedConfiguration& checked, const Topology& topology);
 
 /// Initializes every variable, by its initializer or from `model.initial_weights`. Throws the exceptions of
 /// load_initial_weights. Called by every worker, before the first step.
