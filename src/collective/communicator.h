@@ -13,6 +13,11 @@
 
 namespace mirrortrain {
 
+/// What errors say of an element type that an operation cannot have, and of a rank that is late; tests of every
+/// implementation, some of which need GPUs, expect these words.
+inline constexpr std::string_view kWrongElements = "elements of type";
+inline constexpr std::string_view kLateRank = "did not reach";
+
 /// A flat array of elements in a rank's memory. Not owning.
 struct Elements {
   DType dtype = DType::kFloat32;

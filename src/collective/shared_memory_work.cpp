@@ -59,7 +59,7 @@ void sum_block(DType dtype, std::span<std::byte* const> terms, std::span<std::by
     case DType::kFloat64: return sum_block<double>(terms, to, block);
     case DType::kInt32: return sum_block<std::int32_t>(terms, to, block);
     case DType::kInt64: return sum_block<std::int64_t>(terms, to, block);
-    default: throw Error(fmt::format("ranks cannot sum elements of type {}", name_of(dtype)));
+    default: throw Error(fmt::format("ranks cannot sum {} {}", kWrongElements, name_of(dtype)));
   }
 }
 

@@ -36,6 +36,8 @@ const fs::path kGoldens =
     fs::path(from_environment("MIRRORTRAIN_TEST_SOURCES", MIRRORTRAIN_SOURCE_DIR)) / "tests/golden";
 /// "cuda:0,cuda:1": the devices to spread replicas over; "": as many of the CPU's as there are replicas.
 const std::string kDevices = from_environment("MIRRORTRAIN_TEST_DEVICES", "");
+/// Other libraries' sums on a GPU; what is further from the reference is a bug.
+constexpr double kGpuWeights = 1e-4;
 /// Further options of `fit`.
 const std::string kOptions = from_environment("MIRRORTRAIN_TEST_OPTIONS", "");
 
@@ -221,10 +223,11 @@ void check_run(const fs::path& golden, const json& expected, std::size_t replica
   const auto evaluations = of_kind(events, "evaluation");
   REQUIRE(evaluations.size() == (expected.contains("test") ? 1 : 0));
   if (!evaluations.empty()) check_figures(evaluations[0], expected.at("test"), loss_tolerance, !mixed);
-  check_weights(folder / "model.safetensors", golden / "final.safetensors", expected.at("tolerance").at("weights"));
+  double weights = expected.at("tolerance").at("weights");
+  if (kDevices.starts_with("cuda")) weights = std::max(weights, kGpuWeights);
+  check_weights(folder / "model.safetensors", golden / "final.safetensors", weights);
   if (mixed) check_movement(folder / "model.safetensors", golden, expected.at("tolerance").at("movement"));
-  if (fs::exists(golden / "final-replica-1.safetensors"))
-    check_replica_1(folder, golden, expected.at("tolerance").at("weights"));
+  if (fs::exists(golden / "final-replica-1.safetensors")) check_replica_1(folder, golden, weights);
   if (fs::exists(golden / "predictions.safetensors")) check_predictions(folder, golden / "predictions.safetensors");
 }
 

@@ -29,7 +29,7 @@ ncclDataType_t type_of(DType dtype) {
     case DType::kFloat64: return ncclFloat64;
     case DType::kInt32: return ncclInt32;
     case DType::kInt64: return ncclInt64;
-    default: throw Error(fmt::format("ranks do not exchange elements of type {}", name_of(dtype)));
+    default: throw Error(fmt::format("ranks do not exchange {} {}", kWrongElements, name_of(dtype)));
   }
 }
 
@@ -238,7 +238,7 @@ class NcclCommunicator : public Communicator {
                        group_->timeout_seconds, number + 1, watch_.call(number).text(),
                        late.empty() ? "every rank here has enqueued it, so a GPU or a link is stuck, another process "
                                       "is late, or strategy.communication.timeout_seconds is too short"
-                                    : late + " did not reach it");
+                                    : fmt::format("{} {} it", late, kLateRank));
   }
 
   const nccl::Library& nccl_ = nccl::library();

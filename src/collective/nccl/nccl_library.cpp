@@ -12,9 +12,10 @@ namespace {
 
 constexpr int kOldest = 21900;  // ranks that are threads of one process can be aborted
 
-/// Excludes NVLS, in which switches add in no fixed order, so that runs would not be bitwise reproducible. NCCL reads
-/// it when it creates its first ranks; a user's own setting is kept.
-void leave_sums_to_gpus() { setenv("NCCL_ALGO", "^NVLS", 0); }
+/// Excludes what has switches add, in no fixed order, so that runs would not be bitwise reproducible: NVLS within a
+/// machine, and between machines NVLSTree and CollNet. NCCL reads it when it creates its first ranks; a user's own
+/// setting is kept.
+void leave_sums_to_gpus() { setenv("NCCL_ALGO", "^NVLS,NVLSTree,CollnetDirect,CollnetChain", 0); }
 
 Library open() {
   leave_sums_to_gpus();

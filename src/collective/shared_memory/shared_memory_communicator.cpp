@@ -194,7 +194,7 @@ class SharedMemoryCommunicator : public HostCommunicator {
     phase.sleepers.fetch_sub(1);
     if (is_reached(phase.number.load())) return;
     check();
-    throw Error(fmt::format("rank {} did not reach the operation within {:g} s", other, timeout_seconds_));
+    throw Error(fmt::format("rank {} {} the operation within {:g} s", other, kLateRank, timeout_seconds_));
   }
 
   bool spin_until_come(int other) const {

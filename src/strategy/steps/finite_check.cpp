@@ -8,15 +8,17 @@
 namespace mirrortrain {
 
 bool LaneSteps::is_finite_in_domain() const {
+  // What is enqueued may wait for a rank that has failed, which only its communicator notices.
+  const auto wait = [this] { reduction_.synchronize(stream()); };
   for (const auto& [lane, replica] : domain_replicas_) {
     std::vector<double> losses(model().loss_sums());  // of all outputs
     stream().copy(reinterpret_cast<std::byte*>(losses.data()),
                   reinterpret_cast<const std::byte*>(lane->buffers().sums(replica->in_lane)),
                   losses.size() * sizeof(double));
-    stream().synchronize();
+    wait();
     if (!std::ranges::all_of(losses, [](double loss) { return std::isfinite(loss); })) return false;
   }
-  return domain_.update.gradients_are_finite(stream());
+  return domain_.update.gradients_are_finite(stream(), wait);
 }
 
 void LaneSteps::find_non_finite(const Step& step) {

@@ -160,7 +160,7 @@ void WeightUpdate::store_sparse(const DomainLane& lane, const Part& part, bool z
 }
 
 /// A sum of squares of floats is finite in double precision unless one of them is non-finite.
-bool WeightUpdate::gradients_are_finite(Stream& stream) const {
+bool WeightUpdate::gradients_are_finite(Stream& stream, const std::function<void()>& wait) const {
   std::vector<double> squares;
   for (const Part& part : parts_) {
     squares.resize(static_cast<std::size_t>(part.of(part.replica).chunks()));
@@ -168,7 +168,7 @@ bool WeightUpdate::gradients_are_finite(Stream& stream) const {
       const double* const own = part.of(replica).view.squares;
       stream.copy(reinterpret_cast<std::byte*>(squares.data()), reinterpret_cast<const std::byte*>(own),
                   squares.size() * sizeof(double));
-      stream.synchronize();
+      wait();
       if (!std::ranges::all_of(squares, [](double sum) { return std::isfinite(sum); })) return false;
     }
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -64,9 +65,9 @@ class WeightUpdate {
   /// meet, before they call `measure` or `apply`.
   bool takes_directions() const;
   void accumulate(const DomainLane& lane) const;
-  /// Whether all gradients from `accumulate` are finite; waits for the stream. Call it once every lane has finished
-  /// `accumulate`.
-  bool gradients_are_finite(Stream& stream) const;
+  /// Whether all gradients from `accumulate` are finite; `wait()` waits for the stream. Call it once every lane has
+  /// finished `accumulate`.
+  bool gradients_are_finite(Stream& stream, const std::function<void()>& wait) const;
   void scale_to_norms(const DomainLane& lane) const;
   void measure(const DomainLane& lane) const;
   void apply(const DomainLane& lane) const;
