@@ -84,7 +84,7 @@ void HostCommunicator::run(const CollectiveCall& call) {
 
 std::string HostCommunicator::explained(const std::string& message) const {
   try {
-    return watch_.explain ? watch_.explain(message) : message;
+    return watch_.explain ? watch_.explain(message, {}) : message;
   } catch (...) {
     return message;
   }

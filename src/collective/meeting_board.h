@@ -3,7 +3,9 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "collective/process_group.h"
 
@@ -14,16 +16,24 @@ namespace mirrortrain {
 class MeetingBoard {
  public:
   RendezvousStore point() {
-    return {[this](const std::string& key, const std::string& value) {
-              const std::scoped_lock lock(mutex_);
-              values_[key] = value;
-              changed_.notify_all();
-            },
-            [this](const std::string& key) {
-              std::unique_lock lock(mutex_);
-              changed_.wait(lock, [&] { return values_.contains(key); });
-              return values_[key];
-            }};
+    const auto put = [this](const std::string& key, const std::string& value) {
+      const std::scoped_lock lock(mutex_);
+      values_[key] = value;
+      changed_.notify_all();
+    };
+    const auto get = [this](const std::string& key) {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return values_.contains(key); });
+      return values_[key];
+    };
+    const auto gather = [put, get](const std::string& key, int rank, int size, std::span<const std::string> values) {
+      const auto name = [&](int from, int to) { return key + ": " + std::to_string(from) + " to " + std::to_string(to); };
+      for (int to = 0; to < size; ++to) put(name(rank, to), values[values.size() == 1 ? 0 : static_cast<std::size_t>(to)]);
+      std::vector<std::string> gathered;
+      for (int from = 0; from < size; ++from) gathered.push_back(get(name(from, rank)));
+      return gathered;
+    };
+    return {put, get, gather};
   }
 
  private:

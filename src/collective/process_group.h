@@ -1,8 +1,12 @@
 #pragma once
 
 #include <functional>
+#include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace mirrortrain {
 
@@ -12,15 +16,27 @@ namespace mirrortrain {
 struct RendezvousStore {
   std::function<void(const std::string& key, const std::string& value)> put;
   std::function<std::string(const std::string& key)> get;  ///< waits for it
-  std::function<std::string()> failure = {};               ///< why the group has failed meanwhile; may be empty
+  /// All of a group's ranks call it: returns their values, by rank. `values`: one for all ranks, or one for each.
+  std::function<std::vector<std::string>(const std::string& key, int rank, int size,
+                                         std::span<const std::string> values)>
+      gather;
+  std::function<std::string()> failure = {};  ///< why the group has failed meanwhile; may be empty
+};
+
+/// Other ranks of a group cannot be reached, or cannot reach this one.
+struct Unreachable : std::runtime_error {
+  Unreachable(const std::string& reason, std::vector<int> unreached)
+      : std::runtime_error(reason), ranks(std::move(unreached)) {}
+  std::vector<int> ranks;
 };
 
 /// Callbacks that observe a rank's operations. Each may be empty.
 struct OperationWatch {
   std::function<void(std::string_view what)> begin;  ///< an operation on `what` begins to wait for the other ranks
   std::function<void()> end;                         ///< the operation is done
-  /// An operation failed with `error`: returns the message, which may name the rank that caused it.
-  std::function<std::string(const std::string& error)> explain;
+  /// An operation failed with `error`: returns the message, which may name the rank that caused it. `unreached`: the
+  /// ranks that are known not to reach this one, or not to be reached.
+  std::function<std::string(const std::string& error, std::span<const int> unreached)> explain;
 };
 
 }  // namespace mirrortrain

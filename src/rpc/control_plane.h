@@ -102,6 +102,11 @@ class ControlPlane {
   virtual void put(const std::string& key, const std::string& value) = 0;
   /// Waits for a value. Throws Error if a task fails meanwhile.
   virtual std::string get(const std::string& key) = 0;
+  /// All ranks of a group, each a task of its own, call it with the same key: returns their values, by rank. `values`:
+  /// one for all ranks, or one for each of them. One message to the chief and one from it, however many ranks there
+  /// are. Throws Error if a task fails meanwhile.
+  virtual std::vector<std::string> gather(const std::string& key, int rank, int size,
+                                          std::span<const std::string> values) = 0;
 
   /// Reports that this task has failed and ends with `exit_code`: every other task receives `reason` with this task's
   /// name.

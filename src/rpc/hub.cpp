@@ -235,6 +235,7 @@ void Hub::handle_message(const Session& session, const FromTask& message) {
       member.waits_for.insert(message.get());
       send_value(message.get());
       break;
+    case FromTask::kShare: take_share(task, message.share()); break;
     case FromTask::kFailure:
       member.left = true;
       if (may_leave(member)) miss(member, fmt::format("{}: {}", kHasFailed, message.failure().reason()));
@@ -302,6 +303,37 @@ void Hub::send_value(const std::string& key) {
   for (Member& member : members_) {
     if (member.send && member.waits_for.erase(key) > 0) member.send(message);
   }
+}
+
+/// Sends the table to all ranks once it has the last one's share.
+void Hub::take_share(int task, const Share& share) {
+  const auto size = static_cast<std::size_t>(share.size()), rank = static_cast<std::size_t>(share.rank());
+  if (size > members_.size() || rank >= size) return;
+  Gathering& gathering = gatherings_[share.key()];
+  gathering.ranks.resize(std::max(gathering.ranks.size(), size));
+  gathering.tables.resize(gathering.ranks.size());
+  if (gathering.ranks[rank].task < 0) ++gathering.count;
+  gathering.ranks[rank] = {task, share.value()};
+  for (const Part& part : share.parts()) {
+    if (static_cast<std::size_t>(part.rank()) >= size) continue;
+    Part& to = *gathering.tables[static_cast<std::size_t>(part.rank())].add_parts();
+    to.set_rank(share.rank());
+    to.set_value(part.value());
+  }
+  if (gathering.count < gathering.ranks.size()) return;
+  const bool has_values = std::ranges::any_of(gathering.ranks, [](const auto& one) { return !one.value.empty(); });
+  for (std::size_t to = 0; to < gathering.ranks.size(); ++to) {
+    ToTask message;
+    Table& table = *message.mutable_table();
+    table = std::move(gathering.tables[to]);
+    table.set_key(share.key());
+    if (has_values) {
+      for (const Gathering::Rank& from : gathering.ranks) table.add_values(from.value);
+    }
+    const Member& member = members_[static_cast<std::size_t>(gathering.ranks[to].task)];
+    if (member.send) member.send(message);
+  }
+  gatherings_.erase(share.key());
 }
 
 /// Asks the synchronously training tasks for their steps; they pause there until the decision.

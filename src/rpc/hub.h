@@ -68,6 +68,17 @@ class Hub {
     bool takes_part() const { return !left && !gone && !late; }
   };
 
+  /// What the ranks of a group have shared so far.
+  struct Gathering {
+    struct Rank {
+      int task = -1;  ///< -1: not yet
+      std::string value;
+    };
+    std::vector<Rank> ranks;
+    std::vector<Table> tables;  ///< by rank, with the parts for it
+    std::size_t count = 0;
+  };
+
   /// Why a task is rejected.
   struct Refusal {
     ToTask message;
@@ -89,6 +100,7 @@ class Hub {
   void miss(Member& member, const std::string& what);
   void tell_missed() const;
   void send_value(const std::string& key);
+  void take_share(int task, const Share& share);
   void begin_stop(int signal);
   void decide_stop();
   void fail(const std::string& reason, Member* blamed, int except = -1);
@@ -112,6 +124,7 @@ class Hub {
   Hello reference_;              ///< the chief's
   bool welcomed_ = false;
   std::map<std::string, std::string> values_;
+  std::map<std::string, Gathering> gatherings_;
   std::string failure_;
   int failed_exit_code_ = 0;  ///< of the task that reported its failure
   bool regroups_ = false;     ///< after the failure

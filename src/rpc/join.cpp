@@ -47,9 +47,9 @@ void require_threads() {
   end.count_down();
 }
 
-/// A call in progress holds a thread, so whoever may connect could make any number of them. A task has one call to the
-/// chief at a time, and a few to each parameter server.
-int most_threads(const ClusterSpec& cluster) {
+/// A call in progress holds a connection, and one to a parameter server a thread, so whoever may connect could make any
+/// number of them. A task has one call to the chief at a time, and a few to each parameter server.
+int most_calls(const ClusterSpec& cluster) {
   constexpr int kOfTask = 8, kOfServer = 32;
   return kOfServer + kOfTask * static_cast<int>(cluster.tasks().size());
 }
@@ -91,7 +91,7 @@ std::unique_ptr<grpc::Server> start_server(const ClusterSpec& cluster, const Sec
   grpc::ServerBuilder builder;
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // two processes at one address would share its connections
   builder.SetMaxReceiveMessageSize(kLargestMessage);
-  builder.SetResourceQuota(grpc::ResourceQuota().SetMaxThreads(most_threads(cluster)));
+  builder.SetResourceQuota(grpc::ResourceQuota().SetMaxThreads(most_calls(cluster)));
   int port = 0;
   builder.AddListeningPort(address, security.server(), &port);
   for (grpc::Service* const service : services) builder.RegisterService(service);
@@ -114,7 +114,7 @@ class ChiefControl : public Member {
             cluster, [this](const FromTask& message) { tell_hub(message); }, timeouts),
         security_(security),
         hub_(cluster, timeouts, generation),
-        service_(hub_, security_),
+        service_(hub_, security_, most_calls(cluster)),
         inbox_([this](const ToTask& message) {
           handle_message(message);
           return true;

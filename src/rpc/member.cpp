@@ -97,6 +97,7 @@ void Member::handle_message(const ToTask& message) {
       if (refusal_.empty()) refusal_ = message.refusal();
       break;
     case ToTask::kValue: values_[message.value().key()] = message.value().value(); break;
+    case ToTask::kTable: tables_[message.table().key()] = message.table(); break;
     case ToTask::kFailure: lock.unlock(); return learn_failure(message.failure().reason(), &message.failure());
     case ToTask::kStop: {
       stop_signal_ = message.stop().signal();
@@ -184,6 +185,39 @@ std::string Member::get(const std::string& key) {
   changed_.wait(lock, [&] { return values_.contains(key) || !failure_.empty(); });
   if (!values_.contains(key)) throw Error(failure_);
   return values_.at(key);
+}
+
+std::vector<std::string> Member::gather(const std::string& key, int rank, int size,
+                                        std::span<const std::string> values) {
+  FromTask message;
+  Share& share = *message.mutable_share();
+  share.set_key(key);
+  share.set_rank(rank);
+  share.set_size(size);
+  if (values.size() == 1) {
+    share.set_value(values[0]);
+  } else {
+    for (int other = 0; other < size; ++other) {
+      const std::string& value = values[static_cast<std::size_t>(other)];
+      if (value.empty()) continue;
+      Part& part = *share.add_parts();
+      part.set_rank(other);
+      part.set_value(value);
+    }
+  }
+  {
+    const std::scoped_lock lock(mutex_);
+    tables_.erase(key);
+  }
+  send_(message);
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return tables_.contains(key) || !failure_.empty(); });
+  if (!tables_.contains(key)) throw Error(failure_);
+  const Table table = std::move(tables_.extract(key).mapped());
+  std::vector<std::string> gathered(table.values().begin(), table.values().end());
+  gathered.resize(static_cast<std::size_t>(size));
+  for (const Part& part : table.parts()) gathered.at(static_cast<std::size_t>(part.rank())) = part.value();
+  return gathered;
 }
 
 void Member::fail(const std::string& reason, int exit_code) {

@@ -47,6 +47,8 @@ class Member : public ControlPlane {
   std::vector<Loss> losses() const override { return {}; }
   void put(const std::string& key, const std::string& value) override;
   std::string get(const std::string& key) override;
+  std::vector<std::string> gather(const std::string& key, int rank, int size,
+                                  std::span<const std::string> values) override;
   void fail(const std::string& reason, int exit_code) override;
   std::string explain(const std::string& error) override;
   std::string failure() const override;
@@ -78,6 +80,7 @@ class Member : public ControlPlane {
   std::string refusal_, failure_;
   int failed_exit_code_ = 0;
   std::map<std::string, std::string> values_;
+  std::map<std::string, Table> tables_;
   std::mutex callback_mutex_;  ///< held while the callback runs, and locked before mutex_
   std::function<void(const std::string&)> on_failure_;
   Clock::time_point heard_;

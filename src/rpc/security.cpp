@@ -66,6 +66,8 @@ std::shared_ptr<grpc::Channel> Security::channel(const std::string& address) con
   arguments.SetMaxReceiveMessageSize(kLargestMessage);
   // Addresses are within the cluster: a proxy for external hosts must not be used.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  // A connection of its own, which ends with the channel, where several tasks are in one process too.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
   // Despite its name, this limits the time of an attempt to connect: a call fails if the peer, on a busy machine,

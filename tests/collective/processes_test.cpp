@@ -315,7 +315,7 @@ void meet_every_listener(std::vector<int>& strangers) {
 }
 
 /// Calls body(rank, point) on a thread for each of two ranks, which are given the address that `changed` makes of each
-/// that the other one names; returns what each threw.
+/// that a rank names; returns what each threw.
 template <class Changed, class Body>
 std::vector<std::string> run_two_with_addresses(const Changed& changed, const Body& body) {
   MeetingBoard board;
@@ -324,7 +324,14 @@ std::vector<std::string> run_two_with_addresses(const Changed& changed, const Bo
   for (int rank = 0; rank < 2; ++rank) {
     threads.emplace_back([&, rank] {
       RendezvousStore point = board.point();
-      point.get = [&, get = point.get](const std::string& key) { return changed(key, get(key)); };
+      point.gather = [&, gather = point.gather](const std::string& key, int own, int size,
+                                                std::span<const std::string> values) {
+        std::vector<std::string> gathered = gather(key, own, size, values);
+        if (key.ends_with("/reach")) {
+          for (int other = 0; other < size; ++other) changed(other, gathered[static_cast<std::size_t>(other)]);
+        }
+        return gathered;
+      };
       errors[static_cast<std::size_t>(rank)] = error_text([&] { body(rank, point); });
     });
   }
@@ -336,7 +343,7 @@ TEST_CASE("ranks that cannot reach each other are named with both addresses, and
   if (testing::skip_without(why_no_gloo().empty(), "gloo")) return;
   const std::string nobody = fmt::format("127.0.0.1:{}", free_port("127.0.0.1"));
   const auto errors = run_two_with_addresses(
-      [&](const std::string& key, const std::string& value) { return key.starts_with("reach/") ? nobody : value; },
+      [&](int, std::string& address) { address = nobody; },
       [](int rank, const RendezvousStore& point) {
         make_gloo_communicator({rank, 2, "127.0.0.1", 0.7}, point, {});
       });
@@ -354,12 +361,17 @@ TEST_CASE("ranks that wait for each other learn that the group has failed, and w
   if (testing::skip_without(why_no_gloo().empty(), "gloo")) return;
   RendezvousStore alone;
   alone.put = [](const std::string&, const std::string&) {};
-  alone.get = [](const std::string&) { return fmt::format("127.0.0.1:{}", free_port("127.0.0.1")); };
+  const auto answer_with = [&](const std::string& address) {
+    alone.gather = [=](const std::string&, int, int size, std::span<const std::string>) {
+      return std::vector<std::string>(static_cast<std::size_t>(size), address);
+    };
+  };
+  answer_with(fmt::format("127.0.0.1:{}", free_port("127.0.0.1")));
   alone.failure = [] { return std::string("worker 1 ended unexpectedly"); };
   CHECK(error_text([&] {
           make_gloo_communicator({0, 2, "127.0.0.1", 0}, alone, {});
         }) == "worker 1 ended unexpectedly");
-  alone.get = [](const std::string&) { return std::string("192.0.2.1:4000"); };
+  answer_with("192.0.2.1:4000");
   CHECK(error_text([&] {
           make_gloo_communicator({0, 2, "127.0.0.1", 0}, alone, {});
         }).find("rank 0 listens at 127.0.0.1, where rank 1 at 192.0.2.1 cannot reach it") != std::string::npos);
@@ -369,9 +381,9 @@ TEST_CASE("of two ranks at one address either may connect") {
   if (testing::skip_without(why_no_gloo().empty(), "gloo")) return;
   const std::string nobody = fmt::format("127.0.0.1:{}", free_port("127.0.0.1"));
   const auto errors = run_two_with_addresses(
-      [&](const std::string& key, const std::string& value) { return key == "reach/0" ? nobody : value; },
+      [&](int rank, std::string& address) { address = rank == 0 ? nobody : address; },
       [](int rank, const RendezvousStore& point) {
-        const Descriptor listener = reach_peers(rank, 2, "127.0.0.1", 10, point);
+        const Descriptor listener = reach_peers("gloo", {1 - rank}, {rank, 2, "127.0.0.1", 10}, point);
         point.put(fmt::format("reached/{}", rank), "");
         point.get(fmt::format("reached/{}", 1 - rank));
       });
@@ -390,13 +402,13 @@ TEST_CASE("strangers who connect first while the mesh is made delay it, and no m
       errors[static_cast<std::size_t>(rank)] = error_text([&] {
         RendezvousStore point = board.point();
         // Before the ranks know each other's ports of the first two attempts. Newer gloo needs no second one.
-        const auto put = point.put;
-        point.put = [&, put](const std::string& key, const std::string& value) {
-          if (key == fmt::format("gloo/1/{}", rank) || key == fmt::format("gloo/2/{}", rank)) {
+        point.gather = [&, gather = point.gather](const std::string& key, int own, int size,
+                                                  std::span<const std::string> values) {
+          if (key.ends_with("addresses/1") || key.ends_with("addresses/2")) {
             const std::scoped_lock lock(mutex);
             meet_every_listener(strangers);
           }
-          put(key, value);
+          return gather(key, own, size, values);
         };
         const auto communicator = make_gloo_communicator({rank, 2, "127.0.0.1", 10}, point, {});
         check_operations<float>(*communicator, 5);

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cstring>
 
 #include "base/error.h"
+#include "collective/gloo/exchange_header.h"
 #include "collective/gloo/small_message.h"
 
 namespace mirrortrain {
@@ -13,23 +13,13 @@ namespace {
 
 constexpr std::size_t kBoxes = 2;
 
-/// Before each message: ranks that are in different operations must not add each other's bytes.
-using Header = std::array<std::uint64_t, 8>;
-
-Header header_of(const CollectiveCall& call, std::size_t bytes) {
-  return {bytes, static_cast<std::uint64_t>(call.operation), static_cast<std::uint64_t>(call.elements.dtype)};
-}
-
-/// Not one of gloo's own operations, which have a number in the upper byte, nor of the greetings.
-std::uint64_t slot_of(std::uint64_t number) { return number << 8 | 3; }
-
 }  // namespace
 
 EagerExchange::EagerExchange(gloo::Context& context, int rank, int size)
     : context_(context),
       rank_(rank),
       size_(size),
-      stride_(sizeof(Header) + largest_small_message(size)),
+      stride_(sizeof(ExchangeHeader) + largest_small_message(size)),
       boxes_(kBoxes) {
   const std::size_t bytes = place(size);
   for (Box& box : boxes_) {
@@ -42,31 +32,50 @@ EagerExchange::EagerExchange(gloo::Context& context, int rank, int size)
 }
 
 const std::byte* EagerExchange::from(int other) const {
-  return boxes_[last_].received.data() + place(other) + sizeof(Header);
+  return boxes_[last_].received.data() + place(other) + sizeof(ExchangeHeader);
 }
 
 void EagerExchange::post(std::uint64_t number) {
   for (int other = 0; other < size_; ++other) {
-    if (other != rank_) boxes_[number % kBoxes].from->recv(other, slot_of(number), place(other), stride_);
+    if (other != rank_) boxes_[number % kBoxes].from->recv(other, exchange_slot(number), place(other), stride_);
   }
 }
 
-void EagerExchange::exchange(const CollectiveCall& call, std::size_t bytes,
-                             const std::function<const std::byte*(int other)>& message_for) {
+EagerExchange::Box& EagerExchange::begin() {
   if (next_ > 0) post(next_ + kBoxes - 1);  // the box of the exchange before, whose messages are used by now
-  Box& box = boxes_[next_ % kBoxes];
-  const Header header = header_of(call, bytes);
+  return boxes_[next_ % kBoxes];
+}
+
+void EagerExchange::exchange(const CollectiveCall& call, const std::byte* message, std::size_t bytes) {
+  Box& box = begin();
+  const ExchangeHeader header = header_of(call, bytes, next_);
+  std::memcpy(box.sent.data(), header.data(), sizeof header);
+  if (bytes > 0) std::memcpy(box.sent.data() + sizeof header, message, bytes);
   // Not all to the same one first.
+  for (int step = 1; step < size_; ++step) {
+    box.to->send((rank_ + step) % size_, exchange_slot(next_), 0, sizeof header + bytes);
+  }
+  end(call, box, bytes);
+}
+
+void EagerExchange::exchange_parts(const CollectiveCall& call, const std::byte* messages, std::size_t bytes) {
+  Box& box = begin();
+  const ExchangeHeader header = header_of(call, bytes, next_);
   for (int step = 1; step < size_; ++step) {
     const int other = (rank_ + step) % size_;
     std::byte* const to = box.sent.data() + place(other);
     std::memcpy(to, header.data(), sizeof header);
-    if (bytes > 0) std::memcpy(to + sizeof header, message_for(other), bytes);
-    box.to->send(other, slot_of(next_), place(other), sizeof header + bytes);
+    if (bytes > 0) std::memcpy(to + sizeof header, messages + static_cast<std::size_t>(other) * bytes, bytes);
+    box.to->send(other, exchange_slot(next_), place(other), sizeof header + bytes);
   }
+  end(call, box, bytes);
+}
+
+void EagerExchange::end(const CollectiveCall& call, Box& box, std::size_t bytes) {
   // Receives first: gloo does not wake a send that was half done when the connection ended.
   for (int step = 1; step < size_; ++step) box.from->waitRecv(context_.getTimeout());
   for (int step = 1; step < size_; ++step) box.to->waitSend(context_.getTimeout());
+  const ExchangeHeader header = header_of(call, bytes, next_);
   last_ = next_++ % kBoxes;
   for (int other = 0; other < size_; ++other) {
     if (other == rank_ || std::memcmp(box.received.data() + place(other), header.data(), sizeof header) == 0) continue;

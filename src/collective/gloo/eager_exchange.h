@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -20,10 +19,11 @@ class EagerExchange {
   /// All ranks make it at the same time, and use it for the same exchanges. The context must outlive it.
   EagerExchange(gloo::Context& context, int rank, int size);
 
-  /// Sends the `bytes` at `message_for(other)`, which are small (is_small_message), to every other rank, and returns
-  /// when all of theirs have come. Throws Error if a rank is in another operation than `call`, and what gloo throws.
-  void exchange(const CollectiveCall& call, std::size_t bytes,
-                const std::function<const std::byte*(int other)>& message_for);
+  /// Sends the `bytes` at `message`, which are small (is_small_message), to every other rank, and returns when all of
+  /// theirs have come. Throws Error if a rank is in another operation than `call`, and what gloo throws.
+  void exchange(const CollectiveCall& call, const std::byte* message, std::size_t bytes);
+  /// The same with a message for each rank: `bytes` each at `messages`, by rank.
+  void exchange_parts(const CollectiveCall& call, const std::byte* messages, std::size_t bytes);
   /// The message of another rank, until the next exchange.
   const std::byte* from(int other) const;
 
@@ -34,6 +34,8 @@ class EagerExchange {
   };
   std::size_t place(int rank) const { return static_cast<std::size_t>(rank) * stride_; }
   void post(std::uint64_t number);
+  Box& begin();
+  void end(const CollectiveCall& call, Box& box, std::size_t bytes);
 
   gloo::Context& context_;
   const int rank_, size_;

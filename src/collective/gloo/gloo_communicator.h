@@ -4,6 +4,7 @@
 #include <string>
 
 #include "collective/communicator.h"
+#include "collective/gloo/small_message.h"
 #include "collective/process_group.h"
 
 namespace mirrortrain {
@@ -15,9 +16,10 @@ struct GlooOptions {
   int rank = 0, size = 1;
   std::string host;             ///< a name or address of this machine, to which the others connect
   double timeout_seconds = 60;  ///< of each operation; 0: none
+  int most_direct_ranks = kMostDirectRanks;  ///< for which each connects to each other one
 };
 
-/// Connects to every other rank; all ranks call it at the same time. Throws Error if a rank does not connect in time or
+/// Connects to the other ranks, to all of them or of many to a few; all ranks call it at the same time. Throws Error if a rank does not connect in time or
 /// the host is not this machine's, UsageError in a build without gloo.
 std::unique_ptr<Communicator> make_gloo_communicator(const GlooOptions& options, const RendezvousStore& meeting,
                                                      OperationWatch watch);

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <span>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -33,13 +34,15 @@ struct Greeting {
 
 class Reach {
  public:
-  Reach(int rank, int size, const std::string& host, const RendezvousStore& meeting);
+  Reach(const std::string& name, const std::vector<int>& peers, const GlooOptions& options,
+        const RendezvousStore& meeting);
   void wait(double timeout_seconds);
   Descriptor take_listener() { return std::move(listener_); }
 
  private:
   using Clock = std::chrono::steady_clock;
   struct Peer {
+    int rank = 0;
     SocketAddress at;
     bool is_called = false;  ///< this rank connects
     bool calls = false;      ///< the peer connects
@@ -47,6 +50,11 @@ class Reach {
     Clock::time_point next_attempt;
     int error = ETIMEDOUT;  ///< of the last attempt
     bool is_reached = false;
+  };
+  /// A connection whose greeting has not come yet.
+  struct Caller {
+    Descriptor socket;
+    Clock::time_point since;
   };
 
   void listen(const std::string& host);
@@ -56,28 +64,33 @@ class Reach {
   void fail_attempt(Peer& peer, int error);
   void greet(Peer& peer);
   void accept();
+  bool greets(const Caller& caller);
   std::string unreached() const;
+  Unreachable unreachable(const std::string& reason) const;
 
   const int rank_;
   const RendezvousStore& meeting_;
   SocketAddress own_;
   Descriptor listener_;
   std::vector<Peer> peers_;
-  std::vector<Descriptor> accepted_;  ///< whose greeting has not come yet
+  std::vector<Caller> callers_;
+  int accept_error_ = 0;           ///< of the last attempt; 0: none
+  Clock::time_point next_accept_;  ///< after such an error, which the system would report at once again
 };
 
 std::string text_of(const SocketAddress& address) { return Address{address.text(), address.port()}.text(); }
 
-Reach::Reach(int rank, int size, const std::string& host, const RendezvousStore& meeting)
-    : rank_(rank), meeting_(meeting) {
-  listen(host);
-  const auto key = [](int of) { return fmt::format("reach/{}", of); };
-  meeting.put(key(rank), text_of(own_));
-  for (int other = 0; other < size; ++other) {
+Reach::Reach(const std::string& name, const std::vector<int>& peers, const GlooOptions& options,
+             const RendezvousStore& meeting)
+    : rank_(options.rank), meeting_(meeting) {
+  listen(options.host);
+  const std::string own = text_of(own_);
+  const std::vector<std::string> addresses =
+      meeting.gather(name + "/reach", options.rank, options.size, std::span(&own, 1));
+  for (const int other : peers) {
     Peer& peer = peers_.emplace_back();
-    peer.is_reached = other == rank;
-    if (peer.is_reached) continue;
-    const Address address = Address::of(meeting.get(key(other)));
+    peer.rank = other;
+    const Address address = Address::of(addresses.at(static_cast<std::size_t>(other)));
     peer.at = resolved(address.host).at(0);  // numeric
     peer.at.set_port(address.port);
     if (own_.is_loopback() != peer.at.is_loopback()) {
@@ -85,7 +98,7 @@ Reach::Reach(int rank, int size, const std::string& host, const RendezvousStore&
       throw std::runtime_error(
           fmt::format("rank {} listens at {}, where rank {} at {} cannot reach it; give it the address of a network "
                       "interface, or correct its machine's own name in /etc/hosts",
-                      own_.is_loopback() ? rank : other, loopback.text(), own_.is_loopback() ? other : rank,
+                      own_.is_loopback() ? rank_ : other, loopback.text(), own_.is_loopback() ? other : rank_,
                       (own_.is_loopback() ? peer.at : own_).text()));
     }
     // As gloo does: the greater address connects; of two ranks of one address either may.
@@ -152,36 +165,52 @@ void Reach::end_attempts() {
 
 /// Takes the connections that have come, and the greetings of those that came before.
 void Reach::accept() {
-  while (true) {
+  const auto now = Clock::now();
+  while (now >= next_accept_) {
     Descriptor next(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (!next.is_open()) break;
-    accepted_.push_back(std::move(next));
-  }
-  std::erase_if(accepted_, [this](const Descriptor& socket) {
-    Greeting greeting;
-    const ssize_t got = ::recv(socket.get(), &greeting, sizeof greeting, 0);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
-    const bool is_rank =
-        got == sizeof greeting && std::memcmp(greeting.sign, Greeting{}.sign, sizeof greeting.sign) == 0;
-    if (is_rank && greeting.rank >= 0 && static_cast<std::size_t>(greeting.rank) < peers_.size()) {
-      Peer& peer = peers_[static_cast<std::size_t>(greeting.rank)];
-      peer.is_reached = peer.is_reached || peer.calls;
+    if (next.is_open()) {
+      accept_error_ = 0;
+      callers_.push_back({std::move(next), now});
+      continue;
     }
-    return true;
-  });
-  while (accepted_.size() > peers_.size() + kMostStrangers) accepted_.erase(accepted_.begin());
+    if (errno == EAGAIN) break;
+    if (errno == EINTR || errno == ECONNABORTED) continue;
+    accept_error_ = errno;  // no descriptor is left, say: the connection waits
+    next_accept_ = now + kAgain;
+  }
+  std::erase_if(callers_, [&](const Caller& caller) { return greets(caller) || now - caller.since > kWarning; });
+  while (callers_.size() > peers_.size() + kMostStrangers) callers_.erase(callers_.begin());
+}
+
+/// Whether the greeting has come, or something else.
+bool Reach::greets(const Caller& caller) {
+  Greeting greeting;
+  const ssize_t got = ::recv(caller.socket.get(), &greeting, sizeof greeting, 0);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+  if (got != sizeof greeting || std::memcmp(greeting.sign, Greeting{}.sign, sizeof greeting.sign) != 0) return true;
+  const auto peer = std::ranges::find(peers_, greeting.rank, &Peer::rank);
+  if (peer != peers_.end() && peer->calls) peer->is_reached = true;
+  return true;
 }
 
 std::string Reach::unreached() const {
   std::vector<std::string> all;
-  for (std::size_t other = 0; other < peers_.size(); ++other) {
-    const Peer& peer = peers_[other];
+  for (const Peer& peer : peers_) {
     if (peer.is_reached) continue;
-    const std::string name = fmt::format("rank {} at {}", other, text_of(peer.at));
+    const std::string name = fmt::format("rank {} at {}", peer.rank, text_of(peer.at));
+    const std::string why = accept_error_ == 0 ? "" : fmt::format(" ({})", std::strerror(accept_error_));
     all.push_back(peer.is_called ? fmt::format("does not reach {} ({})", name, std::strerror(peer.error))
-                                 : fmt::format("gets no connection from {}", name));
+                                 : fmt::format("gets no connection from {}{}", name, why));
   }
   return fmt::format("rank {} at {} {}", rank_, text_of(own_), fmt::join(all, ", and "));
+}
+
+Unreachable Reach::unreachable(const std::string& reason) const {
+  std::vector<int> ranks;
+  for (const Peer& peer : peers_) {
+    if (!peer.is_reached) ranks.push_back(peer.rank);
+  }
+  return {reason, std::move(ranks)};
 }
 
 void Reach::wait(double timeout_seconds) {
@@ -190,8 +219,9 @@ void Reach::wait(double timeout_seconds) {
   while (!all_reached()) {
     if (const std::string why = meeting_.failure ? meeting_.failure() : ""; !why.empty()) throw Error(why);
     begin_attempts();
-    std::vector<pollfd> polled = {{listener_.get(), POLLIN, 0}};
-    for (const Descriptor& socket : accepted_) polled.push_back({socket.get(), POLLIN, 0});
+    std::vector<pollfd> polled;
+    if (Clock::now() >= next_accept_) polled.push_back({listener_.get(), POLLIN, 0});
+    for (const Caller& caller : callers_) polled.push_back({caller.socket.get(), POLLIN, 0});
     for (const Peer& peer : peers_) {
       if (peer.socket.is_open()) polled.push_back({peer.socket.get(), POLLOUT, 0});
     }
@@ -201,7 +231,7 @@ void Reach::wait(double timeout_seconds) {
     if (all_reached()) return;
     const auto waited = Clock::now() - begin;
     if (timeout_seconds > 0 && waited > std::chrono::duration<double>(timeout_seconds)) {
-      throw std::runtime_error(
+      throw unreachable(
           fmt::format("{} within {:g} s: is a firewall between them? Workers connect at ports that the system chooses",
                       unreached(), timeout_seconds));
     }
@@ -213,10 +243,10 @@ void Reach::wait(double timeout_seconds) {
 
 }  // namespace
 
-Descriptor reach_peers(int rank, int size, const std::string& host, double timeout_seconds,
+Descriptor reach_peers(const std::string& name, const std::vector<int>& peers, const GlooOptions& options,
                        const RendezvousStore& meeting) {
-  Reach reach(rank, size, host, meeting);
-  reach.wait(timeout_seconds);
+  Reach reach(name, peers, options, meeting);
+  reach.wait(options.timeout_seconds);
   return reach.take_listener();
 }
 

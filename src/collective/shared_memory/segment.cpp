@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace mirrortrain {
 namespace {
@@ -17,8 +20,10 @@ std::unique_ptr<SharedSegment> SharedSegment::open(int rank, int size, const Seg
                                                    const RendezvousStore& meeting, const std::string& what) {
   const std::size_t all = static_cast<std::size_t>(size) * (kLine + layout.buffers * rounded(layout.buffer_bytes));
   // The name exists only briefly: from when all ranks are here until all have opened it.
-  meeting.put(fmt::format("ready for {}: {}", what, rank), "");
-  for (int other = 0; other < size; ++other) meeting.get(fmt::format("ready for {}: {}", what, other));
+  const auto gather = [&](const std::string& key, const std::string& value) {
+    return meeting.gather(key, rank, size, std::span(&value, 1));
+  };
+  gather(fmt::format("ready for {}", what), "");
   std::unique_ptr<SharedMemory> memory;
   if (rank == 0) {
     memory = SharedMemory::make(all);
@@ -26,12 +31,8 @@ std::unique_ptr<SharedSegment> SharedSegment::open(int rank, int size, const Seg
   } else {
     memory = SharedMemory::open(meeting.get(what), all);
   }
-  meeting.put(fmt::format("{} of {}", what, rank), memory ? "open" : "closed");
-  bool all_have_it = true;
-  for (int other = 0; other < size; ++other) {
-    all_have_it &= meeting.get(fmt::format("{} of {}", what, other)) == "open";
-  }
-  if (!all_have_it) return nullptr;
+  const std::vector<std::string> states = gather(fmt::format("who opened {}", what), memory ? "open" : "closed");
+  if (!std::ranges::all_of(states, [](const std::string& state) { return state == "open"; })) return nullptr;
   memory->remove_name();
   return std::unique_ptr<SharedSegment>(new SharedSegment(std::move(memory), size, layout));
 }

@@ -175,10 +175,13 @@ std::pair<std::shared_ptr<Communicator>, std::string> RunCluster::among_workers(
   const RendezvousStore meeting{
       [this, prefix](const std::string& key, const std::string& value) { control_->put(prefix + key, value); },
       [this, prefix](const std::string& key) { return control_->get(prefix + key); },
+      [this, prefix](const std::string& key, int rank, int size, std::span<const std::string> values) {
+        return control_->gather(prefix + key, rank, size, values);
+      },
       [this] { return control_->failure(); }};
   const OperationWatch watch{[this](std::string_view what) { control_->begin_operation(what); },
                              [this] { control_->end_operation(); },
-                             [this](const std::string& error) { return control_->explain(error); }};
+                             [this](const std::string& error, std::span<const int>) { return control_->explain(error); }};
   if (mpi_) return {make_mpi_communicator(mpi_, timeout, watch, {workers.begin(), workers.end()}), "MPI"};
   const auto size = static_cast<int>(workers.size());
   const auto rank = static_cast<int>(std::ranges::find(workers, this->workers().worker) - workers.begin());
