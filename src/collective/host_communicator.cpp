@@ -4,6 +4,7 @@
 #include <exception>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 
@@ -72,7 +73,8 @@ void HostCommunicator::run(const CollectiveCall& call) {
   } catch (const std::exception& error) {
     // If the group was aborted meanwhile, that is the reason and this error its consequence.
     const std::string message = message_of_exception(error);
-    if (!has_failed()) fail(explained(message));
+    const auto* const unreachable = dynamic_cast<const Unreachable*>(&error);
+    if (!has_failed()) fail(explained(message, unreachable == nullptr ? std::vector<int>() : unreachable->ranks));
   } catch (...) {
     fail("an operation failed for an unknown reason");
   }
@@ -82,9 +84,9 @@ void HostCommunicator::run(const CollectiveCall& call) {
   }
 }
 
-std::string HostCommunicator::explained(const std::string& message) const {
+std::string HostCommunicator::explained(const std::string& message, std::span<const int> unreached) const {
   try {
-    return watch_.explain ? watch_.explain(message, {}) : message;
+    return watch_.explain ? watch_.explain(message, unreached) : message;
   } catch (...) {
     return message;
   }

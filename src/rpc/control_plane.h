@@ -113,8 +113,9 @@ class ControlPlane {
   virtual void fail(const std::string& reason, int exit_code = 1) = 0;
   /// After an operation among tasks failed here: waits briefly for the chief's verdict on which task caused it, and
   /// returns that ("worker 2 (10.0.0.3:2222) ended unexpectedly in step 17, in bucket 1 of 3, ..."), or `error` if
-  /// there is none.
-  virtual std::string explain(const std::string& error) = 0;
+  /// there is none. `unreached`: the tasks that are known not to reach this one, or not to be reached. Of tasks that do
+  /// not reach each other an elastic run continues without those that fewer can reach.
+  virtual std::string explain(const std::string& error, std::span<const Task> unreached = {}) = 0;
   /// Why the run has failed on another task; empty if it has not.
   virtual std::string failure() const = 0;
   /// The exit code of the failed task; 0 if it sent none.

@@ -241,16 +241,10 @@ void Hub::handle_message(const Session& session, const FromTask& message) {
       if (may_leave(member)) miss(member, fmt::format("{}: {}", kHasFailed, message.failure().reason()));
       if (may_leave(member) || !failure_.empty()) break;
       failed_exit_code_ = message.failure().exit_code();
-      fail(fmt::format("{}{}: {}", cluster_.describe(member.task), kHasFailed, message.failure().reason()), &member,
+      fail(fmt::format("{}{}: {}", cluster_.describe(member.task), kHasFailed, message.failure().reason()), {&member},
            task);
       break;
-    case FromTask::kSuspicion:
-      if (suspicious_ >= 0 || !failure_.empty()) break;
-      suspicion_ = message.suspicion();
-      suspicious_ = task;
-      suspicion_since_ = Clock::now();
-      changed_.notify_all();
-      break;
+    case FromTask::kSuspicion: take_suspicion(task, message.suspicion()); break;
     case FromTask::kStopRequest: begin_stop(message.stop_request()); break;
     case FromTask::kStopAccepted:
       member.stop_step = message.stop_accepted();
@@ -380,22 +374,21 @@ void Hub::disconnect(const Session& session) {
   }
   lose(member);
   // Its step is omitted: the others know it better than its last heartbeat.
-  fail(fmt::format("{}{}", cluster_.describe(member.task), kHasEnded), &member, task);
+  fail(fmt::format("{}{}", cluster_.describe(member.task), kHasEnded), {&member}, task);
 }
 
 bool Hub::may_leave(const Member& member) const { return std::ranges::count(timeouts_.may_leave, member.task.job) > 0; }
 
-/// `blamed`: null if no task is.
-void Hub::fail(const std::string& reason, Member* blamed, int except) {
+void Hub::fail(const std::string& reason, const std::vector<Member*>& blamed, int except) {
   if (!failure_.empty()) return;
   failure_ = reason;
-  regroups_ = timeouts_.elastic && welcomed_ && blamed != &chief();
-  if (blamed != nullptr) lose(*blamed);
+  regroups_ = timeouts_.elastic && welcomed_ && std::ranges::count(blamed, &chief()) == 0;
+  for (Member* const member : blamed) lose(*member);
   ToTask message;
   message.mutable_failure()->set_reason(reason);
   message.mutable_failure()->set_regroups(regroups_);
   message.mutable_failure()->set_exit_code(failed_exit_code_);
-  if (blamed != nullptr) message.mutable_failure()->set_task(blamed->task.text());
+  for (const Member* const member : blamed) message.mutable_failure()->add_tasks(member->task.text());
   broadcast(message, except);
   changed_.notify_all();
 }

@@ -64,6 +64,7 @@ class Hub {
     Progress progress;
     std::set<std::string> waits_for;  ///< keys of values
     std::int64_t stop_step = -1;
+    std::set<Member*> unreached = {};  ///< as it, or they, have reported
 
     bool takes_part() const { return !left && !gone && !late; }
   };
@@ -103,8 +104,12 @@ class Hub {
   void take_share(int task, const Share& share);
   void begin_stop(int signal);
   void decide_stop();
-  void fail(const std::string& reason, Member* blamed, int except = -1);
+  void fail(const std::string& reason, const std::vector<Member*>& blamed, int except = -1);
+  void take_suspicion(int from, const Suspicion& suspicion);
   void judge(const std::string& error, int from);
+  bool trains(const Member& member) const;
+  bool judge_links(const std::string& error);
+  std::vector<Member*> least_reached();
   std::string whereabouts(const Member& member) const;
   std::string silence_of(const Member& member) const;
   bool may_leave(const Member& member) const;

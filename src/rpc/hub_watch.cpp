@@ -4,6 +4,9 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -28,6 +31,24 @@ std::string Hub::silence_of(const Member& member) const {
                      seconds(Clock::now() - member.heard), where.empty() ? "" : ", last", where);
 }
 
+/// Later ones, until the judgement, only say whom else does not reach whom.
+void Hub::take_suspicion(int from, const Suspicion& suspicion) {
+  if (!failure_.empty()) return;
+  Member& member = members_[static_cast<std::size_t>(from)];
+  for (const std::string& name : suspicion.unreached()) {
+    if (Member* const other = member_named(name); other != nullptr && other != &member) member.unreached.insert(other);
+  }
+  if (suspicious_ >= 0) return;
+  suspicion_ = suspicion.error();
+  suspicious_ = from;
+  suspicion_since_ = Clock::now();
+  changed_.notify_all();
+}
+
+bool Hub::trains(const Member& member) const {
+  return member.takes_part() && (member.task.job == Job::kChief || member.task.job == Job::kWorker);
+}
+
 /// After an operation failed on a task without any connection ending: fails the run, naming the task that is silent or
 /// behind the others.
 void Hub::judge(const std::string& error, int from) {
@@ -36,25 +57,70 @@ void Hub::judge(const std::string& error, int from) {
   Member* behind = nullptr;
   bool all_alike = true;
   for (Member& member : members_) {
-    const bool trains = member.task.job == Job::kChief || member.task.job == Job::kWorker;
-    if (!member.takes_part() || !trains) continue;
+    if (!trains(member)) continue;
     if (now - member.heard > kSuspiciousSilence && (silent == nullptr || member.heard < silent->heard))
       silent = &member;
     if (behind != nullptr && member.progress.operations() != behind->progress.operations()) all_alike = false;
     if (behind == nullptr || member.progress.operations() < behind->progress.operations()) behind = &member;
   }
-  if (silent != nullptr) return fail(silence_of(*silent), silent);
+  if (silent != nullptr) return fail(silence_of(*silent), {silent});
+  if ((timeouts_.elastic || all_alike) && judge_links(error)) return;
   Member& suspect = members_[static_cast<std::size_t>(from)];
   if (all_alike || behind == nullptr) {
     // Once is chance. Of a task that reports it again an elastic run goes on without it: its network may be cut.
     const bool is_again = timeouts_.elastic && &suspect != &chief() && recent_losses(suspect) > 0;
     if (timeouts_.elastic && !is_again) losses_.push_back({suspect.task, Clock::now()});
     return fail(fmt::format("{}{}{}: {}", cluster_.describe(suspect.task), kHasFailed, whereabouts(suspect), error),
-                is_again ? &suspect : nullptr);
+                is_again ? std::vector{&suspect} : std::vector<Member*>());
   }
   fail(fmt::format("{}{}{} ({}: {})", cluster_.describe(behind->task), kIsBehind, whereabouts(*behind),
                    suspect.task.text(), error),
-       behind);
+       {behind});
+}
+
+/// Whether tasks have reported that they do not reach each other; then fails the run, naming the ones that the fewest
+/// reach. Who is ahead waits for the others of such a pair, which cannot go on.
+bool Hub::judge_links(const std::string& error) {
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (const Member& member : members_) {
+    if (trains(member)) least = std::min(least, member.progress.operations());
+  }
+  for (Member& member : members_) {
+    if (!trains(member) || member.progress.operations() > least) member.unreached.clear();
+  }
+  for (Member& member : members_) {  // a link that one side alone misses is cut as well
+    for (Member* const other : member.unreached) other->unreached.insert(&member);
+  }
+  const std::vector<Member*> blamed = least_reached();
+  if (blamed.empty()) return false;
+  std::vector<std::string> texts;
+  for (const Member* const member : blamed) {
+    std::vector<std::string> others;
+    for (const Member* const other : member->unreached) others.push_back(cluster_.describe(other->task));
+    texts.push_back(fmt::format("{} and {} do not reach each other{}", cluster_.describe(member->task),
+                                fmt::join(others, ", "), whereabouts(*member)));
+  }
+  fail(fmt::format("{}: {}", fmt::join(texts, "; "), error), blamed);
+  return true;
+}
+
+/// Those without which all others reach each other: again and again the one with the most cut links, of several the
+/// last, but never the chief.
+std::vector<Hub::Member*> Hub::least_reached() {
+  std::map<Member*, std::set<Member*>> cut;
+  for (Member& member : members_) cut[&member] = member.unreached;
+  std::vector<Member*> found;
+  while (true) {
+    Member* worst = nullptr;
+    for (std::size_t i = 1; i < members_.size(); ++i) {
+      Member* const member = &members_[i];
+      if (!cut[member].empty() && (worst == nullptr || cut[member].size() >= cut[worst].size())) worst = member;
+    }
+    if (worst == nullptr) return found;
+    found.push_back(worst);
+    for (Member* const other : cut[worst]) cut[other].erase(worst);
+    cut[worst].clear();
+  }
 }
 
 void Hub::watch() {
@@ -109,7 +175,7 @@ void Hub::watch() {
         miss(member, silence);
         if (timeouts_.on_silence) timeouts_.on_silence(member.task, "it" + silence);
       } else {
-        fail(silence_of(member), &member);
+        fail(silence_of(member), {&member});
       }
       decide_stop();
     }

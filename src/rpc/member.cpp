@@ -150,7 +150,7 @@ void Member::learn_failure(const std::string& reason, const Failure* from_chief,
     if (from_chief != nullptr) {
       regroups_ = from_chief->regroups();
       failed_exit_code_ = from_chief->exit_code();
-      is_lost_itself_ = from_chief->task() == cluster_.task.text();
+      is_lost_itself_ = std::ranges::count(from_chief->tasks(), cluster_.task.text()) > 0;
     } else {
       is_cut_off_ = regroups_ = is_silence && timeouts_.elastic && welcomed_;
     }
@@ -239,13 +239,14 @@ std::string Member::silence_of_chief(double longest_seconds) const {
   return fmt::format("{}{} for {:.0f} s", cluster_.describe_chief(), kIsSilent, silent);
 }
 
-std::string Member::explain(const std::string& error) {
+std::string Member::explain(const std::string& error, std::span<const Task> unreached) {
   {
     const std::scoped_lock lock(mutex_);
     if (!failure_.empty()) return failure_;
   }
   FromTask message;
-  message.set_suspicion(error);
+  message.mutable_suspicion()->set_error(error);
+  for (const Task& task : unreached) message.mutable_suspicion()->add_unreached(task.text());
   send_(message);
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, kVerdict, [this] { return !failure_.empty(); });

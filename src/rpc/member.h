@@ -50,7 +50,7 @@ class Member : public ControlPlane {
   std::vector<std::string> gather(const std::string& key, int rank, int size,
                                   std::span<const std::string> values) override;
   void fail(const std::string& reason, int exit_code) override;
-  std::string explain(const std::string& error) override;
+  std::string explain(const std::string& error, std::span<const Task> unreached) override;
   std::string failure() const override;
   int failed_exit_code() const override;
   void on_failure(std::function<void(const std::string&)> callback) override;

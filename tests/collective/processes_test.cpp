@@ -29,11 +29,12 @@
 namespace mirrortrain {
 namespace {
 
-enum class Way { kGloo, kSharedMemory };
+/// kGlooOfMany: connected as many ranks are, each to a few others.
+enum class Way { kGloo, kGlooOfMany, kSharedMemory };
 
 std::vector<Way> ways() {
   if (!why_no_gloo().empty()) return {Way::kSharedMemory};
-  return {Way::kGloo, Way::kSharedMemory};
+  return {Way::kGloo, Way::kGlooOfMany, Way::kSharedMemory};
 }
 
 /// Calls body(communicator) on a thread for each rank; returns what each threw.
@@ -46,9 +47,11 @@ std::vector<std::string> run_processes(Way way, int size, double timeout_seconds
     threads.emplace_back([&, rank] {
       errors[static_cast<std::size_t>(rank)] = error_text([&] {
         const RendezvousStore point = board.point();
-        const auto communicator = way == Way::kGloo
-                                      ? make_gloo_communicator({rank, size, "127.0.0.1", timeout_seconds}, point, {})
-                                      : make_shared_memory_communicator(rank, size, timeout_seconds, point, {});
+        const int most_direct = way == Way::kGloo ? size : 1;
+        const auto communicator =
+            way == Way::kSharedMemory
+                ? make_shared_memory_communicator(rank, size, timeout_seconds, point, {})
+                : make_gloo_communicator({rank, size, "127.0.0.1", timeout_seconds, most_direct}, point, {});
         REQUIRE(communicator != nullptr);
         body(*communicator);
       });
@@ -130,18 +133,44 @@ TEST_CASE("small and large operations of every kind follow each other, however f
 
 TEST_CASE("ranks of gloo that are in different small operations fail, and do not add each other's bytes") {
   if (testing::skip_without(why_no_gloo().empty(), "gloo")) return;
-  for (const bool same_kind : {true, false}) {
-    const auto errors = run_processes(Way::kGloo, 2, 5, [&](Communicator& communicator) {
+  for (const auto& [way, same_kind] : {std::pair(Way::kGloo, true), std::pair(Way::kGloo, false),
+                                       std::pair(Way::kGlooOfMany, true), std::pair(Way::kGlooOfMany, false)}) {
+    const bool is_same = same_kind;
+    const auto errors = run_processes(way, 2, 5, [is_same](Communicator& communicator) {
       InlineStream stream;
       std::vector<float> elements(64, 1);
-      const std::size_t count = communicator.rank() == 0 || !same_kind ? 64 : 32;
-      if (same_kind || communicator.rank() == 0) {
+      const std::size_t count = communicator.rank() == 0 || !is_same ? 64 : 32;
+      if (is_same || communicator.rank() == 0) {
         communicator.all_reduce(stream, {std::span(elements).first(count), "a sum"});
       } else {
         communicator.all_gather(stream, {std::span(elements), "parts"});
       }
     });
     for (const std::string& error : errors) CHECK(error.find("is in another operation") != std::string::npos);
+  }
+}
+
+TEST_CASE("many ranks need connections to few others, and add in the same order as few ranks") {
+  if (testing::skip_without(why_no_gloo().empty(), "gloo")) return;
+  for (const int size : {5, 6, 7, 8}) {
+    CAPTURE(size);
+    std::vector<float> sums[2];
+    for (const Way way : {Way::kGloo, Way::kGlooOfMany}) {
+      std::vector<float>& sum = sums[way == Way::kGlooOfMany ? 1 : 0];
+      const auto errors = run_processes(way, size, 20, [&](Communicator& communicator) {
+        std::mt19937 random(static_cast<unsigned>(communicator.rank()));
+        std::vector<float> elements(1000);
+        for (float& element : elements) element = std::uniform_real_distribution(-1.0f, 1.0f)(random);
+        InlineStream stream;
+        communicator.all_reduce(stream, {std::span(elements), "a sum"});
+        if (communicator.rank() == size / 2) sum = elements;
+        check_operations<float>(communicator, 1);
+        check_operations<float>(communicator, 20000);
+        check_all_to_all(communicator, 16);
+      });
+      for (const std::string& error : errors) CHECK(error == "no error");
+    }
+    CHECK(sums[0] == sums[1]);
   }
 }
 

@@ -85,6 +85,34 @@ TEST_CASE("tasks join and leave values for each other") {
   for (const std::string& error : errors) CHECK(error == "no error");
 }
 
+TEST_CASE("a table has every rank's value, or its value for this rank, and takes one message each way") {
+  const auto errors = run_tasks(cluster_of(4), [](int worker, ControlPlane& control) {
+    if (worker == 3) return;  // of no group
+    const int rank = 2 - worker;
+    for (int round = 0; round < 2; ++round) {
+      const std::string own = "from " + std::to_string(rank) + std::string(1, '\0');
+      const auto all = control.gather("all", rank, 3, std::span(&own, 1));
+      CHECK(all == std::vector<std::string>{std::string("from 0\0", 7), std::string("from 1\0", 7),
+                                            std::string("from 2\0", 7)});
+      std::vector<std::string> parts(3);
+      parts[static_cast<std::size_t>((rank + 1) % 3)] = own;
+      std::vector<std::string> expected(3);
+      expected[static_cast<std::size_t>((rank + 2) % 3)] = all[static_cast<std::size_t>((rank + 2) % 3)];
+      CHECK(control.gather("parts", rank, 3, parts) == expected);
+    }
+  });
+  for (const std::string& error : errors) CHECK(error == "no error");
+}
+
+TEST_CASE("a table that a rank does not add to ends with the reason") {
+  const auto errors = run_tasks(cluster_of(3), [](int worker, ControlPlane& control) {
+    if (worker == 1) return control.fail("the disk is full", 1);
+    const std::string nothing;
+    control.gather("all", worker, 3, std::span(&nothing, 1));
+  });
+  for (const std::size_t other : {0, 2}) CHECK(contains(errors[other], "failed: the disk is full"));
+}
+
 TEST_CASE("several threads of a task wait for values at once") {
   const auto errors = run_tasks(cluster_of(2), [](int worker, ControlPlane& control) {
     if (worker == 0) {
@@ -517,7 +545,7 @@ TEST_CASE("where an operation fails, the task that is silent or behind is to bla
       ToTask message;
       while (puppet.stream->Read(&message) && !message.has_failure()) {
       }
-      CHECK(message.failure().task() == "worker 1");
+      CHECK(message.failure().tasks(0) == "worker 1");
       puppet.call.TryCancel();
       puppet.stream->Finish();
     });
@@ -532,6 +560,42 @@ TEST_CASE("where an operation fails, the task that is silent or behind is to bla
     }
     stalled.join();
   }
+}
+
+/// The tasks that an elastic run continues without after each of `tasks` reports which others it does not reach; -1:
+/// the chief is lost.
+std::vector<int> expelled(int tasks, const std::vector<std::vector<int>>& unreached, std::string* reason = nullptr) {
+  const ClusterSpec cluster = cluster_of(tasks);
+  Timeouts timeouts{10, 10};
+  timeouts.elastic = true;
+  std::vector<int> lost;
+  const auto errors = run_tasks(
+      cluster,
+      [&](int worker, ControlPlane& control) {
+        std::vector<Task> others;
+        for (const int other : unreached[static_cast<std::size_t>(worker)]) others.push_back({Job::kWorker, other});
+        std::this_thread::sleep_for(std::chrono::milliseconds(60 * worker));
+        const std::string why = others.empty() ? error_text([&] { control.get("what never comes"); })
+                                               : control.explain("timed out", others);
+        if (worker > 0) return;
+        if (reason != nullptr) *reason = why;
+        if (!control.regroups()) lost.push_back(-1);
+        for (const Task& task : control.lost()) lost.push_back(task.index);
+      },
+      [](int) { return handshake(); }, timeouts);
+  for (const std::string& error : errors) CHECK(error == "no error");
+  return lost;
+}
+
+TEST_CASE("of tasks that do not reach each other an elastic run goes on without those that fewer can reach") {
+  std::string reason;
+  CHECK(expelled(3, {{}, {2}, {1}}, &reason) == std::vector<int>{2});
+  CHECK(contains(reason, "worker 2 (127.0.0.1:"));
+  CHECK(contains(reason, ") and worker 1 (127.0.0.1:"));
+  CHECK(contains(reason, ") do not reach each other: timed out"));
+  CHECK(expelled(3, {{1}, {}, {}}) == std::vector<int>{1});               // never the chief; one side may notice alone
+  CHECK(expelled(4, {{}, {2, 3}, {1}, {1}}) == std::vector<int>{1});      // the one whom two cannot reach
+  CHECK(expelled(5, {{3, 4}, {3, 4}, {3, 4}, {0, 1, 2}, {0, 1, 2}}) == std::vector<int>{3, 4});  // the smaller side
 }
 
 TEST_CASE("tasks end after the same step, at whichever of them a signal comes") {

@@ -13,9 +13,14 @@ bool is_small(double ranks, double bytes) {
   return is_small_message(static_cast<std::size_t>(bytes), static_cast<int>(ranks));
 }
 
+/// Of a message of each rank to all others.
+double small_delays(double ranks) {
+  return ranks > kMostDirectRanks ? doubling_steps(static_cast<int>(ranks)) : 1;
+}
+
 double ring_seconds(double ranks, double bytes, const Network& network, double add_seconds) {
   if (is_small(ranks, bytes)) {
-    return network.latency + (ranks - 1) * bytes * (1 / network.bandwidth + add_seconds);
+    return small_delays(ranks) * network.latency + (ranks - 1) * bytes * (1 / network.bandwidth + add_seconds);
   }
   if (ranks == 2) return 2 * network.latency + bytes * (1 / network.bandwidth + add_seconds);
   return 2 * (ranks - 1) * (2 * network.latency + bytes / ranks / network.bandwidth) +
@@ -40,7 +45,7 @@ double all_reduce_seconds(const Ranks& ranks, double bytes, const Network& netwo
 double all_gather_seconds(const Ranks& ranks, double bytes, const Network& network) {
   if (ranks.workers == 1) return 0;
   if (ranks.carrier == Carrier::kNccl) return (ranks.all() - 1) * network.seconds(bytes);
-  const double delays = is_small(ranks.all(), bytes) ? 1 : 2;
+  const double delays = small_delays(ranks.all()) + (is_small(ranks.all(), bytes) ? 0 : 1);
   return delays * network.latency + (ranks.all() - 1) * bytes / network.bandwidth;
 }
 

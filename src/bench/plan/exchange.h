@@ -37,6 +37,7 @@ struct Ranks {
 //   since a rank of gloo sends once it knows that the receive is posted, another alpha. An array that is small
 //   (collective/gloo/small_message.h) goes to all at once, and each rank adds all:
 //     alpha + (R - 1) n (beta + gamma)
+//   or, beyond 32 ranks, by way of others in log2(R) messages (collective/gloo/doubling_exchange.h), log2(R) alpha,
 //   and two ranks exchange larger ones, 2 alpha + n (beta + gamma).
 //   Patarasuk, Yuan: Bandwidth optimal all-reduce algorithms for clusters of workstations (2009); with gamma in Thakur,
 //   Rabenseifner, Gropp: Optimization of collective communication operations in MPICH (2005).
@@ -46,8 +47,8 @@ struct Ranks {
 //   Sanders, Speck, Traeff: Two-tree algorithms for full bandwidth broadcast, reduction and scan (2009).
 // all-gather; n is the contribution of one rank. Around nccl's ring:
 //     (R - 1) (alpha + n beta)
-// and otherwise to all at the same time, where alpha counts twice if the array is not small:
-//     2 alpha + (R - 1) n beta
+// and otherwise to all at the same time, where alpha counts once more if the array is not small:
+//     2 alpha + (R - 1) n beta      or, beyond 32 ranks,      (1 + log2(R)) alpha + (R - 1) n beta
 //   Across workers on CPUs reduction_to_one_device gathers the gradients of all replicas this way, and each worker adds
 //   them: one gamma more for each further replica.
 //

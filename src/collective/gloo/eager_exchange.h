@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "collective/meeting.h"
+#include "collective/process_group.h"
 
 namespace mirrortrain {
 
@@ -20,7 +21,8 @@ class EagerExchange {
   EagerExchange(gloo::Context& context, int rank, int size);
 
   /// Sends the `bytes` at `message`, which are small (is_small_message), to every other rank, and returns when all of
-  /// theirs have come. Throws Error if a rank is in another operation than `call`, and what gloo throws.
+  /// theirs have come. Throws Error if a rank is in another operation than `call`, Unreachable if messages have not come in
+  /// time, and what gloo throws.
   void exchange(const CollectiveCall& call, const std::byte* message, std::size_t bytes);
   /// The same with a message for each rank: `bytes` each at `messages`, by rank.
   void exchange_parts(const CollectiveCall& call, const std::byte* messages, std::size_t bytes);
@@ -35,6 +37,7 @@ class EagerExchange {
   std::size_t place(int rank) const { return static_cast<std::size_t>(rank) * stride_; }
   void post(std::uint64_t number);
   Box& begin();
+  void receive_all(Box& box);
   void end(const CollectiveCall& call, Box& box, std::size_t bytes);
 
   gloo::Context& context_;

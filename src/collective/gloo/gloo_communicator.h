@@ -17,6 +17,7 @@ struct GlooOptions {
   std::string host;             ///< a name or address of this machine, to which the others connect
   double timeout_seconds = 60;  ///< of each operation; 0: none
   int most_direct_ranks = kMostDirectRanks;  ///< for which each connects to each other one
+  double reach_seconds = 0;  ///< in which ranks must reach each other, if less than timeout_seconds; 0: that
 };
 
 /// Connects to the other ranks, to all of them or of many to a few; all ranks call it at the same time. Throws Error if a rank does not connect in time or

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <future>
 #include <mutex>
 #include <set>
 #include <span>
@@ -90,9 +91,15 @@ std::vector<std::string> MeshContext::listen_for(const std::vector<int>& peers,
 }
 
 void MeshContext::connect(const std::vector<int>& peers, const std::vector<std::string>& addresses) {
+  // All at once: one after the other, each rank would wait for a peer that waits for another one, around all ranks.
+  std::vector<std::future<void>> connections;
   for (std::size_t i = 0; i < peers.size(); ++i) {
-    transportContext_->getPair(peers[i])->connect({addresses[i].begin(), addresses[i].end()});
+    connections.push_back(std::async(std::launch::async, [this, peer = peers[i], &address = addresses[i]] {
+      transportContext_->getPair(peer)->connect({address.begin(), address.end()});
+    }));
   }
+  for (auto& connection : connections) connection.wait();
+  for (auto& connection : connections) connection.get();
 }
 
 std::vector<int> peers_by_doubling(int rank, int size) {

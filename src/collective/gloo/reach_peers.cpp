@@ -246,7 +246,8 @@ void Reach::wait(double timeout_seconds) {
 Descriptor reach_peers(const std::string& name, const std::vector<int>& peers, const GlooOptions& options,
                        const RendezvousStore& meeting) {
   Reach reach(name, peers, options, meeting);
-  reach.wait(options.timeout_seconds);
+  const double least = options.reach_seconds, most = options.timeout_seconds;
+  reach.wait(least > 0 && (most <= 0 || least < most) ? least : most);
   return reach.take_listener();
 }
 

@@ -23,6 +23,9 @@
 namespace mirrortrain {
 namespace {
 
+/// After so many seconds an elastic run continues without workers that do not reach each other.
+constexpr double kElasticReach = 10;
+
 /// The keys that must be the same on every task: all but the task itself. Files may be in another folder on another
 /// machine, so only their names are compared.
 std::vector<std::pair<std::string, std::string>> shared_keys(const Configuration& values) {
@@ -169,7 +172,8 @@ Cluster RunCluster::workers() const {
 
 /// The communicator in host memory of some of the workers, which has this one, and its transport.
 std::pair<std::shared_ptr<Communicator>, std::string> RunCluster::among_workers(
-    std::span<const int> workers, const CommunicationOptions& options) const {
+    std::span<const int> workers, const StrategyOptions& strategy) const {
+  const CommunicationOptions& options = strategy.communication;
   const double timeout = options.timeout_seconds;
   const std::string prefix = fmt::format("workers {}: ", fmt::join(workers, ","));
   const RendezvousStore meeting{
@@ -179,9 +183,15 @@ std::pair<std::shared_ptr<Communicator>, std::string> RunCluster::among_workers(
         return control_->gather(prefix + key, rank, size, values);
       },
       [this] { return control_->failure(); }};
+  std::vector<Task> tasks;  // by rank
+  for (const int worker : workers) tasks.push_back(spec_.trainers()[static_cast<std::size_t>(worker)]);
   const OperationWatch watch{[this](std::string_view what) { control_->begin_operation(what); },
                              [this] { control_->end_operation(); },
-                             [this](const std::string& error, std::span<const int>) { return control_->explain(error); }};
+                             [this, tasks](const std::string& error, std::span<const int> unreached) {
+                               std::vector<Task> others;
+                               for (const int rank : unreached) others.push_back(tasks[static_cast<std::size_t>(rank)]);
+                               return control_->explain(error, others);
+                             }};
   if (mpi_) return {make_mpi_communicator(mpi_, timeout, watch, {workers.begin(), workers.end()}), "MPI"};
   const auto size = static_cast<int>(workers.size());
   const auto rank = static_cast<int>(std::ranges::find(workers, this->workers().worker) - workers.begin());
@@ -191,7 +201,9 @@ std::pair<std::shared_ptr<Communicator>, std::string> RunCluster::among_workers(
   }
   const std::string& address = spec_.address(spec_.task);
   const std::string host = address.empty() ? reachable_host() : Address::of(address).host;
-  return {make_gloo_communicator({rank, size, host, timeout}, meeting, watch), "gloo"};
+  GlooOptions gloo{rank, size, host, timeout};
+  if (strategy.elastic) gloo.reach_seconds = kElasticReach;
+  return {make_gloo_communicator(gloo, meeting, watch), "gloo"};
 }
 
 /// Warns where the places of a replica, which exchange activations in every layer, are on several machines.
@@ -247,13 +259,13 @@ Hardware RunCluster::hardware() const {
     warn_of_distance(topology);
     std::vector<int> all(static_cast<std::size_t>(topology.cluster.workers));
     std::iota(all.begin(), all.end(), 0);
-    const auto [workers, transport] = among_workers(all, options.communication);
+    const auto [workers, transport] = among_workers(all, options);
     // Until the strategy exists and aborts all: the first operations wait for workers that are still building.
     control_->on_failure([workers = workers](const std::string& reason) { workers->abort(reason); });
     const auto group = [&, workers = workers](const MemoryGroup& of) -> Communicators {
       if (topology.on_gpus()) return among_gpus(of, topology, options.communication.timeout_seconds);
       if (of.memories.size() == all.size()) return {workers, {workers.get()}};
-      std::shared_ptr<Communicator> some = among_workers(of.memories, options.communication).first;
+      std::shared_ptr<Communicator> some = among_workers(of.memories, options).first;
       return {some, {some.get()}};
     };
     RunCommunicators made;

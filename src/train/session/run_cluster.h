@@ -49,7 +49,7 @@ class RunCluster {
 
  private:
   std::pair<std::shared_ptr<Communicator>, std::string> among_workers(std::span<const int> workers,
-                                                                      const CommunicationOptions& options) const;
+                                                                      const StrategyOptions& strategy) const;
   void warn_of_distance(const Topology& topology) const;
   Communicators among_gpus(const MemoryGroup& group, const Topology& topology, double timeout) const;
 

@@ -23,6 +23,8 @@ TEST_CASE("an all-reduce takes what the formula of its algorithm says") {
   CHECK(all_reduce(2, Carrier::kRing, 4e5) == doctest::Approx(2 * 10 + 4000 + 400));
   // Few bytes: one message of all of them to each of the others, all at the same time, and 3 of them added.
   CHECK(all_reduce(4, Carrier::kRing, 400) == doctest::Approx(10 + 3 * 4 + 3 * 0.4));
+  // Of many ranks by way of others, in 6 messages, each of twice as many of them.
+  CHECK(all_reduce(33, Carrier::kRing, 400) == doctest::Approx(6 * 10 + 32 * 4 + 32 * 0.4));
   // Few bytes: two trees of depth 3; many: a ring over all 16 GPUs, 7 machines away.
   CHECK(all_reduce(8, Carrier::kNccl, 400) == doctest::Approx(2 * 3 * 10 + 8));
   CHECK(all_reduce(8, Carrier::kNccl, 1e6, 2) == doctest::Approx(2 * 7 * 10 + 2e4 * 15 / 16));
@@ -32,6 +34,8 @@ TEST_CASE("an all-gather takes a message for every other rank") {
   CHECK(all_gather_seconds({5, 1, Carrier::kNccl}, 200, kNetwork) == doctest::Approx(4 * 12));
   CHECK(all_gather_seconds({5}, 200, kNetwork) == doctest::Approx(10 + 4 * 2));
   CHECK(all_gather_seconds({5}, 1e6, kNetwork) == doctest::Approx(20 + 4 * 1e4));
+  CHECK(all_gather_seconds({64}, 200, kNetwork) == doctest::Approx(6 * 10 + 63 * 2));
+  CHECK(all_gather_seconds({64}, 1e6, kNetwork) == doctest::Approx(7 * 10 + 63 * 1e4));
   const Exchange exchange{Exchange::Kind::kAllGather, 200, "", 1};
   CHECK(exchange_seconds(exchange, {5}, kNetwork, kAdd) == doctest::Approx(10 + 4 * 2));
 }
