@@ -252,7 +252,7 @@ void Hub::handle_message(const Session& session, const FromTask& message) {
       break;
     case FromTask::kGoodbye:
       member.left = true;
-      member.lost = member.late;
+      member.lost = member.late || (member.lost && !failure_.empty());  // the next generation does without it
       if (&member == &chief()) end_late_members();
       if (&member == &chief()) tell_missed();
       decide_stop();

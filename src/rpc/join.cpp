@@ -4,7 +4,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <atomic>
 #include <future>
 #include <latch>
 #include <thread>
@@ -20,6 +19,7 @@
 #include "rpc/grpc_log.h"
 #include "rpc/member.h"
 #include "rpc/outbox.h"
+#include "rpc/task_server.h"
 #include "rpc/timing.h"
 
 namespace mirrortrain::rpc {
@@ -29,8 +29,6 @@ using Deadline = std::chrono::system_clock;  // gRPC's
 constexpr std::chrono::seconds kLeave{3};
 constexpr std::chrono::milliseconds kLeaveFailed{500};
 constexpr std::chrono::milliseconds kAgain{200};
-/// The time after which a chief that listens but does not respond as expected is reported.
-constexpr std::chrono::seconds kMismatch{3};
 
 /// gRPC silently ends the program if the system cannot create a thread, so this first tries to create as many as gRPC
 /// may need. Throws std::system_error.
@@ -45,65 +43,6 @@ void require_threads() {
     throw;
   }
   end.count_down();
-}
-
-/// A call in progress holds a connection, and one to a parameter server a thread, so whoever may connect could make any
-/// number of them. A task has one call to the chief at a time, and a few to each parameter server.
-int most_calls(const ClusterSpec& cluster) {
-  constexpr int kOfTask = 8, kOfServer = 32;
-  return kOfServer + kOfTask * static_cast<int>(cluster.tasks().size());
-}
-
-/// A task whose name is only a loopback address here would wait for others that cannot reach it. Throws Error if others
-/// are on other machines.
-void require_reachable(const ClusterSpec& cluster) {
-  const Address own = Address::of(cluster.address(cluster.task));
-  const std::string loopback = loopback_of_name(own.host);
-  if (loopback.empty()) return;
-  for (const Task& task : cluster.tasks()) {
-    if (task == cluster.task || cluster.address(task).empty()) continue;
-    const Address other = Address::of(cluster.address(task));
-    if (other.host == own.host || !is_beyond_loopback(other.host)) continue;
-    throw Error(
-        fmt::format("{}: {} is {} here, where {} cannot reach it; give the address of a network interface of this "
-                    "machine in {}, or correct its name in /etc/hosts",
-                    cluster.describe(cluster.task), own.host, loopback, cluster.describe(task), cluster.source));
-  }
-}
-
-/// What strangers can do to a task that listens beyond this machine and asks for neither token nor certificate.
-void warn_of_strangers(const ClusterSpec& cluster, const Security& security) {
-  static std::atomic<bool> has_warned = false;  // a later generation of an elastic run says nothing new
-  const std::string& address = cluster.address(cluster.task);
-  if (security.has_token() || security.uses_tls() || !is_beyond_loopback(Address::of(address).host)) return;
-  if (has_warned.exchange(true)) return;
-  spdlog::warn(
-      "{}: whoever reaches {} can join this run, change its weights and end it; give every task the same "
-      "strategy.cluster.token_file, or the same {} in its environment",
-      cluster.task.text(), address, kTokenVariable);
-}
-
-/// Listens only at this task's address. Throws Error if it cannot.
-std::unique_ptr<grpc::Server> start_server(const ClusterSpec& cluster, const Security& security,
-                                           std::span<grpc::Service* const> services) {
-  require_reachable(cluster);
-  const std::string& address = cluster.address(cluster.task);
-  grpc::ServerBuilder builder;
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // two processes at one address would share its connections
-  builder.SetMaxReceiveMessageSize(kLargestMessage);
-  builder.SetResourceQuota(grpc::ResourceQuota().SetMaxThreads(most_calls(cluster)));
-  int port = 0;
-  builder.AddListeningPort(address, security.server(), &port);
-  for (grpc::Service* const service : services) builder.RegisterService(service);
-  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  if (!server || port == 0) {
-    const Address own = Address::of(address);
-    const std::string why = listening_error(own.host, own.port);
-    throw Error(fmt::format("{} cannot listen at its address in {}: {}", cluster.describe(cluster.task), cluster.source,
-                            why.empty() ? "another process may have had the port" : why));
-  }
-  warn_of_strangers(cluster, security);
-  return server;
 }
 
 class ChiefControl : public Member {

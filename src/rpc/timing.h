@@ -15,6 +15,8 @@ inline constexpr std::chrono::milliseconds kEvidence{1200};
 inline constexpr std::chrono::milliseconds kSettled{2000};
 /// The longest such time, for one that is lost again and again.
 inline constexpr std::chrono::minutes kLongestSettled{5};
+/// The time after which a chief that listens but does not respond as expected is reported.
+inline constexpr std::chrono::seconds kMismatch{3};
 /// How often the log reports which tasks are waited for.
 inline constexpr std::chrono::seconds kReminder{10};
 
