@@ -27,8 +27,11 @@ class MeetingBoard {
       return values_[key];
     };
     const auto gather = [put, get](const std::string& key, int rank, int size, std::span<const std::string> values) {
-      const auto name = [&](int from, int to) { return key + ": " + std::to_string(from) + " to " + std::to_string(to); };
-      for (int to = 0; to < size; ++to) put(name(rank, to), values[values.size() == 1 ? 0 : static_cast<std::size_t>(to)]);
+      const auto name = [&](int from, int to) {
+        return key + ": " + std::to_string(from) + " to " + std::to_string(to);
+      };
+      for (int to = 0; to < size; ++to)
+        put(name(rank, to), values[values.size() == 1 ? 0 : static_cast<std::size_t>(to)]);
       std::vector<std::string> gathered;
       for (int from = 0; from < size; ++from) gathered.push_back(get(name(from, rank)));
       return gathered;

@@ -371,11 +371,10 @@ std::vector<std::string> run_two_with_addresses(const Changed& changed, const Bo
 TEST_CASE("ranks that cannot reach each other are named with both addresses, and soon") {
   if (testing::skip_without(why_no_gloo().empty(), "gloo")) return;
   const std::string nobody = fmt::format("127.0.0.1:{}", free_port("127.0.0.1"));
-  const auto errors = run_two_with_addresses(
-      [&](int, std::string& address) { address = nobody; },
-      [](int rank, const RendezvousStore& point) {
-        make_gloo_communicator({rank, 2, "127.0.0.1", 0.7}, point, {});
-      });
+  const auto errors = run_two_with_addresses([&](int, std::string& address) { address = nobody; },
+                                             [](int rank, const RendezvousStore& point) {
+                                               make_gloo_communicator({rank, 2, "127.0.0.1", 0.7}, point, {});
+                                             });
   for (int rank = 0; rank < 2; ++rank) {
     const std::string& error = errors[static_cast<std::size_t>(rank)];
     CHECK_MESSAGE(error.starts_with(fmt::format("rank {} of 2 at 127.0.0.1 cannot connect to the others: ", rank)),

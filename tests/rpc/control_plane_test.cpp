@@ -593,8 +593,8 @@ TEST_CASE("of tasks that do not reach each other an elastic run goes on without 
   CHECK(contains(reason, "worker 2 (127.0.0.1:"));
   CHECK(contains(reason, ") and worker 1 (127.0.0.1:"));
   CHECK(contains(reason, ") do not reach each other: timed out"));
-  CHECK(expelled(3, {{1}, {}, {}}) == std::vector<int>{1});               // never the chief; one side may notice alone
-  CHECK(expelled(4, {{}, {2, 3}, {1}, {1}}) == std::vector<int>{1});      // the one whom two cannot reach
+  CHECK(expelled(3, {{1}, {}, {}}) == std::vector<int>{1});           // never the chief; one side may notice alone
+  CHECK(expelled(4, {{}, {2, 3}, {1}, {1}}) == std::vector<int>{1});  // the one whom two cannot reach
   CHECK(expelled(5, {{3, 4}, {3, 4}, {3, 4}, {0, 1, 2}, {0, 1, 2}}) == std::vector<int>{3, 4});  // the smaller side
 }
 

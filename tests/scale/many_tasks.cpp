@@ -4,12 +4,12 @@
 //
 //   test_many_tasks --tasks 128 --per-process 1 --peers
 //
-// Ends with 1 where the chief needs more than 1 KB for a pair of tasks, a thread for each task, or more descriptors than
-// its connections.
+// Ends with 1 where the chief needs more than 1 KB for a pair of tasks, a thread for each task, or more descriptors
+// than its connections.
 #include <dirent.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
 #include <linux/tcp.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>

@@ -14,9 +14,7 @@ bool is_small(double ranks, double bytes) {
 }
 
 /// Of a message of each rank to all others.
-double small_delays(double ranks) {
-  return ranks > kMostDirectRanks ? doubling_steps(static_cast<int>(ranks)) : 1;
-}
+double small_delays(double ranks) { return ranks > kMostDirectRanks ? doubling_steps(static_cast<int>(ranks)) : 1; }
 
 double ring_seconds(double ranks, double bytes, const Network& network, double add_seconds) {
   if (is_small(ranks, bytes)) {

@@ -67,7 +67,8 @@ void DoublingExchange::exchange(const CollectiveCall& call, const std::byte* mes
 void gather_by_doubling(gloo::Context& context, std::byte* data, std::size_t bytes, std::uint64_t slot) {
   const int size = context.size, rank = context.rank, steps = doubling_steps(size);
   // Calls work(slot, offset, length) for the parts of `count` ranks from `first` on: in two pieces where these wrap.
-  const auto for_pieces = [&](int first, int count, const std::function<void(std::uint64_t, std::size_t, std::size_t)>& work) {
+  const auto for_pieces = [&](int first, int count,
+                              const std::function<void(std::uint64_t, std::size_t, std::size_t)>& work) {
     const int before_end = std::min(count, size - first);
     work(slot, static_cast<std::size_t>(first) * bytes, static_cast<std::size_t>(before_end) * bytes);
     if (before_end < count) work(slot + 1, 0, static_cast<std::size_t>(count - before_end) * bytes);
@@ -79,8 +80,9 @@ void gather_by_doubling(gloo::Context& context, std::byte* data, std::size_t byt
   for (int step = 0; step < steps; ++step) {
     const int from = (rank + (1 << step)) % size;
     auto& buffer = received.emplace_back(context.createUnboundBuffer(data, static_cast<std::size_t>(size) * bytes));
-    for_pieces(from, count_of(step),
-               [&](std::uint64_t at, std::size_t offset, std::size_t length) { buffer->recv(from, at, offset, length); });
+    for_pieces(from, count_of(step), [&](std::uint64_t at, std::size_t offset, std::size_t length) {
+      buffer->recv(from, at, offset, length);
+    });
   }
   int sends = 0;
   for (int step = 0; step < steps; ++step) {

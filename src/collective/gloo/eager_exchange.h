@@ -21,8 +21,8 @@ class EagerExchange {
   EagerExchange(gloo::Context& context, int rank, int size);
 
   /// Sends the `bytes` at `message`, which are small (is_small_message), to every other rank, and returns when all of
-  /// theirs have come. Throws Error if a rank is in another operation than `call`, Unreachable if messages have not come in
-  /// time, and what gloo throws.
+  /// theirs have come. Throws Error if a rank is in another operation than `call`, Unreachable if messages have not
+  /// come in time, and what gloo throws.
   void exchange(const CollectiveCall& call, const std::byte* message, std::size_t bytes);
   /// The same with a message for each rank: `bytes` each at `messages`, by rank.
   void exchange_parts(const CollectiveCall& call, const std::byte* messages, std::size_t bytes);

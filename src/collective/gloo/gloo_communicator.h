@@ -14,14 +14,14 @@ namespace mirrortrain {
 /// only on the ranks and the number of elements.
 struct GlooOptions {
   int rank = 0, size = 1;
-  std::string host;             ///< a name or address of this machine, to which the others connect
-  double timeout_seconds = 60;  ///< of each operation; 0: none
+  std::string host;                          ///< a name or address of this machine, to which the others connect
+  double timeout_seconds = 60;               ///< of each operation; 0: none
   int most_direct_ranks = kMostDirectRanks;  ///< for which each connects to each other one
   double reach_seconds = 0;  ///< in which ranks must reach each other, if less than timeout_seconds; 0: that
 };
 
-/// Connects to the other ranks, to all of them or of many to a few; all ranks call it at the same time. Throws Error if a rank does not connect in time or
-/// the host is not this machine's, UsageError in a build without gloo.
+/// Connects to the other ranks, to all of them or of many to a few; all ranks call it at the same time. Throws Error if
+/// a rank does not connect in time or the host is not this machine's, UsageError in a build without gloo.
 std::unique_ptr<Communicator> make_gloo_communicator(const GlooOptions& options, const RendezvousStore& meeting,
                                                      OperationWatch watch);
 

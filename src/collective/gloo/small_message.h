@@ -15,8 +15,8 @@ constexpr std::size_t largest_small_message(int ranks) {
 
 constexpr bool is_small_message(std::size_t bytes, int ranks) { return bytes <= largest_small_message(ranks); }
 
-/// Up to so many ranks each has a connection to each other one. Connections grow with the square of the ranks, and so do
-/// the messages of an exchange of all with all, which the processor pays for.
+/// Up to so many ranks each has a connection to each other one. Connections grow with the square of the ranks, and so
+/// do the messages of an exchange of all with all, which the processor pays for.
 inline constexpr int kMostDirectRanks = 32;
 
 /// Exchanges with ranks at the distances 1, 2, 4, ... after which each has what all others have.

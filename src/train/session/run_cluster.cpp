@@ -171,8 +171,8 @@ Cluster RunCluster::workers() const {
 }
 
 /// The communicator in host memory of some of the workers, which has this one, and its transport.
-std::pair<std::shared_ptr<Communicator>, std::string> RunCluster::among_workers(
-    std::span<const int> workers, const StrategyOptions& strategy) const {
+std::pair<std::shared_ptr<Communicator>, std::string> RunCluster::among_workers(std::span<const int> workers,
+                                                                                const StrategyOptions& strategy) const {
   const CommunicationOptions& options = strategy.communication;
   const double timeout = options.timeout_seconds;
   const std::string prefix = fmt::format("workers {}: ", fmt::join(workers, ","));
