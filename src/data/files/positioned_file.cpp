@@ -10,6 +10,7 @@
 #include <ctime>
 #include <utility>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/open_file.h"
 #include "data/files/input.h"
@@ -27,22 +28,15 @@ std::int64_t tenths_now() {
   return std::int64_t{now.tv_sec} * 10 + now.tv_nsec / 100'000'000;
 }
 
-/// Closes at its end what is not kept open.
-class Descriptor {
+/// What is not kept open, open for as long as this lives.
+class OpenFile {
  public:
-  explicit Descriptor(int kept, const std::string& path) : number_(kept), owns_(kept < 0) {
-    if (owns_) number_ = open_to_read(path);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (owns_ && number_ >= 0) ::close(number_);
-  }
-  int number() const { return number_; }
+  OpenFile(int kept, const std::string& path) : own_(kept < 0 ? open_to_read(path) : -1), number_(kept) {}
+  int number() const { return own_.is_open() ? own_.get() : number_; }
 
  private:
-  int number_;
-  bool owns_;
+  const Descriptor own_;
+  const int number_;  ///< -1: none is kept
 };
 
 }  // namespace
@@ -86,14 +80,14 @@ void PositionedFile::require_unchanged(int descriptor) const {
 }
 
 void PositionedFile::will_read(std::uint64_t offset, std::uint64_t bytes) const {
-  const Descriptor file(descriptor_, path_);
+  const OpenFile file(descriptor_, path_);
   if (file.number() < 0 || bytes == 0) return;  // of 0 bytes, the system would fetch the whole file
   static_cast<void>(
       ::posix_fadvise(file.number(), static_cast<off_t>(offset), static_cast<off_t>(bytes), POSIX_FADV_WILLNEED));
 }
 
 void PositionedFile::read(std::uint64_t offset, std::span<std::byte> to) const {
-  const Descriptor file(descriptor_, path_);
+  const OpenFile file(descriptor_, path_);
   if (file.number() < 0) fail(fmt::format("cannot be opened any more: {}", std::strerror(errno)));
   constexpr std::int64_t kCheckedEvery = 5;
   const std::int64_t now = tenths_now();

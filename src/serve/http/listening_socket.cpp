@@ -7,7 +7,6 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -18,17 +17,18 @@
 namespace mirrortrain {
 namespace {
 
-/// -1, with errno set, if it cannot.
-int listen_at(const addrinfo& address) {
-  const int socket = ::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (socket < 0) return -1;
+/// Not open, with errno set, if it cannot.
+Descriptor listen_at(const addrinfo& address) {
+  Descriptor socket(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket.is_open()) return socket;
   const int on = 1;
-  ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (::bind(socket, address.ai_addr, address.ai_addrlen) == 0 && ::listen(socket, SOMAXCONN) == 0) return socket;
-  const int error = errno;
-  ::close(socket);
-  errno = error;
-  return -1;
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (::bind(socket.get(), address.ai_addr, address.ai_addrlen) != 0 || ::listen(socket.get(), SOMAXCONN) != 0) {
+    const int error = errno;
+    socket.close();
+    errno = error;
+  }
+  return socket;
 }
 
 int port_of(int socket) {
@@ -54,12 +54,12 @@ ListeningSocket::ListeningSocket(const std::string& host, int port) {
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> all(found, &::freeaddrinfo);
   int error = 0;
-  for (const addrinfo* one = found; one != nullptr && socket_ < 0; one = one->ai_next) {
+  for (const addrinfo* one = found; one != nullptr && !socket_.is_open(); one = one->ai_next) {
     socket_ = listen_at(*one);
-    if (socket_ < 0) error = errno;
+    if (!socket_.is_open()) error = errno;
   }
-  if (socket_ >= 0) {
-    port_ = port_of(socket_);
+  if (socket_.is_open()) {
+    port_ = port_of(socket_.get());
     return;
   }
   const char* const remedy = error == EADDRINUSE ? "; another program listens there: give another port, or 0 for any"
@@ -69,10 +69,8 @@ ListeningSocket::ListeningSocket(const std::string& host, int port) {
   throw Error(fmt::format("cannot listen at {}, port {}: {}{}", host, port, std::strerror(error), remedy));
 }
 
-ListeningSocket::~ListeningSocket() { ::close(socket_); }
-
 bool ListeningSocket::has_waiting() const {
-  pollfd one{socket_, POLLIN, 0};
+  pollfd one{socket_.get(), POLLIN, 0};
   return ::poll(&one, 1, 0) > 0;
 }
 

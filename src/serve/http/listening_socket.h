@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "base/descriptor.h"
+
 namespace mirrortrain {
 
 /// A TCP socket that listens at an address.
@@ -9,17 +11,15 @@ class ListeningSocket {
  public:
   /// `port` 0: any that is free. Throws Error, saying why it cannot listen there.
   ListeningSocket(const std::string& host, int port);
-  ListeningSocket(const ListeningSocket&) = delete;
-  ListeningSocket& operator=(const ListeningSocket&) = delete;
-  ~ListeningSocket();
 
-  int get() const { return socket_; }
+  int get() const { return socket_.get(); }
   int port() const { return port_; }
   /// Whether there are connections that were not accepted yet.
   bool has_waiting() const;
 
  private:
-  int socket_ = -1, port_ = 0;
+  Descriptor socket_;
+  int port_ = 0;
 };
 
 }  // namespace mirrortrain
