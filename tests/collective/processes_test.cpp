@@ -2,16 +2,19 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <ctime>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -416,6 +419,64 @@ TEST_CASE("of two ranks at one address either may connect") {
         point.get(fmt::format("reached/{}", 1 - rank));
       });
   for (const std::string& error : errors) CHECK(error == "no error");
+}
+
+/// Holds every descriptor that this process may have but `free`.
+class DescriptorsTaken {
+ public:
+  explicit DescriptorsTaken(std::size_t free) {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit few{std::min<rlim_t>(before_.rlim_cur, 256), before_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &few);
+    for (int one = ::dup(0); one >= 0; one = ::dup(0)) taken_.push_back(one);
+    for (std::size_t i = 0; i < free; ++i) {
+      ::close(taken_.back());
+      taken_.pop_back();
+    }
+  }
+  DescriptorsTaken(const DescriptorsTaken&) = delete;
+  DescriptorsTaken& operator=(const DescriptorsTaken&) = delete;
+  ~DescriptorsTaken() {
+    for (const int one : taken_) ::close(one);
+    ::setrlimit(RLIMIT_NOFILE, &before_);
+  }
+
+ private:
+  rlimit before_{};
+  std::vector<int> taken_;
+};
+
+TEST_CASE("ranks that may open no more files wait for some without using the processor, and reach each other then") {
+  if (testing::skip_without(why_no_gloo().empty(), "gloo")) return;
+  MeetingBoard board;
+  std::optional<DescriptorsTaken> taken;
+  std::atomic<int> listening = 0;
+  std::vector<std::string> errors(2);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      RendezvousStore point = board.point();
+      point.gather = [&, gather = point.gather](const std::string& key, int own, int size,
+                                                std::span<const std::string> values) {
+        ++listening;
+        while (listening < 2) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        if (own == 0) taken.emplace(1);  // for a connection, but not to accept it
+        return gather(key, own, size, values);
+      };
+      errors[static_cast<std::size_t>(rank)] = error_text([&] {
+        const Descriptor listener = reach_peers("gloo", {1 - rank}, {rank, 2, "127.0.0.1", 20}, point);
+        point.put(fmt::format("reached/{}", rank), "");
+        point.get(fmt::format("reached/{}", 1 - rank));
+      });
+    });
+  }
+  const std::clock_t before = std::clock();
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  const double used = static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
+  taken.reset();
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& error : errors) CHECK(error == "no error");
+  CHECK(used < 0.5);
 }
 
 TEST_CASE("strangers who connect first while the mesh is made delay it, and no more") {

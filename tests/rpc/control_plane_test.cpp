@@ -598,6 +598,19 @@ TEST_CASE("of tasks that do not reach each other an elastic run goes on without 
   CHECK(expelled(5, {{3, 4}, {3, 4}, {3, 4}, {0, 1, 2}, {0, 1, 2}}) == std::vector<int>{3, 4});  // the smaller side
 }
 
+TEST_CASE("tasks that do not reach each other are both named, also in a run that ends") {
+  const auto errors = run_tasks(cluster_of(3), [&](int worker, ControlPlane& control) {
+    const Task other{Job::kWorker, 2};
+    if (worker == 1) throw Error(control.explain("timed out", std::span(&other, 1)));
+    control.get("what never comes");
+  });
+  for (const std::string& error : errors) {
+    CHECK(error.starts_with("worker 2 (127.0.0.1:"));
+    CHECK(contains(error, ") and worker 1 (127.0.0.1:"));
+    CHECK(contains(error, ") do not reach each other: timed out"));
+  }
+}
+
 TEST_CASE("tasks end after the same step, at whichever of them a signal comes") {
   for (const int signalled : {0, 2}) {
     std::vector<std::int64_t> last(3);
