@@ -98,8 +98,8 @@ TEST_CASE("a state.json of other types and words is refused") {
 }
 
 TEST_CASE("a checkpoint written variable by variable has the bytes of one from a copy") {
-  Training training(kMlp, {R"(variables=[{match: "dense/*", synchronization: on_read, aggregation: mean}])",
-                           "gradients.accumulate_steps=2", R"(state=[{name: seen, initial_value: 0, assign_add: 1}])"});
+  Training training(kMlp, {R"(variables=[{match: "dense/*", aggregation: none}])", "gradients.accumulate_steps=2",
+                           R"(state=[{name: seen, initial_value: 0, assign_add: 1}])"});
   training.steps(3);
   const CheckpointNames names{training.checked.model->slot_names(), training.checked.model->metric_sum_names()};
   CheckpointState state;
