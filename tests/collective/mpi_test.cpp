@@ -147,9 +147,9 @@ TEST_CASE("two communicators work side by side, each on a thread of its own") {
 
 TEST_CASE("who watches is told of each operation, and what it knows of a failure is what is thrown") {
   std::vector<std::string> told;
-  const auto watch = OperationWatch{[&](std::string_view what) { told.push_back("begin " + std::string(what)); },
-                                    [&] { told.emplace_back("end"); },
-                                    [&](const std::string& error) { return "worker 2 is to blame: " + error; }};
+  const auto watch = OperationWatch{
+      [&](std::string_view what) { told.push_back("begin " + std::string(what)); }, [&] { told.emplace_back("end"); },
+      [&](const std::string& error, std::span<const int>) { return "worker 2 is to blame: " + error; }};
   const auto group = make_group(1, watch);
   InlineStream stream;
   std::vector<float> values(10);
