@@ -2,7 +2,7 @@
 // have joined and until the workers' connections are made, the bytes that pass the chief, and its threads and
 // descriptors. Each process has some of the tasks, as threads; the chief has one to itself.
 //
-//   test_many_tasks --tasks 128 --per-process 1 --peers
+//   test_many_tasks --tasks 128 --per-process 1 --peers [--direct 128]
 //
 // Ends with 1 where the chief needs more than 1 KB for a pair of tasks, a thread for each task, or more descriptors
 // than its connections.
@@ -41,6 +41,7 @@ using Clock = std::chrono::steady_clock;
 
 struct Options {
   int tasks = 128, per_process = 1;
+  int most_direct = kMostDirectRanks;  ///< workers that each connect to each other one
   bool peers = false;
 };
 
@@ -134,7 +135,8 @@ class Process {
             return control->gather(key, rank, size, values);
           },
           [&] { return control->failure(); }};
-      communicator = make_gloo_communicator({task, options_.tasks, "127.0.0.1", 60}, meeting, {});
+      const GlooOptions gloo{task, options_.tasks, "127.0.0.1", 60, options_.most_direct};
+      communicator = make_gloo_communicator(gloo, meeting, {});
       note(figures_.connected);
       InlineStream stream;
       float one = 1;
@@ -228,6 +230,7 @@ int main(int count, char** words) {
   for (int i = 1; i < count; ++i) {
     const std::string word = words[i];
     if (word == "--peers") options.peers = true;
+    if (word == "--direct" && i + 1 < count) options.most_direct = std::atoi(words[++i]);
     if (word == "--tasks" && i + 1 < count) options.tasks = std::atoi(words[++i]);
     if (word == "--per-process" && i + 1 < count) options.per_process = std::atoi(words[++i]);
   }
