@@ -2,7 +2,7 @@
 // have joined and until the workers' connections are made, the bytes that pass the chief, and its threads and
 // descriptors. Each process has some of the tasks, as threads; the chief has one to itself.
 //
-//   test_many_tasks --tasks 128 --per-process 1 --peers [--direct 128]
+//   test_many_tasks --tasks 128 --per-process 1 --peers [--direct 128] [--stay 5]
 //
 // Ends with 1 where the chief needs more than 1 KB for a pair of tasks, a thread for each task, or more descriptors
 // than its connections.
@@ -43,16 +43,25 @@ struct Options {
   int tasks = 128, per_process = 1;
   int most_direct = kMostDirectRanks;  ///< workers that each connect to each other one
   bool peers = false;
+  int stay = 0;  ///< seconds in which nothing but heartbeats is sent
 };
 
 /// What a process reports, through a pipe.
 struct Figures {
   double joined = 0, connected = 0, added = 0, left = 0;  ///< seconds since the start, of its last task
   double cpu = 0;
+  double idle_cpu = 0;                  ///< processor time while nothing but heartbeats was sent
   std::int64_t received = 0, sent = 0;  ///< bytes through the sockets that are open once all is made
   std::int64_t threads = 0, descriptors = 0, kilobytes = 0;
   bool failed = false;
 };
+
+double processor_time() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+         static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
+}
 
 double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
@@ -104,10 +113,9 @@ class Process {
     }
     for (std::thread& thread : threads) thread.join();
     figures_.left = since(begin_);
+    figures_.cpu = processor_time();
     rusage usage{};
     ::getrusage(RUSAGE_SELF, &usage);
-    figures_.cpu = static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-                   static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
     figures_.kilobytes = usage.ru_maxrss;
     return figures_;
   }
@@ -152,6 +160,11 @@ class Process {
   void wait(rpc::ControlPlane& control, int task) {
     const std::string nothing;
     control.gather("measured", task, options_.tasks, std::span(&nothing, 1));
+    if (options_.stay == 0) return;
+    const double before = processor_time();
+    std::this_thread::sleep_for(std::chrono::seconds(options_.stay));
+    if (task == 0) figures_.idle_cpu = processor_time() - before;
+    control.gather("stayed", task, options_.tasks, std::span(&nothing, 1));
   }
 
   const Options options_;
@@ -215,6 +228,9 @@ int run(const Options& options) {
   fmt::print("the chief: {} KB received, {} KB sent, {:.0f} bytes a pair; {} threads, {} descriptors, {} MB\n",
              chiefs.received / 1024, chiefs.sent / 1024, static_cast<double>(chiefs.received + chiefs.sent) / pairs,
              chiefs.threads, chiefs.descriptors, chiefs.kilobytes / 1024);
+  if (options.stay > 0) {
+    fmt::print("the chief's heartbeats: {:.1f} % of a core\n", chiefs.idle_cpu / options.stay * 100);
+  }
   constexpr std::int64_t kThreads = 64, kDescriptors = 160;
   const bool is_bounded = static_cast<double>(chiefs.received + chiefs.sent) < 1024 * pairs &&
                           chiefs.threads < kThreads && chiefs.descriptors < options.tasks + kDescriptors;
@@ -231,6 +247,7 @@ int main(int count, char** words) {
     const std::string word = words[i];
     if (word == "--peers") options.peers = true;
     if (word == "--direct" && i + 1 < count) options.most_direct = std::atoi(words[++i]);
+    if (word == "--stay" && i + 1 < count) options.stay = std::atoi(words[++i]);
     if (word == "--tasks" && i + 1 < count) options.tasks = std::atoi(words[++i]);
     if (word == "--per-process" && i + 1 < count) options.per_process = std::atoi(words[++i]);
   }
