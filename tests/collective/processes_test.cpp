@@ -1,5 +1,6 @@
 // Sums between processes: here between threads, each with its own connections to the others.
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <sys/resource.h>
@@ -428,8 +429,9 @@ class DescriptorsTaken {
     ::getrlimit(RLIMIT_NOFILE, &before_);
     const rlimit few{std::min<rlim_t>(before_.rlim_cur, 256), before_.rlim_max};
     ::setrlimit(RLIMIT_NOFILE, &few);
-    for (int one = ::dup(0); one >= 0; one = ::dup(0)) taken_.push_back(one);
-    for (std::size_t i = 0; i < free; ++i) {
+    const auto take = [] { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); };
+    for (int one = take(); one >= 0; one = take()) taken_.push_back(one);
+    for (std::size_t i = 0; i < free && !taken_.empty(); ++i) {
       ::close(taken_.back());
       taken_.pop_back();
     }
