@@ -42,7 +42,8 @@ void add_options(CLI::App& command, LaunchArguments& arguments) {
   command.add_option("--ssh", tasks.ssh, fmt::format("What replaces ssh, before host and command; default: {}", kSsh));
   command.add_option("--remote-directory", tasks.directory, "Folder to run in on hosts; default: the path of this one");
   command.add_option("--remote-executable", tasks.executable, "The program on hosts; default: the path of this one");
-  command.add_flag("!--no-pin", tasks.pin, "Let every worker use all of this machine's cores, not its share of them");
+  command.add_flag("!--no-pin", tasks.pin,
+                   "Let every worker use all of this machine's cores and GPUs, not its share of them");
   command
       .add_option(
           "--grace", arguments.launch.timeouts.grace_seconds,
@@ -54,7 +55,7 @@ void add_options(CLI::App& command, LaunchArguments& arguments) {
                   "others continue without; default: 0")
       ->check(CLI::Range(0, 1'000'000));
   command.add_flag("--print", arguments.launch.prints, "Print each task's command line instead of starting it");
-  command.add_option("COMMAND", arguments.command, "After `--`: fit or eval with its arguments");
+  command.add_option("COMMAND", arguments.command, "After `--`: fit, eval or predict with its arguments");
 }
 
 /// Throws UsageError for options that need --hosts, or are incompatible with it.

@@ -48,15 +48,16 @@ std::vector<std::string> launched_apart(const CLI::App& app, const std::vector<s
 std::optional<LaunchedCommand> read_launched_command(const std::vector<std::string>& words, int& exit_code) {
   if (words.empty())
     throw UsageError("launch: what is to be started goes after `--`, as in: launch --workers 2 -- fit config.yaml");
-  if (words[0] != "fit" && words[0] != "eval") {
-    throw UsageError(
-        fmt::format("launch starts fit and eval, as in: launch --hosts a,b -- fit config.yaml; found '{}'", words[0]));
+  if (words[0] != "fit" && words[0] != "eval" && words[0] != "predict") {
+    throw UsageError(fmt::format(
+        "launch starts fit, eval and predict, as in: launch --hosts a,b -- fit config.yaml; found '{}'", words[0]));
   }
   CLI::App app("", "mirrortrain");
   int unused = 0;
   use_help_text(app);
   add_fit(app, unused);
   add_eval(app, unused);
+  add_predict(app, unused);
   add_output_options(app);
   CLI::App* const command = app.get_subcommand(words[0]);
   command->callback([] {});  // only parsed, not run
@@ -73,7 +74,9 @@ std::optional<LaunchedCommand> read_launched_command(const std::vector<std::stri
     return std::nullopt;
   }
   LaunchedCommand result{words, words[0] == "fit", "", {}, {}, false};
-  const CLI::Option* const config = command->get_option(result.is_fit ? "CONFIG" : "RUN_OR_CONFIG");
+  const CLI::Option* const config = command->get_option(result.is_fit        ? "CONFIG"
+                                                        : words[0] == "eval" ? "RUN_OR_CONFIG"
+                                                                             : "RUN");
   const CLI::Option* const resume = result.is_fit ? command->get_option("--resume") : nullptr;
   if (config->count() > 0) {
     result.config = config->as<std::string>();

@@ -20,6 +20,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/stop_signals.h"
+#include "cluster/discover.h"
 #include "data/files/stream_input.h"
 #include "data/loading/new_data.h"
 #include "report/console.h"
@@ -28,6 +29,7 @@
 #include "train/inference/prediction.h"
 #include "train/inference/write_predictions.h"
 #include "train/runs/run_weights.h"
+#include "train/session/run_cluster.h"
 
 namespace mirrortrain::cli {
 namespace {
@@ -61,31 +63,56 @@ bool is_pipe(const std::string& file) {
   return file == "-" || !(fs::is_regular_file(file, error) || fs::is_directory(file, error));
 }
 
-int predict(const PredictArguments& arguments) {
-  const PredictionFormat format = format_of(arguments.output);
-  if (is_of_arrays(format) && (!arguments.keep.empty() || arguments.labels)) {
-    throw UsageError(
-        fmt::format("--output {}: --keep and --labels write columns beside the predictions, which arrays do "
-                    "not have; write .csv or .jsonl",
-                    *arguments.output));
+/// Whether the tasks of a cluster share the work, which the environment or --set names: a run's own configuration names
+/// the one that it was trained on. Throws UsageError where several processes would each predict everything.
+bool is_shared(const PredictArguments& arguments, const CheckedConfiguration& checked) {
+  const StrategyType type = checked.values().strategy.type;
+  const auto processes = several_processes(process_environment());
+  if (processes && is_served(type)) {
+    throw UsageError(fmt::format(
+        "predict of a run with parameter servers takes one process, but {}; start one, or share the work with --set "
+        "strategy.type=multi_worker_mirrored",
+        *processes));
   }
+  if (processes && !is_of_several_processes(type)) {
+    throw UsageError(fmt::format(
+        "predict: {}, and the run's strategy.type is {}, with which each of them would predict everything; start one, "
+        "or share the work with --set strategy.type=multi_worker_mirrored",
+        *processes, config::name_of(type)));
+  }
+  const bool is_given = processes || std::ranges::any_of(arguments.overrides, [](const std::string& one) {
+                          return one.starts_with("strategy.cluster");
+                        });
+  if (!is_given || !checked.cluster || is_served(type) || checked.cluster->trainers().size() < 2) return false;
+  if (std::ranges::any_of(arguments.data, is_pipe)) {
+    throw UsageError(
+        "--data: several tasks read the data, which a pipe has only once; save them to a file that each of them sees, "
+        "or start one process");
+  }
+  return true;
+}
+
+int predict_on(const RunCluster* cluster, const PredictArguments& arguments, PredictionFormat format,
+               const TrainedRun& trained) {
+  const bool is_chief = cluster == nullptr || cluster->spec().is_chief();
+  if (!is_chief) spdlog::set_level(spdlog::level::err);  // all read the same, and the chief warns
   std::vector<std::string> remarks;
   ExamplesToPredict wanted;
   wanted.split = arguments.split;
+  wanted.cluster = cluster;
   wanted.columns = {arguments.keep, arguments.labels, format == PredictionFormat::kJsonl};
   if (!arguments.data.empty()) wanted.files = data::new_files(arguments.data, remarks);
   for (const std::string& remark : remarks) spdlog::warn("{}", remark);
-  const TrainedRun trained = open_trained_run(arguments.run, arguments.overrides);
   const CheckedConfiguration& checked = trained.checked;
   const data::Adapted* const adapted = trained.adapted ? &*trained.adapted : nullptr;
   // A pipe may have nothing for long, and keep what is there already; others are read before there is a file to remove.
   std::optional<std::reference_wrapper<const std::atomic<int>>> signal;
   wanted.stops = [&] { return signal && signal->get() != 0; };
   if (std::ranges::any_of(wanted.files, is_pipe)) signal = catch_stop_signals_quietly();
-  const auto stopped = [&] {
+  const auto stopped = [&](int number) {
     spdlog::warn("stopped by a signal{}",
                  arguments.output ? fmt::format("; {} is not written", *arguments.output) : "");
-    return 128 + signal->get();
+    return 128 + (number != 0 ? number : signal->get().load());
   };
   std::unique_ptr<ExampleBlocks> blocks;
   std::optional<Run> run;
@@ -93,8 +120,9 @@ int predict(const PredictArguments& arguments) {
     blocks = open_examples(wanted, checked, adapted, trained.named.folder.checkpoints());
     run = run_on_examples(wanted, checked, blocks->first(), adapted != nullptr ? *adapted : data::Adapted{});
   } catch (const data::ReadingStopped&) {
-    return stopped();
+    return stopped(0);
   }
+  if (cluster != nullptr) cluster->require_same("number of examples", std::to_string(blocks->first().rows()));
   load_trained_weights(trained.named, *run->strategy);
 
   std::vector<OutputMeaning> meanings = output_meanings(checked, adapted);
@@ -109,7 +137,7 @@ int predict(const PredictArguments& arguments) {
     spdlog::warn("--labels: {} no labels, so none are written",
                  arguments.data.empty() ? "the examples have" : fmt::format("{} has", arguments.data.front()));
   }
-  if (!arguments.output) require_not_read("/dev/stdout");
+  if (!arguments.output && is_chief) require_not_read("/dev/stdout");
   PredictionOutput output;
   output.extra_columns = extra.names;
   output.kept_columns = arguments.keep.size();
@@ -121,11 +149,44 @@ int predict(const PredictArguments& arguments) {
   output.probabilities = arguments.probabilities;
   signal = catch_stop_signals_quietly();  // from here on there is a file to remove
   // Not displayed among the predictions themselves.
-  const bool shows_progress = !is_quiet() && (arguments.output || !report::is_terminal(stdout));
-  const auto count = write_predictions(output, checked, *run, meanings, *blocks, signal->get(), shows_progress);
-  if (!count) return stopped();
+  const bool shows_progress = is_chief && !is_quiet() && (arguments.output || !report::is_terminal(stdout));
+  int stop_signal = 0;
+  const auto stops = [&](std::int64_t batch) {
+    stop_signal = cluster != nullptr ? cluster->control().agree_to_stop(batch, signal->get()) : signal->get().load();
+    if (cluster != nullptr) cluster->control().begin_step(batch + 1);
+    return stop_signal != 0;
+  };
+  const std::unique_ptr<PredictionWriter> writer =
+      is_chief ? make_prediction_writer(output, meanings) : std::make_unique<NoPredictions>();
+  const auto count =
+      write_predictions(*writer, is_of_arrays(format), checked, *run, meanings, *blocks, stops, shows_progress);
+  if (!count) return stopped(stop_signal);
   spdlog::info("{} prediction{}", *count, *count == 1 ? "" : "s");
   return 0;
+}
+
+int predict(const PredictArguments& arguments) {
+  const PredictionFormat format = format_of(arguments.output);
+  if (is_of_arrays(format) && (!arguments.keep.empty() || arguments.labels)) {
+    throw UsageError(
+        fmt::format("--output {}: --keep and --labels write columns beside the predictions, which arrays do "
+                    "not have; write .csv or .jsonl",
+                    *arguments.output));
+  }
+  const TrainedRun trained = open_trained_run(arguments.run, arguments.overrides, process_environment());
+  const CheckedConfiguration& checked = trained.checked;
+  if (!is_shared(arguments, checked)) return predict_on(nullptr, arguments, format, trained);
+  const RunCluster cluster(checked, fmt::format("predict --split {}", data::name_of(arguments.split)));
+  if (!cluster.trains_in_step()) return 0;
+  struct Quiet {  // the strategy, which a failure elsewhere aborts, is destroyed before the control plane
+    rpc::ControlPlane& control;
+    ~Quiet() { control.on_failure({}); }
+  } const quiet{cluster.control()};
+  try {
+    return predict_on(&cluster, arguments, format, trained);
+  } catch (const std::exception& error) {
+    cluster.end_with(error);
+  }
 }
 
 }  // namespace

@@ -20,6 +20,14 @@ struct Task {
   friend auto operator<=>(const Task&, const Task&) = default;
 };
 
+/// A process's place among the tasks on its host that compute, which divide the host's GPUs. Of a single one, all are
+/// its own.
+struct LocalPlace {
+  int index = 0, tasks = 1;
+  int gpus_per_task = 0;  ///< as the launcher was asked; 0: the same number for each
+  int gpus_of_host = 0;   ///< of the run, as the launcher reports; 0: unknown
+};
+
 /// The processes of a run, their addresses, and this process's task: like TensorFlow's ClusterSpec together with the
 /// task. An address is "host:port", or empty if the launcher does not provide it; the chief's is never empty.
 struct ClusterSpec {
@@ -32,6 +40,7 @@ struct ClusterSpec {
   std::vector<Task> absent = {};
   /// MPI's launcher started the processes: they communicate by MPI, also to exchange addresses (cluster/mpi).
   bool mpi = false;
+  LocalPlace local = {};
 
   /// Every process, absent ones too: chief, workers, ps, evaluator.
   std::vector<Task> tasks() const;

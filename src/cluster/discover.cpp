@@ -9,7 +9,7 @@
 namespace mirrortrain {
 namespace {
 
-std::optional<ClusterSpec> from_environment(const Environment& environment) {
+std::optional<ClusterSpec> cluster_from(const Environment& environment) {
   if (std::optional<ClusterSpec> cluster = cluster_of_tf_config(environment)) return cluster;
   // srun or mpirun may have started torchrun's agent on each host: then torchrun's are this process's own variables.
   const bool has_agent = environment("TORCHELASTIC_RUN_ID").has_value();
@@ -20,11 +20,27 @@ std::optional<ClusterSpec> from_environment(const Environment& environment) {
   return std::nullopt;
 }
 
+/// Whatever started the task, these variables say its place on its host.
+void take_local_place(const Environment& environment, ClusterSpec& cluster) {
+  const auto tasks = number_in(environment, kLocalSizeVariable, 1, kMostTasks);
+  if (!tasks) return;
+  const std::string why = fmt::format("which goes with {}", kLocalSizeVariable);
+  const long index = required_number(environment, kLocalRankVariable, 0, *tasks - 1, why);
+  cluster.local = {static_cast<int>(index), static_cast<int>(*tasks)};
+}
+
+std::optional<ClusterSpec> from_environment(const Environment& environment) {
+  std::optional<ClusterSpec> cluster = cluster_from(environment);
+  if (cluster) take_local_place(environment, *cluster);
+  return cluster;
+}
+
 }  // namespace
 
 std::optional<ClusterSpec> discover_cluster(const ClusterOptions& options, const Environment& environment) {
   if (std::optional<ClusterSpec> cluster = from_environment(environment)) return cluster;
   std::optional<ClusterSpec> cluster = options.tasks();
+  if (cluster) take_local_place(environment, *cluster);
   if (cluster && !options.task) {
     throw UsageError(
         "strategy.cluster.task: expected which of the cluster's tasks this process is, found null; add `--set "

@@ -9,6 +9,10 @@
 
 namespace mirrortrain {
 
+/// A task's number on its host and how many there are, which share the host's GPUs; `launch` sets them.
+inline constexpr const char *kLocalRankVariable = "MIRRORTRAIN_LOCAL_RANK",
+                            *kLocalSizeVariable = "MIRRORTRAIN_LOCAL_SIZE";
+
 /// The cluster that this process belongs to, from the first of these that specifies one:
 ///
 ///   TF_CONFIG          as in TensorFlow; an empty one, `{}` and a TF_CONFIG without `cluster` specify none
@@ -19,7 +23,8 @@ namespace mirrortrain {
 ///   SM_HOSTS           and SM_CURRENT_HOST of SageMaker
 ///   strategy.cluster   with its `task`
 ///
-/// nullopt if none does. A single worker is a cluster of one. The tasks of mpirun have no addresses yet: mpi::Session
+/// Its LocalPlace comes from the same variables, or from MIRRORTRAIN_LOCAL_RANK and _SIZE, which come first. nullopt if
+/// none does. A single worker is a cluster of one. The tasks of mpirun have no addresses yet: mpi::Session
 /// fills them in; of torchrun's, only the chief has one. Nothing is connected, resolved or started. Throws UsageError,
 /// with place and remedy, for any mistake.
 std::optional<ClusterSpec> discover_cluster(const ClusterOptions& options, const Environment& environment);

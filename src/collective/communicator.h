@@ -85,6 +85,10 @@ class Communicator {
   /// r. `received`, of as many elements, receives every rank's part for this one, in rank order.
   virtual void all_to_all(Stream& stream, Elements elements, std::byte* received) = 0;
 
+  /// Seconds that the thread which enqueues has waited in operations so far, for the other ranks and their elements: on
+  /// a CPU's inline streams, whose operations are done when they return.
+  virtual double waited_seconds() const { return 0; }
+
   /// Throws Error if anything has failed so far.
   virtual void check() = 0;
   /// Returns when everything enqueued on the stream is done. Throws Error if anything failed or an operation waits

@@ -47,6 +47,7 @@ void HostCommunicator::fail(const std::string& reason) {
 void HostCommunicator::enqueue(Stream& stream, const CollectiveCall& call) {
   check();
   if (size_ == 1) return;
+  const auto start = std::chrono::steady_clock::now();
   Slot& slot = slots_[next_++ % slots_.size()];
   while (slot.taken.load(std::memory_order_acquire)) std::this_thread::sleep_for(std::chrono::microseconds(20));
   slot.taken.store(true, std::memory_order_relaxed);
@@ -58,6 +59,7 @@ void HostCommunicator::enqueue(Stream& stream, const CollectiveCall& call) {
         enqueued.taken.store(false, std::memory_order_release);
       },
       &slot);
+  waited_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   check();  // an inline stream has already run it
 }
 

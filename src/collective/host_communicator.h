@@ -31,6 +31,7 @@ class HostCommunicator : public Communicator {
     if (size_ == 1) return stream.copy(received, elements.data, elements.bytes());
     enqueue(stream, {CollectiveCall::Operation::kAllToAll, elements, received});
   }
+  double waited_seconds() const override { return waited_seconds_; }
   void check() override;
   void synchronize(Stream& stream) override;
   void abort(const std::string& reason) override;
@@ -65,6 +66,7 @@ class HostCommunicator : public Communicator {
   const OperationWatch watch_;
   std::array<Slot, 64> slots_;  ///< more operations than a host is ahead of its streams
   std::size_t next_ = 0;
+  double waited_seconds_ = 0;  ///< in `enqueue`
   std::mutex mutex_;
   std::string failure_;
   std::atomic<bool> failed_ = false;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "cluster/address.h"
 #include "cluster/cluster_options.h"
+#include "cluster/discover.h"
 #include "launch/cores.h"
 #include "launch/shell.h"
 
@@ -30,6 +31,23 @@ const std::string& host_of(const std::vector<std::string>& hosts, int index, int
 
 /// The name of an ssh host for other machines.
 std::string name_of(const std::string& host) { return host.substr(host.find('@') + 1); }  // npos + 1 is 0
+
+/// Numbers the workers of each host.
+void number_workers(std::vector<PlacedTask>& tasks) {
+  std::map<std::string, int> workers;
+  for (PlacedTask& one : tasks) {
+    if (one.task.job == Job::kWorker) one.local_rank = workers[name_of(one.host)]++;
+  }
+  for (PlacedTask& one : tasks) {
+    if (one.task.job == Job::kWorker) one.local_size = workers[name_of(one.host)];
+  }
+}
+
+/// The variables of a worker that divides its host's GPUs with others.
+std::vector<Variable> variables_of(const PlacedTask& task) {
+  if (task.local_size < 2) return {};
+  return {{kLocalRankVariable, std::to_string(task.local_rank)}, {kLocalSizeVariable, std::to_string(task.local_size)}};
+}
 
 std::string address_of(const std::string& name, int port) {
   if (port > 65535)
@@ -84,6 +102,7 @@ Plan make_plan(const LaunchOptions& options, std::span<const int> local_ports, s
     }
     plan.tasks.push_back(std::move(placed));
   }
+  if (options.pin) number_workers(plan.tasks);
   return plan;
 }
 
@@ -99,10 +118,14 @@ ProcessOptions process_of(const Plan& plan, const PlacedTask& task, const Launch
   std::vector<std::string> argv = {executable};
   argv.insert(argv.end(), arguments.begin(), arguments.end());
   const std::string tasks = tf_config(plan.cluster, task.task);
-  if (task.host.empty()) return {argv, tasks, plan.token, task.cores, SignalPath::kKill};
-  return {remote_argv({options.ssh, task.host, options.directory, tasks, argv}),
+  const std::vector<Variable> variables = variables_of(task);
+  if (task.host.empty()) return {argv, tasks, plan.token, task.cores, variables, SignalPath::kKill};
+  std::vector<std::string> assignments = {"TF_CONFIG=" + tasks};
+  for (const Variable& one : variables) assignments.push_back(fmt::format("{}={}", one.name, one.value));
+  return {remote_argv({options.ssh, task.host, options.directory, assignments, argv}),
           std::nullopt,
           plan.token,
+          {},
           {},
           SignalPath::kStdin};
 }
@@ -110,8 +133,10 @@ ProcessOptions process_of(const Plan& plan, const PlacedTask& task, const Launch
 std::string printed(const Plan& plan, const PlacedTask& task, const LaunchOptions& options,
                     std::span<const std::string> arguments) {
   const bool is_here = task.host.empty();
-  return fmt::format("# {}{}\n{}TF_CONFIG={} {} {}\n", task.task.text(), is_here ? "" : " on " + task.host,
-                     is_here ? "" : fmt::format("cd {} && ", quoted(options.directory)),
+  std::string variables;
+  for (const Variable& one : variables_of(task)) variables += fmt::format("{}={} ", one.name, one.value);
+  return fmt::format("# {}{}\n{}{}TF_CONFIG={} {} {}\n", task.task.text(), is_here ? "" : " on " + task.host,
+                     is_here ? "" : fmt::format("cd {} && ", quoted(options.directory)), variables,
                      quoted(tf_config(plan.cluster, task.task)), quoted(options.executable), quoted(arguments));
 }
 

@@ -19,14 +19,15 @@ struct LaunchOptions {
   std::string ssh;                 ///< a shell's words, before host and command
   std::string directory;           ///< in which tasks run on the hosts
   std::string executable;
-  bool pin = true;  ///< give each training task here its share of the cores
+  bool pin = true;  ///< give each training task its share of the cores here, and of its host's GPUs
 };
 
 /// A task with its host and cores.
 struct PlacedTask {
   Task task;
-  std::string host;        ///< empty: this machine
-  std::vector<int> cores;  ///< empty: all
+  std::string host;                    ///< empty: this machine
+  std::vector<int> cores;              ///< empty: all
+  int local_rank = 0, local_size = 1;  ///< of a worker: its number among those of its host, which divide its GPUs
 };
 
 struct Plan {
@@ -40,7 +41,8 @@ int count_tasks(const LaunchOptions& options);
 
 /// Distributes the tasks of each job over the hosts in order, as evenly as possible, with more on the first hosts;
 /// chief and evaluator run on the first. Without hosts, on this machine, each task gets one of `local_ports` of
-/// 127.0.0.1, and each training task an equal share of `cores`, unless there are too few.
+/// 127.0.0.1, and each training task an equal share of `cores`, unless there are too few. Workers of one host have
+/// numbers there.
 Plan make_plan(const LaunchOptions& options, std::span<const int> local_ports, std::span<const int> cores);
 
 /// The value of TF_CONFIG for a task.

@@ -35,6 +35,7 @@ std::vector<std::string> environment_of(const ProcessOptions& options) {
     result.push_back(fmt::format("{}={}", name, value));
   };
   if (options.tf_config) set("TF_CONFIG", *options.tf_config);
+  for (const Variable& variable : options.variables) set(variable.name, variable.value);
   if (!options.token.empty() && options.signal_path == SignalPath::kKill) set(kTokenVariable, options.token);
   return result;
 }

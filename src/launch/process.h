@@ -18,13 +18,19 @@ enum class SignalPath {
   kStdin,
 };
 
+/// An environment variable.
+struct Variable {
+  std::string name, value;
+};
+
 struct ProcessOptions {
   std::vector<std::string> argv;         ///< argv[0] is the program's path
   std::optional<std::string> tf_config;  ///< the environment variable TF_CONFIG; none: this process's
   /// Its cluster's; empty: this process's. No command line shows it: it is passed in the environment, or as the first
   /// line of stdin where signals are (SignalPath::kStdin).
   std::string token;
-  std::vector<int> cores;  ///< that it may use; none: this process's
+  std::vector<int> cores;                ///< that it may use; none: this process's
+  std::vector<Variable> variables = {};  ///< further ones of its environment
   SignalPath signal_path = SignalPath::kKill;
 };
 

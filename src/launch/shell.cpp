@@ -49,8 +49,8 @@ std::string quoted(std::span<const std::string> words) {
 }
 
 std::vector<std::string> remote_argv(const RemoteCommand& command) {
-  std::vector<std::string> words = {
-      "sh", "-c", kHost, "mirrortrain", command.directory, kTask, "TF_CONFIG=" + command.tf_config};
+  std::vector<std::string> words = {"sh", "-c", kHost, "mirrortrain", command.directory, kTask};
+  words.insert(words.end(), command.variables.begin(), command.variables.end());
   words.insert(words.end(), command.argv.begin(), command.argv.end());
   return {"/bin/sh", "-c", fmt::format("exec {} \"$@\"", command.ssh), "ssh", command.host, quoted(words)};
 }

@@ -12,10 +12,10 @@ std::string quoted(std::span<const std::string> words);
 
 /// A task on another machine.
 struct RemoteCommand {
-  std::string ssh;        ///< a shell's words, to which the host and the command are appended, as for ssh
-  std::string host;       ///< as for ssh, [user@]host
-  std::string directory;  ///< its working directory there
-  std::string tf_config;
+  std::string ssh;                     ///< a shell's words, to which the host and the command are appended, as for ssh
+  std::string host;                    ///< as for ssh, [user@]host
+  std::string directory;               ///< its working directory there
+  std::vector<std::string> variables;  ///< "NAME=value"
   std::vector<std::string> argv;
 };
 

@@ -72,6 +72,11 @@ void put_waiting(Parts& parts, const std::vector<double>& waiting) {
       {fmt::format("waiting for replicas {:.1f}%", 100 * *std::max_element(waiting.begin(), waiting.end())), kWaiting});
 }
 
+void put_straggler(Parts& parts, const std::optional<std::pair<std::string, double>>& straggler) {
+  if (!straggler) return;
+  parts.push_back({fmt::format("waited for {} {:.1f}%", straggler->first, 100 * straggler->second), kWaiting});
+}
+
 std::string rate_text(double examples_per_second) {
   return fmt::format("{} examples/s", with_thousands(static_cast<std::int64_t>(examples_per_second)));
 }
@@ -134,6 +139,7 @@ Parts parts_of(const EpochEvent& event, const RunLength& length) {
   if (event.scores) put(parts, "", *event.scores);
   if (event.validation) put(parts, "val_", *event.validation);
   put(parts, event.state);
+  put_straggler(parts, event.straggler);
   parts.push_back({duration_text(event.seconds), kTimeLeft});
   return parts;
 }

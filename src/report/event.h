@@ -27,6 +27,9 @@ struct StateReading {
 // The lines of metrics.jsonl. Epochs and steps count from 1, `seconds` from the start of the run. `scores` and
 // `learning_rate` are absent in a run without a model.
 
+/// By worker of a run with several: the share of the time in steps that the others, on average, waited for it.
+using WaitedForWorkers = std::vector<std::pair<std::string, double>>;
+
 /// Means since the previous step event.
 struct StepEvent {
   std::int64_t step = 0, epoch = 0;
@@ -37,6 +40,8 @@ struct StepEvent {
   std::vector<StateReading> state;
   std::vector<double> waiting;             ///< by lane: the share of step time spent waiting for other lanes
   std::optional<double> waiting_for_data;  ///< the lanes' mean share of the time; absent if all data is in memory
+  WaitedForWorkers waited_for;
+  std::vector<std::int64_t> staleness;  ///< with parameter servers: the number of updates by staleness, from 0
   double seconds = 0;
 };
 
@@ -45,6 +50,10 @@ struct EpochEvent {
   std::int64_t step = 0, epoch = 0;
   std::optional<Scores> scores, validation;
   std::vector<StateReading> state;
+  WaitedForWorkers waited_for;
+  /// Of `waited_for`, the worker that the others waited for so much that the user should know, for the console.
+  std::optional<std::pair<std::string, double>> straggler;
+  std::vector<std::int64_t> staleness;  ///< as in StepEvent
   double seconds = 0;
 };
 

@@ -47,6 +47,13 @@ void put(ordered_json& object, const std::vector<StateReading>& state) {
   object["state"] = std::move(readings);
 }
 
+/// What a StepEvent and an EpochEvent have of workers.
+template <class Event>
+void put_workers(ordered_json& object, const Event& event) {
+  if (!event.waited_for.empty()) object["waited_for"] = object_of(event.waited_for);
+  if (!event.staleness.empty()) object["staleness"] = event.staleness;
+}
+
 ordered_json object_of(const ProgressEvent&) { return {}; }
 
 ordered_json object_of(const StepEvent& event) {
@@ -56,6 +63,7 @@ ordered_json object_of(const StepEvent& event) {
   object["examples_per_second"] = event.examples_per_second;
   if (!event.waiting.empty()) object["waiting"] = event.waiting;
   if (event.waiting_for_data) object["waiting_for_data"] = *event.waiting_for_data;
+  put_workers(object, event);
   put(object, event.state);
   object["seconds"] = event.seconds;
   return object;
@@ -65,6 +73,7 @@ ordered_json object_of(const EpochEvent& event) {
   ordered_json object = {{"event", "epoch"}, {"step", event.step}, {"epoch", event.epoch}};
   put(object, event.scores);
   if (event.validation) put(object["validation"], event.validation);
+  put_workers(object, event);
   put(object, event.state);
   object["seconds"] = event.seconds;
   return object;

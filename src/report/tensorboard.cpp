@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "report/tensorboard_record.h"
@@ -69,6 +70,30 @@ class Summary {
 /// Sub-runs ("" is the run itself) with their scalars.
 using Summaries = std::map<std::string, Summary>;
 
+/// More curves than this in a chart are not readable.
+constexpr std::size_t kMostWorkers = 16;
+
+void add_waited_for(const WaitedForWorkers& waited_for, Summary& summary) {
+  double largest = 0;
+  for (auto [worker, share] : waited_for) {
+    largest = std::max(largest, share);
+    std::ranges::replace(worker, ' ', '_');
+    if (waited_for.size() <= kMostWorkers) summary.add("waited_for/" + worker, share);
+  }
+  if (waited_for.size() > kMostWorkers) summary.add("waited_for/largest", largest);
+}
+
+void add_staleness(const std::vector<std::int64_t>& updates, Summary& summary) {
+  double number = 0, total = 0;
+  for (std::size_t staleness = 0; staleness < updates.size(); ++staleness) {
+    number += static_cast<double>(updates[staleness]);
+    total += static_cast<double>(updates[staleness]) * static_cast<double>(staleness);
+  }
+  if (number == 0) return;
+  summary.add("staleness/mean", total / number);
+  summary.add("staleness/largest", static_cast<double>(updates.size() - 1));
+}
+
 Summaries summaries_of(const StepEvent& event) {
   Summaries summaries;
   if (event.scores) summaries["train"].add_scores("", event.scores);
@@ -80,6 +105,8 @@ Summaries summaries_of(const StepEvent& event) {
     own.add(fmt::format("waiting/lane_{}", lane), event.waiting[lane]);
   }
   if (event.waiting_for_data) own.add("waiting/for_data", *event.waiting_for_data);
+  add_waited_for(event.waited_for, own);
+  add_staleness(event.staleness, own);
   return summaries;
 }
 

@@ -13,8 +13,8 @@ namespace mirrortrain::report {
 
 /// Scalars for TensorBoard over the steps. Training, validation and test share a chart for each quantity, as in Keras:
 /// `loss` and the metrics in the sub-runs train (each step event; of whole epochs as epoch_loss, ...), validation and
-/// test, which are folders in the run's. The run's own has learning_rate, examples_per_second, state/VARIABLE and
-/// waiting/lane_N.
+/// test, which are folders in the run's. The run's own has learning_rate, examples_per_second, state/VARIABLE,
+/// waiting/lane_N, waited_for/worker_N and staleness.
 class TensorBoardWriter : public Writer {
  public:
   /// Creates new events.out.tfevents files in `folder` and in its `sub_runs`; in other sub-runs at their first event.

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/shape.h"
 #include "kernels/step_kernels.h"
+#include "strategy/reduction/waited_for.h"
 #include "strategy/reduction/workers.h"
 #include "strategy/step_spec.h"
 #include "strategy/topology.h"
@@ -92,7 +93,7 @@ class Strategy {
   virtual void replace_data_set(const data::Feeder& /*before*/, const data::Feeder& /*now*/) {
     throw Error("this strategy computes no predictions");
   }
-  /// Writes the model's outputs for one batch of a size prepared for evaluation.
+  /// Writes the model's outputs for one batch of a size prepared for evaluation, all of them on every worker.
   virtual void predict(const StepSpec& /*step*/, std::span<const PredictedOutput> /*outputs*/) {
     throw Error("this strategy computes no predictions");
   }
@@ -140,6 +141,9 @@ class Strategy {
   virtual MemoryForecast memory() const { return {}; }
   /// The share of its training steps' time that each lane waited for others, since the last call.
   virtual std::vector<double> take_waiting_shares() { return {}; }
+  /// How long the workers waited for each other in the training steps whose sums were taken since the last call;
+  /// nothing for one worker and on GPUs.
+  virtual WaitedFor take_waited_for() { return {}; }
   /// Starts recording the time of every action and op of training. Asynchronous devices are waited for after each, so
   /// that steps take longer.
   virtual void profile() {}

@@ -47,10 +47,20 @@ int suitable_cpu_devices(const StrategyOptions& options, std::int64_t global_bat
   return static_cast<int>(devices);
 }
 
-std::vector<DeviceId> first_devices(DeviceId::Kind kind, std::size_t count) {
+std::vector<DeviceId> devices_from(DeviceId::Kind kind, std::size_t first, std::size_t count) {
   std::vector<DeviceId> devices;
-  for (std::size_t i = 0; i < count; ++i) devices.push_back({kind, static_cast<int>(i)});
+  for (std::size_t i = first; i < first + count; ++i) devices.push_back({kind, static_cast<int>(i)});
   return devices;
+}
+
+/// "2 tasks on this machine divide its 4 GPUs; this one has cuda:2, cuda:3"
+std::string share_note(const LocalPlace& place, const GpuShare& share, std::size_t visible) {
+  std::vector<std::string> names;
+  for (const DeviceId& device : devices_from(DeviceId::Kind::kCuda, share.first, share.count)) {
+    names.push_back(device.text());
+  }
+  return fmt::format("{} tasks on this machine divide its {} GPUs; this one has {}", place.tasks, visible,
+                     fmt::join(names, ", "));
 }
 
 /// Throws WrongDevices if a listed GPU does not exist, or if only some of the devices are GPUs.
@@ -75,14 +85,15 @@ std::vector<DeviceId> chosen_devices(const StrategyOptions& options, std::int64_
   }
   const cuda::Gpus found = machine.gpus();
   if (!found.gpus.empty()) {
-    const std::size_t count = options.type == StrategyType::kOneDevice ? 1 : found.gpus.size();
-    return first_devices(DeviceId::Kind::kCuda, count);
+    const GpuShare share = share_of_gpus(machine.place, found.gpus.size());
+    if (share.count < found.gpus.size()) topology.notes.push_back(share_note(machine.place, share, found.gpus.size()));
+    return devices_from(DeviceId::Kind::kCuda, share.first, options.type == StrategyType::kOneDevice ? 1 : share.count);
   }
   const std::size_t cores = machine.cores.size();
   const int count = suitable_cpu_devices(options, global_batch, cores, workers);
   topology.notes.push_back(fmt::format("{}: {} CPU device{} on {} core{}", found.why_none, count, count == 1 ? "" : "s",
                                        cores, cores == 1 ? "" : "s"));
-  return first_devices(DeviceId::Kind::kCpu, static_cast<std::size_t>(count));
+  return devices_from(DeviceId::Kind::kCpu, 0, static_cast<std::size_t>(count));
 }
 
 int number_of_replicas(const StrategyOptions& options, std::size_t devices) {
@@ -177,6 +188,26 @@ void add_stage(LanePlace& lane, const StagePlace& stage, const Mesh& mesh) {
 }  // namespace
 
 Machine this_machine() { return {usable_cores(), cuda::visible_gpus}; }
+
+Machine this_machine(const std::optional<ClusterSpec>& cluster) {
+  Machine machine = this_machine();
+  if (cluster) machine.place = cluster->local;
+  return machine;
+}
+
+GpuShare share_of_gpus(const LocalPlace& place, std::size_t visible) {
+  const auto tasks = static_cast<std::size_t>(place.tasks), asked = static_cast<std::size_t>(place.gpus_per_task);
+  const bool sees_its_own = visible < static_cast<std::size_t>(place.gpus_of_host) || visible == asked;
+  if (tasks == 1 || sees_its_own || visible < tasks) return {0, visible};
+  const std::size_t each = asked > 0 ? asked : visible / tasks;
+  if (each * tasks > visible) {
+    throw WrongDevices(
+        fmt::format("{} tasks of {} GPUs each (SLURM_GPUS_PER_TASK) are on this machine, which has {}; ask for fewer, "
+                    "or list the devices",
+                    tasks, each, visible));
+  }
+  return {static_cast<std::size_t>(place.index) * each, each};
+}
 
 std::string place_names(const std::vector<int>& places, const Mesh& mesh) {
   std::vector<std::string> names;

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "cluster/cluster_spec.h"
 #include "device/cuda/gpus.h"
 #include "device/device.h"
 #include "graph/ops/collective.h"
@@ -18,10 +20,20 @@ namespace mirrortrain {
 struct Machine {
   std::vector<int> cores;            ///< that this process may use
   std::function<cuda::Gpus()> gpus;  ///< called only if GPUs matter, because a driver is slow to answer
+  LocalPlace place{};                ///< among the tasks that share its GPUs
 };
 
-/// The machine that this process runs on.
+/// The machine that this process runs on. `cluster`: of which it is a task; its GPUs are those of all tasks there.
 Machine this_machine();
+Machine this_machine(const std::optional<ClusterSpec>& cluster);
+
+/// The GPUs of a task with `devices: all`.
+struct GpuShare {
+  std::size_t first = 0, count = 0;
+};
+/// A task's share of the GPUs that it sees, `visible`: all, if the launcher has shown it its own alone, or if there are
+/// fewer than tasks. Throws WrongDevices if each task is to have more than there are.
+GpuShare share_of_gpus(const LocalPlace& place, std::size_t visible);
 
 /// What options mean does not fit the machine; another one may have it.
 class DoesNotFit : public UsageError {

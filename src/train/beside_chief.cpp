@@ -79,7 +79,7 @@ void work_beside_chief(const CheckedConfiguration& checked, const RunCluster& cl
   try {
     if (cluster.spec().task.job == Job::kEvaluator) return evaluate_beside(checked, control);
     cluster.parameter_server_task()->work(
-        this_hardware(), [&control] { return control.failure(); },
+        cluster.hardware(), [&control] { return control.failure(); },
         [&control](std::int64_t step) { control.begin_step(step); },
         [&cluster](const Run& run) { cluster.require_same_data(run); });
   } catch (const Error& error) {

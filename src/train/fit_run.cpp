@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <thread>
@@ -31,8 +32,7 @@ void await_delivery() { std::this_thread::sleep_for(std::chrono::milliseconds(20
 /// An error that ends this task also ends the others, which receive the reason.
 std::optional<int> FitRun::run() {
   require_cluster(checked_, process_environment());
-  const bool trains_in_step = values().strategy.type == StrategyType::kMultiWorkerMirrored;
-  if (checked_.cluster && (trains_in_step || !arguments_.dry_run))
+  if (checked_.cluster && !arguments_.dry_run)
     cluster_ = std::make_unique<RunCluster>(checked_, command(), generation_);
   resumes_ = arguments_.resume.has_value();
   if (!cluster_) return run_to_the_end();
@@ -65,9 +65,8 @@ rpc::Generation FitRun::next_generation() const {
 
 /// The command that all tasks must have in common. In an elastic run, a task may start later than the others.
 std::string FitRun::command() const {
-  if (values().strategy.elastic && !arguments_.dry_run) return "fit";
-  const char* const resumes = arguments_.resumes_if_any ? " --resume=auto" : arguments_.resume ? " --resume" : "";
-  return fmt::format("fit{}{}", resumes, arguments_.dry_run ? " --dry-run" : "");
+  if (values().strategy.elastic) return "fit";
+  return arguments_.resumes_if_any ? "fit --resume=auto" : arguments_.resume ? "fit --resume" : "fit";
 }
 
 std::optional<int> FitRun::run_to_the_end() {
@@ -75,7 +74,10 @@ std::optional<int> FitRun::run_to_the_end() {
   prepare();
   if (arguments_.profile_json) require_not_read(*arguments_.profile_json);
   if (arguments_.dry_run) {
-    if (!is_chief()) return 0;
+    if (!is_chief()) {
+      fmt::print("{}\n", task_text());
+      return 0;
+    }
     warn();
     report_left_out(run_, LeftOutList::kFirst);
     std::string text = run_header(checked_, *run_.strategy);
@@ -131,6 +133,9 @@ void FitRun::train(const TrainingState& state) {
   options.check_replicas_every_steps = values().training.check_replicas_every_steps;
   options.on_non_finite = values().training.on_non_finite;
   options.shows_progress = is_chief() && report::is_terminal(stderr) && !is_quiet();
+  if (cluster_ && cluster_->trains_in_step()) {
+    for (const Task& task : cluster_->spec().trainers()) options.workers.push_back(task.text());
+  }
   if (!cluster_) options.is_interrupted = [&signal] { return signal != 0; };
   const auto stop = [this, &signal](std::int64_t step) {
     if (!cluster_) return signal.load();
@@ -196,7 +201,7 @@ void FitRun::prepare() {
   if (cluster_) parts.parameter_servers = cluster_->parameter_servers();
   parts.on_stall = [this](const std::string& what) { end_stalled(what); };
   if (arguments_.resume && is_chief()) parts.on_examples = [this](const Run& run) { require_data_of_run(run); };
-  run_ = build_run(checked_, parts, cluster_ ? cluster_->hardware() : this_hardware());
+  run_ = build_run(checked_, parts, cluster_ ? cluster_->hardware() : unconnected_hardware(checked_));
   require_updates(checked_, run_length().steps);
   if (cluster_) cluster_->require_same_data(run_);
   if (!resumes_) set_first_values(checked_, *run_.strategy);
@@ -223,9 +228,19 @@ void FitRun::log_header() const {
     log_distribution();
     return;
   }
-  const ClusterSpec& cluster = cluster_->spec();
-  spdlog::info("{}: {}; {} writes the run folder {}", cluster.describe(cluster.task),
-               replicas_text(run_.strategy->topology()), cluster.describe_chief(), folder_.path.string());
+  spdlog::info("{}; {} writes the run folder {}", task_text(), cluster_->spec().describe_chief(),
+               folder_.path.string());
+}
+
+/// Of a task that is not the chief: what it is, and has.
+std::string FitRun::task_text() const {
+  const ClusterSpec& cluster = cluster_ ? cluster_->spec() : *checked_.cluster;
+  std::string text = cluster.describe(cluster.task);
+  if (std::ranges::count(cluster.trainers(), cluster.task) == 0) return text;
+  const Topology& topology = run_.strategy->topology();
+  text += ": " + replicas_text(topology);
+  for (const std::string& note : topology.notes) text += "; " + note;
+  return text;
 }
 
 /// Prints the table of variables on the console only if the configuration sets something for them.

@@ -58,9 +58,13 @@ class FitRun {
   [[noreturn]] void end_stalled(const std::string& what);
   const Configuration& values() const { return checked_.values(); }
   /// Only the chief writes a run folder, events and results.
-  bool is_chief() const { return !cluster_ || cluster_->spec().is_chief(); }
+  bool is_chief() const {
+    if (cluster_) return cluster_->spec().is_chief();
+    return !checked_.cluster || checked_.cluster->is_chief();
+  }
   void warn() const;
   void log_header() const;
+  std::string task_text() const;
   void prepare();
   bool open_folder();
   void check_folder() const;

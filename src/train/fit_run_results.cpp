@@ -122,6 +122,10 @@ void FitRun::tell_results(const RunResult& result) const {
   if (const std::string text = staleness_text(run_.strategy->staleness()); !text.empty()) {
     spdlog::info("staleness of all updates: {}", text);
   }
+  if (const auto straggler = trainer_->straggler()) {
+    spdlog::info("the other workers waited for {} in {:.0f} % of the time of the steps", straggler->first,
+                 100 * straggler->second);
+  }
   // Next to the forecast: memory used by libraries in the steps, and by captured graphs.
   for (const std::string& line : gpu_memory_lines(run_.strategy->memory())) spdlog::info("at the end {}", line);
   if (arguments_.profile) print_profile(result.state.step);

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "train/checkpoint/non_finite.h"
 #include "train/checkpoint/weights.h"
+#include "train/staleness.h"
 
 namespace mirrortrain {
 namespace {
@@ -41,7 +42,7 @@ Trainer::Trainer(Strategy& strategy, TrainingSteps steps, const Model& model, co
       validation_(validation),
       checkpoints_(checkpoints),
       options_(std::move(options)),
-      events_(strategy, steps_, model, options_.shows_progress, std::move(emit)),
+      events_(strategy, steps_, model, options_.workers, options_.shows_progress, std::move(emit)),
       stop_(std::move(stop)) {}
 
 TrainingState Trainer::run(TrainingState state) {
@@ -186,8 +187,7 @@ void Trainer::end_epoch() {
   state_.validated_epoch = event.epoch;
   run_callbacks(event);
   state_.last_epoch = {std::move(event.scores), std::move(event.validation)};
-  const StalenessHistogram staleness = strategy_.staleness();
-  const std::string text = staleness_text(since(std::exchange(staleness_, staleness), staleness));
+  const std::string text = staleness_text(event.staleness);
   if (!text.empty()) spdlog::info("epoch {}: staleness of the updates: {}", state_.position.epoch, text);
 }
 

@@ -13,7 +13,6 @@
 #include "train/checkpoint/checkpoint.h"
 #include "train/session/callbacks.h"
 #include "train/session/run.h"
-#include "train/staleness.h"
 #include "train/training_events.h"
 
 namespace mirrortrain {
@@ -29,6 +28,7 @@ struct TrainerOptions {
   std::optional<std::int64_t> check_replicas_every_steps;
   OnNonFinite on_non_finite = OnNonFinite::kIgnore;  ///< unless kIgnore, throws NonFinite if it cannot continue
   bool shows_progress = false;                       ///< whether progress events are displayed
+  std::vector<std::string> workers;                  ///< their names, if there are several
   /// Whether a signal ends an incomplete validation; the validation is repeated after a resume.
   std::function<bool()> is_interrupted = [] { return false; };
 };
@@ -59,6 +59,8 @@ class Trainer {
 
   /// Seconds since the start of the run, including its earlier parts.
   double seconds() const { return events_.seconds(); }
+  /// The worker that the others waited for much, since this process began to train.
+  std::optional<std::pair<std::string, double>> straggler() const { return events_.straggler(); }
   /// The training state.
   const TrainingState& state() const { return state_; }
   /// The signal that stopped the run; 0 if it reached a limit.
@@ -91,8 +93,7 @@ class Trainer {
   bool is_best_ = false;  ///< whether the next checkpoint is the best epoch's
   int stop_signal_ = 0;
   int skipped_in_row_ = 0;
-  double learning_rate_ = 0;      ///< of the last step
-  StalenessHistogram staleness_;  ///< up to the last epoch
+  double learning_rate_ = 0;  ///< of the last step
 };
 
 }  // namespace mirrortrain

@@ -4,6 +4,8 @@
 #include <span>
 #include <utility>
 
+#include "report/straggler.h"
+
 namespace mirrortrain {
 namespace {
 
@@ -30,9 +32,14 @@ report::Scores scores_of(const StepSums& sums, const Model& model) {
   return scores;
 }
 
-TrainingEvents::TrainingEvents(Strategy& strategy, TrainingSteps& steps, const Model& model, bool shows_progress,
-                               Emit emit)
-    : strategy_(strategy), steps_(steps), model_(model), shows_progress_(shows_progress), emit_(std::move(emit)) {}
+TrainingEvents::TrainingEvents(Strategy& strategy, TrainingSteps& steps, const Model& model,
+                               const std::vector<std::string>& workers, bool shows_progress, Emit emit)
+    : strategy_(strategy),
+      steps_(steps),
+      model_(model),
+      workers_(workers),
+      shows_progress_(shows_progress),
+      emit_(std::move(emit)) {}
 
 double TrainingEvents::seconds() const {
   return earlier_seconds_ + std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
@@ -61,6 +68,7 @@ void TrainingEvents::emit_step(TrainingState& state, double learning_rate) {
   event.waiting = strategy_.take_waiting_shares();
   event.waiting_for_data = steps_.take_waiting_for_data(training_seconds_);
   event.examples_per_second = examples_per_second();
+  end_steps(since_step_event_, event);
   event.seconds = seconds();
   emit_(event);
   state.step_sums.clear();
@@ -68,12 +76,46 @@ void TrainingEvents::emit_step(TrainingState& state, double learning_rate) {
   training_examples_ = 0;
 }
 
-report::EpochEvent TrainingEvents::epoch_event(const TrainingState& state) const {
+void TrainingEvents::take_waited_for() {
+  const WaitedFor taken = strategy_.take_waited_for();
+  for (OfWorkers* const steps : {&since_step_event_, &of_epoch_, &all_}) steps->waited_for += taken;
+}
+
+report::WaitedForWorkers TrainingEvents::by_worker(const WaitedFor& waited_for) const {
+  const std::vector<double> shares = waited_for.shares();
+  report::WaitedForWorkers by_worker;
+  for (std::size_t i = 0; i < std::min(shares.size(), workers_.size()); ++i) {
+    by_worker.emplace_back(workers_[i], shares[i]);
+  }
+  return by_worker;
+}
+
+std::optional<std::pair<std::string, double>> TrainingEvents::straggler() const {
+  WaitedFor all = all_.waited_for;
+  all += strategy_.take_waited_for();  // a run that is stopped has steps that no event reports
+  return report::straggler_of(by_worker(all), all.seconds);
+}
+
+/// Puts into `event` what is known of these steps' workers, and begins the next steps. Returns the time of these.
+template <class Event>
+double TrainingEvents::end_steps(OfWorkers& steps, Event& event) {
+  take_waited_for();
+  const double seconds = steps.waited_for.seconds;
+  event.waited_for = by_worker(steps.waited_for);
+  StalenessHistogram staleness = strategy_.staleness();
+  event.staleness = since(steps.staleness_before, staleness);
+  steps = {{}, std::move(staleness)};
+  return seconds;
+}
+
+report::EpochEvent TrainingEvents::epoch_event(const TrainingState& state) {
   report::EpochEvent event;
   event.step = state.step;
   event.epoch = state.position.epoch;
   event.scores = training_scores(state.epoch_sums);
   event.state = strategy_.state().readings();
+  const double seconds = end_steps(of_epoch_, event);
+  event.straggler = report::straggler_of(event.waited_for, seconds);
   return event;
 }
 

@@ -4,11 +4,14 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "report/event.h"
 #include "strategy/strategy.h"
+#include "train/staleness.h"
 #include "train/training_steps.h"
 
 namespace mirrortrain {
@@ -21,8 +24,10 @@ class TrainingEvents {
  public:
   using Emit = std::function<void(const report::Event&)>;
 
-  /// `shows_progress`: whether progress events are displayed. All must outlive it.
-  TrainingEvents(Strategy& strategy, TrainingSteps& steps, const Model& model, bool shows_progress, Emit emit);
+  /// `workers`: their names, if there are several. `shows_progress`: whether progress events are displayed. All must
+  /// outlive it.
+  TrainingEvents(Strategy& strategy, TrainingSteps& steps, const Model& model, const std::vector<std::string>& workers,
+                 bool shows_progress, Emit emit);
 
   /// Starts the run's time at `seconds`.
   void start_at(double seconds) { earlier_seconds_ = seconds; }
@@ -34,13 +39,15 @@ class TrainingEvents {
 
   /// Emits the sums of the steps since the last event, and clears them.
   void emit_step(TrainingState& state, double learning_rate);
-  /// The event at the end of an epoch.
-  report::EpochEvent epoch_event(const TrainingState& state) const;
+  /// The event at the end of an epoch, whose sums are taken.
+  report::EpochEvent epoch_event(const TrainingState& state);
   // From data collected anyway: drawing a line never waits for a device.
   void emit_progress(const TrainingState& state);
   void emit_evaluation_progress(const TrainingState& state, std::string_view split, std::int64_t batch,
                                 std::int64_t batches);
   void emit(const report::Event& event) const { emit_(event); }
+  /// The worker that the others waited for in all steps, if they did much; see report::straggler_of.
+  std::optional<std::pair<std::string, double>> straggler() const;
 
  private:
   bool has_model() const { return !model_.layers.empty(); }
@@ -48,15 +55,28 @@ class TrainingEvents {
   bool progress_is_due();
   double examples_per_second() const;
 
+  /// Of the run's workers, over some steps.
+  struct OfWorkers {
+    WaitedFor waited_for;
+    StalenessHistogram staleness_before;  ///< of the updates before these steps
+  };
+  void take_waited_for();
+  report::WaitedForWorkers by_worker(const WaitedFor& waited_for) const;
+  template <class Event>
+  double end_steps(OfWorkers& steps, Event& event);
+
   Strategy& strategy_;
   TrainingSteps& steps_;
   const Model& model_;
+  const std::vector<std::string>& workers_;
   const bool shows_progress_;
   const Emit emit_;
 
   // Since the last step event.
   double training_seconds_ = 0;
   std::int64_t training_examples_ = 0;
+
+  OfWorkers since_step_event_, of_epoch_, all_;
 
   report::Scores progress_;
   std::vector<report::StateReading> progress_state_;

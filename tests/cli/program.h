@@ -71,6 +71,8 @@ inline std::vector<nlohmann::json> timeless(std::vector<nlohmann::json> events) 
     event.erase("examples_per_second");
     event.erase("waiting");
     event.erase("waiting_for_data");
+    event.erase("waited_for");
+    event.erase("staleness");
   }
   return events;
 }

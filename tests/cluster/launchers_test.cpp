@@ -217,3 +217,72 @@ TEST_CASE("why nothing can listen at an address is said, and which names no othe
   CHECK_FALSE(is_beyond_loopback("127.0.0.1"));
   CHECK_FALSE(is_beyond_loopback("::1"));
 }
+
+// The values that TensorFlow's tests of its SlurmClusterResolver expect.
+TEST_CASE("SLURM's lists are expanded as TensorFlow does") {
+  const std::pair<const char*, Texts> lists[] = {
+      {"n1", {"n1"}},
+      {"n[1,3]", {"n1", "n3"}},
+      {"n[1-3]", {"n1", "n2", "n3"}},
+      {"n[1-2],m5,o[3-4,6,7-9]", {"n1", "n2", "m5", "o3", "o4", "o6", "o7", "o8", "o9"}},
+      {"n[0001-0003],m5,o[009-011]", {"n0001", "n0002", "n0003", "m5", "o009", "o010", "o011"}},
+      {"t02n13,t02n41,t02n43", {"t02n13", "t02n41", "t02n43"}},
+      {"t02n[13,41,43,46-49]-[1-2]",
+       {"t02n13-1", "t02n13-2", "t02n41-1", "t02n41-2", "t02n43-1", "t02n43-2", "t02n46-1", "t02n46-2", "t02n47-1",
+        "t02n47-2", "t02n48-1", "t02n48-2", "t02n49-1", "t02n49-2"}},
+  };
+  for (const auto& [text, hosts] : lists) CHECK(expand_host_list(text, "X") == hosts);
+  const std::pair<const char*, std::vector<int>> counts[] = {
+      {"2", {2}},
+      {"2,1,3", {2, 1, 3}},
+      {"3(x2),2,1", {3, 3, 2, 1}},
+      {"3(x2),2,11(x4)", {3, 3, 2, 11, 11, 11, 11}},
+      {"13(x10)", std::vector<int>(10, 13)},
+  };
+  for (const auto& [text, expanded] : counts) CHECK(expand_counts(text, "X") == expanded);
+}
+
+TEST_CASE("a step's tasks have the nodes and ports that TensorFlow gives them") {
+  const Variables step = {{"SLURM_JOB_ID", "1"},
+                          {"SLURM_STEP_ID", "0"},
+                          {"SLURM_PROCID", "0"},
+                          {"SLURM_STEP_NUM_TASKS", "3"},
+                          {"SLURM_STEP_TASKS_PER_NODE", "1(x3)"},
+                          {"SLURM_STEP_NODELIST", "t02n13,t02n41,t02n43"},
+                          {"MIRRORTRAIN_PORT", "8888"}};
+  CHECK(discovered(step)->workers == Texts{"t02n13:8888", "t02n41:8888", "t02n43:8888"});
+  const Variables several =
+      with(step, {{"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "5"}, {"SLURM_STEP_TASKS_PER_NODE", "2(x2),1"}});
+  CHECK(discovered(several)->workers ==
+        Texts{"t02n13:8888", "t02n13:8889", "t02n41:8888", "t02n41:8889", "t02n43:8888"});
+}
+
+TEST_CASE("launchers say which of a host's tasks a process is, and SLURM how many GPUs there are") {
+  const auto place = [](const Variables& variables) { return discovered(variables)->local; };
+  const LocalPlace step = place(with(kStep, {{"SLURM_GPUS_ON_NODE", "4"}, {"SLURM_GPUS_PER_TASK", "h100:2"}}));
+  CHECK(step.index == 1);
+  CHECK(step.tasks == 2);
+  CHECK(step.gpus_of_host == 4);
+  CHECK(step.gpus_per_task == 2);
+  CHECK(place(with(kStep, {{"SLURM_GPUS_PER_TASK", "h100:2,a100:1"}})).gpus_per_task == 3);
+  CHECK(place(with(kStep, {{"SLURM_PROCID", "4"}, {"SLURM_NODEID", "2"}})).tasks == 1);
+  CHECK(refusal(with(kStep, {{"SLURM_GPUS_PER_TASK", "two"}}))
+            .starts_with("SLURM_GPUS_PER_TASK: expected a whole number from 0"));
+  const std::pair<Variables, std::pair<const char*, const char*>> launchers[] = {
+      {{{"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_SIZE", "4"}},
+       {"OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"}},
+      {{{"PMI_RANK", "3"}, {"PMI_SIZE", "4"}}, {"MPI_LOCALRANKID", "MPI_LOCALNRANKS"}},
+      {kTorchrun, {"LOCAL_RANK", "LOCAL_WORLD_SIZE"}},
+      {kStep, {"MIRRORTRAIN_LOCAL_RANK", "MIRRORTRAIN_LOCAL_SIZE"}},
+  };
+  for (const auto& [variables, names] : launchers) {
+    const LocalPlace found = place(with(variables, {{names.first, "2"}, {names.second, "3"}}));
+    CAPTURE(names.first);
+    CHECK(found.index == 2);
+    CHECK(found.tasks == 3);
+    CHECK(refusal(with(variables, {{names.first, "3"}, {names.second, "3"}})).starts_with(names.first));
+  }
+  CHECK(place(kTorchrun).tasks == 1);
+  CHECK(refusal(with(kTorchrun, {{"MIRRORTRAIN_LOCAL_SIZE", "2"}})) ==
+        "MIRRORTRAIN_LOCAL_RANK is not set, which goes with MIRRORTRAIN_LOCAL_SIZE");
+}

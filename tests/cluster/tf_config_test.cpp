@@ -181,3 +181,19 @@ TEST_CASE("a task that is missing, unknown or outside of the cluster is refused"
     CHECK(error.starts_with(std::string("TF_CONFIG: ") + message));
   }
 }
+
+// What TensorFlow's tests of its TFConfigClusterResolver read.
+TEST_CASE("a TF_CONFIG of TensorFlow's tests gives the same tasks and addresses") {
+  const std::string cluster =
+      R"({"cluster": {"ps": ["ps0:2222", "ps1:2222"], "worker": ["worker0:2222", "worker1:2222", "worker2:2222"]},)";
+  for (const char* index : {"1", R"("1")"}) {
+    const auto found = discovered(
+        {{"TF_CONFIG", cluster + R"("rpc_layer": "grpc", "task": {"type": "ps", "index": )" + index + "}}"}});
+    REQUIRE(found.has_value());
+    CHECK(found->ps == std::vector<std::string>{"ps0:2222", "ps1:2222"});
+    CHECK(found->workers == std::vector<std::string>{"worker0:2222", "worker1:2222", "worker2:2222"});
+    CHECK(found->task == Task{Job::kPs, 1});
+    CHECK(found->address({Job::kWorker, 1}) == "worker1:2222");
+  }
+  CHECK_FALSE(discovered({{"TF_CONFIG", "{}"}}).has_value());
+}

@@ -77,6 +77,31 @@ TEST_CASE("tasks are dealt to hosts in order, larger parts first, with ports tha
   CHECK(make_plan({.hosts = {"fe80::1"}}, {}, {}).cluster.workers[0] == "[fe80::1]:2222");
 }
 
+TEST_CASE("workers of one host are numbered, so that they divide its GPUs, unless nothing is to be divided") {
+  const auto numbers_of = [](const LaunchOptions& options) {
+    std::vector<std::string> numbers;
+    for (const PlacedTask& task : make_plan(options, std::vector{1, 2, 3, 4, 5}, {}).tasks) {
+      numbers.push_back(std::to_string(task.local_rank) + "/" + std::to_string(task.local_size));
+    }
+    return numbers;
+  };
+  using Numbers = std::vector<std::string>;
+  CHECK(numbers_of({.workers = 2}) == Numbers{"0/2", "1/2"});
+  CHECK(numbers_of({.workers = 2, .ps = 1}) == Numbers{"0/1", "0/2", "1/2", "0/1"});
+  CHECK(numbers_of({.workers = 3, .hosts = {"a", "me@b"}}) == Numbers{"0/2", "1/2", "0/1"});
+  CHECK(numbers_of({.workers = 2, .hosts = {"b", "me@b"}}) == Numbers{"0/2", "1/2"});
+  CHECK(numbers_of({.workers = 2, .pin = false}) == Numbers{"0/1", "0/1"});
+  const LaunchOptions two{.workers = 2, .executable = "m"};
+  const Plan plan = make_plan(two, std::vector{1, 2}, {});
+  const std::vector<std::string> words = {"fit", "a.yaml"};
+  CHECK(printed(plan, plan.tasks[1], two, words)
+            .starts_with("# worker 1\nMIRRORTRAIN_LOCAL_RANK=1 MIRRORTRAIN_LOCAL_SIZE=2 TF_CONFIG="));
+  const ProcessOptions process = process_of(plan, plan.tasks[1], two, "m", words);
+  REQUIRE(process.variables.size() == 2);
+  CHECK(process.variables[0].name == "MIRRORTRAIN_LOCAL_RANK");
+  CHECK(process.variables[0].value == "1");
+}
+
 TEST_CASE("a launch without workers is refused") {
   CHECK(error_text([] { count_tasks({}); }) == "launch: give --workers N, or --hosts for one worker on each");
 }

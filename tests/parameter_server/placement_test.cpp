@@ -44,6 +44,32 @@ TEST_CASE("partitioners split as TensorFlow's do") {
   CHECK(count_shards(MinSizePartitioner{{4}, {}}, {100, 100}, DType::kFloat32, 3) == 3);
 }
 
+TEST_CASE("shards of at most a size are even, and none is larger") {
+  for (const std::int64_t rows : {1, 2, 7, 10, 97, 1000}) {
+    for (const std::uint64_t most : {4, 40, 41, 100, 399, 4000}) {
+      CAPTURE(rows);
+      CAPTURE(most);
+      Model model;
+      ModelVariable variable;
+      variable.spec.shape = {rows, 3};
+      variable.spec.trainable = true;
+      model.variables.push_back(std::move(variable));
+      const Placement placement(model, MaxSizePartitioner{{most}, {}}, 3);
+      std::int64_t least = rows, largest = 0, all = 0;
+      for (int server = 0; server < 3; ++server) {
+        for (const VariablePart& part : placement.parts(server)) {
+          least = std::min(least, part.elements / 3);
+          largest = std::max(largest, part.elements / 3);
+          all += part.elements / 3;
+        }
+      }
+      CHECK(all == rows);
+      CHECK(largest - least <= 1);
+      CHECK((largest == 1 || static_cast<std::uint64_t>(largest) * 3 * sizeof(float) <= most));
+    }
+  }
+}
+
 Model model_of(const std::vector<std::pair<Shape, bool>>& variables, std::vector<std::size_t> assigned = {},
                const VariableUpdate& update = {}) {
   Model model;

@@ -45,6 +45,16 @@ TEST_CASE("a run without a model has no scores; a variable without an outside va
   CHECK(contains(to_json(EvaluationEvent{"train", 1, 2, {0.5, {}}}), R"("loss": 0.5, "metrics": {}})"));
 }
 
+TEST_CASE("steps and epochs have for which workers the others waited, and the numbers of updates by staleness") {
+  const WaitedForWorkers workers = {{"chief", 0.125}, {"worker 0", 0.5}};
+  CHECK(to_json(StepEvent{.step = 1, .epoch = 1, .waited_for = workers, .staleness = {5, 1}}) ==
+        R"({"event": "step", "step": 1, "epoch": 1, "examples_per_second": 0.0, )"
+        R"("waited_for": {"chief": 0.125, "worker 0": 0.5}, "staleness": [5, 1], "seconds": 0.0})");
+  CHECK(to_json(EpochEvent{.step = 1, .epoch = 1, .waited_for = workers, .staleness = {5, 1}}) ==
+        R"({"event": "epoch", "step": 1, "epoch": 1, )"
+        R"("waited_for": {"chief": 0.125, "worker 0": 0.5}, "staleness": [5, 1], "seconds": 0.0})");
+}
+
 TEST_CASE("an infinite state is not taken for one without an outside value") {
   const double infinite = std::numeric_limits<double>::infinity();
   CHECK(contains(to_json(StepEvent{.state = {{"v", infinite, {infinite, -infinite, std::nan(""), 0.5}}}}),

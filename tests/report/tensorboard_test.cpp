@@ -117,6 +117,23 @@ class Scalars {
 
 }  // namespace
 
+TEST_CASE("for which workers the others waited, and the staleness of updates, are scalars") {
+  const TemporaryFolder folder;
+  TensorBoardWriter writer(folder.path());
+  writer.write(StepEvent{.step = 1, .waited_for = {{"worker 0", 0.125}, {"worker 1", 0.5}}, .staleness = {2, 0, 2}});
+  WaitedForWorkers many;
+  for (int i = 0; i < 17; ++i) many.emplace_back("worker " + std::to_string(i), i / 32.0);
+  writer.write(StepEvent{.step = 2, .waited_for = many});
+  const std::map<std::string, float> values = Scalars(payloads_of(only_file_in(folder.path()))).values;
+  CHECK(values == std::map<std::string, float>{{"examples_per_second@1", 0.0f},
+                                               {"examples_per_second@2", 0.0f},
+                                               {"waited_for/worker_0@1", 0.125f},
+                                               {"waited_for/worker_1@1", 0.5f},
+                                               {"staleness/mean@1", 1.0f},
+                                               {"staleness/largest@1", 2.0f},
+                                               {"waited_for/largest@2", 0.5f}});
+}
+
 TEST_CASE("every event's scores are scalars at its step, of sub-runs that share charts") {
   const TemporaryFolder folder;
   TensorBoardWriter writer(folder.path());

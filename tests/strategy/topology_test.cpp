@@ -37,6 +37,35 @@ TEST_CASE("devices: all takes every GPU, one_device the first") {
   CHECK(make_topology(one, 4, with_gpus(3)).lanes.size() == 1);
 }
 
+TEST_CASE("tasks of one machine divide its GPUs, unless the launcher has shown each its own") {
+  const auto devices_of = [](const LocalPlace& place, std::size_t visible) {
+    Machine machine = with_gpus(visible);
+    machine.place = place;
+    std::string text;
+    for (const LanePlace& lane : make_topology({}, 4, machine).lanes) text += lane.device.text() + " ";
+    return text;
+  };
+  CHECK(devices_of({0, 2}, 4) == "cuda:0 cuda:1 ");
+  CHECK(devices_of({1, 2}, 4) == "cuda:2 cuda:3 ");
+  CHECK(devices_of({1, 2}, 5) == "cuda:2 cuda:3 ");  // as many for each
+  CHECK(devices_of({2, 3}, 3) == "cuda:2 ");
+  CHECK(devices_of({1, 2}, 1) == "cuda:0 ");               // fewer than tasks: nothing to divide
+  CHECK(devices_of({1, 2, 2, 4}, 2) == "cuda:0 cuda:1 ");  // of four, its own two are visible
+  CHECK(devices_of({1, 2, 0, 4}, 2) == "cuda:0 cuda:1 ");
+  CHECK(devices_of({1, 2, 2}, 2) == "cuda:0 cuda:1 ");
+  CHECK(devices_of({1, 2, 1, 4}, 4) == "cuda:1 ");
+  // What TensorFlow's tests of its SlurmClusterResolver expect of CUDA_VISIBLE_DEVICES.
+  CHECK(devices_of({1, 2, 1, 2}, 2) == "cuda:1 ");
+  CHECK(devices_of({1, 2, 2, 4}, 4) == "cuda:2 cuda:3 ");
+  CHECK_THROWS_AS(devices_of({1, 3, 2}, 4), UsageError);
+  Machine second = with_gpus(4);
+  second.place = {1, 2};
+  CHECK(make_topology({}, 4, second).notes ==
+        std::vector<std::string>{"2 tasks on this machine divide its 4 GPUs; this one has cuda:2, cuda:3"});
+  CHECK(make_topology(on_gpus({0}), 4, second).lanes[0].device.text() == "cuda:0");  // as listed
+  CHECK(count_replicas({}, 4, second, 2) == 4);
+}
+
 TEST_CASE("several replicas share a GPU") {
   CHECK(make_topology(on_gpus({0, 0}), 4, with_gpus(1)).lanes[0].replicas == std::vector{0, 1});
   StrategyOptions eight = on_gpus({0, 1});

@@ -1,4 +1,5 @@
 #include "cluster/cluster_rules.h"
+#include "cluster/sources/local_place.h"
 #include "cluster/sources/sources.h"
 
 namespace mirrortrain {
@@ -27,11 +28,15 @@ ClusterSpec workers(const Environment& environment, const std::string& rank, con
 
 std::optional<ClusterSpec> cluster_of_mpirun(const Environment& environment) {
   if (environment("OMPI_COMM_WORLD_RANK") || environment("OMPI_COMM_WORLD_SIZE")) {
-    return workers(environment, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE");
+    ClusterSpec cluster = workers(environment, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE");
+    cluster.local = local_place(environment, "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE");
+    return cluster;
   }
   const bool has_pmi = environment("PMI_RANK") || environment("PMI_SIZE");
   if (!has_pmi || is_of_srun(environment)) return std::nullopt;
-  return workers(environment, "PMI_RANK", "PMI_SIZE");
+  ClusterSpec cluster = workers(environment, "PMI_RANK", "PMI_SIZE");
+  cluster.local = local_place(environment, "MPI_LOCALRANKID", "MPI_LOCALNRANKS");
+  return cluster;
 }
 
 }  // namespace mirrortrain

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "cluster/address.h"
 #include "cluster/cluster_rules.h"
+#include "cluster/sources/local_place.h"
 #include "cluster/sources/slurm_lists.h"
 #include "cluster/sources/sources.h"
 
@@ -101,7 +102,9 @@ std::optional<ClusterSpec> cluster_of_srun(const Environment& environment) {
   const long base = base_port(environment, *step);
   for (const Seat& seat : places) cluster.workers.push_back(address_of(seat, nodes, base));
 
-  const auto own = static_cast<long>(places[static_cast<std::size_t>(cluster.task.index)].node);
+  const Seat& seat = places[static_cast<std::size_t>(cluster.task.index)];
+  cluster.local = local_place_of_srun(environment, seat.number, counts[seat.node]);
+  const auto own = static_cast<long>(seat.node);
   const auto node = number_in(environment, "SLURM_NODEID", 0, kMostTasks);
   if (node && *node != own) {
     throw UsageError(fmt::format(

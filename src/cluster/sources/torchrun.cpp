@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "cluster/address.h"
 #include "cluster/cluster_rules.h"
+#include "cluster/sources/local_place.h"
 #include "cluster/sources/sources.h"
 
 namespace mirrortrain {
@@ -37,6 +38,7 @@ std::optional<ClusterSpec> cluster_of_torchrun(const Environment& environment) {
   }
   cluster.workers.resize(static_cast<std::size_t>(size));
   cluster.workers[0] = address;
+  cluster.local = local_place(environment, "LOCAL_RANK", "LOCAL_WORLD_SIZE");
   return cluster;
 }
 

@@ -114,6 +114,11 @@ class Reader {
       add_share(x, fmt::format("mean of {} lanes", lanes.size()), sum / static_cast<double>(lanes.size()));
       add_share(x, "largest of a lane", largest);
     }
+    if (const Json& workers = structure_in(event, "waited_for"); workers.is_object() && workers.size() <= kMostLanes) {
+      for (auto worker = workers.begin(); worker != workers.end(); ++worker) {
+        if (worker->is_number()) add_share(x, "for " + worker.key(), worker->get<double>());
+      }
+    }
     if (const auto for_data = number_in(event, "waiting_for_data")) add_share(x, "for data", *for_data);
   }
   void add_share(double x, const std::string& series, double share) {

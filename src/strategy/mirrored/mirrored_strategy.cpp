@@ -1,9 +1,11 @@
 #include "strategy/mirrored/mirrored_strategy.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/error.h"
 #include "base/hung_process.h"
+#include "collective/host_values.h"
 #include "device/cpu/cpu_device.h"
 
 namespace mirrortrain {
@@ -61,6 +63,9 @@ void MirroredStrategy::enqueue_deferred() {
 void MirroredStrategy::run_training() {
   run_lanes([this](int lane) { steps_of_lane(lane).train(step_); });
   for (int lane = 0; lane < lanes_.size(); ++lane) steps_of_lane(lane).add_wait_at_end(team_->waited_at_end(lane));
+  if (topology_.on_gpus()) return;  // the host is ahead of them
+  const double seconds = std::chrono::duration<double>(Step::Clock::now() - step_.start).count();
+  in_flight_.set_times_of_last({seconds, steps_of_lane(0).waited_for_workers()});
 }
 
 void MirroredStrategy::evaluate(const StepSpec& step) { run_evaluation(step, step.key()); }
@@ -92,6 +97,12 @@ void MirroredStrategy::predict(const StepSpec& step, std::span<const PredictedOu
   whole.length = 0;  // outputs have all time steps
   run_evaluation(step, whole);
   synchronize();
+  const bool is_shared = topology_.cluster.workers > 1;
+  for (const PredictedOutput& output : outputs) {
+    if (!is_shared) break;  // else the others' rows are theirs
+    std::ranges::fill(output.values, 0.0f);
+    std::ranges::fill(output.mask, 0.0f);
+  }
   for (const auto& [lane, replica] : lanes_.replicas) {
     if (replica->model > 0) continue;
     const RowRange rows = rows_of_place(step.global_examples(), replica->index, topology_.mesh);
@@ -106,6 +117,12 @@ void MirroredStrategy::predict(const StepSpec& step, std::span<const PredictedOu
       if (!outputs[i].mask.empty()) read(lane->mask(*replica, i), outputs[i].mask);
     }
     lane->stream().synchronize();
+  }
+  for (const PredictedOutput& output : outputs) {
+    if (!is_shared) break;
+    merge(*reduction_->workers(), std::as_writable_bytes(output.values), "predictions");
+    if (!output.mask.empty())
+      merge(*reduction_->workers(), std::as_writable_bytes(output.mask), "masks of predictions");
   }
   take_sums();
 }

@@ -76,6 +76,7 @@ class MirroredStrategy : public Strategy {
   void abort(const std::string& reason) override;
   MemoryForecast memory() const override;
   std::vector<double> take_waiting_shares() override;
+  WaitedFor take_waited_for() override { return in_flight_.take_waited_for(); }
   void profile() override;
   std::vector<ProfileEntry> profile_entries() const override;
 

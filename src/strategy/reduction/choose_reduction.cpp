@@ -168,7 +168,10 @@ ReductionChoice choose_reduction(const StrategyOptions& options, const Topology&
         is_auto ? "auto" : fmt::format("{} has no effect", name), memories, before);
   }
   choice.compresses = compresses(options, choice);
-  if (choice.compresses) choice.note += ", as bfloat16 with error feedback";
+  if (choice.compresses) {
+    choice.note += fmt::format(", as bfloat16 with error feedback: {} instead of {}",
+                               report::bytes_text(gradient_bytes / 2), report::bytes_text(gradient_bytes));
+  }
   choice.shards = options.optimizer_state != OptimizerState::kReplicated;
   if (choice.shards) {
     choice.note += fmt::format("; optimizer_state: each {} keeps and updates its 1/{}, {}", memory, ranks,

@@ -53,11 +53,20 @@ void LaneSteps::prepare_directions(const Backend& backend) {
 }
 
 void LaneSteps::train(const Step& step) {
-  const double before = own_.waited_seconds;
+  const double before = own_.waited_seconds, workers_before = waited_for_workers_so_far();
   training_.run(step);
-  waited_in_training_ += own_.waited_seconds - before;
+  waited_for_workers_ = waited_for_workers_so_far() - workers_before;
+  waited_in_training_ += own_.waited_seconds - before + waited_for_workers_;
   if (own_.index == 0 && shares_programs())
     team_.working_lanes().step_took(std::chrono::duration<double>(Step::Clock::now() - step.start).count());
+}
+
+/// The domain's first lane alone uses its links.
+double LaneSteps::waited_for_workers_so_far() const {
+  if (!own_.is_first()) return 0;
+  double seconds = own_.waited_for_sums;
+  reduction_.for_each_link([&](const DomainLink& to) { seconds += to.communicator().waited_seconds(); });
+  return seconds;
 }
 
 double LaneSteps::take_waiting_share() {
@@ -69,7 +78,7 @@ double LaneSteps::take_waiting_share() {
 }
 
 void LaneSteps::profile() {
-  training_.profile([this] { reduction_.synchronize(stream()); });
+  training_.profile([this] { reduction_.synchronize(stream()); }, [this] { return waited_for_workers_so_far(); });
 }
 
 void LaneSteps::run_program(Replica& replica, StepKind kind, std::size_t first, std::size_t last) const {

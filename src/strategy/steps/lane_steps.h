@@ -53,6 +53,8 @@ class LaneSteps {
 
   /// Adds the time of the last step that the lane waited for its domain's others after its list.
   void add_wait_at_end(double seconds) { waited_at_end_ += own_.lanes > 1 ? seconds : 0; }
+  /// Seconds of the last training step that the lane waited for other workers and for what they sent.
+  double waited_for_workers() const { return waited_for_workers_; }
   /// The share of the training steps' time that the lane waited for others, since the last call.
   double take_waiting_share();
   /// Starts recording the time of every training action, with nothing else on the device meanwhile.
@@ -86,6 +88,9 @@ class LaneSteps {
   }
 
   Collectives& collectives(StepKind kind) const { return reduction_.collectives(kind == StepKind::kTrain); }
+
+  /// Seconds so far, of training and evaluation.
+  double waited_for_workers_so_far() const;
 
   // The lists of actions.
   StepPlan training_plan();
@@ -160,7 +165,8 @@ class LaneSteps {
   std::vector<std::vector<std::size_t>> stage_variables_;        ///< whose gradients a stage completes
   bool skips_ = false;                                           ///< the last step checked changes no variable
   bool on_own_cores_ = true;
-  double waited_in_training_ = 0;  ///< seconds, for the domain's other lanes
+  double waited_for_workers_ = 0;  ///< seconds, in the last step
+  double waited_in_training_ = 0;  ///< seconds, for the domain's other lanes and for other workers
   double waited_at_end_ = 0;       ///< the same, after the list
 };
 

@@ -60,9 +60,12 @@ void StepPlan::run_fixed(const Step& step) {
 void StepPlan::run_action(Action& action, const Step& step) {
   if (!wait_) return action.run(step);
   const auto start = Step::Clock::now();
+  const double waited_before = waited_();
   action.run(step);
   wait_();
-  action.seconds += seconds_between(start, Step::Clock::now());
+  const double waited = waited_() - waited_before;
+  waited_for_workers_ += waited;
+  action.seconds += seconds_between(start, Step::Clock::now()) - waited;
 }
 
 std::size_t StepPlan::end_of_fixed(std::size_t first) const {
@@ -73,6 +76,7 @@ std::size_t StepPlan::end_of_fixed(std::size_t first) const {
 std::vector<StepPlan::ActionTime> StepPlan::action_times() const {
   std::vector<ActionTime> times;
   for (const Action& action : actions_) times.push_back({action.name, action.seconds});
+  if (waited_for_workers_ > 0) times.push_back({"wait for other workers", waited_for_workers_});
   return times;
 }
 

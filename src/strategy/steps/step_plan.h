@@ -55,8 +55,13 @@ class alignas(64) StepPlan {
   /// Whether a step of this kind has run.
   bool has_run(const StepKey& key) const { return recordings_.contains(key); }
 
-  /// Starts recording the time of every action, calling `wait` after each, which waits for its enqueued work.
-  void profile(std::function<void()> wait) { wait_ = std::move(wait); }
+  /// Starts recording the time of every action, calling `wait` after each, which waits for its enqueued work. `waited`:
+  /// the seconds so far that the lane waited for other workers, which count for themselves.
+  void profile(std::function<void()> wait, std::function<double()> waited) {
+    wait_ = std::move(wait);
+    waited_ = std::move(waited);
+  }
+  /// Of every action; the last one is the wait for other workers, if there was any.
   std::vector<ActionTime> action_times() const;
 
   /// Seconds of all runs since the last `reset_seconds`, and the part of them before the lane started.
@@ -82,6 +87,8 @@ class alignas(64) StepPlan {
   Stream* stream_ = nullptr;  ///< to capture on
   std::map<StepKey, Recordings> recordings_;
   std::function<void()> wait_;  ///< absent if no times are recorded
+  std::function<double()> waited_;
+  double waited_for_workers_ = 0;  ///< seconds of the actions recorded
   double seconds_ = 0, late_seconds_ = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "strategy/steps/steps_in_flight.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/error.h"
 #include "collective/host_values.h"
@@ -12,7 +13,7 @@ StepsInFlight::StepsInFlight(const Model& model, std::size_t capacity, int repli
       loss_sums_(model.loss_sums()),
       sums_(capacity, StepSums(model.outputs.size(), model.metric_sums())) {
   rest_.counted.resize(model.outputs.size());
-  numbers_.reserve(capacity * static_cast<std::size_t>(replicas) * values());
+  numbers_.reserve(capacity * static_cast<std::size_t>(replicas) * (values() + kTimes));
   steps_.reserve(capacity);
 }
 
@@ -25,11 +26,17 @@ std::size_t StepsInFlight::begin(std::int64_t examples, std::optional<double> re
 std::span<const StepSums> StepsInFlight::take(std::span<const LaneReplica> replicas, Communicator* workers) {
   const auto ranks = static_cast<std::size_t>(workers != nullptr ? workers->size() : 1);
   const auto rank = static_cast<std::size_t>(workers != nullptr ? workers->rank() : 0);
-  const std::size_t of_slot = replicas.size() * values(), of_worker = size() * of_slot;
+  const std::size_t of_replicas = replicas.size() * values();
+  const bool has_times = ranks > 1 && of_replicas > 0;
+  const std::size_t of_slot = of_replicas + (has_times ? kTimes : 0), of_worker = size() * of_slot;
   numbers_.resize(ranks * of_worker);
+  times_.resize(ranks);
   const std::span<double> numbers(numbers_);
   for (std::size_t slot = 0; slot < size(); ++slot) {
-    read(slot, replicas, numbers.subspan(rank * of_worker + slot * of_slot, of_slot));
+    const std::span<double> own = numbers.subspan(rank * of_worker + slot * of_slot, of_slot);
+    read(slot, replicas, own.first(of_replicas));
+    if (has_times)
+      std::ranges::copy(std::array{steps_[slot].times.seconds, steps_[slot].times.waited}, own.last(kTimes).begin());
   }
   if (workers != nullptr && !numbers.empty()) gather(*workers, numbers, "loss and metrics");
   for (std::size_t slot = 0; slot < size(); ++slot) {
@@ -39,8 +46,11 @@ std::span<const StepSums> StepsInFlight::take(std::span<const LaneReplica> repli
     rest_.regularization = rest_.penalty = 0;
     std::ranges::fill(rest_.counted, 0.0);
     for (std::size_t worker = 0; worker < ranks; ++worker) {
-      add(numbers.subspan(worker * of_worker + slot * of_slot, of_slot), sums);
+      const std::span<const double> of = numbers.subspan(worker * of_worker + slot * of_slot, of_slot);
+      add(of.first(of_replicas), sums);
+      if (has_times) times_[worker] = {of[of_replicas], of[of_replicas + 1]};
     }
+    if (has_times) waited_for_.add_step(times_);
     finish(sums);
   }
   const std::span<const StepSums> taken(sums_.data(), size());

@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "collective/communicator.h"
+#include "strategy/reduction/waited_for.h"
 #include "strategy/step_spec.h"
 #include "strategy/steps/lane.h"
 
@@ -33,17 +35,24 @@ class StepsInFlight {
 
   /// Makes the last step count for nothing: its sums are those of no examples.
   void skip_last() { steps_.back().examples = 0; }
+  /// This worker's times in the last step, which go to the others with its sums.
+  void set_times_of_last(const StepTimes& times) { steps_.back().times = times; }
 
   /// The sums of all steps, which must be done, in order, valid until the next `begin`. `replicas`: of this process;
   /// none if there is no model. The results of the run's replicas are added in the replicas' order, whichever lanes and
   /// workers they are on. `workers`: null for one worker.
   std::span<const StepSums> take(std::span<const LaneReplica> replicas, Communicator* workers);
+  /// How long the workers waited for each other in the steps taken since the last call.
+  WaitedFor take_waited_for() { return std::exchange(waited_for_, {}); }
 
  private:
   struct Step {
     std::int64_t examples = 0;
     std::optional<double> regularization;
+    StepTimes times{};
   };
+  /// Number of values of a worker in a step, in addition to its replicas'.
+  static constexpr std::size_t kTimes = 2;
   /// Values of a step's replicas in addition to the sums of loss and metrics.
   struct Rest {
     double regularization = 0, penalty = 0;
@@ -61,8 +70,10 @@ class StepsInFlight {
   bool regularization_in_parts_ = false;
   Rest rest_;  ///< of the step that is being added up
   std::vector<Step> steps_;
-  std::vector<StepSums> sums_;   ///< by slot
-  std::vector<double> numbers_;  ///< by worker, slot and replica of the worker
+  std::vector<StepSums> sums_;    ///< by slot
+  std::vector<double> numbers_;   ///< by worker, slot and replica of the worker, followed by the worker's times
+  std::vector<StepTimes> times_;  ///< by worker, of a step
+  WaitedFor waited_for_;
 };
 
 }  // namespace mirrortrain

@@ -22,6 +22,7 @@ struct alignas(64) DomainLane {
   StepParams* params = nullptr;  ///< one for what replicas share, then one for each of `replicas`
   double* norms = nullptr;       ///< squared: of what replicas share, of the shards of all memories, of each replica
   double waited_seconds = 0;     ///< in `meet`
+  double waited_for_sums = 0;    ///< seconds, for sums over domains that were added meanwhile
 
   bool is_first() const { return index == 0; }
 

@@ -207,7 +207,7 @@ Run run_on_examples(const ExamplesToPredict& wanted, const CheckedConfiguration&
   const data::SplitKey key =
       !wanted.files.empty() ? data::SplitKey{} : data::key_of(checked.values().data, wanted.split);
   try {
-    return run_to_predict(checked, examples, adapted, {.key = key});
+    return run_to_predict(checked, examples, adapted, {.key = key, .cluster = wanted.cluster});
   } catch (const data::KeyError&) {
     for (std::size_t i = 0; i < examples.inputs().size(); ++i) {
       const data::Array& features = examples.features(i);

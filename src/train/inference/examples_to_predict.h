@@ -18,12 +18,15 @@
 
 namespace mirrortrain {
 
+class RunCluster;
+
 /// What a trained model is to predict.
 struct ExamplesToPredict {
   std::vector<std::string> files;  ///< new data, as data::new_files gives them; none: a split of the run's own
   data::Split split = data::Split::kTest;
   WantedColumns columns{};
-  std::function<bool()> stops{};  ///< asked while a pipe has nothing; may be empty
+  std::function<bool()> stops{};        ///< asked while a pipe has nothing; may be empty
+  const RunCluster* cluster = nullptr;  ///< whose workers predict them together, each reading all; may be null
 };
 
 /// Examples that are predicted block by block: tables of new data are read so, and others are one block. Every method

@@ -13,9 +13,9 @@
 namespace mirrortrain {
 namespace {
 
-StrategyOptions strategy_to_predict(StrategyOptions options, bool one_replica) {
+StrategyOptions strategy_to_predict(StrategyOptions options, bool one_replica, bool is_shared) {
   if (is_of_several_processes(options.type)) {
-    options.type = StrategyType::kMirrored;
+    if (!is_shared) options.type = StrategyType::kMirrored;
     if (options.mesh) options.mesh->data = AutoSize::kAuto;  // that of the whole run is for all of its workers
   }
   options.threads_per_replica = 1;  // kernels may split a sum over threads
@@ -51,9 +51,11 @@ Run run_to_predict(const CheckedConfiguration& checked, const data::Dataset& dat
   run.adapted = std::move(adapted);
   run.watch = make_stall_watch(checked.values());
   run.test = data::at_its_place(predicting.key, [&] { return feeder_of(run, checked, dataset, predicting.are_ready); });
+  const bool is_shared = predicting.cluster != nullptr;
   run.strategy = make_strategy(
-      checked, {.trains = false, .strategy = strategy_to_predict(checked.values().strategy, predicting.one_replica)},
-      this_hardware());
+      checked,
+      {.trains = false, .strategy = strategy_to_predict(checked.values().strategy, predicting.one_replica, is_shared)},
+      is_shared ? predicting.cluster->hardware() : this_hardware());
   BatchSizes sizes;
   sizes.evaluate = predicting.other_batches;
   sizes.evaluate.push_back(predicting.rows * run.strategy->num_replicas_in_sync());

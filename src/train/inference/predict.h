@@ -11,6 +11,8 @@
 
 namespace mirrortrain {
 
+class RunCluster;
+
 /// Rows that a replica computes at a time, always the same number.
 constexpr std::int64_t kPredictedRows = 32;
 
@@ -19,16 +21,17 @@ struct PredictOptions {
   bool one_replica = false;            ///< on the first of the devices
   /// Global batches that are computed beside those of `rows` for each replica.
   std::vector<std::int64_t> other_batches{};
-  bool are_ready = false;  ///< the examples are as the model takes them, without preprocessing
-  data::SplitKey key{};    ///< of the examples, for errors; none: they are not a split
+  bool are_ready = false;               ///< the examples are as the model takes them, without preprocessing
+  data::SplitKey key{};                 ///< of the examples, for errors; none: they are not a split
+  const RunCluster* cluster = nullptr;  ///< whose workers compute it together; null: this process alone
 };
 
 /// From now on for examples that change in place, which a device that had them in its own memory would not notice.
 CheckedConfiguration& fed_by_host(CheckedConfiguration& checked);
 
-/// Creates a run of these examples, with a strategy on this machine only, whose results depend neither on the number of
-/// replicas nor on the number of threads; ready except for the variables' values. `adapted`: as kept by the run. Throws
-/// the exceptions of build_run.
+/// Creates a run of these examples, with a strategy on this machine, or on the workers of a cluster, whose results
+/// depend neither on the number of replicas nor on the number of threads; ready except for the variables' values.
+/// `adapted`: as kept by the run. Throws the exceptions of build_run.
 Run run_to_predict(const CheckedConfiguration& checked, const data::Dataset& dataset, data::Adapted adapted,
                    const PredictOptions& predicting = {});
 

@@ -109,6 +109,13 @@ struct PredictionOutput {
   bool is_kept_json = false;                 ///< whether the cells of those that are kept are JSON
   bool of_files = false;                     ///< whether each example has its own file
 };
+/// Writes nothing: of workers that predict together, one writes.
+class NoPredictions : public PredictionWriter {
+ public:
+  void write(std::int64_t, std::span<const ExampleOutput>, const std::string&, std::span<const std::string>) override {}
+  void finish() override {}
+};
+
 /// `meanings`, of the model's outputs, must outlive the writer.
 std::unique_ptr<PredictionWriter> make_prediction_writer(const PredictionOutput& output,
                                                          const std::vector<OutputMeaning>& meanings);

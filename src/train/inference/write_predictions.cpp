@@ -119,24 +119,26 @@ class Shown {
 
 }  // namespace
 
-std::optional<std::int64_t> write_predictions(const PredictionOutput& output, const CheckedConfiguration& checked,
-                                              Run& run, const std::vector<OutputMeaning>& meanings,
-                                              ExampleBlocks& blocks, const std::atomic<int>& signal,
+std::optional<std::int64_t> write_predictions(PredictionWriter& writer, bool is_of_arrays,
+                                              const CheckedConfiguration& checked, Run& run,
+                                              const std::vector<OutputMeaning>& meanings, ExampleBlocks& blocks,
+                                              const std::function<bool(std::int64_t batch)>& stops,
                                               bool shows_progress) {
-  const auto writer = make_prediction_writer(output, meanings);
-  NumberedPredictions predictions(*writer, is_of_arrays(output.format), meanings);
+  NumberedPredictions predictions(writer, is_of_arrays, meanings);
   Shown shown(shows_progress, blocks);
   NanCount nan;
   const std::int64_t batch = kPredictedRows * run.strategy->num_replicas_in_sync();
   blocks.set_batch(batch);
-  std::int64_t predicted = 0;
+  std::int64_t predicted = 0, batches = 0;
   const auto predict_block = [&](const data::TableBlock& block) {
     predict_all(
         run,
         [&](std::int64_t row, std::span<const ExampleOutput> outputs) {
-          if (signal != 0) throw Stopped{};
           const std::int64_t number = predicted + row;
-          if (row == 0 || number % batch == 0) shown.show(number, batch);
+          if (row == 0 || number % batch == 0) {
+            if (stops(++batches)) throw Stopped{};
+            shown.show(number, batch);
+          }
           const std::int64_t written = predictions.write(outputs);
           bool any_nan = false;
           for (std::size_t i = 0; i < outputs.size(); ++i) any_nan = any_nan || has_nan(meanings[i], outputs[i]);
@@ -155,7 +157,7 @@ std::optional<std::int64_t> write_predictions(const PredictionOutput& output, co
         predict_block(*block);
       }
       predictions.end();
-      if (blocks.flows()) writer->flush();
+      if (blocks.flows()) writer.flush();
     }
   } catch (const Stopped&) {
     return std::nullopt;
@@ -163,8 +165,8 @@ std::optional<std::int64_t> write_predictions(const PredictionOutput& output, co
     return std::nullopt;
   }
   shown.warn(blocks);
-  writer->finish();
-  nan.warn(predicted, *run.strategy, *checked.model);
+  writer.finish();
+  nan.warn(predicted, *run.strategy, *checked.model);  // on every worker, as it reads the variables
   return predicted;
 }
 

@@ -9,11 +9,11 @@
 
 namespace mirrortrain {
 
-/// The command line of fit or eval after `--` in `launch`.
+/// The command line of fit, eval or predict after `--` in `launch`.
 struct LaunchedCommand {
   std::vector<std::string> words;  ///< as given
   bool is_fit = false;
-  std::string config;  ///< a file, or eval's run folder
+  std::string config;  ///< a file, or the run folder of eval and predict
   std::vector<std::string> overrides;
   std::optional<std::string> run_dir;
   bool resumes = false;

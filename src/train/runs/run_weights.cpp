@@ -117,10 +117,10 @@ void load_run_weights(const RunWeights& weights, Strategy& strategy) {
   load_weights(stored, weights.file.string(), strategy);
 }
 
-TrainedRun open_trained_run(const std::string& run, std::span<const std::string> overrides) {
+TrainedRun open_trained_run(const std::string& run, std::span<const std::string> overrides,
+                            const Environment& environment) {
   NamedRun named = require_run(run, run);
-  CheckedConfiguration checked =
-      check_configuration(named.folder.config().string(), overrides, [](const std::string&) { return std::nullopt; });
+  CheckedConfiguration checked = check_configuration(named.folder.config().string(), overrides, environment);
   checked.examples.set_trained();
   if (!checked.has_model()) throw UsageError(fmt::format("{}: the run has no model, only state", run));
   std::optional<data::Adapted> adapted = read_adapted(named.folder);
@@ -128,9 +128,12 @@ TrainedRun open_trained_run(const std::string& run, std::span<const std::string>
 }
 
 void load_trained_weights(const NamedRun& named, Strategy& strategy) {
-  for (const std::string& note : strategy.topology().notes) spdlog::info(note);
-  const RunWeights weights = weights_of(named);
-  spdlog::info("weights: {}", weights.file.string());
+  RunWeights weights;
+  if (strategy.topology().is_chief()) {
+    for (const std::string& note : strategy.topology().notes) spdlog::info(note);
+    weights = weights_of(named);
+    spdlog::info("weights: {}", weights.file.string());
+  }
   load_run_weights(weights, strategy);
 }
 

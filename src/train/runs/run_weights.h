@@ -45,10 +45,14 @@ struct TrainedRun {
   CheckedConfiguration checked;
   std::optional<data::Adapted> adapted;  ///< the values that the run stored about its training data
 };
-/// Throws UsageError if there is no such run, or if it has no model.
-TrainedRun open_trained_run(const std::string& run, std::span<const std::string> overrides);
+/// `environment`: may name the cluster whose tasks share the command's work; by default there is none. Throws
+/// UsageError if there is no such run, or if it has no model.
+TrainedRun open_trained_run(
+    const std::string& run, std::span<const std::string> overrides,
+    const Environment& environment = [](const std::string&) { return std::nullopt; });
 
-/// Loads the weights of the checkpoint that RUN names, or of the run, into `strategy`. Throws Error.
+/// Loads the weights of the checkpoint that RUN names, or of the run, into `strategy`. Called by every worker; the
+/// chief reads. Throws Error.
 void load_trained_weights(const NamedRun& named, Strategy& strategy);
 
 }  // namespace mirrortrain

@@ -194,7 +194,7 @@ void check_aggregations(const CheckedConfiguration& checked, config::Errors& err
 void check_fits_devices(const CheckedConfiguration& checked, config::Errors& errors) {
   const Configuration& values = checked.values();
   try {
-    const Mesh mesh = mesh_of(values.strategy, values.data.global_batch_size, this_machine());
+    const Mesh mesh = mesh_of(values.strategy, values.data.global_batch_size, this_machine(checked.cluster));
     if (mesh.data > values.data.global_batch_size) {
       errors.warn(checked.place_of(WrongPipeline::kKey), WrongPipeline::kKey,
                   fmt::format("a global batch of {} has fewer examples than the {} microbatches, so that some have "
@@ -214,7 +214,7 @@ int places_of_model(const CheckedConfiguration& checked, config::Errors& errors)
   const int workers = checked.cluster ? static_cast<int>(checked.cluster->trainers().size()) : 1;
   int places = 1;
   try {
-    places = mesh_of(values.strategy, values.data.global_batch_size, this_machine(), workers).model;
+    places = mesh_of(values.strategy, values.data.global_batch_size, this_machine(checked.cluster), workers).model;
   } catch (const WrongMesh& error) {
     errors.add(checked.place_of(WrongMesh::kKey), WrongMesh::kKey, error.reason());
     return 1;
@@ -349,7 +349,8 @@ CheckedConfiguration look_at_configuration(const std::string& file, std::span<co
     const auto workers = checked.cluster ? static_cast<int>(checked.cluster->trainers().size()) : 1;
     // With parameter servers, it is one plain copy, which the chief writes.
     const int replicas =
-        served ? 1 : count_replicas(values.strategy, values.data.global_batch_size, this_machine(), workers);
+        served ? 1
+               : count_replicas(values.strategy, values.data.global_batch_size, this_machine(checked.cluster), workers);
     check_state(values.state, replicas, errors);
   }
   check_stored_names(checked, errors);

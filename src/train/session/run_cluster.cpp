@@ -18,6 +18,7 @@
 #include "collective/mpi/mpi_communicator.h"
 #include "collective/nccl/nccl_communicator.h"
 #include "collective/shared_memory/shared_memory_communicator.h"
+#include "collective/unconnected_communicator.h"
 #include "train/checkpoint/non_finite.h"
 
 namespace mirrortrain {
@@ -35,6 +36,13 @@ std::vector<std::pair<std::string, std::string>> shared_keys(const Configuration
     if (value.starts_with('/')) value = std::filesystem::path(value).filename().string();
   }
   return keys;
+}
+
+void require_whole_replicas(const Topology& topology, const StrategyOptions& options) {
+  if (!options.elastic || !topology.replica_spans_workers()) return;
+  throw UsageError(
+      "strategy.elastic: a worker that is lost takes its part of a replica's layers with it; leave elastic out, or "
+      "keep the places of a replica on one worker");
 }
 
 }  // namespace
@@ -164,10 +172,46 @@ void RunCluster::require_same_data(const Run& run) const {
   }
 }
 
-Cluster RunCluster::workers() const {
-  const std::vector<Task> trainers = spec_.trainers();
-  const auto own = std::ranges::find(trainers, spec_.task);
+Cluster workers_of(const ClusterSpec& cluster) {
+  const std::vector<Task> trainers = cluster.trainers();
+  const auto own = std::ranges::find(trainers, cluster.task);
   return {static_cast<int>(trainers.size()), static_cast<int>(own - trainers.begin())};
+}
+
+Cluster RunCluster::workers() const { return workers_of(spec_); }
+
+Hardware unconnected_hardware(const CheckedConfiguration& checked) {
+  Hardware hardware = this_hardware();
+  if (!checked.cluster) return hardware;
+  const ClusterSpec& cluster = *checked.cluster;
+  hardware.machine.place = cluster.local;
+  const std::vector<Task> trainers = cluster.trainers();
+  const bool is_trainer = std::ranges::count(trainers, cluster.task) > 0;
+  if (is_served(checked.values().strategy.type) || !is_trainer || trainers.size() == 1) return hardware;
+  hardware.cluster = workers_of(cluster);
+  hardware.communicators = [](const Topology& topology, const StrategyOptions& options, const ReductionChoice&,
+                              const Backend&, std::span<Device* const>) {
+    require_whole_replicas(topology, options);
+    const auto group = [](const MemoryGroup& of) {
+      std::vector<std::unique_ptr<Communicator>> ranks;
+      for (std::size_t i = 0; i < of.here.size(); ++i) {
+        ranks.push_back(
+            make_unconnected_communicator(of.first_rank + static_cast<int>(i), static_cast<int>(of.memories.size())));
+      }
+      return owned(std::move(ranks));
+    };
+    RunCommunicators made;
+    made.along_model = communicators_along(ops::Axis::kModel, topology, group);
+    made.along_data = communicators_along(ops::Axis::kData, topology, group);
+    Communicators& longest = made.along_data.ranks.empty() ? made.along_model : made.along_data;
+    std::shared_ptr<Communicator> workers =
+        make_unconnected_communicator(topology.cluster.worker, topology.cluster.workers);
+    made.workers = workers.get();
+    longest.owner =
+        std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<Communicator>>>(longest.owner, workers);
+    return made;
+  };
+  return hardware;
 }
 
 /// The communicator in host memory of some of the workers, which has this one, and its transport.
@@ -240,16 +284,13 @@ Communicators RunCluster::among_gpus(const MemoryGroup& group, const Topology& t
 
 Hardware RunCluster::hardware() const {
   Hardware hardware = this_hardware();
+  hardware.machine.place = spec_.local;
   if (servers_) return hardware;
   hardware.cluster = workers();
   if (hardware.cluster.workers == 1) return hardware;
   hardware.communicators = [this](const Topology& topology, const StrategyOptions& options, const ReductionChoice&,
                                   const Backend&, std::span<Device* const>) {
-    if (options.elastic && topology.replica_spans_workers()) {
-      throw UsageError(
-          "strategy.elastic: a worker that is lost takes its part of a replica's layers with it; leave elastic out, or "
-          "keep the places of a replica on one worker");
-    }
+    require_whole_replicas(topology, options);
     require_same("division of the run", fmt::format("{} x {} places in {} memories of each worker", topology.mesh.data,
                                                     topology.mesh.model, topology.domains().size()));
     if (topology.replica_spans_workers() && !topology.on_gpus()) {

@@ -64,6 +64,12 @@ class RunCluster {
 /// one machine, and if no cluster is given. Throws UsageError for errors in it.
 std::optional<ClusterSpec> cluster_of(const Configuration& values, const Environment& environment);
 
+/// The place of a task of multi_worker_mirrored among the workers.
+Cluster workers_of(const ClusterSpec& cluster);
+
+/// The hardware of a task that is built and looked at without the others, with which nothing can be exchanged.
+Hardware unconnected_hardware(const CheckedConfiguration& checked);
+
 /// Call it before a run: throws UsageError if the strategy needs a cluster and there is none, or if it is for one
 /// machine and this process is one of several that would do the same.
 void require_cluster(const CheckedConfiguration& checked, const Environment& environment);

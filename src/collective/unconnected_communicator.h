@@ -1,0 +1,13 @@
+#pragma once
+
+#include <memory>
+
+#include "collective/communicator.h"
+
+namespace mirrortrain {
+
+/// A rank of a group whose other ranks are not there: operations leave the elements as they are. For a run that is
+/// built and looked at, not trained.
+std::unique_ptr<Communicator> make_unconnected_communicator(int rank, int size);
+
+}  // namespace mirrortrain
