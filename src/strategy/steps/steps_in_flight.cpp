@@ -14,6 +14,7 @@ StepsInFlight::StepsInFlight(const Model& model, std::size_t capacity, int repli
       sums_(capacity, StepSums(model.outputs.size(), model.metric_sums())) {
   rest_.counted.resize(model.outputs.size());
   numbers_.reserve(capacity * static_cast<std::size_t>(replicas) * (values() + kTimes));
+  times_.reserve(static_cast<std::size_t>(replicas));  // at most one worker for each
   steps_.reserve(capacity);
 }
 
