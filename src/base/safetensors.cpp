@@ -236,7 +236,6 @@ SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path, std::vec
   const auto length = std::as_bytes(std::span(&next, 1));
   file_.write(length);
   file_.write(header);
-  header_crc32_ = file_.crc32();
   next_ = next += sizeof next;
   for (const TensorSpec& tensor : tensors) {
     Place& place = places_[tensor.name];
@@ -257,13 +256,13 @@ void SafetensorsWriter::write(const std::string& name, std::span<const std::byte
   if (bytes.size() != place.bytes) {
     fail(fmt::format("tensor '{}' of {} has {} bytes", name, place.shape, bytes.size()));
   }
+  place.is_written = true;
   if (place.offset == next_) {  // so that tensors in the file's order can go to a pipe
     file_.write(bytes);
     next_ += bytes.size();
-  } else {
-    file_.overwrite(place.offset, bytes);
+    return;
   }
-  place.is_written = true;
+  file_.overwrite(place.offset, bytes);
   place.crc32 = crc32_of(bytes);
 }
 
@@ -274,8 +273,10 @@ std::uint32_t SafetensorsWriter::commit() {
     in_order.push_back(&place);
   }
   std::ranges::sort(in_order, {}, [](const Place* place) { return std::pair(place->offset, place->bytes); });
-  std::uint32_t crc32 = header_crc32_;
-  for (const Place* place : in_order) crc32 = joined_crc32(crc32, place->crc32, place->bytes);
+  std::uint32_t crc32 = file_.crc32();  // of what was written in order
+  for (const Place* place : in_order) {
+    if (place->offset >= next_) crc32 = joined_crc32(crc32, place->crc32, place->bytes);
+  }
   file_.commit();
   return crc32;
 }
@@ -283,7 +284,13 @@ std::uint32_t SafetensorsWriter::commit() {
 std::uint32_t write_safetensors(const std::filesystem::path& path, std::vector<NamedTensor> tensors, Naming naming) {
   sort_for_file(tensors);
   std::vector<TensorSpec> specs;
-  for (const NamedTensor& tensor : tensors) specs.push_back({tensor.name, tensor.dtype, tensor.shape});
+  for (const NamedTensor& tensor : tensors) {
+    if (bytes_of(size_of(tensor.dtype), tensor.shape) != tensor.data.size()) {
+      throw Error(fmt::format("cannot write {}: tensor '{}' of {} has {} bytes", path.string(), tensor.name,
+                              tensor.shape.text(), tensor.data.size()));
+    }
+    specs.push_back({tensor.name, tensor.dtype, tensor.shape});
+  }
   SafetensorsWriter writer(path, std::move(specs), naming);
   for (const NamedTensor& tensor : tensors) writer.write(tensor.name, tensor.data);
   return writer.commit();

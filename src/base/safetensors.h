@@ -65,13 +65,12 @@ class SafetensorsWriter {
     std::uint64_t offset = 0, bytes = 0;  ///< in the file
     std::string shape;
     bool is_written = false;
-    std::uint32_t crc32 = 0;
+    std::uint32_t crc32 = 0;  ///< of one that was written out of order
   };
   [[noreturn]] void fail(const std::string& what) const;
 
   std::filesystem::path path_;
   std::map<std::string, Place> places_;
-  std::uint32_t header_crc32_ = 0;
   std::uint64_t next_ = 0;  ///< where the file's end is, as far as it was written in order
   AtomicFile file_;
 };

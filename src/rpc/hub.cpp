@@ -302,10 +302,18 @@ void Hub::send_value(const std::string& key) {
 /// Sends the table to all ranks once it has the last one's share.
 void Hub::take_share(int task, const Share& share) {
   const auto size = static_cast<std::size_t>(share.size()), rank = static_cast<std::size_t>(share.rank());
-  if (size > members_.size() || rank >= size) return;
   Gathering& gathering = gatherings_[share.key()];
-  gathering.ranks.resize(std::max(gathering.ranks.size(), size));
-  gathering.tables.resize(gathering.ranks.size());
+  if (gathering.ranks.empty() && size <= members_.size()) {
+    gathering.ranks.resize(size);
+    gathering.tables.resize(size);
+  }
+  if (size != gathering.ranks.size() || rank >= size) {
+    return fail(
+        fmt::format("{} is rank {} of {} in '{}', where others are of {}; all tasks need the same configuration",
+                    cluster_.describe(members_[static_cast<std::size_t>(task)].task), rank, size, share.key(),
+                    gathering.ranks.size()),
+        {&members_[static_cast<std::size_t>(task)]});
+  }
   if (gathering.ranks[rank].task < 0) ++gathering.count;
   gathering.ranks[rank] = {task, share.value()};
   for (const Part& part : share.parts()) {

@@ -67,7 +67,7 @@ void Hub::judge(const std::string& error, int from) {
   if ((timeouts_.elastic || all_alike) && judge_links(error)) return;
   Member& suspect = members_[static_cast<std::size_t>(from)];
   if (all_alike || behind == nullptr) {
-    // Once is chance. Of a task that reports it again an elastic run goes on without it: its network may be cut.
+    // Once is chance. Of a task that reports it again an elastic run continues without it: its network may be cut.
     const bool is_again = timeouts_.elastic && &suspect != &chief() && recent_losses(suspect) > 0;
     if (timeouts_.elastic && !is_again) losses_.push_back({suspect.task, Clock::now()});
     return fail(fmt::format("{}{}{}: {}", cluster_.describe(suspect.task), kHasFailed, whereabouts(suspect), error),
@@ -79,7 +79,7 @@ void Hub::judge(const std::string& error, int from) {
 }
 
 /// Whether tasks have reported that they do not reach each other; then fails the run, naming the ones that the fewest
-/// reach. Who is ahead waits for the others of such a pair, which cannot go on.
+/// reach. Who is ahead waits for the others of such a pair, which cannot continue.
 bool Hub::judge_links(const std::string& error) {
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (const Member& member : members_) {

@@ -466,7 +466,7 @@ TEST_CASE_FIXTURE(Fixture, "the chief names a parameter server that is suspended
 }
 
 constexpr const char* kServed =
-    "--set 'strategy={type: parameter_server, devices: [cpu:0], communication: {timeout_seconds: 5}}' "
+    "--set 'strategy={type: parameter_server, devices: [cpu:0], communication: {timeout_seconds: 20}}' "
     "--set 'model.layers=[{dense: {units: 7}}, {dense: {units: 3}}]' ";
 
 TEST_CASE_FIXTURE(Fixture, "what only a server or an evaluator would find wrong, every task finds before it connects") {

@@ -191,6 +191,14 @@ TEST_CASE("rows that a table lacks are refused, and change nothing") {
   }
 }
 
+TEST_CASE("rows of a part that come twice are refused, and a step that failed does not hold up its repetition") {
+  ServedTable served((scalar::Sgd()));
+  const std::vector<float> dense{1, 1, 1};
+  const std::vector<PartRows> twice{{0, {1}, {1, 1}}, {0, {2}, {1, 1}}};
+  CHECK(error_text([&] { served.variables->push(pushed(1), dense, twice); }) != "no error");
+  CHECK(served.variables->push(pushed(1), dense, std::span(twice).first(1)).applied);
+}
+
 TEST_CASE("a rule that changes weights without a gradient changes all rows at each push, as with dense gradients") {
   for (const scalar::UpdateRule& rule : {scalar::UpdateRule(scalar::Adam()), scalar::UpdateRule(scalar::Lamb())}) {
     ServedTable served(rule);

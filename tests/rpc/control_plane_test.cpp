@@ -587,7 +587,7 @@ std::vector<int> expelled(int tasks, const std::vector<std::vector<int>>& unreac
   return lost;
 }
 
-TEST_CASE("of tasks that do not reach each other an elastic run goes on without those that fewer can reach") {
+TEST_CASE("of tasks that do not reach each other an elastic run continues without those that fewer can reach") {
   std::string reason;
   CHECK(expelled(3, {{}, {2}, {1}}, &reason) == std::vector<int>{2});
   CHECK(contains(reason, "worker 2 (127.0.0.1:"));

@@ -63,13 +63,15 @@ VariableBytes variable_bytes(const Model& model, const StoreOptions& store, cons
     // In a pipeline, that of a microbatch and the sum.
     const auto rows = static_cast<std::size_t>(store.microbatches);
     const std::size_t gradients = rows == 1 ? places : 2 * places / rows;
-    if (std::ranges::count(store.sparse, i) > 0) {
-      bytes.gradients += store.keeps_gradients ? of_copy : 0;
+    const bool is_sparse = std::ranges::count(store.sparse, i) > 0;
+    const bool keeps_gradient = store.keeps_gradients && (!is_sparse || store.keeps_slots);
+    if (is_sparse) {
+      bytes.gradients += keeps_gradient ? of_copy : 0;
     } else if (std::ranges::count(store.without_gradient, i) == 0) {
       bytes.gradients += of_copy * gradients;
     }
     const auto beside =
-        static_cast<std::size_t>((store.keeps_slots ? variable.update.slots() : 0) + (store.keeps_gradients ? 1 : 0));
+        static_cast<std::size_t>((store.keeps_slots ? variable.update.slots() : 0) + (keeps_gradient ? 1 : 0));
     bytes.state += of_copy * copies * beside / static_cast<std::size_t>(shared && !has_parts ? store.shard.ranks : 1);
     if (!store.keeps_slots) continue;
     for (const UpdateState& state : states_of(variable.update, variable.spec.shape)) {
@@ -125,8 +127,8 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
       divided_(divided_model(model, topology_, parts_)),
       model_(divided_ ? *divided_ : model),
       in_flight_(model_, topology_.on_gpus() || topology_.ranks() > 1 ? kStepsAhead : 1, topology_.mesh.places()) {
-  deferred_.sparse =
-      find_sparse_gradients(model_, parts_.policies, parts_.backend->step_kernels(), topology_, parts_.largest_batch);
+  deferred_.sparse = find_sparse_gradients(model_, parts_.policies, parts_.backend->step_kernels(), parts_.options,
+                                           topology_, parts_.largest_batch);
   const ReductionChoice choice = choose_reduction(
       parts_.options, topology_, parts_.gradients.aggregation_method,
       reduced_gradient_bytes(model_, parts_.policies, deferred_.sparse, parts_.largest_batch), parts_.why_no_nccl);
@@ -136,7 +138,6 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
                             });
   const bool keeps_gradients =
       parts_.keeps_gradients || parts_.gradients.are_kept() || reads_wholes || parts_.steps.skips_non_finite;
-  if (choice.shards) deferred_.sparse.clear();  // an update of a part of a table reads its dense gradient
   const bool adds_in_update = !choice.adds_before_update() && !keeps_gradients && topology_.mesh.stages == 1;
   if (!topology_.on_gpus() && adds_in_update) {
     deferred_.products = find_product_gradients(model_, parts_.policies, parts_.backend->step_kernels());
@@ -210,7 +211,7 @@ void MirroredStrategy::prepare(const BatchSizes& sizes) {
                               rows_of_place(largest_batch(sizes), 0, topology_.mesh).count,
                               {any_program(StepKind::kTrain), any_program(StepKind::kEvaluate)});
   reduction_->add_sparse(*variables_, deferred_.sparse, parts_.backend->step_kernels(), lanes_.devices,
-                         rows_of_place(largest_batch(sizes), 0, topology_.mesh).count);
+                         rows_of_place(parts_.largest_batch, 0, topology_.mesh).count);
   // One device that needs only numbers from the host runs several steps at once.
   const bool together = parts_.steps.captures && !parts_.steps.skips_non_finite && topology_.ranks() == 1 &&
                         lanes_.size() == 1 && lanes_[0].stream().can_capture() && !model_.layers.empty();
@@ -261,7 +262,7 @@ std::string MirroredStrategy::sparse_note() const {
   return text;
 }
 
-/// Tells the sums of sparse gradients where the programs keep their operands.
+/// Sets where the programs keep the operands of sparse gradients.
 void MirroredStrategy::bind_sparse() {
   const Graph& graph = model_.training.graph;
   for (std::size_t table = 0; table < deferred_.sparse.size(); ++table) {

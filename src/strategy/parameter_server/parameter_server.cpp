@@ -157,12 +157,17 @@ class ParameterServer::Body final : public Parameters::Service {
  private:
   /// Reads the elements of an RPC, of which `message` is the first.
   template <class Reader, class Message>
-  static bool receive(Reader& reader, Message& message, std::span<float> to, std::vector<PartRows>* rows = nullptr) {
+  bool receive(Reader& reader, Message& message, std::span<float> to, std::vector<PartRows>* rows = nullptr) const {
     ElementsReceiver receiver(to);
+    std::int64_t floats = 0;
     do {
       if (!receiver.take(message.elements())) return false;
       if constexpr (requires { message.rows(); }) {
-        for (const TableRows& of : message.rows()) append(part_rows_of(of), *rows);
+        for (const TableRows& of : message.rows()) {
+          floats += static_cast<std::int64_t>((of.numbers().size() + of.values().size()) / sizeof(float));
+          if (floats > placement_.row_floats(index_)) return false;
+          append(part_rows_of(of), *rows);
+        }
       }
     } while (reader.Read(&message));
     return receiver.is_full();

@@ -97,6 +97,12 @@ std::int64_t Placement::elements(int server, Content content) const {
   return all.empty() ? 0 : all.back().offset + all.back().elements;
 }
 
+std::int64_t Placement::row_floats(int server) const {
+  std::int64_t floats = 0;
+  for (const VariablePart& part : parts(server)) floats += part.is_sparse ? part.rows() + part.elements : 0;
+  return floats;
+}
+
 std::int64_t Placement::elements(Content content) const {
   std::int64_t total = 0;
   for (int server = 0; server < servers(); ++server) total += elements(server, content);

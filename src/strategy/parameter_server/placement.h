@@ -63,6 +63,8 @@ class Placement {
   std::vector<std::size_t> split() const;
 
   std::int64_t elements(int server, Content content) const;
+  /// The most numbers and values of PartRows of a server.
+  std::int64_t row_floats(int server) const;
   /// Of all servers.
   std::int64_t elements(Content content) const;
 

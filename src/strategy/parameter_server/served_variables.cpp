@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
+#include <memory>
 
 #include "base/error.h"
 #include "device/cpu/cpu_device.h"
@@ -22,6 +24,9 @@ ServedVariables::ServedVariables(const Placement& placement, int server, const G
     own.values.add({part.elements}, 0, 0, false);
     own.values.allocate({{MeshIndex{}}, 1, own.values.update().reads_whole()}, *device_);
     if (own.values.update().has_direction()) add_direction(own, part);
+    if (part.is_sparse && own.values.update().reads_whole()) {
+      own.dense = device_->allocate(static_cast<std::size_t>(part.elements) * sizeof(float));
+    }
   }
 }
 
@@ -53,25 +58,34 @@ void ServedVariables::write(std::int64_t generation, std::span<const float> stat
   generation_ = generation;
 }
 
-/// Checks rows from another task; returns how many values they have.
-std::size_t ServedVariables::require(const PartRows& rows) const {
+std::size_t ServedVariables::values_of(const PartRows& rows) const {
+  return rows.numbers.size() * static_cast<std::size_t>(placement_.parts(server_)[rows.part].row_elements());
+}
+
+/// Checks rows from another task: of each part once, in the order of the parts, and rows that it has.
+template <class Rows>
+void ServedVariables::require(const Rows& all) const {
   const std::vector<VariablePart>& parts = placement_.parts(server_);
-  bool fits = rows.part < parts.size() && parts[rows.part].is_sparse;
-  float next = 0;
-  for (std::size_t i = 0; fits && i < rows.numbers.size(); ++i) {
-    const float number = rows.numbers[i];
-    fits = number >= next && number < static_cast<float>(parts[rows.part].rows()) && number == std::floor(number);
-    next = number + 1;
+  std::size_t next_part = 0;
+  for (const PartRows& rows : all) {
+    bool fits = rows.part >= next_part && rows.part < parts.size() && parts[rows.part].is_sparse;
+    next_part = rows.part + 1;
+    float next = 0;
+    for (std::size_t i = 0; fits && i < rows.numbers.size(); ++i) {
+      const float number = rows.numbers[i];
+      fits = number >= next && number < static_cast<float>(parts[rows.part].rows()) && number == std::floor(number);
+      next = number + 1;
+    }
+    if (!fits) throw Error("expected rows of a table here; all tasks need the same configuration");
   }
-  if (!fits) throw Error("expected rows of a table here; all tasks need the same configuration");
-  return rows.numbers.size() * static_cast<std::size_t>(parts[rows.part].row_elements());
 }
 
 std::int64_t ServedVariables::pull(std::int64_t generation, Content content, std::span<float> to,
                                    std::span<PartRows> rows) const {
   const std::shared_lock lock(writes_);
   require(generation);
-  for (PartRows& of : rows) of.values.resize(require(of));
+  require(rows);
+  for (PartRows& of : rows) of.values.resize(values_of(of));
   const std::int64_t version = version_;
   for_each_piece(content, [&](const float* own, std::int64_t offset, std::int64_t elements) {
     std::copy_n(own, elements, to.data() + offset);
@@ -128,20 +142,21 @@ void ServedVariables::update_table(Part& own, const VariablePart& part, std::spa
                                    const StepParams& params) const {
   const auto number = static_cast<std::size_t>(&part - placement_.parts(server_).data());
   const TableWeight table{0, part.rows(), part.row_elements()};
-  std::vector<std::array<float, 2>> heads;
-  heads.reserve(pushed.size());
-  std::vector<SparseRows> gradients;
-  for (const PartRows& of : pushed) {
-    if (of.part != number) continue;
-    auto& head = heads.emplace_back(std::array{static_cast<float>(of.numbers.size()), 1.0f});
-    gradients.push_back({head.data(), const_cast<float*>(of.numbers.data()), const_cast<float*>(of.values.data())});
+  std::array<float, 2> head{0, 1};
+  SparseRows gradient{head.data(), nullptr, nullptr};
+  if (const auto of = std::ranges::find(pushed, number, &PartRows::part); of != pushed.end()) {
+    head[0] = static_cast<float>(of->numbers.size());
+    gradient.numbers = const_cast<float*>(of->numbers.data());  // which are read alone
+    gradient.values = const_cast<float*>(of->values.data());
   }
+  const std::span<const SparseRows> gradients(&gradient, 1);
   const StepKernels& kernels = host_backend().step_kernels();
   InlineStream stream;
   if (own.values.update().reads_whole()) {
-    std::vector<float> dense(static_cast<std::size_t>(part.elements));
-    kernels.store_sparse(stream, table, gradients, false, dense.data(), 0, part.elements);
-    return update(own, dense.data(), params);
+    auto* const dense = own.dense.as<float>();
+    kernels.store_sparse(stream, table, gradients, false, dense, 0, part.elements);
+    update(own, dense, params);
+    return kernels.store_sparse(stream, table, gradients, true, dense, 0, part.elements);
   }
   kernels.update_sparse(stream, own.values.update().rule, own.values.view(0), table, gradients, params, 1, 0,
                         table.rows);
@@ -151,11 +166,14 @@ PushResult ServedVariables::push(const PushedStep& step, std::span<const float> 
                                  std::span<const PartRows> rows) {
   const std::shared_lock lock(writes_);
   require(step.generation);
+  require(rows);
   for (const PartRows& of : rows) {
-    if (require(of) != of.values.size()) throw Error("expected the gradients of these rows");
+    if (values_of(of) != of.values.size()) throw Error("expected the gradients of these rows");
   }
-  if (rows.size() > kMostSparseRows) throw Error("expected the rows of a table at once");
   if (!applied_.begin(step.step, step.oldest_open_step)) return {};
+  // Otherwise who repeats the step would wait for this one.
+  const auto ends = std::unique_ptr<AppliedSteps, std::function<void(AppliedSteps*)>>(
+      &applied_, [&step](AppliedSteps* applied) { applied->end(step.step); });
   device_->enter_thread();  // the update runs as on a lane
   const PushResult result{true, version_.fetch_add(1) - step.version};
   StepParams params{.scale = step.scale, .updates = step.updates, .update = static_cast<float>(step.updates)};
@@ -185,7 +203,6 @@ PushResult ServedVariables::push(const PushedStep& step, std::span<const float> 
                                                   part.norms->kept.count());
     }
   }
-  applied_.end(step.step);
   return result;
 }
 

@@ -108,6 +108,9 @@ class ServedVariables {
       return slot < 0 ? view.master : view.slots[static_cast<std::size_t>(slot)];
     }
 
+    /// The gradient of a sparse table whose rule reads whole variables; 0 between pushes.
+    Buffer dense;
+
     // Of a variable with a direction.
     std::vector<Buffer> states;
     Buffer work;
@@ -118,7 +121,9 @@ class ServedVariables {
   template <class Copy>
   void for_each_piece(Content content, const Copy& copy) const;
   void require(std::int64_t generation) const;
-  std::size_t require(const PartRows& rows) const;
+  template <class Rows>
+  void require(const Rows& all) const;
+  std::size_t values_of(const PartRows& rows) const;
   void update_table(Part& own, const VariablePart& part, std::span<const PartRows> pushed,
                     const StepParams& params) const;
   void add_direction(Part& own, const VariablePart& part);

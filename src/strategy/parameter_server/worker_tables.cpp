@@ -7,8 +7,8 @@
 namespace mirrortrain {
 namespace {
 
-/// From one server in a message; more are pulled with all others.
-constexpr std::size_t kMostRowsPulled = 500'000;
+/// That one message asks a server for; where they are more, the whole tables are pulled.
+constexpr std::size_t kMostRowsPulled = 1'000'000;
 
 }  // namespace
 
@@ -79,8 +79,13 @@ std::optional<WorkerTables::Rows> WorkerTables::looked_up(const data::Feeder& ex
   Rows wanted(servers_);
   for (const Table& table : tables_) {
     const auto numbers = numbers_of(table, examples, rows);
-    if (!numbers || numbers->size() > kMostRowsPulled) return std::nullopt;
+    if (!numbers) return std::nullopt;
     add(table, *numbers, nullptr, wanted);
+  }
+  for (const std::vector<PartRows>& of_server : wanted) {
+    std::size_t rows = 0;
+    for (const PartRows& of : of_server) rows += of.numbers.size();
+    if (rows > kMostRowsPulled) return std::nullopt;
   }
   return wanted;
 }

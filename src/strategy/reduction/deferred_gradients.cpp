@@ -102,11 +102,13 @@ std::vector<ProductGradient> find_product_gradients(const Model& model, const st
 }
 
 std::vector<SparseGradient> find_sparse_gradients(const Model& model, const std::vector<VariablePolicy>& policies,
-                                                  const StepKernels& kernels, const Topology& topology,
-                                                  std::int64_t examples) {
+                                                  const StepKernels& kernels, const StrategyOptions& options,
+                                                  const Topology& topology, std::int64_t examples) {
   std::vector<SparseGradient> found;
   const Mesh& mesh = topology.mesh;
   if (topology.on_gpus() || mesh.stages > 1 || mesh.places() > static_cast<int>(kMostSparseRows)) return found;
+  // An update of a part of a table reads its dense gradient.
+  if (options.optimizer_state != OptimizerState::kReplicated && topology.memories_of_parts() > 1) return found;
   if (!kernels.supports_sparse() || model.places() > 1 || model.training.gradients.empty()) return found;
   for (std::size_t i = 0; i < model.variables.size(); ++i) {
     const ModelVariable& variable = model.variables[i];

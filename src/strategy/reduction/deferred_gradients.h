@@ -7,6 +7,7 @@
 #include "graph/ops/embedding.h"
 #include "kernels/step_kernels.h"
 #include "model/model.h"
+#include "strategy/strategy_options.h"
 #include "strategy/topology.h"
 #include "strategy/variables/variable_policy.h"
 
@@ -48,10 +49,11 @@ std::vector<ProductGradient> find_product_gradients(const Model& model, const st
                                                     const StepKernels& kernels);
 
 /// The tables whose gradients are better sparse: in host memory, shared whole by the replicas, used for lookups alone,
-/// not regularized, and with at least four times as many elements as a global batch of `examples` looks up, numbers of
-/// rows included. This does not depend on the number of replicas, of which no bit may depend.
+/// not regularized, with no divided state, and with at least four times as many elements as a global batch of
+/// `examples` looks up, numbers of rows included. This does not depend on the number of replicas, of which no bit may
+/// depend.
 std::vector<SparseGradient> find_sparse_gradients(const Model& model, const std::vector<VariablePolicy>& policies,
-                                                  const StepKernels& kernels, const Topology& topology,
-                                                  std::int64_t examples);
+                                                  const StepKernels& kernels, const StrategyOptions& options,
+                                                  const Topology& topology, std::int64_t examples);
 
 }  // namespace mirrortrain

@@ -5,13 +5,15 @@
 
 namespace mirrortrain {
 
-/// Of each table its head, numbers and values.
+SparseSums::Layout SparseSums::layout_of(const Table& table, std::int64_t most_rows) {
+  const auto rounded = [](std::int64_t floats) { return (floats + kLine - 1) / kLine * kLine; };
+  const std::int64_t lookups = most_rows * table.gradient.per_example, values = kLine + rounded(lookups);
+  return {kLine, values, values + rounded(lookups * table.weight.width)};
+}
+
 std::int64_t SparseSums::record_floats(const std::vector<Table>& tables, std::int64_t most_rows) {
   std::int64_t floats = 0;
-  for (const Table& table : tables) {
-    const std::int64_t lookups = most_rows * table.gradient.per_example;
-    floats += kLine + rounded(lookups) + rounded(lookups * table.weight.width);
-  }
+  for (const Table& table : tables) floats += layout_of(table, most_rows).end;
   return floats;
 }
 
@@ -25,14 +27,14 @@ SparseSums::SparseSums(Device& device, const StepKernels& kernels, std::vector<T
                "rows of embeddings' gradients") {
   std::int64_t first = 0, most = 0, widest = 0;
   for (const Table& table : tables_) {
-    const std::int64_t lookups = most_lookups(table);
+    const Layout layout = layout_of(table, most_rows);
     std::vector<SparseRows>& of_table = gradients_.emplace_back();
     for (std::int64_t r = 0; r < records_.rows(); ++r) {
       float* const head = records_.row<float>(r) + first;
-      of_table.push_back({head, head + kLine, head + kLine + rounded(lookups)});
+      of_table.push_back({head, head + layout.numbers, head + layout.values});
     }
-    first += kLine + rounded(lookups) + rounded(lookups * table.weight.width);
-    most = std::max(most, lookups);
+    first += layout.end;
+    most = std::max(most, most_lookups(table));
     widest = std::max(widest, table.weight.width);
   }
   for (int r = 0; r < largest_domain; ++r) {

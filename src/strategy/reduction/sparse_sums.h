@@ -50,7 +50,11 @@ class SparseSums {
     std::vector<std::vector<Lookups>> lookups;  ///< by table
     Buffer scratch, row;
   };
-  static std::int64_t rounded(std::int64_t floats) { return (floats + kLine - 1) / kLine * kLine; }
+  /// Where a table's part of a record has what, in floats from its head.
+  struct Layout {
+    std::int64_t numbers = 0, values = 0, end = 0;
+  };
+  static Layout layout_of(const Table& table, std::int64_t most_rows);
   static std::int64_t record_floats(const std::vector<Table>& tables, std::int64_t most_rows);
   std::int64_t most_lookups(const Table& table) const { return most_rows_ * table.gradient.per_example; }
 

@@ -104,18 +104,18 @@ void LaneSteps::run_without_rows(Replica& replica, StepKind kind, std::size_t fi
   if (kind == StepKind::kTrain && last == kToTheEnd && replica.without_rows) replica.without_rows->enqueue(stream());
 }
 
-/// Gathering the rows, then each kernel, of which a replica that never has rows runs none; at last its sparse
-/// gradients.
-std::size_t LaneSteps::pieces_of_replica() const {
-  return 1 + std::max<std::size_t>(1, lane_.programs().kernels()) + (has_sparse() ? 1 : 0);
-}
+/// A replica that never has rows has one that runs none.
+std::size_t LaneSteps::kernel_pieces() const { return std::max<std::size_t>(1, lane_.programs().kernels()); }
+
+/// Gathering the rows, each kernel, and the sums of sparse gradients.
+std::size_t LaneSteps::pieces_of_replica() const { return 1 + kernel_pieces() + (has_sparse() ? 1 : 0); }
 
 void LaneSteps::run_program_piece(const Step& step, std::size_t piece) {
   if (piece == 0) return send_inputs(step);
   const std::size_t of_replica = pieces_of_replica();
   Replica& replica = lane_.replicas()[(piece - 1) / of_replica];
   const std::size_t kernel = (piece - 1) % of_replica;  // counted from 1
-  const std::size_t last = of_replica - (has_sparse() ? 2 : 1);
+  const std::size_t last = kernel_pieces();
   if (kernel == 0) return gather_rows(step, replica);
   if (kernel > last) return sum_lookups(step, replica);
   run_program(replica, StepKind::kTrain, kernel - 1, kernel == last ? kToTheEnd : kernel);

@@ -122,6 +122,7 @@ class LaneSteps {
   void gather_rows(const Step& step, const Replica& replica) const;
 
   // Programs and sums:
+  std::size_t kernel_pieces() const;
   std::size_t pieces_of_replica() const;
   void run_program_piece(const Step& step, std::size_t piece);
   void choose_cores();

@@ -244,7 +244,7 @@ std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, con
   if (!wanted.strategy && !served) parts.state = values.state;
   parts.seed = values.seed;
   parts.cache = values.data.cache;
-  parts.largest_batch = values.data.global_batch_size;
+  if (wanted.trains) parts.largest_batch = values.data.global_batch_size;
   parts.steps.captures = values.training.cuda_graph == CudaGraph::kAuto;
   parts.steps.skips_non_finite = values.training.on_non_finite == OnNonFinite::kSkip && checked.has_model();
   parts.backend = hardware.backend(topology, values.training);
@@ -362,8 +362,8 @@ Run build_run(const CheckedConfiguration& checked, const RunParts& parts, const 
 }
 
 std::vector<SparseGradient> sparse_gradients_of(const CheckedConfiguration& checked, const Topology& topology) {
-  return find_sparse_gradients(*checked.model, checked.policies(), host_backend().step_kernels(), topology,
-                               checked.values().data.global_batch_size);
+  return find_sparse_gradients(*checked.model, checked.policies(), host_backend().step_kernels(),
+                               checked.values().strategy, topology, checked.values().data.global_batch_size);
 }
 
 std::uint64_t gradient_bytes_of(const CheckedConfiguration& checked, const Topology& topology) {

@@ -44,7 +44,8 @@ constexpr const char* kLargeBatch = "data.global_batch_size=4000";
 
 std::size_t sparse_gradients(const Training& training) {
   return find_sparse_gradients(*training.checked.model, training.checked.policies(), host_backend().step_kernels(),
-                               training.strategy->topology(), training.checked.values().data.global_batch_size)
+                               training.checked.values().strategy, training.strategy->topology(),
+                               training.checked.values().data.global_batch_size)
       .size();
 }
 

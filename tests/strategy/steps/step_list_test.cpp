@@ -72,6 +72,27 @@ TEST_CASE("workers reduce each bucket as soon as it is full") {
   CHECK(lists[1] == lists[0]);
 }
 
+TEST_CASE("rows of a large table's gradient are summed by each replica, and gathered from other workers") {
+  const std::vector<std::string> words = {
+      "data.train={format: synthetic, examples: 43, inputs: {text: {shape: [2], below: 9000}}, classes: 3, seed: 5}",
+      "model={inputs: {text: {shape: [2]}}, layers: [{embedding: {input_dim: 9000, output_dim: 4}}, {flatten: {}}, "
+      "{dense: {units: 3}}]}"};
+  CHECK(list_of("[cpu:0]", words) ==
+        "cpu:0: send inputs, gather rows, run layers, sum lookups, update, write variables, refresh derived copies, "
+        "send sums");
+  std::vector<std::string> overrides = words;
+  overrides.push_back(testing::replicas_on_cpus(1));
+  std::vector<std::string> lists(2);
+  const std::string error = testing::run_workers(2, kMlp, overrides, [&](int worker, Training& training) {
+    lists[static_cast<std::size_t>(worker)] = step_list(*training.strategy);
+  });
+  CHECK(error == "no error");
+  CHECK(lists[0] ==
+        "cpu:0: send inputs, gather rows, run layers, reduce bucket, run layers, wait for buckets, sum lookups, gather "
+        "sparse gradients, update, write variables, refresh derived copies, send sums");
+  CHECK(lists[1] == lists[0]);
+}
+
 TEST_CASE("workers that each update a part of the weights gather them") {
   const std::vector<std::string> lists = lists_of_workers(", optimizer_state: sharded");
   CHECK(lists[0] ==
