@@ -55,6 +55,7 @@ void check(const ConfigArguments& arguments) {
 /// Prints how gradients are reduced, unless a device is missing.
 void show_reduction(const CheckedConfiguration& checked) {
   const Configuration& values = checked.values();
+  if (is_served(values.strategy.type)) return;  // the servers apply each replica's gradients
   try {
     const Hardware hardware = this_hardware();
     const Topology topology = make_topology(values.strategy, values.data.global_batch_size, hardware.machine);

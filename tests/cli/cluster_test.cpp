@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "cli/program.h"
+#include "cluster/reachable_host.h"
 #include "error_text.h"
 
 namespace mirrortrain::testing {
@@ -500,6 +501,25 @@ TEST_CASE_FIXTURE(Fixture, "parameter servers that a cluster lacks are told of, 
     const Outcome outcome = run_script(folder, start + "\"$MIRRORTRAIN\" " + fit);
     CHECK(outcome.exit_code == 2);
     CHECK_MESSAGE(contains(outcome.err, "strategy.type parameter_server needs "), outcome.err);
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "two processes with torchrun's variables train, of which the chief's address alone is known") {
+  const Outcome one = on_one_machine(2, "--run-dir one");
+  REQUIRE_MESSAGE(one.exit_code == 0, one.err);
+  for (const std::string implementation : {"auto", "ring"}) {
+    CAPTURE(implementation);
+    const Outcome outcome = run_script(folder, fmt::format(R"(
+      export WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT={} LOCAL_WORLD_SIZE=2
+      fit="fit net.yaml --run-dir {} --set strategy.communication.implementation={}"
+      LOCAL_RANK=1 RANK=1 "$MIRRORTRAIN" $fit &
+      LOCAL_RANK=0 RANK=0 "$MIRRORTRAIN" $fit
+      code=$?
+      wait $! && exit $code)",
+                                                           free_port("127.0.0.1"), implementation, implementation));
+    REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
+    check_same_losses(events(implementation), events("one"));
   }
 }
 

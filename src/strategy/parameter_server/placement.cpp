@@ -115,6 +115,8 @@ std::string Placement::text() const {
     const auto bytes = static_cast<std::size_t>(elements(server, Content::kState)) * sizeof(float);
     text += fmt::format("{}ps {}: {} shard{}, {}", server == 0 ? "" : "; ", server, parts(server).size(),
                         parts(server).size() == 1 ? "" : "s", report::bytes_text(bytes));
+    const auto sparse = std::ranges::count(parts(server), true, &VariablePart::is_sparse);
+    if (sparse > 0) text += fmt::format(", {} with sparse gradients", sparse);
   }
   return text;
 }

@@ -54,15 +54,27 @@ std::string replicas_text(const Topology& topology, std::string_view between) {
 
 std::string shared_cores_warning(const ClusterSpec& cluster, const Topology& topology) {
   if (topology.on_gpus()) return "";
-  const std::string host = Address::of(cluster.address(cluster.task)).host;
-  const auto here = std::ranges::count_if(
-      cluster.trainers(), [&](const Task& task) { return Address::of(cluster.address(task)).host == host; });
+  const std::vector<Task> trainers = cluster.trainers();
+  const auto host_of = [&](const Task& task) {
+    const std::string& address = cluster.address(task);
+    return address.empty() ? "" : Address::of(address).host;
+  };
+  // Of a launcher that gives the chief's address alone, by what it says of this host.
+  const bool knows_all = std::ranges::none_of(trainers, [&](const Task& task) { return host_of(task).empty(); });
+  const std::string host = host_of(cluster.task);
+  const std::ptrdiff_t here = !knows_all ? cluster.local.tasks : std::ranges::count(trainers, host, host_of);
   std::int64_t threads = 0;
   for (const LanePlace& lane : topology.lanes) threads += lane.threads;
   const std::int64_t cores = ::sysconf(_SC_NPROCESSORS_ONLN);
   const bool is_pinned = std::ssize(usable_cores()) < cores;
   if (here < 2 || is_pinned || here * threads <= cores) return "";
-  const std::int64_t each = std::max<std::int64_t>(1, cores / here);
+  const std::int64_t each = cores / here;
+  if (each == 0) {
+    return fmt::format(
+        "{} workers run on this machine, which has {} core{}, so that they wait for each other many times longer; "
+        "start at most {} here",
+        here, cores, cores == 1 ? "" : "s", cores);
+  }
   return fmt::format(
       "{} workers run on this machine, and each takes {} of its {} cores, so that they wait for each other "
       "many times longer; give each its own, as `taskset -c 0{}` before the first, or start them all with "

@@ -45,6 +45,15 @@ void require_whole_replicas(const Topology& topology, const StrategyOptions& opt
       "keep the places of a replica on one worker");
 }
 
+/// Where the others reach this task's listeners. Where the launcher gives the chief's address alone, and that is a
+/// loopback one, all tasks are on this machine.
+std::string own_host(const ClusterSpec& cluster) {
+  const std::string& address = cluster.address(cluster.task);
+  if (!address.empty()) return Address::of(address).host;
+  const std::string chief = Address::of(cluster.address(cluster.chief_task())).host;
+  return is_beyond_loopback(chief) ? reachable_host() : chief;
+}
+
 }  // namespace
 
 std::optional<ClusterSpec> cluster_of(const Configuration& values, const Environment& environment) {
@@ -243,9 +252,7 @@ std::pair<std::shared_ptr<Communicator>, std::string> RunCluster::among_workers(
     auto shared = make_shared_memory_communicator(rank, size, timeout, meeting, watch);
     if (shared) return {std::move(shared), "shared memory"};
   }
-  const std::string& address = spec_.address(spec_.task);
-  const std::string host = address.empty() ? reachable_host() : Address::of(address).host;
-  GlooOptions gloo{rank, size, host, timeout};
+  GlooOptions gloo{rank, size, own_host(spec_), timeout};
   if (strategy.elastic) gloo.reach_seconds = kElasticReach;
   return {make_gloo_communicator(gloo, meeting, watch), "gloo"};
 }
