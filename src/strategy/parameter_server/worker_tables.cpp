@@ -83,9 +83,9 @@ std::optional<WorkerTables::Rows> WorkerTables::looked_up(const data::Feeder& ex
     add(table, *numbers, nullptr, wanted);
   }
   for (const std::vector<PartRows>& of_server : wanted) {
-    std::size_t rows = 0;
-    for (const PartRows& of : of_server) rows += of.numbers.size();
-    if (rows > kMostRowsPulled) return std::nullopt;
+    std::size_t asked = 0;
+    for (const PartRows& of : of_server) asked += of.numbers.size();
+    if (asked > kMostRowsPulled) return std::nullopt;
   }
   return wanted;
 }
