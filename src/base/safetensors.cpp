@@ -352,9 +352,14 @@ StoredTensor SafetensorsFile::read(const std::string& name) const {
   return tensor_of(*place, bytes_of(*place));
 }
 
-StoredTensors SafetensorsFile::read_all() const {
+StoredTensors SafetensorsFile::read_all(std::uint32_t* crc32) const {
+  if (crc32 != nullptr) *crc32 = crc32_of(header_);
   StoredTensors tensors;
-  for (const Place& place : places_) tensors.emplace(place.name, tensor_of(place, bytes_of(place)));
+  for (const Place& place : places_) {  // which fill the file
+    std::vector<std::byte> bytes = bytes_of(place);
+    if (crc32 != nullptr) *crc32 = crc32_of(bytes, *crc32);
+    tensors.emplace(place.name, tensor_of(place, std::move(bytes)));
+  }
   return tensors;
 }
 
@@ -371,16 +376,7 @@ std::uint32_t SafetensorsFile::crc32() const {
 }
 
 StoredTensors read_safetensors(const std::filesystem::path& path, std::uint32_t* crc32) {
-  const SafetensorsFile file(path);
-  if (crc32 == nullptr) return file.read_all();
-  *crc32 = crc32_of(file.header_);
-  StoredTensors tensors;
-  for (const SafetensorsFile::Place& place : file.places_) {  // which fill the file
-    std::vector<std::byte> bytes = file.bytes_of(place);
-    *crc32 = crc32_of(bytes, *crc32);
-    tensors.emplace(place.name, file.tensor_of(place, std::move(bytes)));
-  }
-  return tensors;
+  return SafetensorsFile(path).read_all(crc32);
 }
 
 }  // namespace mirrortrain

@@ -87,12 +87,12 @@ class SafetensorsFile {
   /// By name; in float32 what the file has in F16.
   const TensorSpecs& tensors() const { return tensors_; }
   StoredTensor read(const std::string& name) const;
-  StoredTensors read_all() const;
+  /// All of them, and if asked the file's CRC-32.
+  StoredTensors read_all(std::uint32_t* crc32 = nullptr) const;
   /// Of the whole file, which this reads.
   std::uint32_t crc32() const;
 
  private:
-  friend StoredTensors read_safetensors(const std::filesystem::path& path, std::uint32_t* crc32);
   /// A tensor's bytes in the file.
   struct Place {
     std::string name;

@@ -148,16 +148,8 @@ int evaluate(const EvalArguments& arguments) {
   if (checked.cluster || !is_of_several_processes(values.strategy.type))
     require_cluster(checked, process_environment());
   if (!checked.cluster) return evaluate_on(nullptr, arguments, checked, named);
-  const RunCluster cluster(checked, fmt::format("eval --split {}", data::name_of(arguments.split)));
-  struct Quiet {  // the strategy, which a failure elsewhere aborts, is destroyed before the control plane
-    rpc::ControlPlane& control;
-    ~Quiet() { control.on_failure({}); }
-  } const quiet{cluster.control()};
-  try {
-    return evaluate_on(&cluster, arguments, checked, named);
-  } catch (const std::exception& error) {
-    cluster.end_with(error);
-  }
+  return among_tasks(checked, fmt::format("eval --split {}", data::name_of(arguments.split)),
+                     [&](const RunCluster& cluster) { return evaluate_on(&cluster, arguments, checked, named); });
 }
 
 }  // namespace

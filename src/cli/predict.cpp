@@ -176,17 +176,10 @@ int predict(const PredictArguments& arguments) {
   const TrainedRun trained = open_trained_run(arguments.run, arguments.overrides, process_environment());
   const CheckedConfiguration& checked = trained.checked;
   if (!is_shared(arguments, checked)) return predict_on(nullptr, arguments, format, trained);
-  const RunCluster cluster(checked, fmt::format("predict --split {}", data::name_of(arguments.split)));
-  if (!cluster.trains_in_step()) return 0;
-  struct Quiet {  // the strategy, which a failure elsewhere aborts, is destroyed before the control plane
-    rpc::ControlPlane& control;
-    ~Quiet() { control.on_failure({}); }
-  } const quiet{cluster.control()};
-  try {
-    return predict_on(&cluster, arguments, format, trained);
-  } catch (const std::exception& error) {
-    cluster.end_with(error);
-  }
+  return among_tasks(checked, fmt::format("predict --split {}", data::name_of(arguments.split)),
+                     [&](const RunCluster& cluster) {
+                       return cluster.trains_in_step() ? predict_on(&cluster, arguments, format, trained) : 0;
+                     });
 }
 
 }  // namespace

@@ -173,17 +173,25 @@ void Member::put(const std::string& key, const std::string& value) {
   send_(message);
 }
 
-std::string Member::get(const std::string& key) {
-  FromTask message;
-  message.set_get(key);
+/// Sends a message, and returns, with the mutex held, when the chief's answer is in `answers` under this key. Throws
+/// Error if the run fails meanwhile.
+template <class Answers>
+std::unique_lock<std::mutex> Member::ask(const FromTask& message, const std::string& key, Answers& answers) {
   {
     const std::scoped_lock lock(mutex_);
-    values_.erase(key);
+    answers.erase(key);
   }
   send_(message);
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return values_.contains(key) || !failure_.empty(); });
-  if (!values_.contains(key)) throw Error(failure_);
+  changed_.wait(lock, [&] { return answers.contains(key) || !failure_.empty(); });
+  if (!answers.contains(key)) throw Error(failure_);
+  return lock;
+}
+
+std::string Member::get(const std::string& key) {
+  FromTask message;
+  message.set_get(key);
+  const auto lock = ask(message, key, values_);
   return values_.at(key);
 }
 
@@ -205,14 +213,7 @@ std::vector<std::string> Member::gather(const std::string& key, int rank, int si
       part.set_value(value);
     }
   }
-  {
-    const std::scoped_lock lock(mutex_);
-    tables_.erase(key);
-  }
-  send_(message);
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return tables_.contains(key) || !failure_.empty(); });
-  if (!tables_.contains(key)) throw Error(failure_);
+  const auto lock = ask(message, key, tables_);
   const Table table = std::move(tables_.extract(key).mapped());
   std::vector<std::string> gathered(table.values().begin(), table.values().end());
   gathered.resize(static_cast<std::size_t>(size));

@@ -65,6 +65,8 @@ class Member : public ControlPlane {
   void learn_failure(const std::string& reason, const Failure* from_chief = nullptr, bool is_silence = false);
   void take_welcome(const Welcome& welcome);
   std::string with_own_place(const std::string& reason) const;
+  template <class Answers>
+  std::unique_lock<std::mutex> ask(const FromTask& message, const std::string& key, Answers& answers);
   void beat();
   std::string silence_of_chief(double longest_seconds) const;
 

@@ -1,14 +1,13 @@
 #include "collective/gloo/doubling_exchange.h"
 
-#include <fmt/format.h>
 #include <gloo/transport/unbound_buffer.h>
 
 #include <algorithm>
 #include <cstring>
 #include <functional>
 
-#include "base/error.h"
 #include "collective/gloo/exchange_header.h"
+#include "collective/gloo/slots.h"
 #include "collective/gloo/small_message.h"
 
 namespace mirrortrain {
@@ -58,10 +57,7 @@ void DoublingExchange::exchange(const CollectiveCall& call, const std::byte* mes
   }
   for (std::size_t step = 0; step < box.size(); ++step) sent_->waitSend(context_.getTimeout());
   ++next_;
-  for (int other = 0; other < size_; ++other) {
-    if (std::memcmp(from(other) - sizeof header, header.data(), sizeof header) == 0) continue;
-    throw Error(fmt::format("{}: rank {} is in another operation", call.text(), other));
-  }
+  for (int other = 0; other < size_; ++other) require_header(call, header, other, from(other) - sizeof header);
 }
 
 void gather_by_doubling(gloo::Context& context, std::byte* data, std::size_t bytes, std::uint64_t slot) {

@@ -1,13 +1,11 @@
 #include "collective/gloo/eager_exchange.h"
 
-#include <fmt/format.h>
-
 #include <chrono>
 #include <cstring>
 #include <utility>
 
-#include "base/error.h"
 #include "collective/gloo/exchange_header.h"
+#include "collective/gloo/slots.h"
 #include "collective/gloo/small_message.h"
 
 namespace mirrortrain {
@@ -102,8 +100,7 @@ void EagerExchange::end(const CollectiveCall& call, Box& box, std::size_t bytes)
   const ExchangeHeader header = header_of(call, bytes, next_);
   last_ = next_++ % kBoxes;
   for (int other = 0; other < size_; ++other) {
-    if (other == rank_ || std::memcmp(box.received.data() + place(other), header.data(), sizeof header) == 0) continue;
-    throw Error(fmt::format("{}: rank {} is in another operation", call.text(), other));
+    if (other != rank_) require_header(call, header, other, box.received.data() + place(other));
   }
 }
 

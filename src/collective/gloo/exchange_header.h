@@ -1,9 +1,13 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
+#include "base/error.h"
 #include "collective/meeting.h"
 
 namespace mirrortrain {
@@ -16,7 +20,11 @@ inline ExchangeHeader header_of(const CollectiveCall& call, std::size_t bytes, s
   return {bytes, static_cast<std::uint64_t>(call.operation), static_cast<std::uint64_t>(call.elements.dtype), number};
 }
 
-/// Not one of gloo's own operations, which have a number in the upper byte, nor of the greetings.
-inline std::uint64_t exchange_slot(std::uint64_t number) { return number << 8 | 3; }
+/// Throws Error, naming `other`, if its message begins with another header.
+inline void require_header(const CollectiveCall& call, const ExchangeHeader& header, int other,
+                           const std::byte* message) {
+  if (std::memcmp(message, header.data(), sizeof header) == 0) return;
+  throw Error(fmt::format("{}: rank {} is in another operation", call.text(), other));
+}
 
 }  // namespace mirrortrain

@@ -23,14 +23,12 @@
 #include "collective/gloo/doubling_exchange.h"
 #include "collective/gloo/eager_exchange.h"
 #include "collective/gloo/mesh.h"
+#include "collective/gloo/slots.h"
 #include "collective/gloo/small_message.h"
 #include "collective/host_communicator.h"
 
 namespace mirrortrain {
 namespace {
-
-/// Not a slot of operations, which also have a number in the upper half.
-constexpr std::uint64_t kUnansweredSlot = 1;
 
 template <class T>
 void add(void* to, const void* a, const void* b, std::size_t count) {

@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "collective/gloo/reach_peers.h"
+#include "collective/gloo/slots.h"
 #include "collective/gloo/small_message.h"
 
 namespace mirrortrain {
@@ -25,8 +26,6 @@ namespace {
 constexpr std::chrono::hours kNoLimit{24 * 365};
 constexpr int kAttempts = 5;
 constexpr std::chrono::seconds kConnect{10};
-/// Not a slot of operations, which also have a number in the upper half.
-constexpr std::uint64_t kGreetingSlot = 2;
 
 template <class Work>
 std::string error_of(const Work& work) {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/error.h"
 #include "kernels/cpu/update.h"
 
 /// Applying an update rule to a gradient.
@@ -31,6 +32,20 @@ void average(const scalar::RuleAtStep<Rule>& at, std::int64_t count, float* __re
              float* __restrict averages) {
   for (std::int64_t i = 0; i < count; ++i) averages[i] = at.averaged(averages[i], weights[i]);
   if (at.overwrites) std::copy_n(averages, count, weights);
+}
+
+/// Calls function(the rule at its step), for updates that make a gradient piece by piece. Throws Error for a rule that
+/// reads whole variables.
+template <class Function>
+void with_rule_at_step(const UpdateRule& rule, const UpdateGroupView& group, const StepParams& params,
+                       const Function& function) {
+  with_functor(rule, [&]<class Rule>(const Rule& functor) {
+    if constexpr (scalar::kReadsWholes<Rule>) {
+      throw Error("a rule that reads whole variables updates with gradients that were stored");
+    } else {
+      function(scalar::RuleAtStep<Rule>(functor, group.traits, params));
+    }
+  });
 }
 
 /// Applies the rule to `count` weights and their slots, in separate arrays.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/error.h"
 #include "kernels/cpu/apply_rule.h"
 #include "kernels/cpu/micro_gemm.h"
 #include "kernels/cpu/pairs.h"
@@ -148,22 +147,17 @@ void update_with_product(const UpdateRule& rule, const UpdateGroupView& group, c
                          std::span<const ProductSource> sources, const StepParams& params, int threads,
                          std::int64_t begin, std::int64_t end) {
   static_assert(kMaxPanel >= 4 * kLanes);
-  with_functor(rule, [&]<class Rule>(const Rule& functor) {
-    if constexpr (scalar::kReadsWholes<Rule>) {
-      throw Error("a rule that reads whole variables updates with gradients that were stored");
-    } else {
-      const scalar::RuleAtStep<Rule> at_this_step(functor, group.traits, params);
-      parallel_for(threads, end - begin, kMaxBlockRows, [&](std::int64_t from, std::int64_t to) {
-        const auto update = [&]<class Operands>() {
-          update_rows<Operands>(at_this_step, group, weight, sources, begin + from, begin + to);
-        };
-        if (weight.operands == DType::kBfloat16) {
-          update.template operator()<PairOperands>();
-        } else {
-          update.template operator()<FloatOperands>();
-        }
-      });
-    }
+  with_rule_at_step(rule, group, params, [&]<class Rule>(const scalar::RuleAtStep<Rule>& at_this_step) {
+    parallel_for(threads, end - begin, kMaxBlockRows, [&](std::int64_t from, std::int64_t to) {
+      const auto update = [&]<class Operands>() {
+        update_rows<Operands>(at_this_step, group, weight, sources, begin + from, begin + to);
+      };
+      if (weight.operands == DType::kBfloat16) {
+        update.template operator()<PairOperands>();
+      } else {
+        update.template operator()<FloatOperands>();
+      }
+    });
   });
 }
 

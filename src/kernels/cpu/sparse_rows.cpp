@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "base/bfloat16.h"
-#include "base/error.h"
 #include "kernels/cpu/apply_rule.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/scalar/embedding.h"
@@ -184,18 +183,13 @@ void sum_lookups(std::span<const Lookups> lookups, const TableWeight& table, flo
 void update_sparse(const UpdateRule& rule, const UpdateGroupView& group, const TableWeight& table,
                    std::span<const SparseRows> gradients, const StepParams& params, int threads, std::int64_t begin,
                    std::int64_t end) {
-  with_functor(rule, [&]<class Rule>(const Rule& functor) {
-    if constexpr (scalar::kReadsWholes<Rule>) {
-      throw Error("a rule that reads whole variables updates with gradients that were stored");
-    } else {
-      const scalar::RuleAtStep<Rule> at(functor, group.traits, params);
-      parallel_for(threads, end - begin, kRowsPerThread, [&](std::int64_t from, std::int64_t to) {
-        MergedRows rows(gradients, table.width, begin + from);
-        SparseUpdate<Rule> update(at, group, table);
-        if (skips_zeros(at, group)) return update.update_rows(rows, begin + to);
-        update.update_all(rows, begin + from, begin + to);
-      });
-    }
+  with_rule_at_step(rule, group, params, [&]<class Rule>(const scalar::RuleAtStep<Rule>& at) {
+    parallel_for(threads, end - begin, kRowsPerThread, [&](std::int64_t from, std::int64_t to) {
+      MergedRows rows(gradients, table.width, begin + from);
+      SparseUpdate<Rule> update(at, group, table);
+      if (skips_zeros(at, group)) return update.update_rows(rows, begin + to);
+      update.update_all(rows, begin + from, begin + to);
+    });
   });
 }
 

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
-#include <memory>
 
 #include "base/error.h"
 #include "device/cpu/cpu_device.h"
@@ -171,9 +169,11 @@ PushResult ServedVariables::push(const PushedStep& step, std::span<const float> 
     if (values_of(of) != of.values.size()) throw Error("expected the gradients of these rows");
   }
   if (!applied_.begin(step.step, step.oldest_open_step)) return {};
-  // Otherwise who repeats the step would wait for this one.
-  const auto ends = std::unique_ptr<AppliedSteps, std::function<void(AppliedSteps*)>>(
-      &applied_, [&step](AppliedSteps* applied) { applied->end(step.step); });
+  const struct Ending {  // also by an exception: who repeats the step would wait for this one
+    AppliedSteps& applied;
+    std::int64_t step;
+    ~Ending() { applied.end(step); }
+  } ending{applied_, step.step};
   device_->enter_thread();  // the update runs as on a lane
   const PushResult result{true, version_.fetch_add(1) - step.version};
   StepParams params{.scale = step.scale, .updates = step.updates, .update = static_cast<float>(step.updates)};

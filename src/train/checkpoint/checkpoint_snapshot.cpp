@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <utility>
@@ -137,19 +138,27 @@ void for_each_kept(const CheckpointState& state, const Visit& visit) {
   }
 }
 
-/// Writes the files of a checkpoint, variable by variable.
-class FilesInParts {
+TensorSpec spec_of(const NamedTensor& tensor) { return {tensor.name, tensor.dtype, tensor.shape}; }
+
+std::vector<TensorSpec> specs_of(const std::vector<NamedTensor>& tensors) {
+  std::vector<TensorSpec> specs;
+  std::ranges::transform(tensors, std::back_inserter(specs), spec_of);
+  return specs;
+}
+
+/// The files of a checkpoint, written tensor by tensor.
+class CheckpointFiles {
  public:
-  FilesInParts(const fs::path& folder, CheckpointState& state, std::vector<TensorSpec> model,
-               std::vector<TensorSpec> training)
+  CheckpointFiles(const fs::path& folder, CheckpointState& state, std::vector<TensorSpec> model,
+                  std::vector<TensorSpec> training)
       : folder_(folder), state_(state), training_(folder / kTrainingFile, std::move(training), Naming::kWithFolder) {
     if (!model.empty()) model_.emplace(folder / kModelFile, std::move(model), Naming::kWithFolder);
     state_.is_finite = true;
   }
 
-  void write(const SavedTensors& tensors) {
-    for (const NamedTensor& tensor : tensors.model) write(tensor, *model_);
-    for (const NamedTensor& tensor : tensors.training) write_training(tensor);
+  void write(const std::vector<NamedTensor>& model, const std::vector<NamedTensor>& training) {
+    for (const NamedTensor& tensor : model) write(tensor, *model_);
+    for (const NamedTensor& tensor : training) write_training(tensor);
   }
   void write_training(const NamedTensor& tensor) { write(tensor, training_); }
 
@@ -215,12 +224,9 @@ bool CheckpointSnapshot::write(const std::vector<fs::path>& checkpoints) {
 }
 
 void CheckpointSnapshot::write_files(const fs::path& folder) {
-  state_.is_finite = std::ranges::all_of(model_, holds_finite) && std::ranges::all_of(training_, holds_finite);
-  if (!model_.empty()) {
-    state_.checksums[kModelFile] = write_safetensors(folder / kModelFile, model_, Naming::kWithFolder);
-  }
-  state_.checksums[kTrainingFile] = write_safetensors(folder / kTrainingFile, training_, Naming::kWithFolder);
-  write_file(folder / "state.json", to_text(state_), Naming::kWithFolder);
+  CheckpointFiles files(folder, state_, specs_of(model_), specs_of(training_));
+  files.write(model_, training_);
+  files.finish();
 }
 
 bool write_checkpoint_in_parts(const std::vector<fs::path>& checkpoints, CheckpointState state, Strategy& strategy,
@@ -238,21 +244,18 @@ bool write_checkpoint_in_parts(const std::vector<fs::path>& checkpoints, Checkpo
         shapes);
   };
   std::vector<TensorSpec> model, training;
-  const auto add = [](const NamedTensor& tensor, std::vector<TensorSpec>& to) {
-    to.push_back({tensor.name, tensor.dtype, tensor.shape});
-  };
   for_each(Lasting::kShapesAlone, [&] {
-    for (const NamedTensor& tensor : tensors.model) add(tensor, model);
-    for (const NamedTensor& tensor : tensors.training) add(tensor, training);
+    std::ranges::transform(tensors.model, std::back_inserter(model), spec_of);
+    std::ranges::transform(tensors.training, std::back_inserter(training), spec_of);
   });
-  for_each_kept(state, [&](const NamedTensor& tensor) { add(tensor, training); });
+  for_each_kept(state, [&](const NamedTensor& tensor) { training.push_back(spec_of(tensor)); });
   if (!strategy.topology().is_chief()) {
     for_each(Lasting::kNone, [] {});
     return true;
   }
   write_folder(checkpoints.back(), [&](const fs::path& folder) {
-    FilesInParts files(folder, state, std::move(model), std::move(training));
-    for_each(Lasting::kNone, [&] { files.write(tensors); });
+    CheckpointFiles files(folder, state, std::move(model), std::move(training));
+    for_each(Lasting::kNone, [&] { files.write(tensors.model, tensors.training); });
     for_each_kept(state, [&](const NamedTensor& tensor) { files.write_training(tensor); });
     files.finish();
     for (const fs::path& other : std::span(checkpoints).first(checkpoints.size() - 1)) {

@@ -60,6 +60,22 @@ class RunCluster {
   std::unique_ptr<rpc::ControlPlane> control_;  ///< before members that it serves
 };
 
+/// Connects with the other tasks of the configuration's cluster, which run the same `command`, and returns
+/// work(cluster). What it throws ends the other tasks, too.
+template <class Work>
+int among_tasks(const CheckedConfiguration& checked, const std::string& command, const Work& work) {
+  const RunCluster cluster(checked, command);
+  struct Quiet {  // the strategy, which a failure elsewhere aborts, is destroyed before the control plane
+    rpc::ControlPlane& control;
+    ~Quiet() { control.on_failure({}); }
+  } const quiet{cluster.control()};
+  try {
+    return work(cluster);
+  } catch (const std::exception& error) {
+    cluster.end_with(error);
+  }
+}
+
 /// The cluster for the configuration's strategy, from the environment or the configuration; nothing for a strategy of
 /// one machine, and if no cluster is given. Throws UsageError for errors in it.
 std::optional<ClusterSpec> cluster_of(const Configuration& values, const Environment& environment);
