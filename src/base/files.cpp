@@ -212,7 +212,8 @@ std::size_t InputFile::read(std::span<std::byte> bytes) {
   return filled;
 }
 
-OutputFile::OutputFile(const fs::path& path, Mode mode, const fs::path& shown) : path_(shown.empty() ? path : shown) {
+OutputFile::OutputFile(const fs::path& path, Mode mode, const fs::path& shown)
+    : path_(shown.empty() ? path : shown), appends_(mode == Mode::kAppend) {
   const int flag = mode == Mode::kReplace ? O_TRUNC : mode == Mode::kAppend ? O_APPEND : O_EXCL;
   descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flag, 0666);
   if (descriptor_ < 0) fail_with("write", path_, errno);
@@ -241,12 +242,24 @@ OutputFile::~OutputFile() {
 }
 
 void OutputFile::write(std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail_with("write", path_, errno);
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t written = ::write(descriptor_, bytes.data() + done, bytes.size() - done);
+    if (written >= 0) {
+      done += static_cast<std::size_t>(written);
+    } else if (errno != EINTR) {
+      const int error = errno;
+      if (appends_ && done > 0) take_back(done);
+      fail_with("write", path_, error);
+    }
   }
+}
+
+/// Removes what was written last: the disk was full in the middle of a line, say.
+void OutputFile::take_back(std::size_t bytes) {
+  struct stat status {};
+  if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) return;
+  if (::ftruncate(descriptor_, status.st_size - static_cast<off_t>(bytes)) != 0) return;  // the write's error counts
 }
 
 void OutputFile::overwrite(std::uint64_t offset, std::span<const std::byte> bytes) {

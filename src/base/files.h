@@ -72,7 +72,8 @@ bool is_named(int descriptor, const std::filesystem::path& path);
 /// A file open for writing, unbuffered.
 class OutputFile {
  public:
-  /// kReplace empties a file that exists, kAppend writes at its end, kNew refuses it.
+  /// kReplace empties a file that exists, kAppend writes at its end, of what one call writes all or nothing; kNew
+  /// refuses it.
   enum class Mode { kReplace, kAppend, kNew };
 
   /// `shown`: the name in errors, where it differs from the file's.
@@ -102,7 +103,10 @@ class OutputFile {
   bool is_in_place() const { return is_named(descriptor_, path_); }
 
  private:
+  void take_back(std::size_t bytes);
+
   std::filesystem::path path_;
+  bool appends_ = false;
   int descriptor_ = -1;
 };
 

@@ -17,6 +17,7 @@
 #include "train/session/check_data.h"
 #include "train/session/hardware.h"
 #include "train/session/run.h"
+#include "train/session/run_cluster.h"
 
 namespace mirrortrain::cli {
 namespace {
@@ -39,7 +40,9 @@ void check(const ConfigArguments& arguments) {
   check_given_steps(checked, errors);  // not earlier, so that the data are checked regardless
   if (!errors.concern("strategy")) {
     try {
-      make_topology(checked.values().strategy, checked.values().data.global_batch_size, this_machine());
+      const Hardware hardware = unconnected_hardware(checked);
+      make_topology(checked.values().strategy, checked.values().data.global_batch_size, hardware.machine,
+                    hardware.cluster);
     } catch (const WrongDevices& error) {  // they may exist where the run will be
       errors.warn(checked.place_of(WrongDevices::kKey), WrongDevices::kKey, error.reason());
     } catch (const UsageError& error) {
@@ -57,8 +60,9 @@ void show_reduction(const CheckedConfiguration& checked) {
   const Configuration& values = checked.values();
   if (is_served(values.strategy.type)) return;  // the servers apply each replica's gradients
   try {
-    const Hardware hardware = this_hardware();
-    const Topology topology = make_topology(values.strategy, values.data.global_batch_size, hardware.machine);
+    const Hardware hardware = unconnected_hardware(checked);
+    const Topology topology =
+        make_topology(values.strategy, values.data.global_batch_size, hardware.machine, hardware.cluster);
     const std::string note = choose_reduction(values.strategy, topology, values.gradients.aggregation_method,
                                               gradient_bytes_of(checked, topology), hardware.why_no_nccl)
                                  .note;

@@ -4,7 +4,6 @@
 #include <exception>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "base/error.h"
 
@@ -75,8 +74,7 @@ void HostCommunicator::run(const CollectiveCall& call) {
   } catch (const std::exception& error) {
     // If the group was aborted meanwhile, that is the reason and this error its consequence.
     const std::string message = message_of_exception(error);
-    const auto* const unreachable = dynamic_cast<const Unreachable*>(&error);
-    if (!has_failed()) fail(explained(message, unreachable == nullptr ? std::vector<int>() : unreachable->ranks));
+    if (!has_failed()) fail(explained(message, error));
   } catch (...) {
     fail("an operation failed for an unknown reason");
   }
@@ -86,9 +84,9 @@ void HostCommunicator::run(const CollectiveCall& call) {
   }
 }
 
-std::string HostCommunicator::explained(const std::string& message, std::span<const int> unreached) const {
+std::string HostCommunicator::explained(const std::string& message, const std::exception& error) const {
   try {
-    return watch_.explain ? watch_.explain(message, unreached) : message;
+    return watch_.explained(message, error);
   } catch (...) {
     return message;
   }

@@ -59,7 +59,7 @@ class HostCommunicator : public Communicator {
   };
   void enqueue(Stream& stream, const CollectiveCall& call);
   void run(const CollectiveCall& call);
-  std::string explained(const std::string& message, std::span<const int> unreached) const;
+  std::string explained(const std::string& message, const std::exception& error) const;
   void fail(const std::string& reason);
 
   const int rank_, size_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <span>
 #include <stdexcept>
@@ -37,6 +38,13 @@ struct OperationWatch {
   /// An operation failed with `error`: returns the message, which may name the rank that caused it. `unreached`: the
   /// ranks that are known not to reach this one, or not to be reached.
   std::function<std::string(const std::string& error, std::span<const int> unreached)> explain;
+
+  /// `message` of a failure, explained with the ranks that `error` knows to be unreachable.
+  std::string explained(const std::string& message, const std::exception& error) const {
+    if (!explain) return message;
+    const auto* const unreachable = dynamic_cast<const Unreachable*>(&error);
+    return explain(message, unreachable != nullptr ? std::span<const int>(unreachable->ranks) : std::span<const int>());
+  }
 };
 
 }  // namespace mirrortrain

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "cluster/cluster_spec.h"
 #include "rpc/security.h"
 
@@ -44,6 +45,11 @@ struct Generation {
   bool was_cut_off = false;  ///< this task could not hear the chief, and may need long to reach it again
 };
 
+/// An elastic run has ended, or is being stopped, before a task that came back could take part again.
+struct RunIsOver : Error {
+  using Error::Error;
+};
+
 /// The signal that stops a generation so that a returning task can take part.
 inline constexpr int kRegroup = -1;
 
@@ -57,8 +63,9 @@ struct Timeouts {
   std::vector<Job> may_leave = {};
   /// The run continues without a task that is lost, except the chief.
   bool elastic = false;
-  /// In later generations, until the tasks that were not lost have joined; those that have not are lost too. The chief
-  /// has silence_seconds and a few more to answer.
+  /// In later generations, until the tasks that were not lost have joined; those that have not are lost too. So are in
+  /// the first one those that had joined and left again for as long. The chief has silence_seconds and a few more to
+  /// answer.
   double regroup_seconds = 30;
   /// On the chief: called when a task of the jobs in may_leave has not been heard from for silence_seconds. Must not
   /// use the control plane.
@@ -72,8 +79,8 @@ class ControlPlane {
  public:
   /// Starts this task's server, if it is the chief or has `services` (which must outlive the control plane), at its
   /// address in the cluster, and returns when every task of the cluster has joined. Throws UsageError if another task
-  /// has another version or configuration (naming the first different key), Error if tasks do not join in time, the
-  /// address cannot be used, or another task has failed.
+  /// has another version or configuration (naming the first different key), RunIsOver if this task comes back to an
+  /// elastic run that ends, Error if tasks do not join in time, the address cannot be used, or another task has failed.
   static std::unique_ptr<ControlPlane> join(const ClusterSpec& cluster, const Security& security,
                                             const Handshake& handshake, const Timeouts& timeouts,
                                             std::span<grpc::Service* const> services = {},

@@ -21,6 +21,12 @@ ToTask refusal_of(const std::string& reason) {
   return message;
 }
 
+ToTask is_over(const std::string& why) {
+  ToTask message;
+  message.set_over(why);
+  return message;
+}
+
 ToTask join_again() {
   ToTask message;
   message.set_again(true);
@@ -94,7 +100,7 @@ std::optional<Hub::Refusal> Hub::refusal_for(const Hello& hello) {
   const bool is_connected = member->send && !member->gone;
   const bool replaces = timeouts_.elastic && is_connected && Clock::now() - member->heard > kSuspiciousSilence;
   if (regroups_ || hello.generation() > generation_ || replaces) return Refusal{join_again()};
-  if (timeouts_.elastic && stop_signal_ > 0) return Refusal{refusal_of("the run is being stopped")};
+  if (timeouts_.elastic && stop_signal_ > 0) return Refusal{is_over("the run is being stopped")};
   if (is_connected) {
     const std::string reason =
         fmt::format("{}: another process has joined as this task; give every process a task of its own", hello.task());
@@ -116,6 +122,7 @@ Hub::Session Hub::accept(const Hello& hello, Member& member, Send send) {
   member.heard = Clock::now();
   const bool comes_back = member.lost;  // whatever it was lost for may end this generation, too
   member.left = member.gone = member.lost = member.missed = false;
+  member.left_early.reset();
   if (timeouts_.elastic && (welcomed_ || comes_back)) {
     member.late = true;
     member.late_since = Clock::now();
@@ -155,13 +162,15 @@ ToTask Hub::welcome() const {
   return message;
 }
 
-/// In a later generation, gives up tasks that have not joined within regroup_seconds.
+/// Gives up tasks that have not joined for regroup_seconds: in a later generation, or again in the first one.
 void Hub::welcome_without_missing() {
-  if (!timeouts_.elastic || generation_ == 1 || seconds(Clock::now() - begin_) < timeouts_.regroup_seconds) return;
+  if (!timeouts_.elastic) return;
   for (Member& member : members_) {
     if (member.joined || member.lost || member.late) continue;
-    spdlog::warn("{} has not joined within {:g} s; continuing without it", cluster_.describe(member.task),
-                 timeouts_.regroup_seconds);
+    const std::optional<Clock::time_point> since = generation_ > 1 ? begin_ : member.left_early;
+    if (!since || seconds(Clock::now() - *since) < timeouts_.regroup_seconds) continue;
+    spdlog::warn("{} has not joined {}within {:g} s; continuing without it", cluster_.describe(member.task),
+                 generation_ > 1 ? "" : "again ", timeouts_.regroup_seconds);
     lose(member);
   }
   welcome_all();
@@ -266,7 +275,7 @@ void Hub::handle_message(const Session& session, const FromTask& message) {
 void Hub::end_late_members() {
   if (stop_signal_ == kRegroup || !failure_.empty()) return;
   for (Member& member : members_) {
-    if (member.late && member.send) member.send(refusal_of("the run has ended"));
+    if (member.late && member.send) member.send(is_over("the run has ended"));
   }
 }
 
@@ -373,7 +382,11 @@ void Hub::disconnect(const Session& session) {
   member.gone = true;
   if (!welcomed_) {  // it may be restarted
     member.joined = member.gone = false;
-    spdlog::warn("{} left before every task had joined", cluster_.describe(member.task));
+    member.left_early = Clock::now();
+    const std::string until = timeouts_.elastic && &member != &chief()
+                                  ? fmt::format("; the run begins without it in {:g} s", timeouts_.regroup_seconds)
+                                  : "";
+    spdlog::warn("{} left before every task had joined{}", cluster_.describe(member.task), until);
     return;
   }
   if (may_leave(member)) {

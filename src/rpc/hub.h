@@ -61,6 +61,7 @@ class Hub {
     bool late = false;    ///< waits for the next generation
     bool missed = false;  ///< an evaluator that left, and has not come back
     Clock::time_point heard, late_since;
+    std::optional<Clock::time_point> left_early = {};  ///< before every task had joined
     Progress progress;
     std::set<std::string> waits_for;  ///< keys of values
     std::int64_t stop_step = -1;

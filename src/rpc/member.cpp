@@ -49,13 +49,16 @@ void Member::send_handshake(const Handshake& handshake, int generation) {
 
 void Member::wait_for_welcome(double seconds) {
   std::unique_lock lock(mutex_);
-  const auto decided = [this] { return welcomed_ || again_ || !refusal_.empty() || !failure_.empty(); };
+  const auto decided = [this] {
+    return welcomed_ || again_ || !refusal_.empty() || !over_.empty() || !failure_.empty();
+  };
   if (seconds <= 0) {
     changed_.wait(lock, decided);
   } else if (!changed_.wait_for(lock, std::chrono::duration<double>(seconds), decided)) {
     throw Error(fmt::format("not every task of the cluster ({}) has joined within {:g} s", cluster_.source, seconds));
   }
   if (!refusal_.empty()) throw UsageError(refusal_);
+  if (!over_.empty()) throw RunIsOver(over_);
   if (again_) throw JoinAgain();
   if (!welcomed_) throw Error(failure_);
 }
@@ -96,6 +99,7 @@ void Member::handle_message(const ToTask& message) {
     case ToTask::kRefusal:
       if (refusal_.empty()) refusal_ = message.refusal();
       break;
+    case ToTask::kOver: over_ = message.over(); break;
     case ToTask::kValue: values_[message.value().key()] = message.value().value(); break;
     case ToTask::kTable: tables_[message.table().key()] = message.table(); break;
     case ToTask::kFailure: lock.unlock(); return learn_failure(message.failure().reason(), &message.failure());

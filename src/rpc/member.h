@@ -27,7 +27,7 @@ class Member : public ControlPlane {
   /// The first message. `generation`: the one to join; 0: the current one.
   void send_handshake(const Handshake& handshake, int generation);
   /// Returns when every task has joined. Throws UsageError if the chief rejects this one, Error if tasks do not join in
-  /// time (0: no limit), JoinAgain in elastic runs.
+  /// time (0: no limit), JoinAgain and RunIsOver in elastic runs.
   void wait_for_welcome(double seconds);
   void say_goodbye();
   /// Once this returns no heartbeat is sent and no failure is learned: call it before destroying what `send` uses.
@@ -79,7 +79,7 @@ class Member : public ControlPlane {
   bool again_ = false;                                                   ///< the next generation is to be joined
   bool regroups_ = false, is_lost_itself_ = false, is_cut_off_ = false;  ///< after the failure
   int generation_ = 1;
-  std::string refusal_, failure_;
+  std::string refusal_, over_, failure_;
   int failed_exit_code_ = 0;
   std::map<std::string, std::string> values_;
   std::map<std::string, Table> tables_;

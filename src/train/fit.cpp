@@ -44,16 +44,7 @@ GenerationEnd run_generation(const FitArguments& arguments, const CheckedConfigu
   return end;
 }
 
-}  // namespace
-
-int fit(FitArguments arguments) {
-  // Read once: the file may have changed when a later generation begins.
-  const CheckedConfiguration checked = check_configuration(arguments.config, arguments.overrides);
-  if (arguments.resumes_if_any && (!checked.cluster || checked.cluster->is_chief())) {
-    const std::optional<RunFolder> folder = find_run_to_resume(arguments.run_dir, checked.values());
-    if (folder) arguments.resume = arguments.run_dir ? "" : folder->path.string();
-  }
-  if (!checked.values().strategy.elastic) return FitRun(arguments, checked).run().value();
+int fit_elastically(FitArguments arguments, const CheckedConfiguration& checked) {
   rpc::Generation generation;
   for (int fruitless = 0;;) {
     // On a separate thread: the first lane pins its thread to a core, and the next generation chooses again.
@@ -74,6 +65,24 @@ int fit(FitArguments arguments) {
       if (++fruitless == kMostFruitless) generation.give_up = end.lost;
     }
     if (!end.folder.path.empty()) arguments.resume = end.folder.path.string();
+  }
+}
+
+}  // namespace
+
+int fit(FitArguments arguments) {
+  // Read once: the file may have changed when a later generation begins.
+  const CheckedConfiguration checked = check_configuration(arguments.config, arguments.overrides);
+  if (arguments.resumes_if_any && (!checked.cluster || checked.cluster->is_chief())) {
+    const std::optional<RunFolder> folder = find_run_to_resume(arguments.run_dir, checked.values());
+    if (folder) arguments.resume = arguments.run_dir ? "" : folder->path.string();
+  }
+  if (!checked.values().strategy.elastic) return FitRun(arguments, checked).run().value();
+  try {
+    return fit_elastically(std::move(arguments), checked);
+  } catch (const rpc::RunIsOver& over) {
+    spdlog::warn("{}: this task came back too late to take part again", over.what());
+    return 0;
   }
 }
 

@@ -194,6 +194,19 @@ TEST_CASE("an output file replaces, appends or refuses what is there") {
   file.sync_and_close();
 }
 
+TEST_CASE("what is appended to a file on a full disk is there whole or not at all") {
+  const TemporaryFolder folder;
+  OutputFile file(folder / "a", OutputFile::Mode::kAppend);
+  file.write("one line\n");
+  {
+    const SmallDisk disk(12);
+    CHECK(contains(error_text([&] { file.write("another line\n"); }), "File too large"));
+  }
+  CHECK(read_text_file(folder / "a") == "one line\n");
+  file.write("and one\n");
+  CHECK(read_text_file(folder / "a") == "one line\nand one\n");
+}
+
 TEST_CASE("files without a size of their own are read to their end" * doctest::skip(!fs::exists("/proc/self/status"))) {
   CHECK(contains(read_text_file("/proc/self/status"), "Threads:"));
 }

@@ -178,6 +178,39 @@ TEST_CASE("many ranks need connections to few others, and add in the same order 
   }
 }
 
+TEST_CASE("few processes add in the order of their ranks, however many elements there are") {
+  for (const Way way : {Way::kGloo, Way::kSharedMemory}) {
+    if (way == Way::kGloo && !why_no_gloo().empty()) continue;
+    CAPTURE(static_cast<int>(way));
+    for (const int size : {2, 3, 5}) {
+      CAPTURE(size);
+      for (const std::size_t count : {100, 20001, 300007}) {
+        CAPTURE(count);
+        const auto values_of = [count](int rank) {
+          std::mt19937 random(static_cast<unsigned>(rank));
+          std::vector<float> values(count);
+          for (float& value : values) value = std::uniform_real_distribution(-1.0f, 1.0f)(random);
+          return values;
+        };
+        std::vector<float> expected = values_of(0);
+        for (int rank = 1; rank < size; ++rank) {
+          const std::vector<float> values = values_of(rank);
+          for (std::size_t i = 0; i < count; ++i) expected[i] += values[i];
+        }
+        std::atomic<int> equal = 0;
+        const auto errors = run_processes(way, size, 20, [&](Communicator& communicator) {
+          std::vector<float> values = values_of(communicator.rank());
+          InlineStream stream;
+          communicator.all_reduce(stream, {std::span(values), "values"});
+          if (values == expected) ++equal;
+        });
+        for (const std::string& error : errors) CHECK(error == "no error");
+        CHECK(equal == size);
+      }
+    }
+  }
+}
+
 TEST_CASE("processes send each other parts of their own") {
   for (const Way way : ways()) {
     CAPTURE(static_cast<int>(way));

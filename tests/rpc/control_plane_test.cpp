@@ -377,6 +377,66 @@ TEST_CASE("tasks that start further apart than the silence that ends a run train
   for (const std::string& error : errors) CHECK(error == "no error");
 }
 
+TEST_CASE("an elastic run begins without a task that has left before all had joined, and does not come back") {
+  const ClusterSpec cluster = cluster_of(3);
+  Timeouts timeouts{30, 10};
+  timeouts.elastic = true;
+  timeouts.regroup_seconds = 0.5;
+  const auto begin = [&](int worker) {
+    ClusterSpec own = cluster;
+    own.task.index = worker;
+    const auto control = ControlPlane::join(own, Security::from({}), handshake(), timeouts);
+    CHECK(control->generation() == 1);
+    CHECK(control->cluster().absent == std::vector<Task>{{Job::kWorker, 2}});
+    if (worker == 0) CHECK(control->lost() == std::vector<Task>{{Job::kWorker, 2}});
+  };
+  std::thread chief([&] { begin(0); });
+  {
+    PuppetTask dying(cluster.workers[0], "worker 2", 3);
+    ToTask heartbeat;
+    CHECK(dying.stream->Read(&heartbeat));  // so it has joined
+    dying.call.TryCancel();
+    dying.stream->Finish();
+  }
+  std::thread other([&] { begin(1); });
+  chief.join();
+  other.join();
+}
+
+TEST_CASE("a task that comes back as an elastic run ends learns that it is over") {
+  const ClusterSpec cluster = cluster_of(3);
+  Timeouts timeouts{10, 10};
+  timeouts.elastic = true;
+  const auto join = [&](int worker, const Generation& generation) {
+    ClusterSpec own = cluster;
+    own.task.index = worker;
+    return ControlPlane::join(own, Security::from({}), handshake(), timeouts, {}, generation);
+  };
+  std::atomic<bool> is_second = false;
+  const auto survive = [&](int worker) {
+    Generation next;
+    {
+      const auto control = join(worker, {});
+      error_text([&] { control->get("what never comes"); });
+      next = {2, control->lost()};
+    }
+    const auto control = join(worker, next);
+    is_second = true;
+    std::this_thread::sleep_for(1s);  // less than a task must stay before the others stop for it
+  };
+  std::thread chief([&] { survive(0); }), other([&] { survive(1); });
+  {
+    PuppetTask dying(cluster.workers[0], "worker 2", 3);
+    dying.wait_for_welcome();
+    dying.call.TryCancel();
+    dying.stream->Finish();
+  }
+  while (!is_second) std::this_thread::sleep_for(1ms);
+  CHECK_THROWS_WITH_AS(join(2, {}), "the run has ended", RunIsOver);
+  chief.join();
+  other.join();
+}
+
 TEST_CASE("an elastic run stops only for a task that has stayed, not for one that dies as it starts") {
   const ClusterSpec cluster = cluster_of(3);
   Timeouts timeouts{10, 10};

@@ -16,13 +16,14 @@ bool is_small(double ranks, double bytes) {
 /// Of a message of each rank to all others.
 double small_delays(double ranks) { return ranks > kMostDirectRanks ? doubling_steps(static_cast<int>(ranks)) : 1; }
 
-double ring_seconds(double ranks, double bytes, const Network& network, double add_seconds) {
+double gloo_seconds(double ranks, double bytes, const Network& network, double add_seconds) {
   if (is_small(ranks, bytes)) {
     return small_delays(ranks) * network.latency + (ranks - 1) * bytes * (1 / network.bandwidth + add_seconds);
   }
   if (ranks == 2) return 2 * network.latency + bytes * (1 / network.bandwidth + add_seconds);
-  return 2 * (ranks - 1) * (2 * network.latency + bytes / ranks / network.bandwidth) +
-         (ranks - 1) / ranks * bytes * add_seconds;
+  const double delays = ranks > kMostDirectRanks ? 4 * (ranks - 1) : 3;
+  const double part = (ranks - 1) / ranks * bytes;
+  return delays * network.latency + 2 * part / network.bandwidth + part * add_seconds;
 }
 
 double nccl_seconds(const Ranks& ranks, double bytes, const Network& network) {
@@ -37,7 +38,7 @@ double nccl_seconds(const Ranks& ranks, double bytes, const Network& network) {
 double all_reduce_seconds(const Ranks& ranks, double bytes, const Network& network, double add_seconds) {
   if (ranks.workers == 1) return 0;
   return ranks.carrier == Carrier::kNccl ? nccl_seconds(ranks, bytes, network)
-                                         : ring_seconds(ranks.all(), bytes, network, add_seconds);
+                                         : gloo_seconds(ranks.all(), bytes, network, add_seconds);
 }
 
 double all_gather_seconds(const Ranks& ranks, double bytes, const Network& network) {

@@ -17,28 +17,30 @@ struct Exchange {
   double per_step = 1;  ///< average number per step
 };
 
-/// The transport of sums between workers: a ring in host memory, as in gloo's all-reduce, or NCCL. Between workers on
-/// CPUs every operation but reduction_to_one_device, which gathers, uses the ring.
-enum class Carrier : std::uint8_t { kRing, kNccl };
+/// The transport of sums between workers. Between workers on CPUs every operation but reduction_to_one_device, which
+/// gathers, is an all-reduce of gloo's connections.
+enum class Carrier : std::uint8_t { kGloo, kNccl };
 
 /// The participants of an exchange, and its transport.
 struct Ranks {
   int workers = 1;
   int per_worker = 1;  ///< ranks that share one worker's link: its GPUs; 1 on CPUs
-  Carrier carrier = Carrier::kRing;
+  Carrier carrier = Carrier::kGloo;
   int all() const { return workers * per_worker; }
 };
 
 // The seconds of an exchange in the alpha-beta model: alpha is the latency of a message, beta the seconds per byte (1 /
 // bandwidth), gamma the seconds for a rank to add a byte. W workers, R ranks, n bytes per rank.
 //
-// ring, in R - 1 steps of reduce-scatter and as many of all-gather, each of n / R bytes:
+// gloo: parts of n / R bytes to the ranks that add them, and the sums to all (collective/gloo/direct_exchange.h):
+//     3 alpha + 2 (R - 1) / R n beta + (R - 1) / R n gamma
+//   since a rank of gloo sends once it knows that the receive is posted, another alpha. Two ranks exchange all:
+//     2 alpha + n (beta + gamma)
+//   Beyond 32 ranks around a ring, in R - 1 steps of reduce-scatter and as many of all-gather, each of n / R bytes:
 //     2 (R - 1) (2 alpha + n / R beta) + (R - 1) / R n gamma
-//   since a rank of gloo sends once it knows that the receive is posted, another alpha. An array that is small
-//   (collective/gloo/small_message.h) goes to all at once, and each rank adds all:
+//   An array that is small (collective/gloo/small_message.h) goes to all at once, and each rank adds all:
 //     alpha + (R - 1) n (beta + gamma)
-//   or, beyond 32 ranks, by way of others in log2(R) messages (collective/gloo/doubling_exchange.h), log2(R) alpha,
-//   and two ranks exchange larger ones, 2 alpha + n (beta + gamma).
+//   or, beyond 32 ranks, by way of others in log2(R) messages (collective/gloo/doubling_exchange.h), log2(R) alpha.
 //   Patarasuk, Yuan: Bandwidth optimal all-reduce algorithms for clusters of workstations (2009); with gamma in Thakur,
 //   Rabenseifner, Gropp: Optimization of collective communication operations in MPICH (2005).
 // nccl, the faster of a ring and of two trees that each carry one half, both pipelined, so that latency counts only

@@ -21,7 +21,7 @@ double slowdown(int threads, int cores) { return cores == 0 ? 1 : std::max(1.0, 
 Ranks ranks_of(const Layout& layout) {
   const int workers = layout.workers();
   const bool nccl = layout.choice.operation == CrossDeviceOps::kNccl;
-  return {workers, layout.topology.ranks() / workers, nccl ? Carrier::kNccl : Carrier::kRing};
+  return {workers, layout.topology.ranks() / workers, nccl ? Carrier::kNccl : Carrier::kGloo};
 }
 
 /// The time that gathering gradients adds to a step measured with two workers: adding the other workers' terms, `bytes`

@@ -1,9 +1,8 @@
 #include "collective/gloo/eager_exchange.h"
 
-#include <chrono>
 #include <cstring>
-#include <utility>
 
+#include "collective/gloo/direct_exchange.h"
 #include "collective/gloo/exchange_header.h"
 #include "collective/gloo/slots.h"
 #include "collective/gloo/small_message.h"
@@ -71,31 +70,9 @@ void EagerExchange::exchange_parts(const CollectiveCall& call, const std::byte* 
   end(call, box, bytes);
 }
 
-/// Throws Unreachable, with the ranks whose messages are missing, where they have not come in time.
-void EagerExchange::receive_all(Box& box) {
-  const auto begin = std::chrono::steady_clock::now();
-  const auto timeout = context_.getTimeout();
-  std::vector<bool> has_come(static_cast<std::size_t>(size_));
-  has_come[static_cast<std::size_t>(rank_)] = true;
-  try {
-    for (int step = 1; step < size_; ++step) {
-      int from = rank_;
-      box.from->waitRecv(&from, timeout);
-      has_come[static_cast<std::size_t>(from)] = true;
-    }
-  } catch (const std::exception& error) {
-    if (std::chrono::steady_clock::now() - begin < timeout * 9 / 10) throw;  // a connection has ended, say
-    std::vector<int> missing;
-    for (int other = 0; other < size_; ++other) {
-      if (!has_come[static_cast<std::size_t>(other)]) missing.push_back(other);
-    }
-    throw Unreachable(error.what(), std::move(missing));
-  }
-}
-
 void EagerExchange::end(const CollectiveCall& call, Box& box, std::size_t bytes) {
   // Receives first: gloo does not wake a send that was half done when the connection ended.
-  receive_all(box);
+  receive_from_others(context_, *box.from);
   for (int step = 1; step < size_; ++step) box.to->waitSend(context_.getTimeout());
   const ExchangeHeader header = header_of(call, bytes, next_);
   last_ = next_++ % kBoxes;

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "collective/meeting.h"
-#include "collective/process_group.h"
 
 namespace mirrortrain {
 
@@ -37,7 +36,6 @@ class EagerExchange {
   std::size_t place(int rank) const { return static_cast<std::size_t>(rank) * stride_; }
   void post(std::uint64_t number);
   Box& begin();
-  void receive_all(Box& box);
   void end(const CollectiveCall& call, Box& box, std::size_t bytes);
 
   gloo::Context& context_;

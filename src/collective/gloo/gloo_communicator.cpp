@@ -20,9 +20,10 @@
 #include <vector>
 
 #include "base/error.h"
+#include "collective/gloo/connect_peers.h"
+#include "collective/gloo/direct_exchange.h"
 #include "collective/gloo/doubling_exchange.h"
 #include "collective/gloo/eager_exchange.h"
-#include "collective/gloo/mesh.h"
 #include "collective/gloo/slots.h"
 #include "collective/gloo/small_message.h"
 #include "collective/host_communicator.h"
@@ -48,7 +49,7 @@ class GlooCommunicator : public HostCommunicator {
       connect_directly();
       return;
     }
-    context_ = connect_mesh("gloo", peers_by_doubling(options.rank, options.size), options, meeting);
+    context_ = connect_peers("gloo", peers_by_doubling(options.rank, options.size), options, meeting);
     doubling_.emplace(*context_, options.rank, options.size);
   }
 
@@ -90,7 +91,7 @@ class GlooCommunicator : public HostCommunicator {
 
   void connect_directly() {
     std::shared_ptr<gloo::Context> context =
-        connect_mesh("gloo with all", all_peers(rank(), size()), options_, meeting_);
+        connect_peers("gloo with all", all_peers(rank(), size()), options_, meeting_);
     direct_.emplace(*context, rank(), size());
     const std::scoped_lock lock(connecting_);
     direct_context_ = std::move(context);
@@ -113,17 +114,10 @@ class GlooCommunicator : public HostCommunicator {
 
   template <class T>
   void perform_as(const CollectiveCall& call) {
-    auto* const data = reinterpret_cast<T*>(call.elements.data);
-    const std::size_t count = call.elements.count;
     if (call.operation == CollectiveCall::Operation::kAllReduce) {
       if (is_small_message(call.elements.bytes(), size())) return add_at_once<T>(call);
-      if (size() == 2) return add_other<T>(call.elements);
-      gloo::AllreduceOptions options(context_);
-      options.setAlgorithm(gloo::AllreduceOptions::Algorithm::RING);
-      options.setOutput(data, count);
-      options.setReduceFunction(add<T>);
-      options.setTag(tag_++);
-      gloo::allreduce(options);
+      if (doubling_) return add_around<T>(call.elements);
+      add_directly(*direct_context_, call.elements, add<T>, received_, next_slot(gloo::kAllreduceSlotPrefix));
     } else if (call.operation == CollectiveCall::Operation::kAllToAll) {
       deal(call);
     } else {
@@ -131,8 +125,10 @@ class GlooCommunicator : public HostCommunicator {
     }
   }
 
+  std::uint64_t next_slot(std::uint8_t prefix) { return gloo::Slot::build(prefix, tag_++); }
+
   /// Every rank gets all elements of the others and adds them in rank order: one delay of the network, or a few for
-  /// many ranks, whereas gloo's ring has 4 for each other rank.
+  /// many ranks.
   template <class T>
   void add_at_once(const CollectiveCall& call) {
     const Elements& elements = call.elements;
@@ -146,21 +142,15 @@ class GlooCommunicator : public HostCommunicator {
     std::memcpy(elements.data, sum.data(), elements.bytes());
   }
 
-  /// Two ranks send each other all elements: as many bytes as in a ring, in half of its delays.
+  /// Around gloo's ring, where each part begins at another rank.
   template <class T>
-  void add_other(const Elements& elements) {
-    const int other = 1 - rank();
-    if (others_.size() < elements.bytes()) others_.resize(elements.bytes());
-    const std::uint64_t slot = gloo::Slot::build(gloo::kAllreduceSlotPrefix, tag_++);
-    const auto to = context_->createUnboundBuffer(others_.data(), elements.bytes());
-    const auto from = context_->createUnboundBuffer(elements.data, elements.bytes());
-    to->recv(other, slot);
-    from->send(other, slot);
-    to->waitRecv(context_->getTimeout());
-    from->waitSend(context_->getTimeout());  // before the sum takes the place of what is sent
-    const std::byte* const first = rank() == 0 ? elements.data : others_.data();
-    const std::byte* const second = rank() == 0 ? others_.data() : elements.data;
-    add<T>(elements.data, first, second, elements.count);
+  void add_around(const Elements& elements) {
+    gloo::AllreduceOptions options(context_);
+    options.setAlgorithm(gloo::AllreduceOptions::Algorithm::RING);
+    options.setOutput(reinterpret_cast<T*>(elements.data), elements.count);
+    options.setReduceFunction(add<T>);
+    options.setTag(tag_++);
+    gloo::allreduce(options);
   }
 
   std::size_t part_bytes(const CollectiveCall& call) const {
@@ -175,40 +165,26 @@ class GlooCommunicator : public HostCommunicator {
       share(call, place(rank()), bytes);
       for_others([&](int other) { std::memcpy(place(other), shared_by(other), bytes); });
     } else if (doubling_) {
-      gather_by_doubling(*context_, data, bytes, gloo::Slot::build(gloo::kAllgatherSlotPrefix, tag_++));
+      gather_by_doubling(*context_, data, bytes, next_slot(gloo::kAllgatherSlotPrefix));
     } else {
-      exchange_parts(call, data, [this](int) { return rank(); });
+      exchange_parts(
+          *direct_context_, data, data, bytes, [this](int) { return rank(); }, next_slot(gloo::kAllgatherSlotPrefix));
     }
   }
 
   void deal(const CollectiveCall& call) {
-    const std::byte* const data = call.elements.data;
+    std::byte* const data = call.elements.data;
     const std::size_t bytes = part_bytes(call);
     const auto offset = [&](int part) { return static_cast<std::size_t>(part) * bytes; };
     EagerExchange& all = direct();
     std::memcpy(call.received + offset(rank()), data + offset(rank()), bytes);
-    if (!is_small_message(bytes, size())) return exchange_parts(call, call.received, [](int other) { return other; });
+    if (!is_small_message(bytes, size())) {
+      return exchange_parts(
+          *direct_context_, data, call.received, bytes, [](int other) { return other; },
+          next_slot(gloo::kAlltoallSlotPrefix));
+    }
     all.exchange_parts(call, data, bytes);
     for_others([&](int other) { std::memcpy(call.received + offset(other), all.from(other), bytes); });
-  }
-
-  /// Every other rank receives the part `sent_to(rank)` of the elements. Receives are posted before sends: otherwise
-  /// gloo's notification of a receive would queue behind the data, and one direction would wait for the other. gloo's
-  /// own alltoall and allgather take 2 and 1.5 times as long between two ranks.
-  template <class SentTo>
-  void exchange_parts(const CollectiveCall& call, std::byte* received, const SentTo& sent_to) {
-    const Elements& elements = call.elements;
-    const std::size_t bytes = part_bytes(call);
-    const auto place = [bytes](int part) { return static_cast<std::size_t>(part) * bytes; };
-    gloo::Context& context = *direct_context_;
-    const std::uint64_t slot = gloo::Slot::build(gloo::kAlltoallSlotPrefix, tag_++);
-    const auto from = context.createUnboundBuffer(elements.data, elements.bytes());
-    const auto to = context.createUnboundBuffer(received, elements.bytes());
-    for_others([&](int other) { to->recv(other, slot, place(other), bytes); });
-    for_others([&](int other) { from->send(other, slot, place(sent_to(other)), bytes); });
-    // Receives first: gloo does not wake a send that was half done when the connection ended.
-    for_others([&](int) { to->waitRecv(context.getTimeout()); });
-    for_others([&](int) { from->waitSend(context.getTimeout()); });
   }
 
   template <class Work>
@@ -223,7 +199,7 @@ class GlooCommunicator : public HostCommunicator {
   std::shared_ptr<gloo::Context> direct_context_;  ///< with connections to all; of few ranks the same
   std::optional<EagerExchange> direct_;            ///< after the contexts, which they use
   std::optional<DoublingExchange> doubling_;       ///< of many ranks
-  std::vector<std::byte> others_;                  ///< of two ranks, the other one's elements
+  std::vector<std::byte> received_;                ///< scratch memory of direct sums
   std::uint32_t tag_ = 0;
 };
 
@@ -238,9 +214,7 @@ std::unique_ptr<Communicator> make_gloo_communicator(const GlooOptions& options,
   } catch (const std::exception& error) {
     const std::string why = fmt::format("rank {} of {} at {} cannot connect to the others: {}", options.rank,
                                         options.size, options.host, error.what());
-    const auto* const unreachable = dynamic_cast<const Unreachable*>(&error);
-    const std::vector<int> unreached = unreachable != nullptr ? unreachable->ranks : std::vector<int>();
-    throw Error(watch.explain ? watch.explain(why, unreached) : why);
+    throw Error(watch.explained(why, error));
   }
 }
 

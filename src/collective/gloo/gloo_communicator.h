@@ -10,8 +10,8 @@
 namespace mirrortrain {
 
 /// One rank of a group of processes that add in host memory, over TCP: small arrays at once, by an exchange of all with
-/// all, others between two ranks by an exchange and between more by gloo's ring all-reduce. The order of sums depends
-/// only on the ranks and the number of elements.
+/// all, others in parts, of which each rank adds one. Sums are in the order of the ranks, but for large arrays of more
+/// than most_direct_ranks: these go around gloo's ring, where the order also depends on the number of elements.
 struct GlooOptions {
   int rank = 0, size = 1;
   std::string host;                          ///< a name or address of this machine, to which the others connect

@@ -16,7 +16,7 @@ namespace mirrortrain {
 std::chrono::milliseconds gloo_timeout(double seconds);
 
 /// Connections of this rank to some of the others.
-class MeshContext : public gloo::Context {
+class PeerContext : public gloo::Context {
  public:
   using gloo::Context::Context;
   /// Listens for each of the ranks: their addresses here, by the order of `peers`.
@@ -31,10 +31,11 @@ std::vector<int> peers_by_doubling(int rank, int size);
 std::vector<int> all_peers(int rank, int size);
 
 /// Connects this rank to its peers; all ranks call it at the same time, and each is a peer of its peers. `name`
-/// distinguishes the group's meshes apart. gloo accepts the first connection to a port that it has just opened for a
-/// rank, even from a port scanner, so that the rank is refused or its connection closed: then all ranks start over with
-/// other ports. Throws std::runtime_error if they do not reach each other, Error if the group has failed meanwhile.
-std::shared_ptr<gloo::Context> connect_mesh(const std::string& name, const std::vector<int>& peers,
-                                            const GlooOptions& options, const RendezvousStore& meeting);
+/// distinguishes several such calls of a group. gloo accepts the first connection to a port that it has just opened for
+/// a rank, even from a port scanner, so that the rank is refused or its connection closed: then all ranks start over
+/// with other ports. Throws std::runtime_error if they do not reach each other, Error if the group has failed
+/// meanwhile.
+std::shared_ptr<gloo::Context> connect_peers(const std::string& name, const std::vector<int>& peers,
+                                             const GlooOptions& options, const RendezvousStore& meeting);
 
 }  // namespace mirrortrain

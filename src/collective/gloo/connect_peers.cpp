@@ -1,4 +1,4 @@
-#include "collective/gloo/mesh.h"
+#include "collective/gloo/connect_peers.h"
 
 #include <fmt/format.h>
 #include <gloo/transport/context.h>
@@ -76,7 +76,7 @@ std::chrono::milliseconds gloo_timeout(double seconds) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
 }
 
-std::vector<std::string> MeshContext::listen_for(const std::vector<int>& peers,
+std::vector<std::string> PeerContext::listen_for(const std::vector<int>& peers,
                                                  std::shared_ptr<gloo::transport::Device> device) {
   device_ = std::move(device);
   transportContext_ = device_->createContext(rank, size);
@@ -89,7 +89,7 @@ std::vector<std::string> MeshContext::listen_for(const std::vector<int>& peers,
   return addresses;
 }
 
-void MeshContext::connect(const std::vector<int>& peers, const std::vector<std::string>& addresses) {
+void PeerContext::connect(const std::vector<int>& peers, const std::vector<std::string>& addresses) {
   // All at once: one after the other, each rank would wait for a peer that waits for another one, around all ranks.
   std::vector<std::future<void>> connections;
   for (std::size_t i = 0; i < peers.size(); ++i) {
@@ -118,8 +118,8 @@ std::vector<int> all_peers(int rank, int size) {
   return peers;
 }
 
-std::shared_ptr<gloo::Context> connect_mesh(const std::string& name, const std::vector<int>& peers,
-                                            const GlooOptions& options, const RendezvousStore& meeting) {
+std::shared_ptr<gloo::Context> connect_peers(const std::string& name, const std::vector<int>& peers,
+                                             const GlooOptions& options, const RendezvousStore& meeting) {
   const int rank = options.rank, size = options.size;
   const auto gather = [&](const std::string& key, std::span<const std::string> values) {
     return meeting.gather(name + "/" + key, rank, size, values);
@@ -134,7 +134,7 @@ std::shared_ptr<gloo::Context> connect_mesh(const std::string& name, const std::
   const auto device = make_device(options.host);
   for (int attempt = 1;; ++attempt) {
     const std::string number = std::to_string(attempt);
-    auto context = std::make_shared<MeshContext>(rank, size);
+    auto context = std::make_shared<PeerContext>(rank, size);
     context->setTimeout(kConnect);
     const std::vector<std::string> listening = context->listen_for(peers, device);
     std::vector<std::string> addresses(static_cast<std::size_t>(size)), theirs;
