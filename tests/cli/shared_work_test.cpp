@@ -46,7 +46,7 @@ struct Folder {
 TEST_CASE_FIXTURE(Folder, "a worker that is slower than the others is named, with the share of the time that it took") {
   // The worker has a small part of the time, in pieces that are shorter than a step, until enough epochs have named it:
   // on a busy machine the other one may wait for the processor meanwhile.
-  const Outcome outcome = run_script(folder, R"(
+  const Outcome outcome = run_script(folder, R"sh(
     "$MIRRORTRAIN" launch --workers 2 -- fit net.yaml --run-dir run --set training.epochs=1000000 \
       --set checkpoint.keep=1 --set logging.report=false --set data.validation=null --set data.train.examples=2000000 \
       --set data.global_batch_size=8000 --set 'model.layers=[{dense: {units: 64}}, {dense: {units: 64}}, {dense: {units: 3}}]' 2> log &
@@ -60,7 +60,7 @@ TEST_CASE_FIXTURE(Folder, "a worker that is slower than the others is named, wit
     wait $!
     ended=$?
     cat log >&2
-    exit $ended)");
+    exit $ended)sh");
   CHECK_MESSAGE(outcome.exit_code == 128 + 15, outcome.err);
   std::map<std::string, double> largest;
   for (const nlohmann::json& event : events_of(folder / "run/metrics.jsonl")) {

@@ -23,7 +23,7 @@ using AddElements = void (*)(void* sum, const void* a, const void* b, std::size_
 /// Adds the elements of all ranks in rank order. Two ranks send each other everything, in two delays of the network.
 /// Of more, each rank receives its part of the elements from every other one, adds, and sends the sums to all: the
 /// bytes of a ring all-reduce in 3 delays, where gloo's ring has 4 for each other rank. `received` is scratch memory
-/// that may be kept. `slot` and the one after it are this operation's.
+/// that may be kept. This operation's slots begin with `slot`, a number of its own above the lowest byte.
 void add_directly(gloo::Context& context, const Elements& elements, AddElements add, std::vector<std::byte>& received,
                   std::uint64_t slot);
 
