@@ -19,6 +19,8 @@
 
 namespace mirrortrain {
 
+struct Model;
+
 /// The sizes of a run's global batches, and their data sets, so that all programs and memory are created before the
 /// first step.
 struct BatchSizes {
@@ -114,6 +116,8 @@ class Strategy {
   virtual void write_variables(Lasting what, const VariableVisit& visit) = 0;
   /// The same where `visit` reads the last values, and may keep them.
   virtual void change_variables(Lasting what, const VariableVisit& visit) = 0;
+  /// The model with the weights that the replicas keep in parts; null if each has all.
+  virtual const Model* model_in_parts() const { return nullptr; }
   /// Whether no worker has all of what lasts, so that it should not be held at once.
   virtual bool is_divided_among_workers() const { return false; }
   /// Whether gradients are accumulated over steps, or stored for other reasons.

@@ -81,7 +81,7 @@ std::optional<int> FitRun::run_to_the_end() {
     warn();
     report_left_out(run_, LeftOutList::kFirst);
     std::string text = run_header(checked_, *run_.strategy);
-    if (checked_.has_model()) text += "\n" + variables_text(checked_);
+    if (checked_.has_model()) text += "\n" + variables_text(checked_, "", run_.strategy->model_in_parts());
     if (const Mesh& mesh = run_.strategy->topology().mesh; mesh.model > 1) {
       text += "\n" + exchanges_text(*checked_.model, rows_of_place(values().data.global_batch_size, 0, mesh).count);
     }
@@ -247,7 +247,7 @@ std::string FitRun::task_text() const {
 void FitRun::log_distribution() const {
   if (checked_.has_model()) {
     spdlog::log(values().variables.empty() ? spdlog::level::debug : spdlog::level::info, "{}",
-                variables_text(checked_));
+                variables_text(checked_, "", run_.strategy->model_in_parts()));
   }
   for (const std::string& note : run_.notes()) spdlog::info("{}\n", note);
 }

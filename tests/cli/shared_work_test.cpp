@@ -137,6 +137,23 @@ TEST_CASE_FIXTURE(Folder, "a dry run of one task waits for no other, and says wh
   CHECK_FALSE(fs::exists(folder / "runs"));
 }
 
+TEST_CASE_FIXTURE(Folder, "a dry run lists the parts of variables on the replicas, and the stages of a pipeline") {
+  const Outcome parts = as_task("worker", 0,
+                                "fit net.yaml --dry-run --set strategy.optimizer_state=sharded_weights "
+                                "--set 'model.layers=[{dense: {units: 401}}, {dense: {units: 3}}]'");
+  CHECK_MESSAGE(parts.exit_code == 0, parts.err);
+  CHECK_MESSAGE(contains(parts.out, "variable        shape     on the replicas  bytes of each  synchronization"),
+                parts.out);
+  CHECK(contains(parts.out, "dense/kernel    [6, 401]  2 x 1203         4812           on_write"));
+  CHECK(contains(parts.out, "dense/bias      [401]     whole            1604           on_write"));
+  const Outcome stages =
+      run("fit net.yaml --dry-run --set 'strategy={type: mirrored, devices: [cpu:0], "
+          "pipeline: {split_before: [dense_1], microbatches: 2}}'");
+  CHECK_MESSAGE(stages.exit_code == 0, stages.err);
+  CHECK_MESSAGE(contains(stages.out, "dense/kernel    [6, 7]  1      on_write"), stages.out);
+  CHECK(contains(stages.out, "dense_1/kernel  [7, 3]  2      on_write"));
+}
+
 TEST_CASE_FIXTURE(Folder, "a task's configuration says how the cluster's workers reduce gradients") {
   const Outcome task = as_task("worker", 1, "config show net.yaml");
   CHECK_MESSAGE(task.exit_code == 0, task.err);

@@ -68,6 +68,7 @@ class MirroredStrategy : public Strategy {
   bool is_divided_among_workers() const override { return topology_.cluster.workers > 1 && variables_->are_in_parts(); }
   bool keeps_gradients() const override { return variables_->domains()[0]->variables.keeps_gradients(); }
   const StateVariables& state() const override { return *state_; }
+  const Model* model_in_parts() const override { return divided_ ? &*divided_ : nullptr; }
   std::optional<SparseRows> sparse_gradient(std::size_t variable) override;
   /// This process's variables, where they are.
   std::span<const std::unique_ptr<MemoryDomain>> memory_domains() const { return variables_->domains(); }

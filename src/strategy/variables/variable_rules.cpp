@@ -66,6 +66,14 @@ std::string parts_text(const ModelVariable& variable, int places) {
   return fmt::format("[{}]", fmt::join(axes, ", "));
 }
 
+/// The stage of the layer that a variable belongs to, "block/dense" of "block/dense/kernel".
+int stage_of(const std::string& variable, const std::map<std::string, int>& stages) {
+  for (std::size_t end = variable.rfind('/'); end != std::string::npos && end > 0; end = variable.rfind('/', end - 1)) {
+    if (const auto found = stages.find(variable.substr(0, end)); found != stages.end()) return found->second;
+  }
+  return 0;
+}
+
 }  // namespace
 
 config::Section<VariableRule> VariableRule::section() {
@@ -212,18 +220,28 @@ void warn_of_idle_rules(const Model& model, const VariableRules& rules, config::
 }
 
 std::string variable_table(const Model& model, const std::vector<ResolvedVariable>& resolved,
-                           const std::string& prefix) {
+                           const std::map<std::string, int>& stages, const std::string& prefix) {
   const int places = model.places();
-  std::vector<std::vector<std::string>> rows{{"variable", "shape", "synchronization", "aggregation", "why"}};
-  if (places > 1) rows[0].insert(rows[0].begin() + 2, {"on the places of a replica", "bytes of each"});
+  const bool has_parts =
+      std::ranges::any_of(model.variables, [](const ModelVariable& variable) { return variable.data_parts > 1; });
+  std::vector<std::vector<std::string>> rows{{"variable", "shape"}};
+  if (!stages.empty()) rows[0].emplace_back("stage");
+  if (places > 1) rows[0].emplace_back("on the places of a replica");
+  if (has_parts) rows[0].emplace_back("on the replicas");
+  if (places > 1 || has_parts) rows[0].emplace_back("bytes of each");
+  for (const char* column : {"synchronization", "aggregation", "why"}) rows[0].emplace_back(column);
   for (std::size_t i = 0; i < resolved.size(); ++i) {
     const ModelVariable& variable = model.variables[i];
+    const std::int64_t here = model.local_shape(i, 0).elements();
     std::vector<std::string>& row = rows.emplace_back();
-    row = {variable.spec.name, variable.spec.shape.text(), std::string(name_of(resolved[i].policy.synchronization)),
-           std::string(name_of(resolved[i].policy.aggregation)), resolved[i].why};
-    if (places == 1) continue;
-    const auto bytes = static_cast<std::size_t>(model.part_shape(i, 0).elements()) * sizeof(float);
-    row.insert(row.begin() + 2, {parts_text(variable, places), fmt::to_string(bytes)});
+    row = {variable.spec.name, variable.spec.shape.text()};
+    if (!stages.empty()) row.push_back(fmt::to_string(stage_of(variable.spec.name, stages) + 1));
+    if (places > 1) row.push_back(parts_text(variable, places));
+    if (has_parts) row.push_back(variable.data_parts > 1 ? fmt::format("{} x {}", variable.data_parts, here) : "whole");
+    if (places > 1 || has_parts) row.push_back(fmt::to_string(static_cast<std::size_t>(here) * sizeof(float)));
+    row.emplace_back(name_of(resolved[i].policy.synchronization));
+    row.emplace_back(name_of(resolved[i].policy.aggregation));
+    row.push_back(resolved[i].why);
   }
   std::vector<std::size_t> widths(rows[0].size());
   widths[rows[0].size() - 2] = name_of(Aggregation::kOnlyFirstReplica).size();

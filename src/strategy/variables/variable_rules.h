@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -48,9 +49,10 @@ std::function<std::optional<Sharding>(const ModelVariable&)> shardings_of(const 
 /// silence.
 void warn_of_idle_rules(const Model& model, const VariableRules& rules, config::Errors& errors);
 
-/// A line per variable: name, shape, synchronization, aggregation, why; of a model that is divided among places, also
-/// how, and the sizes of its parts. Each line begins with `prefix`.
+/// A line per variable: name, shape, synchronization, aggregation, why; of a model that is divided among places or
+/// replicas, also how, and the bytes of the largest part; in a pipeline, with the stages of its layers, its stage. Each
+/// line begins with `prefix`.
 std::string variable_table(const Model& model, const std::vector<ResolvedVariable>& resolved,
-                           const std::string& prefix);
+                           const std::map<std::string, int>& stages, const std::string& prefix);
 
 }  // namespace mirrortrain

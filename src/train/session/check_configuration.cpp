@@ -367,9 +367,12 @@ CheckedConfiguration check_configuration(const std::string& file, std::span<cons
   return checked;
 }
 
-std::string variables_text(const CheckedConfiguration& checked, const std::string& indent) {
+std::string variables_text(const CheckedConfiguration& checked, const std::string& indent, const Model* in_parts) {
   if (!checked.has_model()) return "";
-  return variable_table(*checked.model, checked.variables, indent);
+  const Model& model = in_parts != nullptr ? *in_parts : *checked.model;
+  const auto& pipeline = checked.values().strategy.pipeline;
+  return variable_table(model, checked.variables,
+                        pipeline ? stages_of_layers(*pipeline, model) : std::map<std::string, int>(), indent);
 }
 
 }  // namespace mirrortrain

@@ -60,7 +60,9 @@ CheckedConfiguration look_at_configuration(const std::string& file, std::span<co
                                            config::Errors& errors,
                                            const Environment& environment = process_environment());
 
-/// The placement of the variables. `indent`: precedes each line.
-std::string variables_text(const CheckedConfiguration& checked, const std::string& indent = "");
+/// The placement of the variables. `indent`: precedes each line. `in_parts`: the model as the strategy divides it among
+/// the replicas, if it does (Strategy::model_in_parts).
+std::string variables_text(const CheckedConfiguration& checked, const std::string& indent = "",
+                           const Model* in_parts = nullptr);
 
 }  // namespace mirrortrain
