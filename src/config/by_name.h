@@ -51,21 +51,17 @@ struct Names {
 };
 template <class T>
 struct Names<Located<T>> : Names<T> {};
-template <class... Ts>
-struct Names<std::variant<Ts...>> {
+template <AnyVariant Variant>
+struct Names<Variant> {
   static constexpr bool kOfLists = false;
-  static bool in(const Value& mapping) { return maps_names(choice_of<std::variant<Ts...>>(), mapping); }
-  static bool refuse_positions(const Node& node) {
-    return refuse_choices_by_position(choice_of<std::variant<Ts...>>(), node);
-  }
+  static bool in(const Value& mapping) { return maps_names(choice_of<Variant>(), mapping); }
+  static bool refuse_positions(const Node& node) { return refuse_choices_by_position(choice_of<Variant>(), node); }
 };
-template <class... Ts>
-struct Names<std::vector<Located<std::variant<Ts...>>>> {
+template <AnyVariant Variant>
+struct Names<std::vector<Located<Variant>>> {
   static constexpr bool kOfLists = true;
-  static bool in(const Value& mapping) { return maps_names_to_lists(choice_of<std::variant<Ts...>>(), mapping); }
-  static bool refuse_positions(const Node& node) {
-    return refuse_lists_by_position(choice_of<std::variant<Ts...>>(), node);
-  }
+  static bool in(const Value& mapping) { return maps_names_to_lists(choice_of<Variant>(), mapping); }
+  static bool refuse_positions(const Node& node) { return refuse_lists_by_position(choice_of<Variant>(), node); }
 };
 
 }  // namespace detail

@@ -5,11 +5,12 @@
 #include <span>
 #include <variant>
 
+#include "config/compiled_once.h"
 #include "config/containers.h"
 
 namespace mirrortrain::config {
 
-/// How a std::variant of option structs is written: specialize it for the variant.
+/// How a std::variant (or CompiledOnce) of option structs is written: specialize it for the variant.
 ///   tag      "type" | "format" | "schedule": `{type: circle, ...}`, `circle` and `{circle: {...}}` are all allowed;
 ///            left out where a list's items are only `{circle: {...}}` or `circle`
 ///   noun     "a shape", for messages
@@ -102,7 +103,7 @@ std::span<const Advice> advice_of_alternative() {
 
 template <class Variant, std::size_t I>
 Alternative alternative() {
-  using T = std::variant_alternative_t<I, Variant>;
+  using T = std::variant_alternative_t<I, typename VariantOf<Variant>::Type>;
   return {std::string(name_of_alternative<T>()),
           aliases_of_alternative<T>(),
           advice_of_alternative<T>(),
@@ -129,7 +130,7 @@ Choice make_choice() {
     choice.set_keeps_name = ChoiceTag<Variant>::set_keeps_name;
   }
   [&]<std::size_t... I>(std::index_sequence<I...>) { (choice.alternatives.push_back(alternative<Variant, I>()), ...); }
-  (std::make_index_sequence<std::variant_size_v<Variant>>());
+  (std::make_index_sequence<std::variant_size_v<typename VariantOf<Variant>::Type>>());
   for (const Alternative& one : choice.alternatives) {
     choice.advice.insert(choice.advice.end(), one.advice.begin(), one.advice.end());
   }
@@ -153,10 +154,8 @@ std::vector<Name> names_of_choice() {
   return detail::names_of(detail::choice_of<Variant>());
 }
 
-template <class... Ts>
-struct Codec<std::variant<Ts...>> {
-  using Variant = std::variant<Ts...>;
-
+template <AnyVariant Variant>
+struct Codec<Variant> {
   static bool accepts(const Value& value) { return detail::accepts_choice(detail::choice_of<Variant>(), value); }
   static void read(const Node& node, Variant& out) {
     if constexpr (requires { ChoiceTag<Variant>::remember(node.value(), out); }) {

@@ -22,7 +22,8 @@ struct Extended<std::variant<Listed...>, Others...> {
 };
 
 /// Every layer.
-using Layer = Extended<PlainLayer, layers::TimeDistributed, layers::SpectralNormalization>::Type;
+using LayerVariant = Extended<PlainLayerVariant, layers::TimeDistributed, layers::SpectralNormalization>::Type;
+using Layer = config::CompiledOnce<LayerVariant>;
 
 /// Whether a recurrent layer processes its sequence from the last time step to the first.
 inline bool goes_backwards(const Layer& layer) {
@@ -48,6 +49,8 @@ inline const layers::EmbeddingOptions* embedding_of(const Layer& layer) {
 inline constexpr std::string_view kUnreadName = "?";
 
 }  // namespace mirrortrain
+
+extern template class mirrortrain::config::CompiledOnce<mirrortrain::LayerVariant>;
 
 template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::Layer> {

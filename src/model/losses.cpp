@@ -2,6 +2,8 @@
 
 #include "model/formula/formula_graph.h"
 
+template class mirrortrain::config::CompiledOnce<mirrortrain::LossVariant>;
+
 namespace mirrortrain {
 
 std::vector<ValueId> loss_inputs(const Loss& loss, Graph& graph, ValueId output, ValueId labels, ValueId present,

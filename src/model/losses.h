@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "config/compiled_once.h"
 #include "model/losses/circle.h"
 #include "model/losses/comparisons.h"
 #include "model/losses/composites.h"
@@ -19,13 +20,14 @@
 namespace mirrortrain {
 
 /// The list of losses. To add one: a file in model/losses and a line here.
-using Loss =
+using LossVariant =
     std::variant<losses::MeanSquaredError, losses::MeanAbsoluteError, losses::MeanAbsolutePercentageError,
                  losses::MeanSquaredLogarithmicError, losses::Huber, losses::LogCosh, losses::BinaryCrossentropy,
                  losses::BinaryFocalCrossentropy, losses::CategoricalCrossentropy, losses::CategoricalFocalCrossentropy,
                  losses::SparseCategoricalCrossentropy, losses::CategoricalGeneralizedCrossEntropy,
                  losses::KlDivergence, losses::Poisson, losses::Hinge, losses::SquaredHinge, losses::CategoricalHinge,
                  losses::CosineSimilarity, losses::Dice, losses::Tversky, losses::Circle, losses::Ctc, losses::Formula>;
+using Loss = config::CompiledOnce<LossVariant>;
 
 inline ops::Loss loss_op(const Loss& loss) {
   return std::visit([](const auto& options) { return options.op(); }, loss);
@@ -90,6 +92,8 @@ inline Targets targets_of(const Loss& loss) {
 }
 
 }  // namespace mirrortrain
+
+extern template class mirrortrain::config::CompiledOnce<mirrortrain::LossVariant>;
 
 template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::Loss> {

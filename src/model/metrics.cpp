@@ -1,5 +1,7 @@
 #include "model/metrics.h"
 
+template class mirrortrain::config::CompiledOnce<mirrortrain::MetricVariant>;
+
 namespace mirrortrain {
 
 MetricNode metric_node(const Metric& metric, const Loss& loss, const Shape& output) {

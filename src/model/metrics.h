@@ -5,6 +5,7 @@
 #include <variant>
 #include <vector>
 
+#include "config/compiled_once.h"
 #include "model/metrics/accuracy.h"
 #include "model/metrics/auc.h"
 #include "model/metrics/confusion.h"
@@ -20,7 +21,7 @@ namespace mirrortrain {
 
 /// The list of metrics. To add one: a file in model/metrics, a line here, and its name in direction.h if more is
 /// better.
-using Metric =
+using MetricVariant =
     std::variant<metrics::Accuracy, metrics::BinaryAccuracy, metrics::CategoricalAccuracy,
                  metrics::SparseCategoricalAccuracy, metrics::TopKAccuracy, metrics::TopKCategoricalAccuracy,
                  metrics::SparseTopKCategoricalAccuracy, metrics::MeanSquaredError, metrics::RootMeanSquaredError,
@@ -34,6 +35,7 @@ using Metric =
                  metrics::SensitivityAtSpecificity, metrics::SpecificityAtSensitivity, metrics::F1Score,
                  metrics::FBetaScore, metrics::Auc, metrics::BinaryIou, metrics::Iou, metrics::MeanIou,
                  metrics::OneHotIou, metrics::OneHotMeanIou, metrics::Formula>;
+using Metric = config::CompiledOnce<MetricVariant>;
 
 /// Throws Error if the metric does not match the loss or the output's shape.
 MetricNode metric_node(const Metric& metric, const Loss& loss, const Shape& output);
@@ -54,6 +56,8 @@ Compares compared_by(const Metric& metric);
 inline bool is_of_classes(const Metric& metric) { return compared_by(metric) == Compares::kClasses; }
 
 }  // namespace mirrortrain
+
+extern template class mirrortrain::config::CompiledOnce<mirrortrain::MetricVariant>;
 
 template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::Metric> {

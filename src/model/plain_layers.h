@@ -3,6 +3,7 @@
 #include <string_view>
 #include <variant>
 
+#include "config/compiled_once.h"
 #include "model/layers/activation.h"
 #include "model/layers/attention.h"
 #include "model/layers/batch_normalization.h"
@@ -30,7 +31,7 @@
 namespace mirrortrain {
 
 /// The list of layers but for those that wrap any other layer. To add one: a file in model/layers and a line here.
-using PlainLayer = std::variant<
+using PlainLayerVariant = std::variant<
     layers::Dense, layers::EinsumDense, layers::Conv<1>, layers::Conv<2>, layers::Conv<3>, layers::ConvTranspose<1>,
     layers::ConvTranspose<2>, layers::ConvTranspose<3>, layers::DepthwiseConv<1>, layers::DepthwiseConv<2>,
     layers::SeparableConv<1>, layers::SeparableConv<2>, layers::Embedding, layers::ReversibleEmbedding,
@@ -52,8 +53,11 @@ using PlainLayer = std::variant<
     layers::UnitNormalization, layers::Add, layers::Subtract, layers::Multiply, layers::Average, layers::Maximum,
     layers::Minimum, layers::Concatenate, layers::Dot, layers::StftSpectrogram, layers::MelSpectrogram, layers::Reuse,
     layers::Expression>;
+using PlainLayer = config::CompiledOnce<PlainLayerVariant>;
 
 }  // namespace mirrortrain
+
+extern template class mirrortrain::config::CompiledOnce<mirrortrain::PlainLayerVariant>;
 
 template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::PlainLayer> {

@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 
+template class mirrortrain::config::CompiledOnce<mirrortrain::data::PreprocessingVariant>;
+
 namespace mirrortrain::data {
 namespace {
 

@@ -36,13 +36,14 @@ struct OneHot {
 };
 
 /// The list of all preprocessing transforms.
-using PreprocessingStep =
+using PreprocessingVariant =
     std::variant<Rescaling, Normalization, OneHot, Discretization, Hashing, Resizing, CenterCrop, RandomFlip,
                  RandomCrop, RandomTranslation, RandomRotation, RandomZoom, RandomShear, RandomPerspective,
                  RandomElasticTransform, RandomContrast, RandomBrightness, RandomSaturation, RandomHue,
                  RandomColorDegeneration, RandomColorJitter, RandomGrayscale, RandomInvert, RandomPosterization,
                  RandomSharpness, RandomGaussianBlur, RandomErasing, Solarization, AutoContrast, Equalization,
                  ContrastLimitedAdaptiveHistogramEqualization, RandAugment, AugMix, MixUp, CutMix>;
+using PreprocessingStep = config::CompiledOnce<PreprocessingVariant>;
 
 /// The transform as one that mixes examples, or null.
 const Mixing* as_mixing(const PreprocessingStep& step);
@@ -91,6 +92,8 @@ ExampleSpec spec_before_bins(ExampleSpec spec, const std::vector<PreprocessingSt
 Wanted wanted_by(const ExampleSpec* spec, const std::vector<PreprocessingStep>& steps);
 
 }  // namespace mirrortrain::data
+
+extern template class mirrortrain::config::CompiledOnce<mirrortrain::data::PreprocessingVariant>;
 
 template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::data::PreprocessingStep> {
