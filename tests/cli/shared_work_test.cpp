@@ -144,7 +144,7 @@ TEST_CASE_FIXTURE(Folder, "a dry run lists the parts of variables on the replica
   CHECK_MESSAGE(parts.exit_code == 0, parts.err);
   CHECK_MESSAGE(contains(parts.out, "variable        shape     on the replicas  bytes of each  synchronization"),
                 parts.out);
-  CHECK(contains(parts.out, "dense/kernel    [6, 401]  2 x 1203         4812           on_write"));
+  CHECK(contains(parts.out, "dense/kernel    [6, 401]  2 x 1216         4864           on_write"));
   CHECK(contains(parts.out, "dense/bias      [401]     whole            1604           on_write"));
   const Outcome stages =
       run("fit net.yaml --dry-run --set 'strategy={type: mirrored, devices: [cpu:0], "
