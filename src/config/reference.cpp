@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/utf8.h"
 #include "config/document.h"
 #include "config/schema.h"
+#include "config/shared_sections.h"
 
 namespace mirrortrain::config {
 namespace {
@@ -37,29 +39,72 @@ std::string default_of(const Schema::Key& key) {
   return fmt::format("`{}`", text);
 }
 
+/// A heading's anchor as Markdown renderers make it: lower case, without punctuation.
+std::string anchor(const std::string& heading) {
+  std::string anchor;
+  for (const char c : in_lower_case(heading)) {
+    if (c == ' ') anchor += '-';
+    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-') anchor += c;
+  }
+  return anchor;
+}
+
+std::string link(std::string_view text, const std::string& heading) {
+  return fmt::format("[{}](#{})", text, anchor(heading));
+}
+
 class ReferenceWriter {
  public:
-  void section(const Schema& schema, const std::string& path, const std::string& heading) {
-    if (!heading.empty()) out_ += fmt::format("\n## {}\n", heading);
-    if (!schema.help.empty()) out_ += fmt::format("\n{}\n", schema.help);
-    table(schema, path);
-    follow();
-  }
+  explicit ReferenceWriter(const Schema& root) : shared_(root) { section(root, "", ""); }
 
-  std::string take() { return std::move(out_); }
+  /// The table of contents, then all sections.
+  std::string text() const {
+    std::string text = "\n**Contents**\n\n";
+    for (const Chapter& chapter : contents_) {
+      text += "- " + link(chapter.heading, chapter.heading);
+      const char* before = ": ";
+      for (const std::string& name : chapter.names) {
+        text += std::exchange(before, ", ") + link(name, heading_within(chapter.heading, name));
+      }
+      text += '\n';
+    }
+    return text + out_;
+  }
 
  private:
   struct Pending {
     Schema schema;
-    std::string path;
+    std::string path;  // of a section, where it is met first
+    std::string heading;
   };
+  /// A section, or a choice with the names that it offers.
+  struct Chapter {
+    std::string heading;
+    std::vector<std::string> names;
+  };
+
+  static std::string heading_within(const std::string& chapter, const std::string& name) {
+    return chapter + ": " + name;
+  }
+
+  void begin_chapter(const std::string& heading) {
+    out_ += fmt::format("\n## {}\n", heading);
+    contents_.push_back({heading, {}});
+  }
+
+  void section(const Schema& schema, const std::string& path, const std::string& heading) {
+    if (!heading.empty()) begin_chapter(heading);
+    if (!schema.help.empty()) out_ += fmt::format("\n{}\n", schema.help);
+    if (const std::string users = shared_.users(heading); !users.empty()) out_ += fmt::format("\n{}\n", users);
+    table(schema, path);
+    follow();
+  }
 
   void table(const Schema& schema, const std::string& path) {
     if (schema.keys.empty()) return;
     out_ += "\n| key | value | default | meaning |\n|---|---|---|---|\n";
     for (const Schema::Key& key : schema.keys) {
-      const std::string below = path.empty() ? key.name : path + "." + key.name;
-      const std::string type = type_of(key.type, below);
+      const std::string type = type_of(key.type, path_below(path, key.name));
       out_ += fmt::format("| `{}` | {} | {} | {} |\n", key.name, cell(type), cell(default_of(key)), cell(key.help));
     }
   }
@@ -74,8 +119,8 @@ class ReferenceWriter {
     switch (schema.kind) {
       case Schema::Kind::kSection:
         if (!schema.parts.empty()) return "a mapping of names to: " + type_of(schema.parts[0], path + "[]");
-        pending_.push_back({schema, path});
-        return fmt::format("[section](#{})", anchor(path));
+        pending_.push_back({schema, path, shared_.heading(schema, path)});
+        return link("section", pending_.back().heading);
       case Schema::Kind::kEither: return type_of(schema.parts[0], path) + " or null";
       case Schema::Kind::kList: return list_type(schema, path);
       case Schema::Kind::kChoice: return choice_type(schema, path);
@@ -100,62 +145,48 @@ class ReferenceWriter {
       }
     }
     if (!named) return choice.noun.empty() ? text : choice.noun;
-    pending_.push_back({choice, heading_of(choice)});
-    return fmt::format("{}{}[{}](#{})", text, text.empty() ? "" : " or ", choice.noun.empty() ? "a name" : choice.noun,
-                       anchor(heading_of(choice)));
-  }
-
-  static std::string heading_of(const Schema& choice) {
-    return choice.noun.empty() ? "name" : without_article(choice.noun);
-  }
-
-  // A heading's anchor as Markdown renderers make it: lower case, without punctuation.
-  static std::string anchor(const std::string& heading) {
-    std::string anchor;
-    for (const char c : in_lower_case(heading)) {
-      if (c == ' ') anchor += '-';
-      if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-') anchor += c;
-    }
-    return anchor;
+    pending_.push_back({choice, "", heading_of_choice(choice)});
+    return text + (text.empty() ? "" : " or ") +
+           link(choice.noun.empty() ? "a name" : choice.noun, heading_of_choice(choice));
   }
 
   void follow() {
     const std::vector<Pending> pending = std::exchange(pending_, {});
     for (const Pending& next : pending) {
-      if (!written_.insert(next.path).second) continue;
+      if (!written_.insert(next.heading).second) continue;
       if (next.schema.kind == Schema::Kind::kChoice) {
-        choice(next.schema, next.path);
+        choice(next.schema, next.heading);
       } else {
-        section(next.schema, next.path, next.path);
+        section(next.schema, next.path, next.heading);
       }
     }
   }
 
   void choice(const Schema& schema, const std::string& heading) {
-    out_ += fmt::format("\n## {}\n\n", heading);
-    out_ +=
-        schema.tag.empty()
-            ? "Written `NAME` or `NAME: {option: ...}`.\n"
-            : fmt::format("Written `NAME`, `{{{0}: NAME, option: ...}}` or `{{NAME: {{option: ...}}}}`.\n", schema.tag);
+    begin_chapter(heading);
+    const std::size_t chapter = contents_.size() - 1;
+    out_ += schema.tag.empty()
+                ? "\nWritten `NAME` or `NAME: {option: ...}`.\n"
+                : fmt::format("\nWritten `NAME`, `{{{0}: NAME, option: ...}}` or `{{NAME: {{option: ...}}}}`.\n",
+                              schema.tag);
     for (const Schema& part : schema.parts) {
       if (part.name.empty()) continue;
-      out_ += fmt::format("\n### {}: {}\n\n{}\n", heading, part.name, part.help);
+      out_ += fmt::format("\n### {}\n\n{}\n", heading_within(heading, part.name), part.help);
+      contents_[chapter].names.push_back(part.name);
       table(part, part.name);
     }
     follow();
   }
 
+  SharedSections shared_;
   std::string out_;
+  std::vector<Chapter> contents_;
   std::vector<Pending> pending_;
   std::set<std::string> written_;
 };
 
 }  // namespace
 
-std::string reference(const Schema& root) {
-  ReferenceWriter writer;
-  writer.section(root, "", "");
-  return writer.take();
-}
+std::string reference(const Schema& root) { return ReferenceWriter(root).text(); }
 
 }  // namespace mirrortrain::config

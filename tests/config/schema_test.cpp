@@ -51,6 +51,22 @@ struct Network {
   }
 };
 
+/// The same section twice.
+struct Penalties {
+  double l1 = 0.0;
+  static config::Section<Penalties> section() {
+    return config::Section<Penalties>("Penalties.").key("l1", &Penalties::l1, "A factor.");
+  }
+};
+struct Penalized {
+  Penalties kernel_penalties, bias_penalties;
+  static config::Section<Penalized> section() {
+    return config::Section<Penalized>("What is penalized.")
+        .key("kernel_penalties", &Penalized::kernel_penalties, "Of the kernel.")
+        .key("bias_penalties", &Penalized::bias_penalties, "Of the bias.");
+  }
+};
+
 }  // namespace
 
 TEST_CASE("the JSON Schema names its draft and refuses unknown keys") {
@@ -102,6 +118,21 @@ TEST_CASE("the reference has each key with type, default and help") {
   CHECK(text.find("| `units` | an integer of at least 1 | *required* | Outputs. |") != std::string::npos);
   CHECK(text.find("| `layers` | list: [a layer](#layer) | `[]` | The model's layers. |") != std::string::npos);
   CHECK(text.find("### optimizer: adam") != std::string::npos);
+}
+
+TEST_CASE("the reference begins with links to each section and to each name of a choice") {
+  const std::string text = config::reference(config::schema<example::Root>());
+  CHECK(text.find("\n- [optimizer](#optimizer): [") < text.find("\n## optimizer\n"));
+  CHECK(text.find("[adam](#optimizer-adam)") < text.find("\n### optimizer: adam\n"));
+}
+
+TEST_CASE("the reference describes a section once that several keys hold, by the words that their names share") {
+  const std::string text = config::reference(config::schema<Penalized>());
+  CHECK(text.find("| `bias_penalties` | [section](#penalties) |") != std::string::npos);
+  const std::string heading = "\n## penalties\n\nPenalties.\n\nOf `kernel_penalties` and `bias_penalties`.\n";
+  CHECK(text.find(heading) != std::string::npos);
+  CHECK(text.find("\n## ") == text.rfind("\n## "));
+  CHECK(text.find("\n- [penalties](#penalties)\n") != std::string::npos);
 }
 
 TEST_CASE("types are told in words") {
