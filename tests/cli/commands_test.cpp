@@ -132,7 +132,7 @@ TEST_CASE("every example configuration is right") {
   TemporaryFolder folder;
   for (const auto& entry : fs::recursive_directory_iterator(repository_file("configs"))) {
     const bool is_part = entry.path().filename() == "imagenet.yaml";  // others extend it
-    if (entry.is_directory() || is_part) continue;
+    if (entry.path().extension() != ".yaml" || is_part) continue;
     const Outcome outcome = run_program(folder, "config check --no-data " + entry.path().string());
     CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
   }

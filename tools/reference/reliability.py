@@ -1,5 +1,5 @@
 """Tries what becomes of a training when something goes wrong, with mirrortrain, Keras, PyTorch and Lightning.
-Prints the table of README.md.
+Prints the table of docs/reliability.md.
 
     python3 tools/reference/reliability.py [--only ROW] [--tool NAME] [--mirrortrain FILE] [--keep DIR]
 

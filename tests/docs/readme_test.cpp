@@ -1,9 +1,10 @@
-// What README says can be tried as it stands there.
+// What README.md and pages of docs/ show is what the program does.
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
 #include "cli/program.h"
+#include "docs/markdown.h"
 #include "error_text.h"
 
 namespace mirrortrain::testing {
@@ -38,20 +39,35 @@ TEST_CASE("docs/performance.md shows the tables that --profile prints") {
   }
 }
 
-TEST_CASE("README's configuration runs as pasted, and its editor line names a schema that the program writes") {
-  const std::string readme = read_text_file(repository_file("README.md"));
-  const std::size_t begin = readme.find("```yaml\n");
-  REQUIRE(begin != std::string::npos);
-  const std::string pasted = readme.substr(begin + 8, readme.find("```", begin + 8) - begin - 8);
+/// Trains the page's first configuration as it is pasted into a file beside the repository's data.
+void fit_as_pasted(const std::string& page, const std::string& options) {
+  CAPTURE(page);
+  const std::vector<std::string> blocks = code_blocks(read_text_file(repository_file(page)), "yaml");
+  REQUIRE_FALSE(blocks.empty());
   TemporaryFolder folder;
   fs::create_directory_symlink(repository_file("data"), folder / "data");
-  write_file(folder / "pasted.yaml", pasted);
-  const Outcome outcome = run_program(folder, "fit pasted.yaml --set training.steps=2");
+  write_file(folder / "pasted.yaml", blocks[0]);
+  const Outcome outcome = run_program(folder, "fit pasted.yaml " + options);
   CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
   CHECK(outcome.out.starts_with("test: loss "));
   CHECK_FALSE(contains(outcome.err, "warning"));
-  CHECK(contains(readme, "`mirrortrain config schema >\nmirrortrain.schema.json`"));
-  CHECK(contains(readme, "# yaml-language-server: $schema=mirrortrain.schema.json"));
+}
+
+TEST_CASE("the first configurations of README.md and docs/configure.md run as pasted") {
+  fit_as_pasted("README.md", "");
+  fit_as_pasted("docs/configure.md", "--set training.steps=2");
+}
+
+TEST_CASE("README.md is short, and says that nothing has run on a GPU") {
+  const std::string readme = read_text_file(repository_file("README.md"));
+  CHECK(std::ranges::count(readme, '\n') <= 100);
+  CHECK(contains(readme, "Nothing of the GPU side has run on a GPU yet"));
+}
+
+TEST_CASE("docs/configure.md names for editors the schema that the program writes") {
+  const std::string page = read_text_file(repository_file("docs/configure.md"));
+  CHECK(contains(page, "mirrortrain config schema > mirrortrain.schema.json\n"));
+  CHECK(contains(page, "# yaml-language-server: $schema=mirrortrain.schema.json\n"));
 }
 
 }  // namespace
