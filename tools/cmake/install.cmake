@@ -34,7 +34,7 @@ install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
 install(FILES src/report/third_party/dygraphs/LICENSE.txt DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright.dygraphs)
 install(FILES src/onnx/third_party/LICENSE.txt DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright.onnx)
-install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})  # README.md links to docs/
 
 set(CPACK_PACKAGE_NAME mirrortrain)
 set(CPACK_PACKAGE_CONTACT "mirrortrain <mirrortrain@localhost>")
