@@ -6,22 +6,6 @@
 namespace mirrortrain::testing {
 namespace {
 
-fs::path root() { return MIRRORTRAIN_SOURCE_DIR; }
-
-/// All pages for readers, by their paths in the repository.
-std::vector<fs::path> all_pages() {
-  std::vector<fs::path> pages = {"README.md", "CHANGELOG.md", "CONTRIBUTING.md"};
-  for (const char* folder : {"docs", "configs", "data", "tools"}) {
-    for (const auto& entry : fs::recursive_directory_iterator(root() / folder)) {
-      const fs::path page = fs::relative(entry.path(), root());
-      const bool is_of_package = page == "tools/packaged/README.md";  // its links start where tools/package puts it
-      if (page.extension() == ".md" && !is_of_package) pages.push_back(page);
-    }
-  }
-  std::ranges::sort(pages);
-  return pages;
-}
-
 bool is_elsewhere(const std::string& target) {
   return target.starts_with("http://") || target.starts_with("https://") || target.starts_with("mailto:");
 }

@@ -15,6 +15,23 @@ namespace mirrortrain::testing {
 
 namespace fs = std::filesystem;
 
+/// The repository.
+inline fs::path root() { return MIRRORTRAIN_SOURCE_DIR; }
+
+/// All pages for readers, by their paths in the repository.
+inline std::vector<fs::path> all_pages() {
+  std::vector<fs::path> pages = {"README.md", "CHANGELOG.md", "CONTRIBUTING.md"};
+  for (const char* folder : {"docs", "configs", "data", "tools"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(root() / folder)) {
+      const fs::path page = fs::relative(entry.path(), root());
+      const bool is_of_package = page == "tools/packaged/README.md";  // its links start where tools/package puts it
+      if (page.extension() == ".md" && !is_of_package) pages.push_back(page);
+    }
+  }
+  std::ranges::sort(pages);
+  return pages;
+}
+
 /// The page's code blocks of one language, as ```sh, without the fences.
 inline std::vector<std::string> code_blocks(const std::string& page, const std::string& language) {
   std::vector<std::string> blocks;
