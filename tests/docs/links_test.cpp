@@ -40,15 +40,29 @@ TEST_CASE("links of the documentation lead to files and headings that exist") {
   CHECK(links > 500);
 }
 
-TEST_CASE("the index of docs/ names every page") {
-  std::set<std::string> named;
-  for (const Link& link : read_page(read_text_file(root() / "docs/README.md")).links) {
-    named.insert(link.target.substr(0, link.target.find('#')));
+/// The files that a page links to, relative to it.
+std::set<std::string> files_named_by(const std::string& page) {
+  std::set<std::string> files;
+  for (const Link& link : read_page(read_text_file(root() / page)).links) {
+    files.insert(link.target.substr(0, link.target.find('#')));
   }
+  return files;
+}
+
+TEST_CASE("the index of docs/ names every page") {
+  const std::set<std::string> named = files_named_by("docs/README.md");
   for (const fs::path& path : all_pages()) {
     const std::string name = path.string();
     if (!name.starts_with("docs/") || name == "docs/README.md") continue;
     CHECK_MESSAGE(named.contains(name.substr(5)), name);
+  }
+}
+
+TEST_CASE("the index of configs/ names every example") {
+  const std::set<std::string> named = files_named_by("configs/README.md");
+  for (const auto& entry : fs::recursive_directory_iterator(root() / "configs")) {
+    const std::string name = fs::relative(entry.path(), root() / "configs").string();
+    if (entry.path().extension() == ".yaml") CHECK_MESSAGE(named.contains(name), name);
   }
 }
 

@@ -61,6 +61,18 @@ TEST_CASE("the options that the pages show are those of their commands") {
   CHECK(options > 100);
 }
 
+TEST_CASE("docs/commands.md has every command") {
+  TemporaryFolder folder;
+  const std::string page = read_text_file(repository_file("docs/commands.md"));
+  const std::string refusal = run_program(folder, "nothing").err, before = "the commands are ";
+  const std::size_t begin = refusal.find(before) + before.size();
+  REQUIRE(contains(refusal, before));
+  std::istringstream names(refusal.substr(begin, refusal.find_first_of(";\n", begin) - begin));
+  for (std::string name; std::getline(names >> std::ws, name, ',');) {
+    CHECK_MESSAGE(contains(page, "| `mirrortrain " + name), name);
+  }
+}
+
 TEST_CASE("commands are found in a line with their own options alone") {
   const auto commands =
       commands_in("`mirrortrain launch --workers 2 -- fit a.yaml --set b=1` or `mirrortrain config check --no-data`");
