@@ -6,7 +6,6 @@
 #include <array>
 #include <cctype>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -17,41 +16,13 @@
 #include <vector>
 
 #include "base/open_file.h"
+#include "config/key_path.h"
 #include "config/node.h"
 #include "config/read_yaml.h"
 #include "config/scalar.h"
 
 namespace mirrortrain::config {
 namespace {
-
-using Step = std::variant<std::string, std::size_t>;
-
-// "shapes[0].radius" split into its components; nullopt if it is not a path.
-std::optional<std::vector<Step>> parse_path(std::string_view path) {
-  std::vector<Step> steps;
-  while (!path.empty()) {
-    if (path[0] == '[' && !steps.empty()) {
-      const std::size_t end = path.find(']');
-      std::size_t index = 0;
-      if (end == std::string_view::npos || end == 1) return std::nullopt;
-      const auto result = std::from_chars(path.data() + 1, path.data() + end, index);
-      if (result.ec != std::errc{} || result.ptr != path.data() + end) return std::nullopt;
-      steps.emplace_back(index);
-      path.remove_prefix(end + 1);
-    } else {
-      if (!steps.empty()) {
-        if (path[0] != '.') return std::nullopt;
-        path.remove_prefix(1);
-      }
-      const std::string_view name = path.substr(0, path.find_first_of(".["));
-      if (name.empty() || name.find_first_of("] \t") != std::string_view::npos) return std::nullopt;
-      steps.emplace_back(std::string(name));
-      path.remove_prefix(name.size());
-    }
-  }
-  if (steps.empty() || steps.size() > kMostLevels) return std::nullopt;
-  return steps;
-}
 
 // `circle` or `{circle: ...}`: the name of a list's item.
 std::optional<std::string> name_of_item(const Value& item) {
@@ -64,8 +35,8 @@ class Override {
   Override(Value& root, std::map<std::string, std::string>& replaced, const Source& source, Errors& errors)
       : target_(&root), replaced_(replaced), source_(source), errors_(errors) {}
 
-  void apply(const std::vector<Step>& steps, Value value) {
-    for (const Step& step : steps) {
+  void apply(const std::vector<KeyStep>& steps, Value value) {
+    for (const KeyStep& step : steps) {
       const bool found = std::holds_alternative<std::string>(step) ? enter(std::get<std::string>(step))
                                                                    : enter(std::get<std::size_t>(step));
       if (!found) return;
@@ -141,7 +112,7 @@ void apply_overrides(std::span<const std::string> overrides, Value& root, std::m
     const std::string path = text.substr(0, equals);
     const Source source{std::make_shared<const std::string>("--set " + shortened(path, 200)), false,
                         static_cast<std::uint32_t>(i), path};
-    const auto steps = parse_path(path);
+    const auto steps = parse_key_path(path);
     if (path == "extends") {
       errors.add(source.at(1, 1), path, "a file names the one that it extends; write it there");
       continue;

@@ -1,6 +1,5 @@
 #include "launch/side_by_side.h"
 
-#include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 
 #include "base/error.h"
 #include "launch/cores.h"
+#include "launch/machine_part.h"
 
 namespace mirrortrain::launch {
 
@@ -56,20 +56,13 @@ void SideBySide::wait_for_one() {
 }
 
 pid_t SideBySide::start_on(int part, const std::vector<std::string>& words) const {
-  std::vector<int> cores;
-  std::string gpus;  // for CUDA_VISIBLE_DEVICES
-  if (parts_ > 1) {
-    const Share of_cores = share_of(cores_.size(), part, parts_);
-    for (std::size_t i = 0; i < of_cores.count; ++i) cores.push_back(cores_[of_cores.first + i]);
-    const Share of_gpus = share_of(gpus_, part, parts_);
-    for (std::size_t i = 0; i < of_gpus.count; ++i) gpus += fmt::format("{}{}", i > 0 ? "," : "", of_gpus.first + i);
-  }
+  const MachinePart own = part_of_machine(cores_, gpus_, part, parts_);
   std::vector<std::string> copies = words;
   std::vector<char*> argv;
   for (std::string& word : copies) argv.push_back(word.data());
   argv.push_back(nullptr);
-  const OnCores on(cores);  // inherited
-  if (!gpus.empty()) ::setenv("CUDA_VISIBLE_DEVICES", gpus.c_str(), 1);
+  const OnCores on(own.cores);  // inherited
+  if (!own.gpus.empty()) ::setenv("CUDA_VISIBLE_DEVICES", own.gpus.c_str(), 1);
   std::fflush(nullptr);
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
