@@ -8,6 +8,7 @@ namespace mirrortrain::cli {
 
 // Each adds one subcommand to the program. Its callback runs the command and sets `exit_code`; errors are thrown.
 void add_fit(CLI::App& app, int& exit_code);
+void add_tune(CLI::App& app, int& exit_code);
 void add_eval(CLI::App& app, int& exit_code);
 void add_bench_allreduce(CLI::App& app, int& exit_code);
 void add_checkpoint(CLI::App& app, int& exit_code);

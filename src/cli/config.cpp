@@ -18,6 +18,7 @@
 #include "train/session/hardware.h"
 #include "train/session/run.h"
 #include "train/session/run_cluster.h"
+#include "tune/check_search.h"
 
 namespace mirrortrain::cli {
 namespace {
@@ -33,6 +34,9 @@ void check(const ConfigArguments& arguments) {
   config::Errors errors;
   const CheckedConfiguration checked =
       look_at_configuration(configuration_or_run(arguments.config).file, arguments.overrides, errors);
+  if (checked.values().search && errors.empty()) {
+    tune::check_search(checked, configuration_or_run(arguments.config).file, arguments.overrides, errors);
+  }
   const std::size_t in_configuration = errors.count();
   if (!arguments.skips_data) {
     check_data(checked, errors, arguments.is_thorough ? DataCheck::kThorough : DataCheck::kUpToFirst);

@@ -66,6 +66,7 @@ int run_program(int argc, const char* const* argv) {
     int exit_code = 0;
     use_help_text(app);
     add_fit(app, exit_code);
+    add_tune(app, exit_code);
     add_eval(app, exit_code);
     add_predict(app, exit_code);
     add_generate(app, exit_code);

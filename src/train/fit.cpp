@@ -73,6 +73,10 @@ int fit_elastically(FitArguments arguments, const CheckedConfiguration& checked)
 int fit(FitArguments arguments) {
   // Read once: the file may have changed when a later generation begins.
   const CheckedConfiguration checked = check_configuration(arguments.config, arguments.overrides);
+  if (checked.values().search) {
+    spdlog::info("the section search is for `mirrortrain tune {}`; fit trains with the file's own values",
+                 arguments.config);
+  }
   if (arguments.resumes_if_any && (!checked.cluster || checked.cluster->is_chief())) {
     const std::optional<RunFolder> folder = find_run_to_resume(arguments.run_dir, checked.values());
     if (folder) arguments.resume = arguments.run_dir ? "" : folder->path.string();

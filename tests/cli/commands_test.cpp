@@ -59,7 +59,8 @@ TEST_CASE("an unknown command is refused with a list of the commands") {
   const Outcome outcome = run_program(folder, "fti " + tiny());
   CHECK(outcome.exit_code == 2);
   CHECK(outcome.err.starts_with(
-      "mirrortrain: there is no command 'fti'; the commands are fit, eval, predict, generate, export, serve, init, "
+      "mirrortrain: there is no command 'fti'; the commands are fit, tune, eval, predict, generate, export, serve, "
+      "init, "
       "bench-allreduce, verify, plan, config, checkpoint, data, cache, devices, runs, report, launch; did you mean "
       "'fit'?\nUsage: "
       "mirrortrain [OPTIONS] "

@@ -62,6 +62,7 @@ std::vector<ChangedKey> changes(const Configuration& before, const Configuration
   const config::Value new_values = config::Codec<Configuration>::show(now);
   std::vector<ChangedKey> changed;
   add_changes(&old_values, &new_values, "", changed);
+  std::erase_if(changed, [](const ChangedKey& one) { return one.key.starts_with("search"); });  // no run reads it
   return changed;
 }
 

@@ -62,12 +62,18 @@ void read_events(const RunFolder& run, const std::optional<std::string>& metric,
   }
 }
 
+/// Whether it is a link to a folder beside it, as a study's `best` is.
+bool is_link_beside(const fs::directory_entry& entry) {
+  std::error_code none;
+  return entry.is_symlink(none) && !fs::read_symlink(entry.path(), none).has_parent_path();
+}
+
 void add_runs(const fs::path& folder, const std::string& prefix, bool descends,
               std::vector<std::pair<std::string, RunFolder>>& runs) {
   std::error_code missing;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, missing)) {
     const std::string name = prefix + entry.path().filename().string();
-    if (!entry.is_directory(missing)) continue;
+    if (!entry.is_directory(missing) || is_link_beside(entry)) continue;
     if (RunFolder{entry.path()}.exists()) {
       runs.emplace_back(name, RunFolder{entry.path()});
     } else if (descends) {

@@ -94,6 +94,7 @@ void check_callbacks(const Configuration& values, const Model& model, config::Er
                  "optimizer.learning_rate a number, or remove one of the two");
     }
   }
+  if (values.search && !errors.concern("search")) check_watched(values.search->objective(), values, model, errors);
   if (values.checkpoint.save_best) check_watched(values.checkpoint.save_best->watched, values, model, errors);
 }
 

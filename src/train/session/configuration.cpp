@@ -132,6 +132,10 @@ config::Section<Configuration> Configuration::section() {
                           "a checkpoint is saved at the end of each epoch, and the last ones are kept; leave it out, "
                           "or write checkpoint: {keep: 1}"))
       .key("logging", &Configuration::logging, "What is logged during training.")
+      .key("search", &Configuration::search,
+           "The search of `mirrortrain tune` for good values of other keys; null: none. Every other command takes the "
+           "file's own values.",
+           config::aliases("hyperopt, tuning"))
       .check("gradients",
              [](const Configuration& values) -> std::string {
                const auto text = [](const GradientOptions& options) {

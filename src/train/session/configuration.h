@@ -20,6 +20,7 @@
 #include "strategy/variables/state_options.h"
 #include "strategy/variables/variable_rules.h"
 #include "train/session/callback_options.h"
+#include "train/session/search_options.h"
 
 namespace mirrortrain {
 
@@ -92,6 +93,7 @@ struct Configuration {
   std::vector<config::Located<Callback>> callbacks;
   CheckpointOptions checkpoint;
   LoggingOptions logging;
+  std::optional<SearchOptions> search;  ///< of `tune`; runs ignore it
   static config::Section<Configuration> section();
 };
 

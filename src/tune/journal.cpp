@@ -1,0 +1,127 @@
+#include "tune/journal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "report/event_lines.h"
+#include "report/json.h"
+
+namespace mirrortrain::tune {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json json_of_result(int trial, const TrialResult& result) {
+  Json event = {{"event", "result"}, {"trial", trial + 1}};
+  if (result.epochs > 0) event["epochs"] = result.epochs;
+  event["status"] = result.is_done ? "done" : "failed";
+  if (result.is_done) {
+    event["value"] = result.value;
+    event["best_epoch"] = result.best_epoch;
+  } else {
+    event["exit_code"] = result.exit_code;
+    event["reason"] = result.reason;
+  }
+  return event;
+}
+
+TrialResult result_of(const Json& event) {
+  TrialResult result;
+  result.epochs = report::integer_in(event, "epochs");
+  result.is_done = report::text_in(event, "status") == "done";
+  result.value = report::number_in(event, "value").value_or(0);
+  result.best_epoch = report::integer_in(event, "best_epoch");
+  result.exit_code = static_cast<int>(report::integer_in(event, "exit_code"));
+  result.reason = report::text_in(event, "reason");
+  return result;
+}
+
+/// The file's whole lines; what follows the last one is removed from it.
+std::string whole_lines(const std::filesystem::path& path) {
+  std::string text = read_text_file(path);
+  const std::size_t end = text.rfind('\n') + 1;  // 0 where there is none
+  if (end < text.size()) std::filesystem::resize_file(path, end);
+  return text.substr(0, end);
+}
+
+}  // namespace
+
+const TrialResult* Trial::result_of(std::int64_t epochs) const {
+  const auto found = std::ranges::find(results, epochs, &TrialResult::epochs);
+  return found == results.end() ? nullptr : &*found;
+}
+
+Journal::Journal(const std::filesystem::path& path, const SearchSpace& space, const TrialShare& share)
+    : space_(space), share_(share) {
+  const bool is_begun = std::filesystem::exists(path);
+  if (is_begun) read(path);
+  file_ = std::make_unique<OutputFile>(path, OutputFile::Mode::kAppend);
+  if (!is_begun || std::filesystem::file_size(path) == 0) {
+    write({{"event", "study"}, {"cores", share.cores}, {"gpus", share.gpus}});
+    sync_folder(std::filesystem::absolute(path).parent_path());
+  }
+}
+
+void Journal::read(const std::filesystem::path& path) {
+  const std::string text = whole_lines(path);
+  int line = 0;
+  for (std::size_t at = 0, end = 0; at < text.size(); at = end + 1) {
+    end = text.find('\n', at);
+    const std::string place = fmt::format("{}:{}", path.string(), ++line);
+    const Json event = Json::parse(text.begin() + static_cast<std::ptrdiff_t>(at),
+                                   text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
+    if (!event.is_object()) {
+      throw Error(
+          fmt::format("{}: this is no line of a study's journal; remove it, or start a new study with another "
+                      "--run-dir",
+                      place));
+    }
+    take(event, place);
+  }
+}
+
+void Journal::take(const Json& event, const std::string& place) {
+  const std::string kind = report::text_in(event, "event");
+  const auto refuse = [&](const std::string& what) {
+    throw Error(fmt::format("{}: {}; start a new study with another --run-dir", place, what));
+  };
+  if (kind == "study") {
+    share_.cores = static_cast<std::size_t>(std::max<std::int64_t>(1, report::integer_in(event, "cores")));
+    share_.gpus = static_cast<std::size_t>(std::max<std::int64_t>(0, report::integer_in(event, "gpus")));
+    return;
+  }
+  const std::int64_t number = report::integer_in(event, "trial");
+  if (kind == "trial") {
+    if (number != std::ssize(trials_) + 1) {
+      refuse(fmt::format("expected trial {}, found {}", trials_.size() + 1, number));
+    }
+    auto point = space_.from_json(report::structure_in(event, "parameters"));
+    if (!point) refuse("its values are not those of the search's parameters");
+    trials_.push_back({std::move(*point), {}});
+  } else if (kind == "result") {
+    if (number < 1 || number > std::ssize(trials_)) refuse(fmt::format("there is no trial {}", number));
+    trials_[static_cast<std::size_t>(number - 1)].results.push_back(tune::result_of(event));
+  } else {
+    refuse(fmt::format("expected a study, a trial or a result, found '{}'", kind));
+  }
+}
+
+void Journal::write(const Json& event) {
+  file_->write(report::json_line(event) + "\n");
+  file_->sync();
+}
+
+void Journal::add_trial(const Point& point) {
+  write({{"event", "trial"}, {"trial", trials_.size() + 1}, {"parameters", space_.to_json(point)}});
+  trials_.push_back({point, {}});
+}
+
+void Journal::add_result(int trial, const TrialResult& result) {
+  write(json_of_result(trial, result));
+  trials_[static_cast<std::size_t>(trial)].results.push_back(result);
+}
+
+}  // namespace mirrortrain::tune

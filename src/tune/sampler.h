@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "tune/search_space.h"
+
+namespace mirrortrain::tune {
+
+class TrialRandom;
+
+/// An earlier trial as a sampler knows it.
+struct Observation {
+  enum class State : std::uint8_t {
+    kDone,
+    kFailed,
+    kUnknown,  ///< it may be training, whether or not it has ended by now
+  };
+  Point point;
+  State state = State::kUnknown;
+  double loss = 0;  ///< of a trial that is done: the smaller, the better
+};
+
+/// Chooses the values of trials.
+class Sampler {
+ public:
+  virtual ~Sampler() = default;
+  /// A trial's values: a function of the seed, the trial's number and what is known of all trials before it.
+  virtual Point suggest(int trial, std::span<const Observation> before) const = 0;
+  /// Whether suggestions depend on earlier trials' results.
+  virtual bool learns() const { return false; }
+};
+
+/// The seed is the configuration's. The space must outlive the sampler.
+std::unique_ptr<Sampler> make_sampler(SearchSampler kind, const SearchSpace& space, std::uint64_t seed);
+
+/// How many combinations of values a space has; nullopt where a parameter has more values than can be counted, or where
+/// there are too many combinations.
+std::optional<std::size_t> count_combinations(const SearchSpace& space);
+
+/// A point at random: uniform on each parameter's scale.
+Point random_point(const SearchSpace& space, const TrialRandom& random);
+
+}  // namespace mirrortrain::tune

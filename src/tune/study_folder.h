@@ -1,0 +1,42 @@
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+
+#include "train/checkpoint/run_lock.h"
+#include "train/session/check_configuration.h"
+
+namespace mirrortrain::tune {
+
+/// The folder of a study, held by this process: study.yaml, journal.jsonl, a run's folder for each trial, best, a link
+/// to the best trial's, and report.html.
+class StudyFolder {
+ public:
+  /// Creates the folder, or opens that of a study with the same configuration, apart from how many trials there are and
+  /// how many are trained at a time where neither changes the trials. Throws UsageError where it holds something else,
+  /// another study, or is in use.
+  StudyFolder(std::filesystem::path path, const CheckedConfiguration& checked);
+
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path journal() const { return path_ / "journal.jsonl"; }
+  std::filesystem::path report() const { return path_ / "report.html"; }
+  /// Of the trial with this number, from 1.
+  std::filesystem::path trial(int number) const;
+  /// Makes `best` a link to a trial's folder; replaces one to another.
+  void link_best(int number) const;
+
+ private:
+  std::filesystem::path file() const { return path_ / "study.yaml"; }
+  void require_same(const CheckedConfiguration& checked) const;
+
+  std::filesystem::path path_;
+  RunLock lock_;
+};
+
+/// The first key in which two configurations differ, with both values, in words; empty if they are the same.
+/// `ignored`: keys that may differ.
+std::string first_difference(const config::Value& before, const config::Value& now,
+                             std::span<const std::string> ignored);
+
+}  // namespace mirrortrain::tune

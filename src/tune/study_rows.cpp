@@ -1,0 +1,160 @@
+#include "tune/study_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "base/utf8.h"
+#include "config/scalar.h"
+#include "report/format.h"
+
+namespace mirrortrain::tune {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kWidestCell = 32;
+
+std::string cell_of(const Parameter& parameter, double number) {
+  if (parameter.kind == Parameter::Kind::kReal) return fmt::format("{:.4g}", number);
+  return shortened(config::flow_text(parameter.value_of(number), kWidestCell), kWidestCell);
+}
+
+std::size_t widest_cell(const Parameter& parameter) {
+  constexpr std::size_t kOfScore = 9;  // "1.230e-05"
+  if (parameter.kind == Parameter::Kind::kReal) return kOfScore;
+  if (parameter.kind == Parameter::Kind::kInteger) {
+    return std::max(cell_of(parameter, parameter.low).size(), cell_of(parameter, parameter.high).size());
+  }
+  std::size_t widest = 0;
+  for (std::size_t i = 0; i < parameter.count(); ++i) {
+    widest = std::max(widest, display_width(cell_of(parameter, static_cast<double>(i))));
+  }
+  return widest;
+}
+
+/// "4", or "4/9" in a round of nine epochs.
+std::string epoch_text(const TrialRow& row) {
+  return row.epochs > 0 ? fmt::format("{}/{}", row.best_epoch, row.epochs) : fmt::to_string(row.best_epoch);
+}
+
+}  // namespace
+
+std::string_view name_of(TrialStatus status) {
+  switch (status) {
+    case TrialStatus::kDone: return "done";
+    case TrialStatus::kPruned: return "pruned";
+    case TrialStatus::kFailed: return "failed";
+    case TrialStatus::kUnfinished: break;
+  }
+  return "unfinished";
+}
+
+std::vector<TrialRow> rows_of(std::span<const Trial> trials, std::span<const Round> rounds) {
+  std::vector<TrialRow> rows;
+  for (const Trial& trial : trials) {
+    TrialRow& row = rows.emplace_back();
+    row.number = static_cast<int>(rows.size());
+    row.point = trial.point;
+    if (const TrialResult* const last = trial.last()) {
+      row.status = last->epochs == rounds.back().epochs ? TrialStatus::kDone : TrialStatus::kPruned;
+      row.value = last->value;
+      row.best_epoch = last->best_epoch;
+      row.epochs = last->epochs;
+    } else if (trial.has_failed()) {
+      row.status = TrialStatus::kFailed;
+      row.epochs = trial.results.back().epochs;
+      row.reason = trial.results.back().reason;
+    }
+  }
+  return rows;
+}
+
+const TrialRow* best_row(std::span<const TrialRow> rows, bool less_is_better) {
+  const TrialRow* best = nullptr;
+  const auto rank = [&](const TrialRow& row) {
+    return std::tuple(-row.epochs, less_is_better ? *row.value : -*row.value, row.number);
+  };
+  for (const TrialRow& row : rows) {
+    if (row.value && (best == nullptr || rank(row) < rank(*best))) best = &row;
+  }
+  return best;
+}
+
+std::string trial_folder_name(int number) { return fmt::format("trial-{:04}", number); }
+
+std::vector<std::string> short_names(const SearchSpace& space) {
+  std::vector<std::string> names;
+  for (const Parameter& parameter : space.parameters()) {
+    const std::string& key = parameter.key;
+    std::string name = key;
+    for (std::size_t dot = key.rfind('.'); dot != std::string::npos && dot > 0; dot = key.rfind('.', dot - 1)) {
+      const std::string end = key.substr(dot);
+      const auto ends_so = [&](const Parameter& other) {
+        return other.key.ends_with(end) || other.key == end.substr(1);
+      };
+      if (std::ranges::count_if(space.parameters(), ends_so) > 1) continue;
+      name = end.substr(1);
+      break;
+    }
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
+TrialTable::TrialTable(const SearchSpace& space, std::string metric, std::size_t trials) : space_(space) {
+  titles_ = {"trial", "status", std::move(metric), "epoch"};
+  widths_ = {fmt::to_string(trials).size(), name_of(TrialStatus::kUnfinished).size(), 9, 5};
+  const std::vector<std::string> names = short_names(space);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    titles_.push_back(names[i]);
+    widths_.push_back(widest_cell(space.parameters()[i]));
+  }
+  for (std::size_t i = 0; i < titles_.size(); ++i) widths_[i] = std::max(widths_[i], display_width(titles_[i]));
+}
+
+std::string TrialTable::joined(const std::vector<std::string>& cells) const {
+  std::string line;
+  for (std::size_t i = 0; i < cells.size(); ++i) line += (i > 0 ? "  " : "") + padded(cells[i], widths_[i]);
+  return line.substr(0, line.find_last_not_of(' ') + 1);
+}
+
+std::string TrialTable::header() const { return joined(titles_); }
+
+std::string TrialTable::line(const TrialRow& row) const {
+  std::vector<std::string> cells = {fmt::to_string(row.number), std::string(name_of(row.status)),
+                                    row.value ? report::score_text(*row.value) : "-",
+                                    row.value ? epoch_text(row) : "-"};
+  for (std::size_t i = 0; i < space_.parameters().size(); ++i) {
+    cells.push_back(row.point[i] ? cell_of(space_.parameters()[i], *row.point[i]) : "-");
+  }
+  return joined(cells);
+}
+
+std::string study_json(const SearchSpace& space, const WatchedMetric& objective, std::span<const TrialRow> rows,
+                       const std::string& folder) {
+  Json trials = Json::array();
+  for (const TrialRow& row : rows) {
+    Json trial = {{"trial", row.number},
+                  {"status", name_of(row.status)},
+                  {"value", row.value ? Json(*row.value) : Json()},
+                  {"best_epoch", row.value ? Json(row.best_epoch) : Json()},
+                  {"parameters", space.to_json(row.point)},
+                  {"run", (std::filesystem::path(folder) / trial_folder_name(row.number)).string()}};
+    if (row.epochs > 0) trial["epochs"] = row.epochs;
+    if (!row.reason.empty()) trial["reason"] = row.reason;
+    trials.push_back(std::move(trial));
+  }
+  const TrialRow* const best = best_row(rows, objective.less_is_better());
+  const Json study = {{"metric", objective.metric.value},
+                      {"mode", objective.less_is_better() ? "min" : "max"},
+                      {"split", config::name_of(objective.split)},
+                      {"best", best != nullptr ? Json(best->number) : Json()},
+                      {"trials", std::move(trials)}};
+  return study.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace mirrortrain::tune

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tune/halving.h"
+#include "tune/journal.h"
+
+namespace mirrortrain::tune {
+
+enum class TrialStatus : std::uint8_t {
+  kDone,
+  kPruned,  ///< others went on to more epochs
+  kFailed,
+  kUnfinished
+};
+std::string_view name_of(TrialStatus status);
+
+/// What is said of a trial in tables, files and pages.
+struct TrialRow {
+  int number = 0;  ///< from 1
+  TrialStatus status = TrialStatus::kUnfinished;
+  std::optional<double> value;  ///< of its best epoch in the last round that it was done with
+  std::int64_t best_epoch = 0;
+  std::int64_t epochs = 0;  ///< of that round; 0: as the configuration says
+  std::string reason;       ///< why it failed
+  Point point;
+};
+
+/// In the order of their numbers.
+std::vector<TrialRow> rows_of(std::span<const Trial> trials, std::span<const Round> rounds);
+
+/// The row of the best trial: of those that were trained furthest the one with the best value, the first of equal ones;
+/// null if none has a value.
+const TrialRow* best_row(std::span<const TrialRow> rows, bool less_is_better);
+
+/// "trial-0007"
+std::string trial_folder_name(int number);
+
+/// The last parts of parameters' keys, as many as tell them from each other: "learning_rate", "layers[1].dense.units".
+std::vector<std::string> short_names(const SearchSpace& space);
+
+/// A table of trials, line by line, so that each is printed when it is known. All lines have the same columns.
+class TrialTable {
+ public:
+  /// `metric`: the name over the values.
+  TrialTable(const SearchSpace& space, std::string metric, std::size_t trials);
+  std::string header() const;
+  std::string line(const TrialRow& row) const;
+
+ private:
+  std::string joined(const std::vector<std::string>& cells) const;
+
+  const SearchSpace& space_;
+  std::vector<std::string> titles_;
+  std::vector<std::size_t> widths_;
+};
+
+/// The best trial's number and an object for each trial.
+std::string study_json(const SearchSpace& space, const WatchedMetric& objective, std::span<const TrialRow> rows,
+                       const std::string& folder);
+
+}  // namespace mirrortrain::tune

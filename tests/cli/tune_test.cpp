@@ -1,0 +1,265 @@
+// Searches for good values, trial by trial.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "cli/program.h"
+#include "error_text.h"
+
+namespace mirrortrain::testing {
+namespace {
+
+using nlohmann::json;
+
+/// A small network on data that it learns in a few epochs.
+constexpr const char* kNet = R"(
+seed: 5
+data:
+  global_batch_size: 16
+  train: {format: synthetic, examples: 96, shape: [4], classes: 3, seed: 1}
+  validation: {fraction: 0.32}
+model:
+  input_shape: [4]
+  layers:
+    - dense: {units: 8, activation: tanh}
+    - dense: {units: 3}
+loss: {type: sparse_categorical_crossentropy, from_logits: true}
+metrics: [accuracy]
+optimizer: {type: adam, learning_rate: 0.05}
+training: {epochs: 4}
+logging: {report: false}
+)";
+
+constexpr const char* kSearch = R"(
+search:
+  trials: 13
+  sampler: tpe
+  parallel: 2
+  parameters:
+    optimizer.learning_rate: {min: 1.0e-3, max: 1, scale: log}
+    model.layers[0].dense.units: {values: [4, 16]}
+)";
+
+struct Fixture {
+  TemporaryFolder folder;
+  Fixture() { write("net.yaml", kSearch); }
+
+  void write(const std::string& name, const std::string& search) { write_file(folder / name, kNet + search); }
+  Outcome tune(const std::string& arguments) { return run_program(folder, "tune " + arguments); }
+  json trials(const std::string& file) { return json::parse(read_text_file(folder / file)); }
+  std::string bytes(const std::string& file) { return read_text_file(folder / file); }
+  /// The values and results by trial, without folders.
+  json trained(const std::string& arguments) {
+    const Outcome outcome = tune(arguments + " --json trials.json -q");
+    REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
+    json study = trials("trials.json");
+    for (json& trial : study["trials"]) trial.erase("run");
+    return study;
+  }
+};
+
+TEST_CASE_FIXTURE(Fixture, "tune trains a run for each trial, and the best one is fit of its own configuration") {
+  const Outcome outcome = tune("net.yaml --json trials.json");
+  REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
+  const json study = trials("trials.json");
+  REQUIRE(study["trials"].size() == 13);
+  CHECK(study["metric"] == "loss");
+  const json& best = study["trials"][study["best"].get<std::size_t>() - 1];
+  for (const json& trial : study["trials"]) {
+    CHECK(trial["status"] == "done");
+    CHECK(trial["value"] >= best["value"]);
+    double least = 1e9;  // of its validation
+    for (const json& event : events_of(folder / trial["run"].get<std::string>() / "metrics.jsonl")) {
+      if (event["event"] == "epoch") least = std::min(least, event["validation"]["loss"].get<double>());
+    }
+    CHECK(trial["value"] == least);
+  }
+  // The table has the best trial first.
+  CHECK(outcome.out.starts_with("trial  status      loss       epoch  learning_rate  units\n" +
+                                std::to_string(best["trial"].get<int>()) + " "));
+  CHECK(std::count(outcome.out.begin(), outcome.out.end(), '\n') == 14);
+  CHECK(fs::read_symlink(folder / "runs/net-study/best") == fs::path(best["run"].get<std::string>()).filename());
+
+  REQUIRE(run_program(folder, "fit runs/net-study/best/config.yaml --run-dir again").exit_code == 0);
+  CHECK(bytes("again/model.safetensors") == bytes("runs/net-study/best/model.safetensors"));
+  CHECK(timeless(events_of(folder / "again/metrics.jsonl")) ==
+        timeless(events_of(folder / "runs/net-study/best/metrics.jsonl")));
+
+  // The link is no run of its own.
+  const Outcome runs = run_program(folder, "runs runs/net-study --json -");
+  CHECK(json::parse(runs.out)["runs"].size() == 13);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a study that is killed and continued has the same trials and the same best run") {
+  write("halving.yaml", std::string(kSearch) + "  pruner: successive_halving\n");
+  for (const std::string name : {"net", "halving"}) {
+    const json expected = trained(name + ".yaml --run-dir whole-" + name);
+    const Outcome outcome = run_script(folder, R"(
+      for signal in KILL TERM KILL KILL TERM KILL TERM KILL; do
+        timeout -s $signal 0.25 "$MIRRORTRAIN" tune )" +
+                                                   name + R"(.yaml --run-dir parts -q
+        status=$?
+        case $status in 0|137|143|124) ;; *) exit $status ;; esac
+      done)");
+    REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
+    CHECK(trained(name + ".yaml --run-dir parts") == expected);
+    CHECK(bytes("parts/best/model.safetensors") == bytes("whole-" + name + "/best/model.safetensors"));
+    fs::remove_all(folder / "parts");
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "random has the same trials however many are trained at a time, and tpe each time") {
+  const auto with = [&](const std::string& sampler, int parallel, const std::string& to) {
+    return trained("net.yaml --set search.sampler=" + sampler + " --set search.parallel=" + std::to_string(parallel) +
+                   " --set strategy.devices=[cpu:0] --set strategy.threads_per_replica=1 --run-dir " + to);
+  };
+  const json random = with("random", 1, "a");
+  CHECK(with("random", 4, "b") == random);
+  const json tpe = with("tpe", 3, "c");
+  CHECK(with("tpe", 3, "d") == tpe);
+  CHECK(tpe != random);
+}
+
+TEST_CASE_FIXTURE(Fixture, "successive halving resumes the runs of its best trials") {
+  write("net.yaml", std::string(kSearch) + "  pruner: {type: successive_halving, reduction_factor: 4}\n");
+  const Outcome outcome = tune("net.yaml --json trials.json --run-dir study");
+  REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
+  CHECK(contains(outcome.err, "round 2 of 2: 3 trials, 4 epochs"));
+  const json study = trials("trials.json");
+  int done = 0;
+  for (const json& trial : study["trials"]) {
+    const bool is_done = trial["status"] == "done";
+    done += is_done ? 1 : 0;
+    CHECK(trial["status"] == (is_done ? "done" : "pruned"));
+    CHECK(trial["epochs"] == (is_done ? 4 : 1));
+    const std::string log = bytes(trial["run"].get<std::string>() + "/run.log");
+    CHECK(contains(log, "resuming from step") == is_done);
+  }
+  CHECK(done == 3);
+  REQUIRE(run_program(folder, "fit study/best/config.yaml --run-dir again").exit_code == 0);
+  CHECK(bytes("again/model.safetensors") == bytes("study/best/model.safetensors"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a trial that fails is reported, and the study goes on") {
+  write("net.yaml", R"(
+search:
+  sampler: grid
+  metric: {metric: accuracy, mode: max}
+  parameters:
+    optimizer.learning_rate: {values: [0.05, 1.0e+38]}
+    gradients.clip_norm: {values: [1, null]}
+    gradients.clip_value: {values: [null, 2]}
+)");
+  const Outcome outcome = tune("net.yaml --json -");
+  REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
+  const json study = json::parse(outcome.out);
+  REQUIRE(study["trials"].size() == 8);
+  for (const json& trial : study["trials"]) {
+    const json& values = trial["parameters"];
+    const bool excludes_itself = !values["gradients.clip_norm"].is_null() && !values["gradients.clip_value"].is_null();
+    const bool is_sound = !excludes_itself && values["optimizer.learning_rate"] == 0.05;
+    CHECK(trial["status"] == (is_sound ? "done" : "failed"));
+    CHECK(trial["value"].is_null() != is_sound);
+    if (excludes_itself) CHECK(contains(trial["reason"], "clip_value"));
+    if (!excludes_itself && !is_sound) CHECK(contains(trial["reason"], "the loss is infinite"));
+  }
+  CHECK(contains(outcome.err, "warning: 5 of 8 trials failed"));
+
+  write("wrong.yaml",
+        "search: {trials: 2, sampler: random, parameters: {optimizer.learning_rate: {values: [1.0e+38]}}}");
+  const Outcome all_failed = tune("wrong.yaml");
+  CHECK(all_failed.exit_code == 1);
+  CHECK_FALSE(fs::exists(folder / "runs/wrong-study/best"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "whole sections are values, and keys of one type are searched where it is chosen") {
+  write("net.yaml", R"(
+search:
+  trials: 12
+  sampler: random
+  parameters:
+    optimizer.momentum: {min: 0, max: 0.9, when: {optimizer.type: sgd}}
+    optimizer: {values: [adam, {type: sgd, nesterov: true}]}
+    optimizer.learning_rate: {min: 0.01, max: 0.1}
+)");
+  const json study = trained("net.yaml");
+  int of_sgd = 0;
+  for (const json& trial : study["trials"]) {
+    const bool is_sgd = trial["parameters"]["optimizer"].is_object();
+    of_sgd += is_sgd ? 1 : 0;
+    CHECK(trial["status"] == "done");
+    CHECK(trial["parameters"].contains("optimizer.momentum") == is_sgd);
+    const int number = trial["trial"];
+    const std::string config = bytes("runs/net-study/trial-00" + std::string(number < 10 ? "0" : "") +
+                                     std::to_string(number) + "/config.yaml");
+    CHECK(contains(config, "nesterov: true") == is_sgd);
+    CHECK(contains(config, "search: null"));
+  }
+  CHECK(of_sgd > 0);
+  CHECK(of_sgd < 12);
+}
+
+TEST_CASE_FIXTURE(Fixture, "what is wrong with a search is reported at once, by tune and by config check") {
+  write("net.yaml", R"(
+search:
+  trials: 5
+  pruner: {type: successive_halving, min_epochs: 3}
+  parameters:
+    optimizer.learning_rate: {min: -1, max: 0.1}
+    model.layers[0].dense.unitz: {values: [4]}
+    model.layers[9].dense.units: {values: [4]}
+    optimizer.type: {values: [adam, foo]}
+    optimizer.momentum: {min: 0, max: 1, when: {optimizer.type: foo}}
+)");
+  const std::string expected =
+      "net.yaml:20:3: search.pruner: training.epochs, 4, is too small for a round before the last: expected at least "
+      "min_epochs x reduction_factor = 9\n"
+      "net.yaml:22:5: search.parameters.optimizer.learning_rate: a trial with -1.0 would fail: expected a number of at "
+      "least 0, found the number -1.0\n"
+      "net.yaml:23:5: search.parameters.model.layers[0].dense.unitz: a trial with 4 would fail: unknown key; did you "
+      "mean "
+      "'units'?\n"
+      "net.yaml:24:5: search.parameters.model.layers[9].dense.units: a trial with 4 would fail: model.layers has 2 "
+      "items, "
+      "counted from 0\n"
+      "net.yaml:25:5: search.parameters.optimizer.type: a trial with foo would fail: unknown optimizer 'foo'";
+  for (const std::string command : {"tune", "config check"}) {
+    const Outcome outcome = run_program(folder, command + " net.yaml");
+    CHECK(outcome.exit_code == 2);
+    CHECK_MESSAGE(outcome.err.starts_with(expected), outcome.err);
+  }
+  CHECK_FALSE(fs::exists(folder / "runs"));
+  write("net.yaml", "search: {trials: 3, metric: {metric: acuracy}, parameters: {seed: {min: 0, max: 9}}}");
+  for (const std::string command : {"tune", "fit"}) {
+    const Outcome outcome = run_program(folder, command + " net.yaml");
+    CHECK(outcome.exit_code == 2);
+    CHECK(contains(outcome.err, "search.metric.metric: expected loss or one of the run's metrics"));
+  }
+  CHECK(contains(tune("net.yaml --set search=null").err, "there is no section search"));
+  CHECK(contains(tune("- < net.yaml").err, "give the path of a file"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a study is continued with more trials, and not with another configuration") {
+  const json first = trained("net.yaml --set search.trials=11 --run-dir study");
+  const json more = trained("net.yaml --run-dir study");
+  REQUIRE(more["trials"].size() == 13);
+  for (std::size_t i = 0; i < first["trials"].size(); ++i) CHECK(more["trials"][i] == first["trials"][i]);
+  const Outcome other = tune("net.yaml --run-dir study --set optimizer.beta_1=0.8");
+  CHECK(other.exit_code == 2);
+  CHECK(contains(other.err, "optimizer.beta_1 was 0.9 and is 0.8 now; name another folder with --run-dir"));
+  const Outcome parallel = tune("net.yaml --run-dir study --set search.parallel=1");
+  CHECK(parallel.exit_code == 2);
+  CHECK(contains(parallel.err, "search.parallel was 2 and is 1 now"));
+  REQUIRE(run_program(folder, "fit net.yaml --run-dir run").exit_code == 0);
+  CHECK(contains(tune("net.yaml --run-dir run").err, "--run-dir run: holds another run"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "fit of a file with a search trains with the file's own values and says so") {
+  const Outcome outcome = run_program(folder, "fit net.yaml --run-dir run");
+  CHECK(outcome.exit_code == 0);
+  CHECK(contains(outcome.err, "the section search is for `mirrortrain tune net.yaml`"));
+  CHECK(contains(bytes("run/config.yaml"), "learning_rate: 0.05"));
+}
+
+}  // namespace
+}  // namespace mirrortrain::testing
