@@ -28,9 +28,10 @@ bool is_of_integers(const std::string& key, const SearchParameter& parameter, co
     takes_anything |= type.kind == config::Schema::Kind::kAny;
   }
   if (takes_integers || takes_numbers) return takes_integers && !takes_numbers;
-  // A block's parameter has no type: what is written decides.
+  // A block's parameter has no type: whole ends are those of whole numbers, unless nothing would be between them.
   const auto is_whole = [](const std::optional<double>& number) { return !number || *number == std::floor(*number); };
-  return takes_anything && is_whole(parameter.min) && is_whole(parameter.max) && is_whole(parameter.step);
+  const bool is_wide = parameter.max.value_or(0) - parameter.min.value_or(0) > 1;
+  return takes_anything && is_wide && is_whole(parameter.min) && is_whole(parameter.max) && is_whole(parameter.step);
 }
 
 Parameter parameter_of(const Entry& entry, const config::Schema& root, config::Errors& errors) {

@@ -11,9 +11,12 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "config/document.h"
+#include "report/tensorboard_hparams.h"
 #include "train/checkpoint/run_folder.h"
 #include "tune/check_search.h"
+#include "tune/study_hparams.h"
 #include "tune/trial_outcome.h"
 
 namespace mirrortrain::tune {
@@ -42,6 +45,9 @@ Study::Study(const StudyPlan& plan, StudyFolder& folder, Journal& journal, const
 }
 
 int Study::train() {
+  if (plan_.checked.values().logging.tensorboard) {
+    write_file(folder_.path() / report::kHParamsFile, study_hparams(plan_.space, objective_));
+  }
   for (std::size_t round = 0; round < plan_.rounds.size() && !is_stopped(); ++round) {
     train_round(round, members_of(round));
   }
@@ -229,6 +235,10 @@ void Study::record(int trial, const TrialResult& result) {
   if (row.status == TrialStatus::kPruned) row.status = TrialStatus::kDone;  // with this round
   if (!std::exchange(has_header_, true)) spdlog::info(table_.header());
   spdlog::info(table_.line(row));
+  const fs::path run = folder_.trial(row.number);
+  if (plan_.checked.values().logging.tensorboard && fs::exists(run)) {
+    write_file(run / report::kHParamsFile, trial_hparams(plan_.space, row));
+  }
   if (!result.is_done) spdlog::warn("trial {} has failed: {}", trial + 1, result.reason);
   if (const TrialRow* const best = best_row(rows, objective_.less_is_better())) folder_.link_best(best->number);
 }

@@ -16,13 +16,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kWidestCell = 32;
-
-std::string cell_of(const Parameter& parameter, double number) {
-  if (parameter.kind == Parameter::Kind::kReal) return fmt::format("{:.4g}", number);
-  return shortened(config::flow_text(parameter.value_of(number), kWidestCell), kWidestCell);
-}
-
 std::size_t widest_cell(const Parameter& parameter) {
   constexpr std::size_t kOfScore = 9;  // "1.230e-05"
   if (parameter.kind == Parameter::Kind::kReal) return kOfScore;
@@ -36,12 +29,17 @@ std::size_t widest_cell(const Parameter& parameter) {
   return widest;
 }
 
-/// "4", or "4/9" in a round of nine epochs.
+}  // namespace
+
+std::string cell_of(const Parameter& parameter, double number) {
+  constexpr std::size_t kWidest = 32;
+  if (parameter.kind == Parameter::Kind::kReal) return fmt::format("{:.4g}", number);
+  return shortened(config::flow_text(parameter.value_of(number), kWidest), kWidest);
+}
+
 std::string epoch_text(const TrialRow& row) {
   return row.epochs > 0 ? fmt::format("{}/{}", row.best_epoch, row.epochs) : fmt::to_string(row.best_epoch);
 }
-
-}  // namespace
 
 std::string_view name_of(TrialStatus status) {
   switch (status) {

@@ -38,6 +38,11 @@ std::vector<TrialRow> rows_of(std::span<const Trial> trials, std::span<const Rou
 /// null if none has a value.
 const TrialRow* best_row(std::span<const TrialRow> rows, bool less_is_better);
 
+/// A value on few columns: "0.01234", "{type: sgd}".
+std::string cell_of(const Parameter& parameter, double number);
+/// The epoch of a trial's value: "4", or "4/9" in a round of nine epochs.
+std::string epoch_text(const TrialRow& row);
+
 /// "trial-0007"
 std::string trial_folder_name(int number);
 

@@ -11,6 +11,7 @@
 #include "report/console.h"
 #include "tune/check_search.h"
 #include "tune/study.h"
+#include "tune/study_report.h"
 
 namespace mirrortrain::tune {
 namespace {
@@ -82,7 +83,8 @@ int tune(const TuneArguments& arguments) {
   const StudyPlan plan{arguments.config, arguments.overrides, checked, std::move(space),
                        rounds_of(search.pruner.value, trials, epochs)};
   Journal journal(folder.journal(), plan.space, share);
-  spdlog::info("study: {}: {} trial{}, {} so far", path.string(), trials, trials == 1 ? "" : "s", journal.trials().size());
+  spdlog::info("study: {}: {} trial{}, {} so far", path.string(), trials, trials == 1 ? "" : "s",
+               journal.trials().size());
   const int stopped = Study(plan, folder, journal, arguments.catch_stop_signals()).train();
   const std::vector<TrialRow> rows = rows_of(journal.trials(), plan.rounds);
   if (stopped != 0) {
@@ -90,6 +92,7 @@ int tune(const TuneArguments& arguments) {
                  arguments.run_dir ? " --run-dir " + launch::quoted(*arguments.run_dir) : "");
     return stopped;
   }
+  write_study_report(plan, folder, rows);
   const std::string json = study_json(plan.space, search.objective(), rows, path.string());
   if (arguments.json && *arguments.json != "-") write_result(*arguments.json, json + "\n");
   if (arguments.json == "-") {

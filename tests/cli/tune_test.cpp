@@ -85,6 +85,12 @@ TEST_CASE_FIXTURE(Fixture, "tune trains a run for each trial, and the best one i
   CHECK(timeless(events_of(folder / "again/metrics.jsonl")) ==
         timeless(events_of(folder / "runs/net-study/best/metrics.jsonl")));
 
+  const std::string page = bytes("runs/net-study/report.html");
+  CHECK(contains(page, "<a href=\"trial-0013/\">13</a>"));
+  CHECK(contains(page, "aria-label=\"parameters and validation loss of each trial\""));
+  CHECK(fs::exists(folder / "runs/net-study/events.out.tfevents.0000000000.hparams"));
+  CHECK(fs::exists(folder / "runs/net-study/trial-0013/events.out.tfevents.0000000000.hparams"));
+
   // The link is no run of its own.
   const Outcome runs = run_program(folder, "runs runs/net-study --json -");
   CHECK(json::parse(runs.out)["runs"].size() == 13);

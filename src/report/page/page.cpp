@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "report/page/assets.h"
+#include "report/page/head.h"
 #include "report/page/sections.h"
 
 namespace mirrortrain::report {
@@ -48,38 +49,10 @@ Json data_json(const std::vector<RunPage>& runs) {
   return {{"runs", std::move(list)}};
 }
 
-constexpr std::string_view kGenerator = R"(<meta name="generator" content="mirrortrain">)";
-
-Markup head(const std::vector<RunPage>& runs) {
+std::string title_of(const std::vector<RunPage>& runs) {
   std::string title;
   for (const RunPage& run : runs) title += (title.empty() ? "" : ", ") + run.name;
-  return markup(
-      R"(<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-{}
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{}</title>
-<style>
-{}</style>
-</head>
-)",
-      Markup{std::string(kGenerator)}, title, Markup{std::string(kPageStyle)});
-}
-
-Markup notes_of(const RunPage& run) {
-  Markup html;
-  for (const std::string& note : run.notes) html += markup("<p class=\"note\">{}</p>\n", note);
-  return html;
-}
-
-Markup facts_of(const RunPage& run) {
-  Markup html;
-  for (const auto& [name, value] : run.facts) html += markup("<div><dt>{}</dt><dd>{}</dd></div>\n", name, value);
-  return markup("<dl class=\"facts\">\n{}</dl>\n", html);
+  return title;
 }
 
 Markup details_of(const RunPage& run) {
@@ -109,8 +82,8 @@ Markup charts() {
 Markup body(const std::vector<RunPage>& runs, const Comparison& comparison) {
   if (runs.size() == 1) {
     Markup html = markup("<h1>{}</h1>\n", runs[0].name);
-    html += notes_of(runs[0]);
-    html += facts_of(runs[0]);
+    html += notes_section(runs[0].notes);
+    html += facts_section(runs[0].facts);
     html += charts();
     html += details_of(runs[0]);
     return html;
@@ -122,8 +95,8 @@ Markup body(const std::vector<RunPage>& runs, const Comparison& comparison) {
   for (std::size_t i = 0; i < runs.size(); ++i) {
     html += markup("<details class=\"run\"><summary><span class=\"swatch\" data-run=\"{}\"></span>{}</summary>\n", i,
                    runs[i].name);
-    html += notes_of(runs[i]);
-    html += facts_of(runs[i]);
+    html += notes_section(runs[i].notes);
+    html += facts_section(runs[i].facts);
     html += details_of(runs[i]);
     html += {"</details>\n"};
   }
@@ -142,7 +115,7 @@ Markup scripts(const std::vector<RunPage>& runs) {
 }  // namespace
 
 std::string html_page(const std::vector<RunPage>& runs, const Comparison& comparison) {
-  Markup page = head(runs);
+  Markup page = page_head(title_of(runs));
   page += {"<body>\n<main>\n"};
   page += body(runs, comparison);
   page += {"</main>\n<footer>Made by mirrortrain. Curves by dygraphs (MIT licence, in this page's source).</footer>\n"};

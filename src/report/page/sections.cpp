@@ -29,6 +29,18 @@ Markup table(const Table& table) {
                 table.place, kind, table.head, second, table.body, table.foot);
 }
 
+Markup notes_section(const std::vector<std::string>& notes) {
+  Markup html;
+  for (const std::string& note : notes) html += markup("<p class=\"note\">{}</p>\n", note);
+  return html;
+}
+
+Markup facts_section(const std::vector<std::pair<std::string, std::string>>& facts) {
+  Markup html;
+  for (const auto& [name, value] : facts) html += markup("<div><dt>{}</dt><dd>{}</dd></div>\n", name, value);
+  return markup("<dl class=\"facts\">\n{}</dl>\n", html);
+}
+
 Markup callbacks_section(const RunHistory& history) {
   if (history.callbacks.empty()) return {};
   Markup body;

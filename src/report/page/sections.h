@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "report/page/markup.h"
@@ -26,6 +27,11 @@ struct Table {
   std::string_view kind = {};         ///< its own class, if any
 };
 Markup table(const Table& table);
+
+/// Shown to the reader first.
+Markup notes_section(const std::vector<std::string>& notes);
+/// Names and what they are, side by side.
+Markup facts_section(const std::vector<std::pair<std::string, std::string>>& facts);
 
 // Sections of a page; empty if there is nothing to report.
 

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace mirrortrain::report {
+
+// Files of events for TensorBoard's page of hyperparameters, its plugin HParams: one of the experiment, in the folder
+// of all runs, and one of each run's values, in the run's folder. The messages are those of the plugin's api.proto and
+// plugin_data.proto.
+
+using HParamValue = std::variant<bool, double, std::string>;
+
+/// A hyperparameter of an experiment.
+struct HParam {
+  std::string name;
+  HParamValue like;                      ///< a value of its type
+  std::vector<HParamValue> domain;       ///< all values, if they can be listed
+  std::pair<double, double> interval{};  ///< else, of numbers: the smallest and the largest
+};
+
+/// A metric of an experiment: a scalar's tag in a sub-folder of each run, as "accuracy" in "validation".
+struct HParamMetric {
+  std::string sub_run, tag;
+};
+
+/// The bytes of the experiment's file.
+std::string hparams_experiment(const std::vector<HParam>& parameters, const HParamMetric& metric);
+
+/// A run of an experiment.
+struct HParamSession {
+  std::string name;
+  std::vector<std::pair<std::string, HParamValue>> values;
+  bool has_failed = false;
+};
+
+/// The bytes of a run's file, once the run has ended.
+std::string hparams_session(const HParamSession& session);
+
+/// The name of such a file: TensorBoard reads a folder's files in the order of their names, and this comes first.
+inline constexpr const char* kHParamsFile = "events.out.tfevents.0000000000.hparams";
+
+}  // namespace mirrortrain::report

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <span>
+
+#include "tune/study.h"
+
+namespace mirrortrain::tune {
+
+/// Writes report.html of a study.
+void write_study_report(const StudyPlan& plan, const StudyFolder& folder, std::span<const TrialRow> rows);
+
+}  // namespace mirrortrain::tune
