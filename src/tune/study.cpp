@@ -37,7 +37,8 @@ Study::Study(const StudyPlan& plan, StudyFolder& folder, Journal& journal, const
       signal_(signal),
       objective_(plan.search().objective()),
       machine_(this_machine()),
-      sampler_(make_sampler(plan.search().sampler, plan.space, plan.checked.values().seed)),
+      sampler_(
+          make_sampler(plan.search().sampler, plan.space, plan.search().seed.value_or(plan.checked.values().seed))),
       table_(plan.space, objective_.metric.value, plan.rounds.front().trials),
       parts_(parts_of(machine_, journal.share(), static_cast<int>(plan.search().parallel))),
       idle_(parts_.size()) {
