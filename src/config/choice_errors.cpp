@@ -134,7 +134,9 @@ std::string as_plain_form(const Choice& choice, const Node& node) {
   for (const Alternative& alternative : choice.alternatives) {
     if (!alternative.name.empty() || !number || node.name().empty()) continue;
     for (const Schema::Key& key : alternative.schema({}).keys) {
-      if (!key.required || key.type.kind != Schema::Kind::kNumber || !within(key.type.rules, *number)) continue;
+      const bool is_wanted = key.required || key.exemption;
+      const Schema& type = key.type.kind == Schema::Kind::kEither ? key.type.parts[0] : key.type;
+      if (!is_wanted || type.kind != Schema::Kind::kNumber || !within(type.rules, *number)) continue;
       return fmt::format("write {}: {{{}: {}}}", node.name(), key.name, number_value(*number).text());
     }
   }

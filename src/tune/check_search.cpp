@@ -117,6 +117,11 @@ SearchSpace check_search(const CheckedConfiguration& checked, const std::string&
                            config::name_of(values.strategy.type)));
   }
   if (!values.model) errors.add({}, "search", "without a model there is nothing to search for; remove this section");
+  for (const Parameter& parameter : space.parameters()) {
+    if (!parameter.key.starts_with("data.validation")) continue;
+    errors.add(parameter.place, "search.parameters." + parameter.key,
+               "trials are compared on the same validation data; leave it out");
+  }
   if (!errors.empty()) return space;
   check_halving(checked, space, errors);
   if (search.sampler == SearchSampler::kGrid) check_grid(space, errors);

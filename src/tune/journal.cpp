@@ -20,7 +20,8 @@ Json json_of_result(int trial, const TrialResult& result) {
   event["status"] = result.is_done ? "done" : "failed";
   if (result.is_done) {
     event["value"] = result.value;
-    event["best_epoch"] = result.best_epoch;
+    if (result.best_epoch > 0) event["best_epoch"] = result.best_epoch;
+    if (!result.folds.empty()) event["folds"] = result.folds;
   } else {
     event["exit_code"] = result.exit_code;
     event["reason"] = result.reason;
@@ -34,6 +35,9 @@ TrialResult result_of(const Json& event) {
   result.is_done = report::text_in(event, "status") == "done";
   result.value = report::number_in(event, "value").value_or(0);
   result.best_epoch = report::integer_in(event, "best_epoch");
+  for (const Json& value : report::structure_in(event, "folds")) {
+    if (value.is_number()) result.folds.push_back(value.get<double>());
+  }
   result.exit_code = static_cast<int>(report::integer_in(event, "exit_code"));
   result.reason = report::text_in(event, "reason");
   return result;

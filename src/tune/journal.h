@@ -15,12 +15,13 @@ namespace mirrortrain::tune {
 
 /// What became of a trial in a round.
 struct TrialResult {
-  std::int64_t epochs = 0;  ///< of the round; 0: as the configuration says
-  bool is_done = false;     ///< it failed otherwise
-  double value = 0;         ///< of the best epoch, if it is done
-  std::int64_t best_epoch = 0;
+  std::int64_t epochs = 0;      ///< of the round; 0: as the configuration says
+  bool is_done = false;         ///< it failed otherwise
+  double value = 0;             ///< of the best epoch, if it is done; of several folds the mean
+  std::int64_t best_epoch = 0;  ///< 0 with several folds
   int exit_code = 0;
-  std::string reason;  ///< why it failed
+  std::string reason{};         ///< why it failed
+  std::vector<double> folds{};  ///< the value of each, if there are several
 };
 
 /// A trial of a study.

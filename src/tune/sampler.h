@@ -34,7 +34,7 @@ class Sampler {
   virtual bool learns() const { return false; }
 };
 
-/// The seed is the configuration's. The space must outlive the sampler.
+/// `seed`: of its random numbers. The space must outlive the sampler.
 std::unique_ptr<Sampler> make_sampler(SearchSampler kind, const SearchSpace& space, std::uint64_t seed);
 
 /// How many combinations of values a space has; nullopt where a parameter has more values than can be counted, or where

@@ -56,8 +56,8 @@ using Point = std::vector<std::optional<double>>;
 class SearchSpace {
  public:
   SearchSpace() = default;
-  /// Adds what is wrong with the section's parameters to `errors`. `root`: the schema of a configuration, which tells
-  /// keys of whole numbers.
+  /// Adds what is wrong with the section's parameters to `errors`. `root`: the schema of a configuration, which says
+  /// which keys take whole numbers alone.
   SearchSpace(const SearchOptions& options, const config::Schema& root, config::Errors& errors);
 
   const std::vector<Parameter>& parameters() const { return parameters_; }

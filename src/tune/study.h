@@ -2,33 +2,22 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
-#include <string>
+#include <optional>
 #include <vector>
 
-#include "launch/machine_part.h"
-#include "train/session/check_configuration.h"
-#include "tune/halving.h"
 #include "tune/journal.h"
 #include "tune/sampler.h"
 #include "tune/study_folder.h"
+#include "tune/study_plan.h"
 #include "tune/study_rows.h"
-#include "tune/trial_process.h"
+#include "tune/trial_runner.h"
 
 namespace mirrortrain::tune {
 
-/// What a study searches, and how; the same whenever it is continued.
-struct StudyPlan {
-  std::string config;  ///< the file that its trials are runs of
-  std::vector<std::string> overrides;
-  const CheckedConfiguration& checked;
-  SearchSpace space;
-  std::vector<Round> rounds;
-
-  const SearchOptions& search() const { return *checked.values().search; }
-};
-
-/// Trains the trials of a study that are not trained yet, each as a run of its own in a child process.
+/// Trains the trials of a study that are not trained yet, each as a run of its own in a child process, or a run for
+/// each fold of the data.
 ///
 /// Which values a trial gets is a function of the plan alone, whatever ends first: a trial knows the results of the
 /// trials up to `parallel` before it, which have to be there before it starts, and the values of all others before it.
@@ -41,43 +30,29 @@ class Study {
   int train();
 
  private:
-  struct Running {
-    int trial = 0;  ///< from 0
-    std::int64_t epochs = 0;
-    std::size_t part = 0;
-    int kills = 0;  ///< how often something has killed it
-    std::unique_ptr<TrialProcess> process;
-  };
-
   std::vector<int> members_of(std::size_t round) const;
   void train_round(std::size_t round, const std::vector<int>& trials);
+  bool start_next(std::int64_t epochs, const std::vector<int>& trials, std::size_t& next);
   bool may_suggest(int trial) const;
   Point suggest(int trial) const;
-  void start(int trial, std::int64_t epochs, int kills);
-  std::vector<std::string> settings_of(int trial, std::int64_t epochs) const;
-  void require_unchanged() const;
-  void make_room(const std::filesystem::path& folder) const;
-  void take_ended();
-  void take(const Running& ended, const TrialEnd& end);
-  TrialResult result_of(const Running& ended, const TrialEnd& end) const;
+  void take(const TrialRun& run, const TrialResult& result);
   void record(int trial, const TrialResult& result);
-  bool is_stopped() const { return signal_ != 0 || stopped_by_trial_ != 0; }
+  void write_hparams(const TrialRow& row) const;
+  const Trial& trial(int number) const { return journal_.trials()[static_cast<std::size_t>(number)]; }
   double loss_of(double value) const { return objective_.less_is_better() ? value : -value; }
 
   const StudyPlan& plan_;
   StudyFolder& folder_;
   Journal& journal_;
-  const std::atomic<int>& signal_;
   const WatchedMetric objective_;
-  const Machine machine_;
   const std::unique_ptr<Sampler> sampler_;
   const TrialTable table_;
-  std::vector<launch::MachinePart> parts_;
-  std::vector<std::size_t> idle_;  ///< parts
-  std::vector<Running> running_;
-  bool is_passed_on_ = false;
-  int stopped_by_trial_ = 0;  ///< the exit code of a trial that somebody else stopped
+  TrialRunner runner_;
+  std::map<int, std::vector<std::optional<TrialResult>>> folds_;  ///< results so far of trials in training
   bool has_header_ = false;
 };
+
+/// The result of a trial from those of its folds: their mean, or the first failure.
+TrialResult result_of_folds(const std::vector<std::optional<TrialResult>>& folds);
 
 }  // namespace mirrortrain::tune

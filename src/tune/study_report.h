@@ -2,7 +2,9 @@
 
 #include <span>
 
-#include "tune/study.h"
+#include "tune/study_folder.h"
+#include "tune/study_plan.h"
+#include "tune/study_rows.h"
 
 namespace mirrortrain::tune {
 

@@ -38,7 +38,8 @@ std::string cell_of(const Parameter& parameter, double number) {
 }
 
 std::string epoch_text(const TrialRow& row) {
-  return row.epochs > 0 ? fmt::format("{}/{}", row.best_epoch, row.epochs) : fmt::to_string(row.best_epoch);
+  const std::string best = row.best_epoch > 0 ? fmt::to_string(row.best_epoch) : "-";
+  return row.epochs > 0 ? fmt::format("{}/{}", best, row.epochs) : best;
 }
 
 std::string_view name_of(TrialStatus status) {
@@ -61,6 +62,7 @@ std::vector<TrialRow> rows_of(std::span<const Trial> trials, std::span<const Rou
       row.status = last->epochs == rounds.back().epochs ? TrialStatus::kDone : TrialStatus::kPruned;
       row.value = last->value;
       row.best_epoch = last->best_epoch;
+      row.folds = last->folds;
       row.epochs = last->epochs;
     } else if (trial.has_failed()) {
       row.status = TrialStatus::kFailed;
@@ -139,10 +141,11 @@ std::string study_json(const SearchSpace& space, const WatchedMetric& objective,
     Json trial = {{"trial", row.number},
                   {"status", name_of(row.status)},
                   {"value", row.value ? Json(*row.value) : Json()},
-                  {"best_epoch", row.value ? Json(row.best_epoch) : Json()},
+                  {"best_epoch", row.best_epoch > 0 ? Json(row.best_epoch) : Json()},
                   {"parameters", space.to_json(row.point)},
                   {"run", (std::filesystem::path(folder) / trial_folder_name(row.number)).string()}};
     if (row.epochs > 0) trial["epochs"] = row.epochs;
+    if (!row.folds.empty()) trial["folds"] = row.folds;
     if (!row.reason.empty()) trial["reason"] = row.reason;
     trials.push_back(std::move(trial));
   }

@@ -25,9 +25,10 @@ struct TrialRow {
   int number = 0;  ///< from 1
   TrialStatus status = TrialStatus::kUnfinished;
   std::optional<double> value;  ///< of its best epoch in the last round that it was done with
-  std::int64_t best_epoch = 0;
-  std::int64_t epochs = 0;  ///< of that round; 0: as the configuration says
-  std::string reason;       ///< why it failed
+  std::int64_t best_epoch = 0;  ///< 0 with several folds
+  std::vector<double> folds{};  ///< the value of each, if there are several
+  std::int64_t epochs = 0;      ///< of that round; 0: as the configuration says
+  std::string reason;           ///< why it failed
   Point point;
 };
 
@@ -40,13 +41,13 @@ const TrialRow* best_row(std::span<const TrialRow> rows, bool less_is_better);
 
 /// A value on few columns: "0.01234", "{type: sgd}".
 std::string cell_of(const Parameter& parameter, double number);
-/// The epoch of a trial's value: "4", or "4/9" in a round of nine epochs.
+/// The epoch of a trial's value: "4", or "4/9" in a round of nine epochs; "-" with several folds.
 std::string epoch_text(const TrialRow& row);
 
 /// "trial-0007"
 std::string trial_folder_name(int number);
 
-/// The last parts of parameters' keys, as many as tell them from each other: "learning_rate", "layers[1].dense.units".
+/// The last parts of parameters' keys, as many as distinguish them: "learning_rate", "layers[1].dense.units".
 std::vector<std::string> short_names(const SearchSpace& space);
 
 /// A table of trials, line by line, so that each is printed when it is known. All lines have the same columns.

@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "launch/shell.h"
 #include "report/console.h"
+#include "train/session/check_data.h"
 #include "tune/check_search.h"
 #include "tune/study.h"
 #include "tune/study_report.h"
@@ -29,6 +30,13 @@ void require_search(const CheckedConfiguration& checked, const std::string& file
 std::size_t count_trials(const SearchOptions& search, const SearchSpace& space) {
   const std::size_t asked = search.trials ? static_cast<std::size_t>(*search.trials) : SIZE_MAX;
   return search.sampler == SearchSampler::kGrid ? std::min(asked, *count_combinations(space)) : asked;
+}
+
+/// Of a trial: those of the data, unless the configuration names one.
+std::int64_t count_folds(const Configuration& values) {
+  const auto& validation = values.data.validation.value;
+  const auto* const part = validation ? std::get_if<data::ValidationFraction>(&*validation) : nullptr;
+  return part != nullptr && !part->fold ? part->folds.value_or(1) : 1;
 }
 
 /// From the best to the worst, as far as they were trained; those without a value last.
@@ -56,8 +64,39 @@ void print_best(const StudyPlan& plan, const StudyFolder& folder, const std::vec
   const WatchedMetric objective = plan.search().objective();
   const TrialRow* const best = best_row(rows, objective.less_is_better());
   if (best == nullptr) return;
-  spdlog::info("best: trial {}, {} {} in epoch {}: {}", best->number, objective.text(), *best->value, best->best_epoch,
+  const std::string where = best->best_epoch > 0 ? fmt::format("in epoch {}", best->best_epoch)
+                                                 : fmt::format("in the mean of {} folds", best->folds.size());
+  spdlog::info("best: trial {}, {} {} {}: {}", best->number, objective.text(), *best->value, where,
                folder.trial(best->number).string());
+}
+
+/// What would fail every trial fails the study before the first.
+void require_trainable(const CheckedConfiguration& checked, const Machine& machine, const TrialShare& share) {
+  pinned_strategy(checked.values(), machine, share);  // its devices exist
+  require_data_files(checked, {data::Split::kTrain, data::Split::kValidation, data::Split::kTest});
+}
+
+std::string how_to_continue(const TuneArguments& arguments) {
+  std::string command = "mirrortrain tune " + launch::quoted(arguments.config);
+  for (const std::string& setting : arguments.overrides) command += " --set " + launch::quoted(setting);
+  if (arguments.run_dir) command += " --run-dir " + launch::quoted(*arguments.run_dir);
+  return command;
+}
+
+/// Writes and prints what a study that is done has found. Returns the exit code.
+int show_results(const StudyPlan& plan, const StudyFolder& folder, const std::vector<TrialRow>& rows,
+                 const std::optional<std::string>& json_file) {
+  write_study_report(plan, folder, rows);
+  const WatchedMetric objective = plan.search().objective();
+  const std::string json = study_json(plan.space, objective, rows, folder.path().string());
+  if (json_file && *json_file != "-") write_result(*json_file, json + "\n");
+  if (json_file == "-") {
+    fmt::print("{}\n", json);
+  } else {
+    print_table(plan, rows);
+  }
+  print_best(plan, folder, rows);
+  return best_row(rows, objective.less_is_better()) != nullptr ? 0 : 1;
 }
 
 }  // namespace
@@ -72,36 +111,30 @@ int tune(const TuneArguments& arguments) {
   SearchSpace space = check_search(checked, arguments.config, arguments.overrides, errors);
   errors.throw_if_any();
   for (const std::string& warning : checked.warnings) spdlog::warn(warning);
+  if (arguments.json && *arguments.json != "-") require_not_read(*arguments.json);
   const SearchOptions& search = *checked.values().search;
-  const TrialShare share = share_of_machine(this_machine(), static_cast<int>(search.parallel));
+  const Machine machine = this_machine();
+  const TrialShare share = share_of_machine(machine, static_cast<int>(search.parallel));
+  require_trainable(checked, machine, share);
 
-  const fs::path path =
-      arguments.run_dir ? fs::path(*arguments.run_dir) : fs::path("runs") / (checked.values().name.text + "-study");
-  StudyFolder folder(path, checked);
+  StudyFolder folder(arguments.run_dir.value_or("runs/" + checked.values().name.text + "-study"), checked);
   const std::size_t trials = count_trials(search, space);
   const std::int64_t epochs = checked.values().training.epochs.value_or(0);
-  const StudyPlan plan{arguments.config, arguments.overrides, checked, std::move(space),
-                       rounds_of(search.pruner.value, trials, epochs)};
+  const StudyPlan plan{arguments.config,
+                       arguments.overrides,
+                       checked,
+                       std::move(space),
+                       rounds_of(search.pruner.value, trials, epochs),
+                       count_folds(checked.values())};
   Journal journal(folder.journal(), plan.space, share);
-  spdlog::info("study: {}: {} trial{}, {} so far", path.string(), trials, trials == 1 ? "" : "s",
+  spdlog::info("study: {}: {} trial{}, {} so far", folder.path().string(), trials, trials == 1 ? "" : "s",
                journal.trials().size());
   const int stopped = Study(plan, folder, journal, arguments.catch_stop_signals()).train();
-  const std::vector<TrialRow> rows = rows_of(journal.trials(), plan.rounds);
   if (stopped != 0) {
-    spdlog::warn("stopped; continue the study with: mirrortrain tune {}{}", launch::quoted(arguments.config),
-                 arguments.run_dir ? " --run-dir " + launch::quoted(*arguments.run_dir) : "");
+    spdlog::warn("stopped; continue the study with: {}", how_to_continue(arguments));
     return stopped;
   }
-  write_study_report(plan, folder, rows);
-  const std::string json = study_json(plan.space, search.objective(), rows, path.string());
-  if (arguments.json && *arguments.json != "-") write_result(*arguments.json, json + "\n");
-  if (arguments.json == "-") {
-    fmt::print("{}\n", json);
-  } else {
-    print_table(plan, rows);
-  }
-  print_best(plan, folder, rows);
-  return best_row(rows, search.objective().less_is_better()) != nullptr ? 0 : 1;
+  return show_results(plan, folder, rows_of(journal.trials(), plan.rounds), arguments.json);
 }
 
 }  // namespace mirrortrain::tune

@@ -94,6 +94,9 @@ TEST_CASE_FIXTURE(Fixture, "tune trains a run for each trial, and the best one i
   // The link is no run of its own.
   const Outcome runs = run_program(folder, "runs runs/net-study --json -");
   CHECK(json::parse(runs.out)["runs"].size() == 13);
+  REQUIRE(run_program(folder, "report net-study --no-predictions -o page.html").exit_code == 0);
+  CHECK(contains(bytes("page.html"), "<h1>13 runs</h1>"));
+  CHECK(run_program(folder, "eval runs/net-study/best --split validation").exit_code == 0);
 }
 
 TEST_CASE_FIXTURE(Fixture, "a study that is killed and continued has the same trials and the same best run") {
@@ -265,6 +268,37 @@ TEST_CASE_FIXTURE(Fixture, "fit of a file with a search trains with the file's o
   CHECK(outcome.exit_code == 0);
   CHECK(contains(outcome.err, "the section search is for `mirrortrain tune net.yaml`"));
   CHECK(contains(bytes("run/config.yaml"), "learning_rate: 0.05"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "with folds of the data a trial is a run on each, and its value their mean") {
+  write("net.yaml",
+        "search: {trials: 4, sampler: random, parallel: 2, parameters: {optimizer.learning_rate: {min: 0.01, "
+        "max: 0.1}}}");
+  const json study = trained("net.yaml --run-dir study --set 'data.validation={folds: 3}'");
+  for (const json& trial : study["trials"]) {
+    REQUIRE(trial["folds"].size() == 3);
+    double sum = 0;
+    for (int fold = 1; fold <= 3; ++fold) {
+      double least = 1e9;
+      const std::string run = fmt::format("study/trial-000{}/fold-{}", trial["trial"].get<int>(), fold);
+      for (const json& event : events_of(folder / run / "metrics.jsonl")) {
+        if (event["event"] == "epoch") least = std::min(least, event["validation"]["loss"].get<double>());
+      }
+      CHECK(trial["folds"][static_cast<std::size_t>(fold - 1)] == least);
+      sum += least;
+    }
+    CHECK(trial["value"].get<double>() == doctest::Approx(sum / 3).epsilon(1e-15));
+    CHECK(trial["best_epoch"].is_null());
+  }
+  // One fold alone is a run as any other.
+  const json one = trained("net.yaml --run-dir one --set 'data.validation={folds: 3, fold: 2}'");
+  CHECK(fs::exists(folder / "one/trial-0001/model.safetensors"));
+  CHECK(one["trials"][0]["value"] == study["trials"][0]["folds"][1]);
+  REQUIRE(run_program(folder, "fit study/best/fold-3/config.yaml --run-dir again").exit_code == 0);
+  CHECK(bytes("again/model.safetensors") == bytes("study/best/fold-3/model.safetensors"));
+  const Outcome outcome = run_program(folder, "fit net.yaml --set 'data.validation={folds: 3, fold: 4}'");
+  CHECK(outcome.exit_code == 2);
+  CHECK(contains(outcome.err, "data.validation.fold: there are 3 folds, found 4"));
 }
 
 }  // namespace

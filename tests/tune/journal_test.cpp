@@ -14,8 +14,6 @@
 namespace mirrortrain::tune {
 namespace {
 
-
-
 TEST_CASE("a journal that was cut anywhere has its whole lines, and goes on after them") {
   const SearchSpace space = space_from_text("real.a: {min: 0, max: 1}\n");
   TemporaryFolder folder;
@@ -25,6 +23,7 @@ TEST_CASE("a journal that was cut anywhere has its whole lines, and goes on afte
     journal.add_trial({0.25});
     journal.add_trial({0.5});
     journal.add_result(0, {3, true, 0.125, 2, 0, ""});
+    journal.add_result(0, {9, true, 0.5, 0, 0, "", {0.25, 0.75}});
     journal.add_result(1, {3, false, 0, 0, 3, "the loss is \"NaN\""});
   }
   const std::string whole = read_text_file(file);
@@ -41,7 +40,8 @@ TEST_CASE("a journal that was cut anywhere has its whole lines, and goes on afte
   CHECK(journal.trials()[1].has_failed());
   CHECK(journal.trials()[1].results[0].reason == "the loss is \"NaN\"");
   CHECK(journal.trials()[1].results[0].exit_code == 3);
-  CHECK(journal.trials()[0].result_of(9) == nullptr);
+  CHECK(journal.trials()[0].result_of(9)->folds == std::vector<double>{0.25, 0.75});
+  CHECK(journal.trials()[0].result_of(27) == nullptr);
   CHECK(read_text_file(file) == whole);
 }
 
@@ -54,8 +54,7 @@ TEST_CASE("a journal of other parameters, or with a foreign line, is refused wit
   CHECK(error_text([&] { Journal(file, other, {}); }).find("journal.jsonl:2: its values are not those") !=
         std::string::npos);
   write_file(file, "notes\n");
-  CHECK(error_text([&] { Journal(file, space, {}); }).find("journal.jsonl:1: this is no line") !=
-        std::string::npos);
+  CHECK(error_text([&] { Journal(file, space, {}); }).find("journal.jsonl:1: this is no line") != std::string::npos);
 }
 
 TEST_CASE("rounds of successive halving end with all epochs, and take the best, the earlier of equal ones") {

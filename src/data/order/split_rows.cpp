@@ -59,6 +59,26 @@ SplitRows by_class(const std::vector<std::int64_t>& drawn, const std::vector<std
   return parts;
 }
 
+/// The rows of each class in turn, in the order in which they are.
+std::vector<std::int64_t> ordered_by_class(std::vector<std::int64_t> rows, const std::vector<std::int64_t>& classes) {
+  std::ranges::stable_sort(rows, {}, [&](std::int64_t row) { return classes[static_cast<std::size_t>(row)]; });
+  return rows;
+}
+
+/// A fold, and the others. Rows are dealt to the folds in turn, so that each has its share of neighbours; rows in the
+/// files' order are divided into ranges.
+SplitRows take_fold(const std::vector<std::int64_t>& rows, const ValidationFraction& part, bool are_dealt) {
+  const auto all = static_cast<std::int64_t>(rows.size());
+  const std::int64_t folds = *part.folds, fold = part.fold.value_or(1) - 1;
+  const std::int64_t size = all - part.kept_of(all), first = fold * (all / folds) + std::min(fold, all % folds);
+  SplitRows parts;
+  for (std::int64_t i = 0; i < all; ++i) {
+    const bool is_taken = are_dealt ? i % folds == fold : i >= first && i < first + size;
+    (is_taken ? parts.validation : parts.train).push_back(rows[static_cast<std::size_t>(i)]);
+  }
+  return parts;
+}
+
 }  // namespace
 
 SplitRows split_rows(const RowsToSplit& all, const DataOptions& options, std::uint64_t seed) {
@@ -72,23 +92,33 @@ SplitRows split_rows(const RowsToSplit& all, const DataOptions& options, std::ui
   };
   const std::int64_t kept = fraction->kept_of(all.rows);
   if (kept == 0 || kept == all.rows) {
-    refuse(
-        fmt::format("a fraction of {} of the {} examples in {} leaves {} without any; change the fraction or take "
-                    "more examples",
-                    fraction->fraction, all.rows, all.origin, kept == 0 ? "train" : "validation"));
+    const std::string what = fraction->folds ? fmt::format("one of {} folds", *fraction->folds)
+                                             : fmt::format("a fraction of {}", *fraction->fraction);
+    refuse(fmt::format("{} of the {} examples in {} leaves {} without any; change the {} or take more examples", what,
+                       all.rows, all.origin, kept == 0 ? "train" : "validation",
+                       fraction->folds ? "folds" : "fraction"));
   }
   const bool wants_classes = fraction->stratify.value_or(false);
   if (wants_classes && !all.classes) {
     refuse("stratify: each example needs one class, and these labels are none; remove stratify");
   }
-  if (!fraction->shuffle.value_or(wants_classes || all.is_sorted_by_class)) {
-    return {{rows.begin(), rows.begin() + kept}, {rows.begin() + kept, rows.end()}};
+  if (!fraction->shuffle.value_or(wants_classes || all.is_sorted_by_class || fraction->folds.has_value())) {
+    if (!fraction->folds) return {{rows.begin(), rows.begin() + kept}, {rows.begin() + kept, rows.end()}};
+    SplitRows parts = take_fold(rows, *fraction, false);
+    parts.is_range = fraction->fold == fraction->folds;
+    return parts;
   }
   constexpr std::int64_t kBeforeTheFirstEpoch = 0;
   shuffled_rows(seed, kBeforeTheFirstEpoch, rows);
-  SplitRows parts = all.classes && fraction->stratify.value_or(true)
-                        ? by_class(rows, *all.classes, all.rows - kept)
-                        : SplitRows{{rows.begin(), rows.begin() + kept}, {rows.begin() + kept, rows.end()}};
+  const bool by_classes = all.classes && fraction->stratify.value_or(true);
+  SplitRows parts;
+  if (fraction->folds) {
+    parts = take_fold(by_classes ? ordered_by_class(std::move(rows), *all.classes) : rows, *fraction, true);
+  } else if (by_classes) {
+    parts = by_class(rows, *all.classes, all.rows - kept);
+  } else {
+    parts = {{rows.begin(), rows.begin() + kept}, {rows.begin() + kept, rows.end()}};
+  }
   parts.is_range = false;
   std::ranges::sort(parts.train);
   std::ranges::sort(parts.validation);

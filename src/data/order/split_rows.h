@@ -25,7 +25,8 @@ struct RowsToSplit {
 
 /// Splits the rows between train and validation. A randomly drawn part is stratified if labels are classes; each class
 /// keeps an example in train if it has enough. Throws KeyError if one of the parts would be empty, or if stratification
-/// is requested for labels that are not classes.
+/// is requested for labels that are not classes. Folds together have every row once; each class's numbers in two folds
+/// differ by one at most where they are stratified.
 SplitRows split_rows(const RowsToSplit& all, const DataOptions& options, std::uint64_t seed);
 
 }  // namespace mirrortrain::data

@@ -10,17 +10,33 @@
 namespace mirrortrain::data {
 
 config::Section<ValidationFraction> ValidationFraction::section() {
-  return config::Section<ValidationFraction>("The last examples of the training data.")
+  return config::Section<ValidationFraction>(
+             "A part of the training data: the last examples, drawn ones, or one of several folds.")
       .advice("fraction", "data.validation alone takes a part of data.train; name a source, as data.train does")
       .key("fraction", &ValidationFraction::fraction, "Fraction of the training data to use for validation.",
-           config::required, config::greater_than(0), config::less_than(1), config::aliases("size, split, ratio"))
-      .key("shuffle", &ValidationFraction::shuffle,
-           "Whether the examples are drawn by the seed rather than taken from the end; null: for image_folder, whose "
-           "files are sorted by class.")
+           config::required_unless("folds", {}), config::excludes("folds"), config::greater_than(0),
+           config::less_than(1), config::aliases("size, split, ratio"))
+      .key("folds", &ValidationFraction::folds,
+           "In place of `fraction`: into how many parts the training data are divided, of which one is for validation.",
+           config::between(2, 1000), config::aliases("n_splits, k_folds, num_folds"))
+      .key("fold", &ValidationFraction::fold,
+           "The fold that is for validation, from 1; null: the first, and in the trials of `tune` each in turn.",
+           config::at_least(1))
+      .key(
+          "shuffle", &ValidationFraction::shuffle,
+          "Whether the examples are drawn by the seed rather than taken from the end, folds in order; null: for folds, "
+          "and for image_folder, whose files are sorted by class.")
       .key(
           "stratify", &ValidationFraction::stratify,
           "Whether drawn examples have each class's share of the training data, so that a rare class is in both parts; "
           "null: where labels are classes. true draws the examples.")
+      .check("fold",
+             [](const ValidationFraction& part) -> std::string {
+               if (!part.fold) return "";
+               if (!part.folds) return "belongs to folds: {folds: 5, fold: 1}";
+               return *part.fold > *part.folds ? fmt::format("there are {} folds, found {}", *part.folds, *part.fold)
+                                               : "";
+             })
       .check("stratify", [](const ValidationFraction& part) -> std::string {
         const bool is_from_end = part.shuffle && !*part.shuffle;
         return is_from_end && part.stratify.value_or(false)

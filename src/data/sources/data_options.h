@@ -56,16 +56,19 @@ FieldNames field_names(const Format& source) {
   }
 }
 
-/// A part of train: train keeps the first floor(n (1 - fraction)) examples, in random order or in the files' order.
+/// A part of train: train keeps the first floor(n (1 - fraction)) examples, in random order or in the files' order; or
+/// all folds but one, of which the first have an example more where they differ.
 struct ValidationFraction {
-  double fraction = 0;
-  std::optional<bool> shuffle;   ///< null: if the files are sorted by class, like image_folder's
+  std::optional<double> fraction;
+  std::optional<bool> shuffle;   ///< null: with folds, or if the files are sorted by class, like image_folder's
   std::optional<bool> stratify;  ///< null: if examples are drawn randomly and labels are classes
+  std::optional<std::int64_t> folds, fold;  ///< in place of the fraction; `fold` from 1
   static config::Section<ValidationFraction> section();
 
   /// Number of examples, out of `rows`, that train keeps.
   std::int64_t kept_of(std::int64_t rows) const {
-    return static_cast<std::int64_t>(std::floor(static_cast<double>(rows) * (1 - fraction)));
+    if (folds) return rows - rows / *folds - (fold.value_or(1) <= rows % *folds ? 1 : 0);
+    return static_cast<std::int64_t>(std::floor(static_cast<double>(rows) * (1 - fraction.value_or(0))));
   }
 };
 

@@ -25,7 +25,7 @@ std::vector<RunFolder> all_runs(const fs::path& folder = "runs") {
   std::vector<RunFolder> runs;
   std::error_code missing;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, missing)) {
-    if (RunFolder{entry.path()}.exists()) runs.push_back({entry.path()});
+    if (!is_link_beside(entry) && RunFolder{entry.path()}.exists()) runs.push_back({entry.path()});
   }
   std::ranges::sort(runs, {}, [](const RunFolder& run) { return run.path; });
   return runs;
@@ -89,6 +89,11 @@ void report_choice(const std::string& text, const NamedRun& run) {
 }
 
 }  // namespace
+
+bool is_link_beside(const fs::directory_entry& entry) {
+  std::error_code none;
+  return entry.is_symlink(none) && !fs::read_symlink(entry.path(), none).has_parent_path();
+}
 
 std::vector<RunFolder> runs_of(const std::string& name) {
   const auto is_of_name = [&](const std::string& folder) {

@@ -14,6 +14,9 @@ std::vector<RunFolder> runs_of(const std::string& name);
 /// The first of them.
 std::optional<RunFolder> newest_run(const std::string& name);
 
+/// Whether an entry of a folder is a link to another entry of it, as a study's `best` is: the same run once more.
+bool is_link_beside(const std::filesystem::directory_entry& entry);
+
 /// The meaning of RUN on a command line.
 struct NamedRun {
   RunFolder folder;

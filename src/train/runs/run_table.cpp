@@ -12,6 +12,7 @@
 #include "model/metrics/direction.h"
 #include "report/event_lines.h"
 #include "report/format.h"
+#include "train/checkpoint/named_run.h"
 #include "train/checkpoint/run_folder.h"
 #include "train/runs/run_differences.h"
 
@@ -60,12 +61,6 @@ void read_events(const RunFolder& run, const std::optional<std::string>& metric,
     report::for_each_event(run.metrics(), take);
   } catch (const SystemError&) {  // the run has not written it, or it cannot be read
   }
-}
-
-/// Whether it is a link to a folder beside it, as a study's `best` is.
-bool is_link_beside(const fs::directory_entry& entry) {
-  std::error_code none;
-  return entry.is_symlink(none) && !fs::read_symlink(entry.path(), none).has_parent_path();
 }
 
 void add_runs(const fs::path& folder, const std::string& prefix, bool descends,

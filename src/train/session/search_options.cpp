@@ -106,7 +106,7 @@ config::Section<SearchOptions> SearchOptions::section() {
       .key("parallel", &SearchOptions::parallel,
            "Number of trials trained at a time, each on an equal share of the cores, or of the GPUs.",
            config::between(1, 1024), config::aliases("n_jobs, max_concurrent_trials"))
-      .key("seed", &SearchOptions::seed,
+      .key("sampler_seed", &SearchOptions::sampler_seed,
            "Random seed of the sampler; null: the configuration's, which the trials have in any case.")
       .key("parameters", &SearchOptions::parameters,
            "The keys to search, by path, such as optimizer.learning_rate, each with its possible values.",

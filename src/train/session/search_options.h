@@ -58,7 +58,7 @@ struct SearchOptions {
   SearchSampler sampler = SearchSampler::kTpe;
   config::Located<SearchPruner> pruner;
   std::int64_t parallel = 1;
-  std::optional<std::uint64_t> seed;  ///< none: the configuration's
+  std::optional<std::uint64_t> sampler_seed;  ///< none: the configuration's
   config::Map<config::Located<SearchParameter>> parameters;
   static config::Section<SearchOptions> section();
 

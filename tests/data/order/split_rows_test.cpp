@@ -70,5 +70,39 @@ TEST_CASE("what is drawn follows from the seed, and without stratify the classes
                        doctest::Contains("these labels are none; remove stratify"), KeyError);
 }
 
+TEST_CASE("folds have every row once, sizes and each class's numbers that differ by one at most") {
+  const std::vector<std::int64_t> classes = classes_of(7, 16);
+  for (const bool shuffles : {true, false}) {
+    std::vector<std::int64_t> all;
+    for (std::int64_t fold = 1; fold <= 5; ++fold) {
+      const ValidationFraction part{.shuffle = shuffles, .folds = 5, .fold = fold};
+      const SplitRows parts = split_rows({23, "a", false, classes}, options_of(part), 3);
+      const auto taken = static_cast<std::int64_t>(parts.validation.size());
+      CHECK((taken == 4 || taken == 5));
+      CHECK(static_cast<std::int64_t>(parts.train.size()) == part.kept_of(23));
+      CHECK(taken + static_cast<std::int64_t>(parts.train.size()) == 23);
+      for (const std::int64_t row : parts.validation) CHECK(std::ranges::count(parts.train, row) == 0);
+      CHECK(std::ranges::is_sorted(parts.train));
+      if (shuffles) {
+        const std::int64_t rare = count(parts.validation, classes, 3);
+        CHECK((rare == 1 || rare == 2));
+      } else {
+        CHECK(parts.validation.back() - parts.validation.front() == taken - 1);
+        CHECK(parts.is_range == (fold == 5));
+      }
+      all.insert(all.end(), parts.validation.begin(), parts.validation.end());
+    }
+    std::ranges::sort(all);
+    for (std::int64_t row = 0; row < 23; ++row) CHECK(all[static_cast<std::size_t>(row)] == row);
+  }
+  const auto first = [&](const ValidationFraction& part) {
+    return split_rows({23, "a", false, classes}, options_of(part), 3).validation;
+  };
+  CHECK(first({.folds = 5}) == first({.shuffle = true, .stratify = true, .folds = 5, .fold = 1}));
+  CHECK_THROWS_WITH_AS(split_rows({3, "a", false, {}}, options_of({.folds = 5, .fold = 4}), 0),
+                       doctest::Contains("one of 5 folds of the 3 examples in a leaves validation without any"),
+                       KeyError);
+}
+
 }  // namespace
 }  // namespace mirrortrain::data

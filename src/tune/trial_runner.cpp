@@ -1,0 +1,165 @@
+#include "tune/trial_runner.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+#include <csignal>
+#include <numeric>
+#include <thread>
+#include <utility>
+
+#include "base/error.h"
+#include "config/document.h"
+#include "train/checkpoint/run_folder.h"
+#include "tune/check_search.h"
+#include "tune/trial_outcome.h"
+
+namespace mirrortrain::tune {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// So often a killed run is resumed: the system may have been short of memory, and the run itself be the reason.
+constexpr int kMostKills = 2;
+
+}  // namespace
+
+TrialRunner::TrialRunner(const StudyPlan& plan, const StudyFolder& folder, const TrialShare& share,
+                         const std::atomic<int>& signal)
+    : plan_(plan),
+      folder_(folder),
+      share_(share),
+      signal_(signal),
+      machine_(this_machine()),
+      objective_(plan.search().objective()),
+      parts_(parts_of(machine_, share, static_cast<int>(plan.search().parallel))),
+      idle_(parts_.size()) {
+  std::iota(idle_.rbegin(), idle_.rend(), std::size_t{0});
+}
+
+fs::path TrialRunner::folder_of(const TrialRun& run) const {
+  const fs::path trial = folder_.trial(run.trial + 1);
+  return run.fold > 0 ? trial / fmt::format("fold-{}", run.fold) : trial;
+}
+
+/// The overrides of a run's configuration.
+std::vector<std::string> TrialRunner::settings_of(const TrialRun& run, const Point& point) const {
+  std::vector<std::string> settings = trial_overrides(plan_.overrides, plan_.space, point);
+  if (run.epochs > 0) settings.push_back(fmt::format("training.epochs={}", run.epochs));
+  if (run.fold > 0) settings.push_back(fmt::format("data.validation.fold={}", run.fold));
+  config::Errors errors;
+  const ReadConfiguration read = read_configuration(plan_.config, settings, errors);
+  errors.throw_if_any();
+  for (std::string& setting : pinned_strategy(read.values, machine_, share_)) settings.push_back(std::move(setting));
+  return settings;
+}
+
+/// The runs read the file again: one that was edited meanwhile would give them other values.
+void TrialRunner::require_unchanged() const {
+  config::Errors errors;
+  const ReadConfiguration now = read_configuration(plan_.config, plan_.overrides, errors);
+  errors.throw_if_any();
+  const std::string difference = first_difference(config::Codec<Configuration>::show(plan_.checked.values()),
+                                                  config::Codec<Configuration>::show(now.values), {});
+  if (difference.empty()) return;
+  throw Error(
+      fmt::format("{} was changed while the study was running: {}; change it back, and `mirrortrain tune` "
+                  "continues the study",
+                  plan_.config, difference));
+}
+
+/// Waits for a process that a killed study has left behind to end, and removes what is not a run yet.
+void TrialRunner::make_room(const fs::path& folder) const {
+  if (!fs::exists(folder)) return;
+  constexpr int kLooksBeforeWarning = 100;
+  for (int look = 0; signal_ == 0; ++look) {
+    try {
+      const RunLock lock(folder);
+      break;
+    } catch (const UsageError& error) {
+      if (look == kLooksBeforeWarning) spdlog::warn(error.what());
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  if (!RunFolder{folder}.exists()) fs::remove_all(folder);
+}
+
+std::optional<TrialResult> TrialRunner::start(const TrialRun& run, const Point& point) { return start(run, point, 0); }
+
+std::optional<TrialResult> TrialRunner::start(const TrialRun& run, const Point& point, int kills) {
+  require_unchanged();
+  const fs::path folder = folder_of(run);
+  make_room(folder);
+  std::vector<std::string> words = {"fit", plan_.config};
+  try {
+    for (std::string& setting : settings_of(run, point)) words.insert(words.end(), {"--set", std::move(setting)});
+  } catch (const UsageError& error) {
+    const std::string text = error.what();
+    TrialResult failed;
+    failed.epochs = run.epochs;
+    failed.exit_code = UsageError::kExitCode;
+    failed.reason = text.substr(0, text.find('\n'));
+    return failed;
+  }
+  words.insert(words.end(), {"--run-dir", folder.string(), "--resume=auto", "-q"});
+  const std::size_t part = idle_.back();
+  running_.push_back({run, point, part, kills, std::make_unique<TrialProcess>(words, parts_[part])});
+  idle_.pop_back();
+  return std::nullopt;
+}
+
+std::vector<TrialRunner::Ended> TrialRunner::take_ended() {
+  if (signal_ != 0 && !std::exchange(is_passed_on_, true)) {
+    for (const Running& one : running_) one.process->signal(signal_);
+  }
+  std::vector<Ended> all;
+  for (std::size_t i = 0; i < running_.size();) {
+    const std::optional<TrialEnd> end = running_[i].process->take_end();
+    if (!end) {
+      ++i;
+      continue;
+    }
+    const Running ended = std::move(running_[i]);
+    running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
+    idle_.push_back(ended.part);
+    if (auto result = take(ended, *end)) all.push_back({ended.run, std::move(*result)});
+  }
+  return all;
+}
+
+/// The result of a run that has ended by itself.
+std::optional<TrialResult> TrialRunner::take(const Running& ended, const TrialEnd& end) {
+  const auto is_end_by = [&](int signal) { return end.exit_code == 128 + signal; };
+  if (is_end_by(SIGINT) || is_end_by(SIGTERM) || is_end_by(SIGHUP)) {  // it has saved a checkpoint
+    if (signal_ == 0) stopped_run_ = end.exit_code;
+    return std::nullopt;
+  }
+  if (is_end_by(SIGKILL)) {
+    if (is_stopped()) return std::nullopt;
+    if (ended.kills < kMostKills) {
+      spdlog::warn("trial {} was killed; resuming it", ended.run.trial + 1);
+      return start(ended.run, ended.point, ended.kills + 1);
+    }
+  }
+  return result_of(ended.run, end);
+}
+
+TrialResult TrialRunner::result_of(const TrialRun& run, const TrialEnd& end) const {
+  TrialResult result;
+  result.epochs = run.epochs;
+  result.exit_code = end.exit_code;
+  result.reason = end.reason;
+  if (end.exit_code != 0) {
+    if (result.reason.empty()) result.reason = fmt::format("its process ended with exit code {}", end.exit_code);
+    return result;
+  }
+  const auto best = best_epoch(RunFolder{folder_of(run)}.metrics(), objective_);
+  result.is_done = best.has_value();
+  result.reason = best ? "" : fmt::format("no epoch has a finite {}", objective_.text());
+  result.value = best ? best->value : 0;
+  result.best_epoch = best ? best->epoch : 0;
+  return result;
+}
+
+}  // namespace mirrortrain::tune

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launch/machine_part.h"
+#include "tune/journal.h"
+#include "tune/study_folder.h"
+#include "tune/study_plan.h"
+#include "tune/trial_process.h"
+
+namespace mirrortrain::tune {
+
+/// A run of a trial for so many epochs.
+struct TrialRun {
+  int trial = 0;            ///< from 0
+  std::int64_t epochs = 0;  ///< 0: as the configuration says
+  std::int64_t fold = 0;    ///< from 1; 0: the data have no folds
+};
+
+/// Trains runs of a study's trials in child processes, several at a time, each on its part of the machine. A run that
+/// was begun earlier resumes from its checkpoint.
+class TrialRunner {
+ public:
+  /// All must outlive it. `signal`: 0, or the signal that stops the study, which is passed on.
+  TrialRunner(const StudyPlan& plan, const StudyFolder& folder, const TrialShare& share,
+              const std::atomic<int>& signal);
+
+  /// Whether a part of the machine is idle, and nothing has stopped the study.
+  bool has_room() const { return !is_stopped() && !idle_.empty(); }
+  bool is_idle() const { return running_.empty(); }
+  bool is_stopped() const { return signal_ != 0 || stopped_run_ != 0; }
+  /// 0, or 128 + the signal that stopped the study, or a run of it.
+  int exit_code() const { return signal_ != 0 ? 128 + signal_ : stopped_run_; }
+
+  /// Starts a run of the trial at `point`; there has to be room. Returns its failure where the values are only wrong
+  /// together. Throws Error if the configuration's file was changed since the study began.
+  std::optional<TrialResult> start(const TrialRun& run, const Point& point);
+
+  struct Ended {
+    TrialRun run;
+    TrialResult result;
+  };
+  /// The runs that have ended since the last call; not those that the study's stop has ended.
+  std::vector<Ended> take_ended();
+
+  /// The folder of a run.
+  std::filesystem::path folder_of(const TrialRun& run) const;
+
+ private:
+  struct Running {
+    TrialRun run;
+    Point point;
+    std::size_t part = 0;
+    int kills = 0;  ///< how often something has killed it
+    std::unique_ptr<TrialProcess> process;
+  };
+
+  std::optional<TrialResult> start(const TrialRun& run, const Point& point, int kills);
+  std::vector<std::string> settings_of(const TrialRun& run, const Point& point) const;
+  void require_unchanged() const;
+  void make_room(const std::filesystem::path& folder) const;
+  std::optional<TrialResult> take(const Running& ended, const TrialEnd& end);
+  TrialResult result_of(const TrialRun& run, const TrialEnd& end) const;
+
+  const StudyPlan& plan_;
+  const StudyFolder& folder_;
+  const TrialShare share_;
+  const std::atomic<int>& signal_;
+  const Machine machine_;
+  const WatchedMetric objective_;
+  const std::vector<launch::MachinePart> parts_;
+  std::vector<std::size_t> idle_;  ///< parts
+  std::vector<Running> running_;
+  bool is_passed_on_ = false;
+  int stopped_run_ = 0;  ///< the exit code of a run that somebody else stopped
+};
+
+}  // namespace mirrortrain::tune
