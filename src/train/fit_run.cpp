@@ -116,12 +116,19 @@ std::optional<int> FitRun::run_to_the_end() {
     end_with(error);
   }
   if (stop_signal_ == rpc::kRegroup) return std::nullopt;
-  return stop_signal_ == 0 ? 0 : 128 + stop_signal_;
+  return exit_code_of(stop_signal_);
+}
+
+/// Only the chief keeps it: tasks that were started later have later clocks.
+std::optional<StopRequests::Clock::time_point> FitRun::time_limit() const {
+  const std::optional<config::Duration>& limit = values().training.time_limit;
+  if (!limit || !is_chief()) return std::nullopt;
+  return arguments_.started + std::chrono::milliseconds(limit->milliseconds);
 }
 
 void FitRun::train(const TrainingState& state) {
   if (arguments_.profile) run_.strategy->profile();
-  const std::atomic<int>& signal = arguments_.catch_stop_signals();
+  StopRequests requests(arguments_.catch_stop_signals(), time_limit());
   TrainerOptions options;
   options.epochs = values().training.epoch_limit();
   options.steps = values().training.step_limit();
@@ -136,10 +143,11 @@ void FitRun::train(const TrainingState& state) {
   if (cluster_ && cluster_->trains_in_step()) {
     for (const Task& task : cluster_->spec().trainers()) options.workers.push_back(task.text());
   }
-  if (!cluster_) options.is_interrupted = [&signal] { return signal != 0; };
-  const auto stop = [this, &signal](std::int64_t step) {
-    if (!cluster_) return signal.load();
-    const int agreed = cluster_->control().agree_to_stop(step, signal);
+  if (!cluster_) options.is_interrupted = [&requests] { return requests.due() != 0; };
+  const auto stop = [this, &requests](std::int64_t step) {
+    if (step > first_step_) requests.begin_limit();
+    if (!cluster_) return requests.due();
+    const int agreed = cluster_->control().agree_to_stop(step, requests.due());
     cluster_->control().begin_step(step + 1);
     return agreed;
   };
@@ -148,7 +156,7 @@ void FitRun::train(const TrainingState& state) {
       [this](const report::Event& event) { emit(event); }, stop);
   const TrainingState last = trainer_->run(state);
   stop_signal_ = trainer_->stop_signal();
-  if (stop_signal_ != rpc::kRegroup) finish(last, signal);
+  if (stop_signal_ != rpc::kRegroup) finish(last, requests);
 }
 
 /// Done first, so that the others do not take a consequence for the cause. Without the checkpoint, which every task

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -17,6 +16,7 @@
 #include "train/session/check_configuration.h"
 #include "train/session/run.h"
 #include "train/session/run_cluster.h"
+#include "train/stop_requests.h"
 #include "train/trainer.h"
 
 namespace mirrortrain {
@@ -52,6 +52,7 @@ class FitRun {
   std::string command() const;
   bool take_resumes() const;
   std::optional<int> run_to_the_end();
+  std::optional<StopRequests::Clock::time_point> time_limit() const;
   void train(const TrainingState& state);
   void notify_others(const std::exception& error) const;
   [[noreturn]] void end_with(const std::exception& error);
@@ -79,7 +80,7 @@ class FitRun {
   bool uses_averages(const TrainingState& state) const;
   void take_averages();
   void restore_best(const TrainingState& state);
-  void finish(const TrainingState& state, const std::atomic<int>& signal);
+  void finish(const TrainingState& state, const StopRequests& requests);
   void write_report() const;
   void print_profile(std::int64_t last_step) const;
   std::string how_to_resume() const;
@@ -90,7 +91,7 @@ class FitRun {
   const rpc::Generation generation_;
   bool resumes_ = false;         ///< as the chief decides
   std::int64_t first_step_ = 0;  ///< the step after which it began
-  int stop_signal_ = 0;
+  int stop_signal_ = 0;          ///< or another number of stop_requests.h
   std::unique_ptr<RunCluster> cluster_;  ///< null on one machine
   Run run_;
   RunLock lock_;

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/files.h"
-#include "base/signal_name.h"
 #include "launch/shell.h"
 #include "report/jsonl.h"
 #include "train/checkpoint/weights.h"
@@ -48,8 +47,8 @@ void FitRun::restore_best(const TrainingState& state) {
 }
 
 /// The summary is written last: a run with a summary is finished. Everything before it is repeated after a kill.
-void FitRun::finish(const TrainingState& state, const std::atomic<int>& signal) {
-  RunResult result{"done", state, 0, std::nullopt, std::nullopt};
+void FitRun::finish(const TrainingState& state, const StopRequests& requests) {
+  RunResult result{.status = "done", .state = state};
   // As in Keras, the best epoch's weights are those that were validated, which are not averages.
   const bool restores = state.callbacks.kept_epoch > 0;
   if (stop_signal_ == 0 && restores) restore_best(state);
@@ -57,7 +56,7 @@ void FitRun::finish(const TrainingState& state, const std::atomic<int>& signal) 
   std::optional<StepSums> tested;
   if (stop_signal_ == 0 && run_.test) {
     tested = trainer_->evaluate(*run_.test, "test");
-    if (!tested) stop_signal_ = signal;
+    if (!tested) stop_signal_ = requests.due();
   }
   if (is_chief()) writers_.pop_back();  // the console's: results go to stdout from here on
   if (tested) {
@@ -65,7 +64,10 @@ void FitRun::finish(const TrainingState& state, const std::atomic<int>& signal) 
     emit(*result.test);
     trainer_->require_finite(*tested, *run_.test, "test");
   }
-  if (stop_signal_ != 0) result.status = "stopped";
+  if (stop_signal_ != 0) {
+    result.status = "stopped";
+    result.stopped_by = stop_text(stop_signal_);
+  }
   const StoredTensors weights = copy_weights(*run_.strategy, is_chief());  // from every worker
   if (!is_chief()) return;
   if (stop_signal_ == 0 && checked_.has_model()) result.model_checksum = save_weights(folder_.model(), weights);
@@ -141,8 +143,9 @@ void FitRun::tell_results(const RunResult& result) const {
   if (stop_signal_ != 0) {
     const std::string folder = folder_.path.string(), run = launch::quoted(folder);
     if (values().logging.report) spdlog::info("for a page of the run so far: mirrortrain report {}", run);
-    spdlog::warn("stopped by {} after step {}; its checkpoint is in {}, resume with: {}", signal_name(stop_signal_),
-                 result.state.step, folder, how_to_resume());
+    spdlog::log(stop_signal_ == kTimeLimit ? spdlog::level::info : spdlog::level::warn,
+                "stopped by {} after step {}; its checkpoint is in {}, resume with: {}", stop_text(stop_signal_),
+                result.state.step, folder, how_to_resume());
   }
 }
 

@@ -35,7 +35,7 @@ std::string status_of(const report::RunHistory& history, const RunFolder& folder
   if (!history.end) return fs::exists(folder.path / RunLock::kName) ? "in progress, or killed" : "unfinished";
   switch (history.end->status) {
     case report::EndEvent::Status::kDone: return "done";
-    case report::EndEvent::Status::kStopped: return "stopped by a signal";
+    case report::EndEvent::Status::kStopped: return "stopped";
     case report::EndEvent::Status::kFailed: break;
   }
   return "failed";

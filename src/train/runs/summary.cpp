@@ -63,6 +63,7 @@ void write_summary(const std::filesystem::path& file, const CheckedConfiguration
                {"step", result.state.step},
                {"epoch", result.state.position.epoch},
                {"seconds", result.seconds}};
+  if (!result.stopped_by.empty()) json["stopped_by"] = result.stopped_by;
   const EpochScores& last_epoch = result.state.last_epoch;
   if (last_epoch.train) json["train"] = to_json(*last_epoch.train);
   if (last_epoch.validation) json["validation"] = to_json(*last_epoch.validation);

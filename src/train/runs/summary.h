@@ -16,7 +16,8 @@ namespace mirrortrain {
 
 /// How a run ended.
 struct RunResult {
-  std::string status;  ///< done or stopped
+  std::string status;      ///< done or stopped
+  std::string stopped_by;  ///< "SIGTERM", "training.time_limit"; empty if it is done
   TrainingState state;
   double seconds = 0;
   std::optional<std::uint32_t> model_checksum;  ///< CRC-32 of model.safetensors, if it was written

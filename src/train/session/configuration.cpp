@@ -32,6 +32,11 @@ config::Section<TrainingOptions> TrainingOptions::section() {
       .key("steps", &TrainingOptions::steps,
            "Number of steps (global batches) after which training ends; null: no limit.", config::at_least(1),
            config::aliases("num_steps, max_steps, total_steps, iterations, max_iter"))
+      .key("time_limit", &TrainingOptions::time_limit,
+           "Time after which the run stops with a checkpoint and exit code 0, as `90s`, `30m`, `2h` or `1h30m`, counted "
+           "from the start of the command, with all that comes before the first step; it makes a step at least. fit "
+           "--resume resumes it, with the whole time again; null: no limit.",
+           config::aliases("max_time, max_duration, time_budget"))
       .key("precision", &TrainingOptions::precision,
            "Data type in which the layers compute; variables, loss and metrics are always float32.",
            config::aliases("mixed_precision, fp16, amp"))

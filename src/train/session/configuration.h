@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "config/document.h"
+#include "config/duration.h"
 #include "data/sources/data_options.h"
 #include "model/losses.h"
 #include "model/model_options.h"
@@ -33,6 +34,7 @@ enum class OnNonFinite : std::uint8_t { kStop, kSkip, kIgnore };
 /// The section `training`.
 struct TrainingOptions {
   std::optional<std::int64_t> epochs, steps;
+  std::optional<config::Duration> time_limit;  ///< of a process, from its start
   Precision precision = Precision::kFloat32;
   bool tf32 = true;
   CudaGraph cuda_graph = CudaGraph::kAuto;
