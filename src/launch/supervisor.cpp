@@ -62,6 +62,10 @@ class Supervisor {
   void end_the_rest();
   void write_the_rest();
   void send(int signal, const std::vector<RunningTask*>& to, const std::string& why);
+  /// The exit code of tasks that the launcher's signal has stopped.
+  int stop_code() const {
+    return outcome_.stop_signal == SIGTERM ? timeouts_.sigterm_code : 128 + outcome_.stop_signal;
+  }
   void say(const std::string& text) { outputs_.err.line("launch: ", text); }
 
   const Timeouts timeouts_;
@@ -114,7 +118,7 @@ Outcome Supervisor::run() {
   if (outcome_.first_failure) {
     outcome_.exit_code = outcome_.first_failure->exit_code();
   } else if (stopped_) {
-    outcome_.exit_code = 128 + outcome_.stop_signal;
+    outcome_.exit_code = stop_code();
   }
   return outcome_;
 }
@@ -157,7 +161,8 @@ void Supervisor::pass_on_signals() {
     const std::string name = signal_text(came);
     if (outcome_.stop_signal == 0) {
       outcome_.stop_signal = signal;
-      if (!deadline_) wait_until_signal(SIGKILL, timeouts_.grace_seconds + timeouts_.kill_seconds);
+      const double continues = signal == SIGTERM ? timeouts_.after_sigterm : 0;
+      if (!deadline_) wait_until_signal(SIGKILL, continues + timeouts_.grace_seconds + timeouts_.kill_seconds);
       say(fmt::format("{}: all tasks are asked to stop; a second one kills them", name));
       for (RunningTask* task : alive()) task->signal(signal);
     } else {
@@ -184,7 +189,7 @@ void Supervisor::record(const RunningTask& task, int status) {
   if (status == 0) return;
   const Failure failure = task.failure(status);
   const int stop = outcome_.stop_signal;
-  if (stop != 0 && failure.exit_code() == 128 + stop) {
+  if (stop != 0 && (failure.exit_code() == stop_code() || failure.exit_code() == 128 + stop)) {
     stopped_ = true;
     if (WIFSIGNALED(status)) stop_has_killed_ = true;
     return;

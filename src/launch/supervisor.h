@@ -14,10 +14,12 @@ struct Timeouts {
   double grace_seconds = 10;  ///< for tasks to end by themselves once one has failed, before SIGTERM
   double kill_seconds = 5;    ///< from SIGTERM to SIGKILL; after a signal that stops the run both pass before SIGKILL
   int restarts = 0;           ///< of failed tasks that may leave
+  double after_sigterm = 0;   ///< seconds that tasks continue after SIGTERM, beside those above
+  int sigterm_code = 143;     ///< exit code of tasks that SIGTERM has stopped
 };
 
 struct Outcome {
-  int exit_code = 0;  ///< for the launcher: that of the first failure; 128 + the signal that stopped the run; or 0
+  int exit_code = 0;  ///< for the launcher: that of the first failure or of tasks that a signal has stopped; or 0
   std::optional<Failure> first_failure;
   int stop_signal = 0;  ///< received by the launcher, or 0
   int restarts = 0;     ///< of tasks that may leave

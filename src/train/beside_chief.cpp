@@ -62,11 +62,14 @@ void evaluate_beside(const CheckedConfiguration& checked, rpc::ControlPlane& con
 
 }  // namespace
 
-void work_beside_chief(const CheckedConfiguration& checked, const RunCluster& cluster, const std::atomic<int>& signal) {
+void work_beside_chief(const CheckedConfiguration& checked, const RunCluster& cluster, StopRequests& requests) {
   rpc::ControlPlane& control = cluster.control();
   const std::jthread watcher([&](const std::stop_token& over) {
-    while (!over.stop_requested() && signal == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    if (signal != 0) control.agree_to_stop(0, signal);
+    int stop = 0;
+    while (!over.stop_requested() && (stop = requests.due()) == 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    if (stop != 0) control.agree_to_stop(0, stop);
   });
   // Requested at the start, because a chief that is gone does not answer.
   std::future<std::string> folder = std::async(std::launch::async, [&control] {

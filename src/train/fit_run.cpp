@@ -32,6 +32,7 @@ void await_delivery() { std::this_thread::sleep_for(std::chrono::milliseconds(20
 /// An error that ends this task also ends the others, which receive the reason.
 std::optional<int> FitRun::run() {
   require_cluster(checked_, process_environment());
+  if (!arguments_.dry_run) stop_requests_.emplace(values().termination, time_limit());
   if (checked_.cluster && !arguments_.dry_run)
     cluster_ = std::make_unique<RunCluster>(checked_, command(), generation_);
   resumes_ = arguments_.resume.has_value();
@@ -40,7 +41,8 @@ std::optional<int> FitRun::run() {
     if (is_chief() && !generation_.give_up.empty()) throw Error(generation_.give_up);
     if (values().strategy.elastic || arguments_.resumes_if_any) resumes_ = take_resumes();
     if (is_chief() || cluster_->trains_in_step()) return run_to_the_end();
-    work_beside_chief(checked_, *cluster_, arguments_.catch_stop_signals());
+    stop_requests_->follow(arguments_.catch_stop_signals());
+    work_beside_chief(checked_, *cluster_, *stop_requests_);
     return 0;
   } catch (const std::exception& error) {
     cluster_->end_with(error);
@@ -116,7 +118,7 @@ std::optional<int> FitRun::run_to_the_end() {
     end_with(error);
   }
   if (stop_signal_ == rpc::kRegroup) return std::nullopt;
-  return exit_code_of(stop_signal_);
+  return exit_code_of(stop_signal_, values().termination);
 }
 
 /// Only the chief keeps it: tasks that were started later have later clocks.
@@ -128,7 +130,8 @@ std::optional<StopRequests::Clock::time_point> FitRun::time_limit() const {
 
 void FitRun::train(const TrainingState& state) {
   if (arguments_.profile) run_.strategy->profile();
-  StopRequests requests(arguments_.catch_stop_signals(), time_limit());
+  StopRequests& requests = *stop_requests_;
+  requests.follow(arguments_.catch_stop_signals());
   TrainerOptions options;
   options.epochs = values().training.epoch_limit();
   options.steps = values().training.step_limit();
@@ -156,7 +159,7 @@ void FitRun::train(const TrainingState& state) {
       [this](const report::Event& event) { emit(event); }, stop);
   const TrainingState last = trainer_->run(state);
   stop_signal_ = trainer_->stop_signal();
-  if (stop_signal_ != rpc::kRegroup) finish(last, requests);
+  if (stop_signal_ != rpc::kRegroup) finish(last);
 }
 
 /// Done first, so that the others do not take a consequence for the cause. Without the checkpoint, which every task

@@ -80,7 +80,7 @@ class FitRun {
   bool uses_averages(const TrainingState& state) const;
   void take_averages();
   void restore_best(const TrainingState& state);
-  void finish(const TrainingState& state, const StopRequests& requests);
+  void finish(const TrainingState& state);
   void write_report() const;
   void print_profile(std::int64_t last_step) const;
   std::string how_to_resume() const;
@@ -89,10 +89,11 @@ class FitRun {
   const FitArguments& arguments_;
   const CheckedConfiguration& checked_;
   const rpc::Generation generation_;
-  bool resumes_ = false;         ///< as the chief decides
-  std::int64_t first_step_ = 0;  ///< the step after which it began
-  int stop_signal_ = 0;          ///< or another number of stop_requests.h
-  std::unique_ptr<RunCluster> cluster_;  ///< null on one machine
+  std::optional<StopRequests> stop_requests_;  ///< none of a dry run
+  bool resumes_ = false;                       ///< as the chief decides
+  std::int64_t first_step_ = 0;                ///< the step after which it began
+  int stop_signal_ = 0;                        ///< or another number of stop_requests.h
+  std::unique_ptr<RunCluster> cluster_;        ///< null on one machine
   Run run_;
   RunLock lock_;
   RunFolder folder_;

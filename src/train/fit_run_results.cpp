@@ -47,7 +47,7 @@ void FitRun::restore_best(const TrainingState& state) {
 }
 
 /// The summary is written last: a run with a summary is finished. Everything before it is repeated after a kill.
-void FitRun::finish(const TrainingState& state, const StopRequests& requests) {
+void FitRun::finish(const TrainingState& state) {
   RunResult result{.status = "done", .state = state};
   // As in Keras, the best epoch's weights are those that were validated, which are not averages.
   const bool restores = state.callbacks.kept_epoch > 0;
@@ -56,7 +56,7 @@ void FitRun::finish(const TrainingState& state, const StopRequests& requests) {
   std::optional<StepSums> tested;
   if (stop_signal_ == 0 && run_.test) {
     tested = trainer_->evaluate(*run_.test, "test");
-    if (!tested) stop_signal_ = requests.due();
+    if (!tested) stop_signal_ = stop_requests_->due();
   }
   if (is_chief()) writers_.pop_back();  // the console's: results go to stdout from here on
   if (tested) {

@@ -626,6 +626,27 @@ TEST_CASE_FIXTURE(Fixture, "a launch that is stopped says how to launch it again
       outcome.err);
 }
 
+TEST_CASE_FIXTURE(Fixture, "workers end together at a notice and at a limit of time, with one exit code") {
+  const Outcome outcome = run_script(folder, R"(
+    "$MIRRORTRAIN" launch --workers 2 -- fit net.yaml --run-dir run --set training.epochs=1000000 \
+      --set 'termination={grace_seconds: 0.2, exit_code: 42}' &
+    while kill -0 $! 2> /dev/null && ! ls run/checkpoints/step-?????? > /dev/null 2>&1; do sleep 0.05; done
+    kill -TERM $!
+    wait $!)");
+  CHECK_MESSAGE(outcome.exit_code == 42, outcome.err);
+  CHECK_FALSE(contains(outcome.err, "last lines"));
+  CHECK(contains(outcome.err, "SIGTERM: training continues for 0.2 s"));
+  const auto summary = [&] { return nlohmann::json::parse(read_text_file(folder / "run/summary.json")); };
+  CHECK(summary()["stopped_by"] == "SIGTERM");
+  const int before = summary()["step"];
+  const Outcome limited = run_program(folder,
+                                      "launch --workers 2 -- fit net.yaml --run-dir run --resume=auto --set "
+                                      "training.epochs=1000000 --set training.time_limit=0.001s");
+  CHECK_MESSAGE(limited.exit_code == 0, limited.err);
+  CHECK(summary()["stopped_by"] == "training.time_limit");
+  CHECK(summary()["step"] > before);
+}
+
 /// Takes connections at a port of this machine and answers as another kind of server does, or not at all.
 class Stranger {
  public:

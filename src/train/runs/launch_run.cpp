@@ -27,6 +27,7 @@ struct LaunchedRun {
   std::string name;                ///< of the configuration
   bool is_secured = false;         ///< peers must authenticate by a token or a certificate
   bool workers_may_leave = false;  ///< and come back, while the others continue
+  TerminationOptions termination;
 };
 
 /// Checks the configuration once for all tasks: the checks of each task, and that its strategy runs in several
@@ -51,7 +52,7 @@ LaunchedRun check_launched_command(const LaunchedCommand& command, const Cluster
   }
   require_cluster(checked, of_worker);
   return {checked.values().name.text, strategy.cluster.token_file.has_value() || strategy.cluster.tls.has_value(),
-          strategy.elastic || has_servers};
+          strategy.elastic || has_servers, checked.values().termination};
 }
 
 /// A launch from its command line to the end of its tasks.
@@ -75,9 +76,10 @@ class Launch {
   launch::LoopbackPorts ports_;
   launch::Plan plan_;
   bool workers_may_leave_ = false;
-  bool is_occupied_ = false;  ///< the run's folder contained a run before the first start
-  int restarts_left_;         ///< of --restarts
-  RunFolder folder_;          ///< to be created by the first start
+  TerminationOptions termination_;  ///< of the configuration
+  bool is_occupied_ = false;        ///< the run's folder contained a run before the first start
+  int restarts_left_;               ///< of --restarts
+  RunFolder folder_;                ///< to be created by the first start
   launch::LineOutput out_{1}, err_{2};
 };
 
@@ -98,11 +100,13 @@ Launch::Launch(const RunLaunch& settings, LaunchedCommand command)
   plan_.token = given.empty() && !run.is_secured ? new_token() : given;
   if (settings_.prints && !chief_is_here() && !run.is_secured && given.empty()) {
     spdlog::warn(
-        "launch: whoever reaches the hosts' ports can join the run: set strategy.cluster.token_file, or the same {} for "
+        "launch: whoever reaches the hosts' ports can join the run: set strategy.cluster.token_file, or the same {} "
+        "for "
         "every task",
         kTokenVariable);
   }
   workers_may_leave_ = run.workers_may_leave;
+  termination_ = run.termination;
   folder_ = command_.run_dir || !chief_is_here() ? RunFolder{command_.run_dir.value_or("")} : next_run_folder(run.name);
 }
 
@@ -120,6 +124,8 @@ bool uses_colour(std::FILE* stream) {
 launch::Outcome Launch::supervise(const std::vector<launch::TaskCommand>& tasks) {
   launch::Timeouts timeouts = settings_.timeouts;
   timeouts.restarts = restarts_left_;
+  timeouts.after_sigterm = termination_.grace_seconds;
+  timeouts.sigterm_code = termination_.code();
   return launch::supervise(tasks, timeouts, signals_, {out_, err_, uses_colour(stdout), uses_colour(stderr)});
 }
 

@@ -32,11 +32,12 @@ config::Section<TrainingOptions> TrainingOptions::section() {
       .key("steps", &TrainingOptions::steps,
            "Number of steps (global batches) after which training ends; null: no limit.", config::at_least(1),
            config::aliases("num_steps, max_steps, total_steps, iterations, max_iter"))
-      .key("time_limit", &TrainingOptions::time_limit,
-           "Time after which the run stops with a checkpoint and exit code 0, as `90s`, `30m`, `2h` or `1h30m`, counted "
-           "from the start of the command, with all that comes before the first step; it makes a step at least. fit "
-           "--resume resumes it, with the whole time again; null: no limit.",
-           config::aliases("max_time, max_duration, time_budget"))
+      .key(
+          "time_limit", &TrainingOptions::time_limit,
+          "Time after which the run stops with a checkpoint and exit code 0, as `90s`, `30m`, `2h` or `1h30m`, counted "
+          "from the start of the command, with all that comes before the first step; it makes a step at least. fit "
+          "--resume resumes it, with the whole time again; null: no limit.",
+          config::aliases("max_time, max_duration, time_budget"))
       .key("precision", &TrainingOptions::precision,
            "Data type in which the layers compute; variables, loss and metrics are always float32.",
            config::aliases("mixed_precision, fp16, amp"))
@@ -130,6 +131,9 @@ config::Section<Configuration> Configuration::section() {
       .key("gradients", &Configuration::gradients,
            "How gradients are aggregated, clipped and accumulated before the optimizer applies them.")
       .key("training", &Configuration::training, "Length and precision of the training.")
+      .key("termination", &Configuration::termination,
+           "What happens when the machine is about to be taken away, which SIGTERM or a command says.",
+           config::aliases("preemption, termination_config"))
       .key("callbacks", &Configuration::callbacks,
            "What to do at the end of an epoch, by a metric: end the training, or reduce the learning rate.")
       .key("checkpoint", &Configuration::checkpoint, "When to save checkpoints, and how many to keep.",

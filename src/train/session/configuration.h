@@ -22,6 +22,7 @@
 #include "strategy/variables/variable_rules.h"
 #include "train/session/callback_options.h"
 #include "train/session/search_options.h"
+#include "train/session/termination_options.h"
 
 namespace mirrortrain {
 
@@ -92,6 +93,7 @@ struct Configuration {
   State state;
   GradientOptions gradients;
   TrainingOptions training;
+  TerminationOptions termination;
   std::vector<config::Located<Callback>> callbacks;
   CheckpointOptions checkpoint;
   LoggingOptions logging;
