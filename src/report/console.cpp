@@ -115,6 +115,8 @@ std::string joined(const Parts& parts, std::size_t width = 0) {
 }
 
 Parts parts_of(const ProgressEvent&, const RunLength&) { return {}; }
+Parts parts_of(const HistogramsEvent&, const RunLength&) { return {}; }
+Parts parts_of(const PicturesEvent&, const RunLength&) { return {}; }
 Parts parts_of(const CallbackEvent&, const RunLength&) { return {}; }  // reported in the log
 Parts parts_of(const EndEvent&, const RunLength&) { return {}; }
 

@@ -8,6 +8,8 @@
 #include <variant>
 #include <vector>
 
+#include "report/histogram.h"
+
 namespace mirrortrain::report {
 
 /// Loss, regularization included, and the metrics in the order of the configuration.
@@ -30,12 +32,20 @@ struct StateReading {
 /// By worker of a run with several: the share of the time in steps that the others, on average, waited for it.
 using WaitedForWorkers = std::vector<std::pair<std::string, double>>;
 
+/// Euclidean norms of the last step's gradient, by which the weights change: of the mean loss over the global batch,
+/// regularization included, before clipping.
+struct GradientNorms {
+  double all = 0;
+  std::vector<std::pair<std::string, double>> layers;  ///< of those that train, in the model's order
+};
+
 /// Means since the previous step event.
 struct StepEvent {
   std::int64_t step = 0, epoch = 0;
   std::optional<Scores> scores;
   std::optional<Scores> epoch_scores;  ///< the epoch's mean so far, for the console; not written to files
   std::optional<double> learning_rate;
+  std::optional<GradientNorms> gradient_norms;
   double examples_per_second = 0;
   std::vector<StateReading> state;
   std::vector<double> waiting;             ///< by lane: the share of step time spent waiting for other lanes
@@ -55,6 +65,27 @@ struct EpochEvent {
   std::optional<std::pair<std::string, double>> straggler;
   std::vector<std::int64_t> staleness;  ///< as in StepEvent
   double seconds = 0;
+};
+
+/// The model's variables at the end of an epoch, by name; for TensorBoard.
+struct HistogramsEvent {
+  std::int64_t step = 0, epoch = 0;
+  std::vector<std::pair<std::string, Histogram>> variables;
+  std::vector<std::pair<std::string, Histogram>> gradients;  ///< of the epoch's last step, as GradientNorms are
+};
+
+/// Pictures of one size.
+struct PictureStrip {
+  std::int64_t width = 0, height = 0;
+  std::vector<std::string> files;  ///< contents of PNG files
+};
+
+/// Pictures for TensorBoard, by tag, and what is said of them.
+struct PicturesEvent {
+  std::int64_t step = 0;
+  std::string split;  ///< "train", "validation" or "test"
+  std::vector<std::pair<std::string, PictureStrip>> pictures;
+  std::vector<std::pair<std::string, std::string>> texts;  ///< Markdown, with tags of their own
 };
 
 struct EvaluationEvent {
@@ -91,7 +122,8 @@ struct ProgressEvent {
   std::int64_t batch = 0, batches = 0;  ///< of the evaluation
 };
 
-using Event = std::variant<ProgressEvent, StepEvent, EpochEvent, EvaluationEvent, CallbackEvent, EndEvent>;
+using Event = std::variant<ProgressEvent, StepEvent, EpochEvent, HistogramsEvent, PicturesEvent, EvaluationEvent,
+                           CallbackEvent, EndEvent>;
 
 /// A sink of events.
 class Writer {

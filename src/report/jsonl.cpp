@@ -54,12 +54,19 @@ void put_workers(ordered_json& object, const Event& event) {
   if (!event.staleness.empty()) object["staleness"] = event.staleness;
 }
 
+// These are not lines.
 ordered_json object_of(const ProgressEvent&) { return {}; }
+ordered_json object_of(const HistogramsEvent&) { return {}; }
+ordered_json object_of(const PicturesEvent&) { return {}; }
 
 ordered_json object_of(const StepEvent& event) {
   ordered_json object = {{"event", "step"}, {"step", event.step}, {"epoch", event.epoch}};
   put(object, event.scores);
   if (event.learning_rate) object["learning_rate"] = *event.learning_rate;
+  if (event.gradient_norms) {
+    object["gradient_norm"] = event.gradient_norms->all;
+    object["gradient_norms"] = object_of(event.gradient_norms->layers);
+  }
   object["examples_per_second"] = event.examples_per_second;
   if (!event.waiting.empty()) object["waiting"] = event.waiting;
   if (event.waiting_for_data) object["waiting_for_data"] = *event.waiting_for_data;
@@ -123,8 +130,8 @@ bool stays(std::string_view line, std::int64_t number, std::int64_t step, const 
 }  // namespace
 
 std::string to_json(const Event& event) {
-  if (std::holds_alternative<ProgressEvent>(event)) return {};
-  return json_line(std::visit([](const auto& held) { return object_of(held); }, event));
+  const ordered_json object = std::visit([](const auto& held) { return object_of(held); }, event);
+  return object.is_null() ? "" : json_line(object);
 }
 
 JsonlWriter::JsonlWriter(const std::filesystem::path& path, std::int64_t lines)

@@ -11,7 +11,7 @@
 namespace mirrortrain::report {
 
 /// An event as one line of JSON without the line's end, numbers in full precision. Of NaN and infinity, which JSON
-/// lacks, a score becomes null and a state the text "NaN", "Infinity" or "-Infinity". Empty for progress.
+/// lacks, a score becomes null and a state the text "NaN", "Infinity" or "-Infinity". Empty for what is no line there.
 std::string to_json(const Event& event);
 
 /// metrics.jsonl: appends one object per line, unbuffered.

@@ -48,6 +48,17 @@ void ProtoMessage::put_bytes(int field, std::string_view bytes) {
   bytes_ += bytes;
 }
 
+ProtoMessage tensor_shape(std::span<const std::int64_t> sizes) {
+  constexpr int kDimension = 2, kSize = 1;  // fields of tensor_shape.proto
+  ProtoMessage shape;
+  for (const std::int64_t size : sizes) {
+    ProtoMessage dimension;
+    dimension.put_varint(kSize, static_cast<std::uint64_t>(size));
+    shape.put_bytes(kDimension, dimension.bytes());
+  }
+  return shape;
+}
+
 void ProtoMessage::put_key(int field, int wire_type) {
   put_raw_varint(static_cast<std::uint64_t>(field) << 3 | static_cast<std::uint64_t>(wire_type));
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -25,5 +26,8 @@ class ProtoMessage {
 
   std::string bytes_;
 };
+
+/// TensorFlow's TensorShapeProto message; -1 is a size that is not known.
+ProtoMessage tensor_shape(std::span<const std::int64_t> sizes);
 
 }  // namespace mirrortrain::report

@@ -55,6 +55,14 @@ TEST_CASE("steps and epochs have for which workers the others waited, and the nu
         R"("waited_for": {"chief": 0.125, "worker 0": 0.5}, "staleness": [5, 1], "seconds": 0.0})");
 }
 
+TEST_CASE("a step has its gradient's norms, and what is for TensorBoard alone is no line") {
+  CHECK(to_json(StepEvent{.step = 1, .epoch = 1, .gradient_norms = GradientNorms{2.5, {{"dense", 1.5}, {"out", 2}}}}) ==
+        R"({"event": "step", "step": 1, "epoch": 1, "gradient_norm": 2.5, )"
+        R"("gradient_norms": {"dense": 1.5, "out": 2.0}, "examples_per_second": 0.0, "seconds": 0.0})");
+  CHECK(to_json(HistogramsEvent{.step = 1}).empty());
+  CHECK(to_json(PicturesEvent{.step = 1}).empty());
+}
+
 TEST_CASE("an infinite state is not taken for one without an outside value") {
   const double infinite = std::numeric_limits<double>::infinity();
   CHECK(contains(to_json(StepEvent{.state = {{"v", infinite, {infinite, -infinite, std::nan(""), 0.5}}}}),

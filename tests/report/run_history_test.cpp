@@ -34,6 +34,7 @@ TEST_CASE_FIXTURE(Fixture, "every number of a run's events becomes a point") {
                 .epoch = 1,
                 .scores = Scores{0.1 + 0.2, {{"accuracy", 1.0 / 3}}},
                 .learning_rate = 1e-3,
+                .gradient_norms = GradientNorms{2.5, {{"dense", 1.5}, {"dense_1", 2}}},
                 .examples_per_second = 12345.678,
                 .state = {{"count", std::int64_t{7}, {std::int64_t{7}}}, {"none", std::nullopt, {}}},
                 .waiting = {0.25, 0.5},
@@ -55,6 +56,8 @@ TEST_CASE_FIXTURE(Fixture, "every number of a run's events becomes a point") {
   CHECK(points_of(history, "loss", "training", true) == Points{{20, 0.7}});
   CHECK(points_of(history, "loss", "validation", true) == Points{{20, 0.8}});
   CHECK(points_of(history, "accuracy", "validation", true) == Points{{20, 0.4}});
+  CHECK(points_of(history, "gradient norm", "all layers", false) == Points{{10, 2.5}});
+  CHECK(points_of(history, "gradient norm", "dense_1", false) == Points{{10, 2}});
   CHECK(points_of(history, "learning rate", "learning rate", false) == Points{{10, 1e-3}});
   CHECK(points_of(history, "examples/s", "examples/s", false) == Points{{10, 12345.678}});
   CHECK(points_of(history, "share of the time waiting", "lane 1", false) == Points{{10, 0.5}});

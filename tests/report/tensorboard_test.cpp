@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -68,7 +69,7 @@ class Scalars {
   }
   std::map<std::string, float> values;
   std::string version;
-  std::uint64_t session_start = 0;
+  std::optional<std::uint64_t> session_start;
 
  private:
   static std::uint64_t varint(std::string_view& bytes) {

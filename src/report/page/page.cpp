@@ -31,7 +31,8 @@ bool repeats_steps(const RunHistory& history, const RunCurve& of_epochs) {
 
 /// The data that page.js draws.
 Json data_json(const std::vector<RunPage>& runs) {
-  constexpr const char* kCharts[] = {"loss", "metric", "learning_rate", "examples_per_second", "waiting", "state"};
+  constexpr const char* kCharts[] = {"loss",    "metric", "gradient_norm", "learning_rate", "examples_per_second",
+                                     "waiting", "state"};
   Json list = Json::array();
   for (const RunPage& run : runs) {
     Json curves = Json::array();

@@ -57,7 +57,7 @@
 
   /// What is drawn together: {title, kind, curves}, in the order of the runs' curves.
   const groups = new Map();
-  const kinds = ["loss", "metric", "learning_rate", "examples_per_second", "waiting", "state"];
+  const kinds = ["loss", "metric", "gradient_norm", "learning_rate", "examples_per_second", "waiting", "state"];
   runs.forEach((run, index) => {
     for (const curve of run.curves) {
       const key = `${kinds.indexOf(curve.chart)} ${curve.title}`;

@@ -16,7 +16,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Chart = RunCurve::Chart;
 
-/// With more lanes, which a chart cannot distinguish, the mean and the largest share are drawn.
+/// With more lanes, which a chart cannot distinguish, the mean and the largest share are drawn; of more layers, the
+/// norm of all.
 constexpr std::size_t kMostLanes = 8;
 
 Scores scores_in(const Json& event) {
@@ -101,6 +102,20 @@ class Reader {
     }
   }
 
+  void add_gradient_norms(double x, const Json& event) {
+    const auto add_norm = [&](const std::string& series, double norm) {
+      add(Chart::kGradientNorm, "gradient norm", series, false, x, norm);
+    };
+    const auto all = number_in(event, "gradient_norm");
+    if (!all) return;
+    add_norm("all layers", *all);
+    const Json& layers = structure_in(event, "gradient_norms");
+    if (!layers.is_object() || layers.size() > kMostLanes) return;
+    for (auto layer = layers.begin(); layer != layers.end(); ++layer) {
+      if (const auto norm = number_in(layers, layer.key().c_str())) add_norm(layer.key(), *norm);
+    }
+  }
+
   void add_waiting(double x, const Json& event) {
     const Json& lanes = structure_in(event, "waiting");
     double sum = 0, largest = 0;
@@ -131,6 +146,7 @@ class Reader {
       add(Chart::kLearningRate, "learning rate", "learning rate", false, x, *rate);
     if (const auto speed = number_in(event, "examples_per_second"))
       add(Chart::kExamplesPerSecond, "examples/s", "examples/s", false, x, *speed);
+    add_gradient_norms(x, event);
     add_waiting(x, event);
     add_state(x, event);
   }
