@@ -136,6 +136,8 @@ void FitRun::train(const TrainingState& state) {
   options.epochs = values().training.epoch_limit();
   options.steps = values().training.step_limit();
   options.log_every_steps = values().logging.every_steps;
+  options.logging = values().logging;
+  options.accumulate_steps = values().gradients.accumulate_steps;
   options.checkpoint_every_steps = values().checkpoint.every_steps;
   options.keep_checkpoints = values().checkpoint.keep;
   options.callbacks = Callbacks(values());

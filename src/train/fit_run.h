@@ -1,6 +1,7 @@
 #pragma once
 
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -82,6 +83,7 @@ class FitRun {
   void restore_best(const TrainingState& state);
   void finish(const TrainingState& state);
   void write_report() const;
+  void emit_pictures(const std::function<report::PicturesEvent()>& make);
   void print_profile(std::int64_t last_step) const;
   std::string how_to_resume() const;
   void tell_results(const RunResult& result) const;

@@ -9,11 +9,14 @@
 #include "base/utf8.h"
 #include "data/fingerprint.h"
 #include "launch/shell.h"
+#include "report/csv_log.h"
 #include "report/jsonl.h"
 #include "report/tensorboard.h"
 #include "train/checkpoint/checkpoint_folder.h"
 #include "train/checkpoint/named_run.h"
 #include "train/fit_run.h"
+#include "train/runs/logged_pictures.h"
+#include "train/runs/model_nodes.h"
 #include "train/runs/resume.h"
 #include "train/runs/summary.h"
 
@@ -187,9 +190,22 @@ void FitRun::open_writers(const TrainingState& state) {
     std::vector<std::string> sub_runs;
     if (checked_.has_model()) sub_runs.emplace_back("train");
     if (run_.validation) sub_runs.emplace_back("validation");
-    writers_.push_back(std::make_unique<report::TensorBoardWriter>(folder_.path, state.step, sub_runs));
+    const auto resumed_from = arguments_.resume ? std::optional(state.step) : std::nullopt;
+    auto tensorboard = std::make_unique<report::TensorBoardWriter>(folder_.path, resumed_from, sub_runs);
+    tensorboard->write_configuration(config::show(values(), checked_.read.document));
+    if (checked_.has_model()) tensorboard->write_graph(model_nodes(checked_));
+    writers_.push_back(std::move(tensorboard));
+  }
+  if (values().logging.csv) {
+    std::vector<std::string> figures = checked_.model->score_names();
+    figures.emplace_back("loss");
+    writers_.push_back(std::make_unique<report::CsvLog>(folder_.epochs(), folder_.metrics(), std::move(figures),
+                                                        run_.validation != nullptr));
   }
   writers_.push_back(report::make_console_writer(stderr, run_length(), is_quiet()));
+  if (!arguments_.resume && values().logging.images > 0) {
+    emit_pictures([this] { return input_pictures(checked_, run_, values().logging.images); });
+  }
 }
 
 }  // namespace mirrortrain

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "base/files.h"
 #include "launch/shell.h"
 #include "report/jsonl.h"
 #include "train/checkpoint/weights.h"
 #include "train/fit_run.h"
 #include "train/profile_table.h"
+#include "train/runs/logged_pictures.h"
 #include "train/runs/run_header.h"
 #include "train/runs/run_report.h"
 #include "train/runs/summary.h"
@@ -72,6 +74,13 @@ void FitRun::finish(const TrainingState& state) {
   if (!is_chief()) return;
   if (stop_signal_ == 0 && checked_.has_model()) result.model_checksum = save_weights(folder_.model(), weights);
   if (cluster_) cluster_->control().put("run is over", "");
+  if (stop_signal_ == 0 && values().logging.images > 0) {
+    emit_pictures([&] {
+      report::PicturesEvent event = mistaken_pictures(checked_, run_, weights, values().logging.images);
+      event.step = state.step;
+      return event;
+    });
+  }
   result.seconds = trainer_->seconds();
   emit(report::EndEvent{stop_signal_ == 0 ? report::EndEvent::Status::kDone : report::EndEvent::Status::kStopped,
                         state.step, state.position.epoch, result.seconds});
@@ -80,6 +89,17 @@ void FitRun::finish(const TrainingState& state) {
   writers_.clear();
   if (stop_signal_ == 0) write_report();  // it reads all events again, and the user who stops a run waits for its end
   tell_results(result);
+}
+
+/// Pictures that cannot be made must not fail the run.
+void FitRun::emit_pictures(const std::function<report::PicturesEvent()>& make) {
+  std::optional<report::PicturesEvent> event;
+  try {
+    event = make();
+  } catch (const Error& error) {
+    spdlog::warn("logging.images: {}", error.what());
+  }
+  if (event) emit(*event);
 }
 
 /// A failure to write the page must not fail the run.

@@ -43,6 +43,7 @@ Trainer::Trainer(Strategy& strategy, TrainingSteps steps, const Model& model, co
       checkpoints_(checkpoints),
       options_(std::move(options)),
       events_(strategy, steps_, model, options_.workers, options_.shows_progress, std::move(emit)),
+      statistics_(strategy, model, options_.logging, options_.accumulate_steps),
       stop_(std::move(stop)) {}
 
 TrainingState Trainer::run(TrainingState state) {
@@ -76,7 +77,7 @@ void Trainer::train() {
     if (options_.check_replicas_every_steps && (saves || state_.step % *options_.check_replicas_every_steps == 0)) {
       require_equal_replicas();
     }
-    if (logs) events_.emit_step(state_, learning_rate_);
+    if (logs) emit_step();
     end_epoch_if_due();
     if (saves) save_checkpoint();
   }
@@ -90,10 +91,13 @@ bool Trainer::finished() const {
   return options_.epochs > 0 && epochs_done >= options_.epochs;
 }
 
+void Trainer::emit_step() { events_.emit_step(state_, learning_rate_, statistics_.gradient_norms(state_)); }
+
 void Trainer::step() {
   const auto start = Clock::now();
   if (epoch_ended_) state_.epoch_sums.clear();
   const TrainingSteps::Step step = steps_.train(state_);
+  statistics_.note_step();
   learning_rate_ = step.learning_rate;
   epoch_ended_ = step.ends_epoch;
   events_.add_training(seconds_since(start), step.examples);
@@ -184,6 +188,7 @@ void Trainer::end_epoch() {
   event.seconds = seconds();
   events_.emit(event);
   if (validated) require_finite(*validated, *validation_, "validation");
+  if (const auto histograms = statistics_.histograms(state_)) events_.emit(*histograms);
   state_.validated_epoch = event.epoch;
   run_callbacks(event);
   state_.last_epoch = {std::move(event.scores), std::move(event.validation)};
@@ -204,7 +209,7 @@ void Trainer::run_callbacks(const report::EpochEvent& epoch) {
   }
   is_best_ = callbacks.saves_best(state_.callbacks, epoch.epoch);
   if (callbacks.stops(state_.callbacks) && state_.step_sums.examples > 0) {
-    events_.emit_step(state_, learning_rate_);  // no later event would report these
+    emit_step();  // no later event would report these
   }
   if (!is_chief) return;
   for (const report::CallbackEvent& event : events) {

@@ -13,6 +13,7 @@
 #include "train/checkpoint/checkpoint.h"
 #include "train/session/callbacks.h"
 #include "train/session/run.h"
+#include "train/tensor_statistics.h"
 #include "train/training_events.h"
 
 namespace mirrortrain {
@@ -21,6 +22,8 @@ namespace mirrortrain {
 struct TrainerOptions {
   std::int64_t epochs = 0, steps = 0;  ///< 0: no limit
   std::int64_t log_every_steps = 100;
+  LoggingOptions logging;             ///< what is logged of the variables
+  std::int64_t accumulate_steps = 1;  ///< gradients.accumulate_steps
   std::optional<std::int64_t> checkpoint_every_steps;
   std::int64_t keep_checkpoints = 3;
   std::int64_t batch_size = 0;
@@ -73,6 +76,7 @@ class Trainer {
   void step();
   void collect_sums();
   void end_epoch();
+  void emit_step();
   void run_callbacks(const report::EpochEvent& epoch);
   void require_equal_replicas();
   void save_checkpoint();
@@ -86,6 +90,7 @@ class Trainer {
   Checkpoints& checkpoints_;
   TrainerOptions options_;
   TrainingEvents events_;
+  TensorStatistics statistics_;
   Stop stop_;
 
   TrainingState state_;

@@ -55,7 +55,7 @@ std::optional<report::Scores> TrainingEvents::training_scores(const StepSums& su
   return has_model() && sums.examples > 0 ? std::optional(scores_of(sums, model_)) : std::nullopt;
 }
 
-void TrainingEvents::emit_step(TrainingState& state, double learning_rate) {
+void TrainingEvents::emit_step(TrainingState& state, double learning_rate, std::optional<report::GradientNorms> norms) {
   report::StepEvent event;
   event.step = state.step;
   event.epoch = state.position.epoch;
@@ -64,6 +64,7 @@ void TrainingEvents::emit_step(TrainingState& state, double learning_rate) {
     event.epoch_scores = training_scores(state.epoch_sums);
     event.learning_rate = learning_rate;
   }
+  event.gradient_norms = std::move(norms);
   event.state = strategy_.state().readings();
   event.waiting = strategy_.take_waiting_shares();
   event.waiting_for_data = steps_.take_waiting_for_data(training_seconds_);

@@ -37,8 +37,8 @@ class TrainingEvents {
   /// Adds training time, and the examples of the steps begun in it.
   void add_training(double seconds, std::int64_t examples = 0);
 
-  /// Emits the sums of the steps since the last event, and clears them.
-  void emit_step(TrainingState& state, double learning_rate);
+  /// Emits the sums of the steps since the last event, and clears them. `norms`: of the last step, if they are logged.
+  void emit_step(TrainingState& state, double learning_rate, std::optional<report::GradientNorms> norms);
   /// The event at the end of an epoch, whose sums are taken.
   report::EpochEvent epoch_event(const TrainingState& state);
   // From data collected anyway: drawing a line never waits for a device.

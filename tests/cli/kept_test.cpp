@@ -110,22 +110,23 @@ TEST_CASE_FIXTURE(Fixture, "a checkpoint that cannot be read is neither damaged 
 
 TEST_CASE_FIXTURE(Fixture,
                   "files that may not grow further, as on a full disk, end the run, and a resume continues it") {
-  // A checkpoint's weights are larger than 8 KiB, a file of 16 KiB holds some steps' events.
+  // A checkpoint's weights are larger than 16 KiB, a file of 8 or 16 KiB (a shell counts in 512 or 1024 bytes) holds
+  // the configuration and some steps' events.
   const std::string wide = " --set 'model.layers=[{dense: {units: 600}}, {dense: {units: 3}}]' --set training.steps=";
   const std::string program = "\"$MIRRORTRAIN\" fit small.yaml --set checkpoint.every_steps=2" + wide;
   REQUIRE(run_script(folder, program + "8 --run-dir whole").exit_code == 0);
-  const Outcome first = run_script(folder, "ulimit -f 8; " + program + "8 --run-dir a");
+  const Outcome first = run_script(folder, "ulimit -f 16; " + program + "8 --run-dir a");
   CHECK(first.exit_code == 1);
   CHECK_MESSAGE(contains(first.err, "File too large; no checkpoint was saved yet"), first.err);
   CHECK(checkpoints("a").empty());
   CHECK(run_script(folder, program + "4 --run-dir a --resume").exit_code == 0);
-  const Outcome second = run_script(folder, "ulimit -f 8; " + program + "8 --run-dir a --resume");
+  const Outcome second = run_script(folder, "ulimit -f 16; " + program + "8 --run-dir a --resume");
   CHECK(second.exit_code == 1);
   CHECK_MESSAGE(contains(second.err, "the last checkpoint is a/checkpoints/step-000004"), second.err);
   // The log, which is full first, hides nothing.
   const std::string log = text("a/run.log");
   const Outcome third =
-      run_script(folder, "head -c 20000 /dev/zero >> a/run.log; ulimit -f 8; " + program + "8 --run-dir a --resume");
+      run_script(folder, "head -c 20000 /dev/zero >> a/run.log; ulimit -f 16; " + program + "8 --run-dir a --resume");
   CHECK(third.exit_code == 1);
   CHECK_MESSAGE(contains(third.err, "the last checkpoint is a/checkpoints/step-000004"), third.err);
   const std::size_t warning = third.err.find("warning: the log is incomplete: ");

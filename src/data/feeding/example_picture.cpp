@@ -16,7 +16,7 @@ std::vector<float> features_of(const Dataset& dataset, std::size_t input, std::i
 }
 
 /// The values mapped to black and to white.
-std::pair<float, float> range_of(const std::vector<float>& numbers, bool are_bytes) {
+std::pair<float, float> range_of(std::span<const float> numbers, bool are_bytes) {
   const auto [least, largest] = std::ranges::minmax(numbers);
   if (are_bytes) return {0.0f, 255.0f};
   if (least >= 0 && largest <= 1) return {0.0f, 1.0f};
@@ -33,10 +33,13 @@ bool holds_pictures(const Dataset& dataset, std::size_t input, const Shape& shap
 }
 
 Picture picture_of(const Dataset& dataset, std::size_t input, std::int64_t row, std::int64_t most_pixels) {
-  const std::vector<float> numbers = features_of(dataset, input, row);
-  const Shape shape = dataset.features(input).row_shape();
+  return picture_of(features_of(dataset, input, row), dataset.features(input).row_shape(),
+                    dataset.features(input).dtype == DType::kUint8, most_pixels);
+}
+
+Picture picture_of(std::span<const float> numbers, const Shape& shape, bool are_bytes, std::int64_t most_pixels) {
   const std::int64_t height = shape[0], width = shape[1], channels = shape.rank() == 3 ? shape[2] : 1;
-  const auto [black, white] = range_of(numbers, dataset.features(input).dtype == DType::kUint8);
+  const auto [black, white] = range_of(numbers, are_bytes);
   const float scale = white > black ? 255 / (white - black) : 0;
 
   // Each pixel is the mean of a square of the example's pixels.

@@ -60,8 +60,8 @@ std::string own_file_of_run(const fs::path& file) {
     if (above.filename() == "checkpoints" && RunFolder{above.parent_path()}.exists()) return of(above.parent_path());
   }
   const RunFolder run{folder};
-  const fs::path own[] = {run.config(),  run.metrics(),       run.evaluations(), run.summary(),          run.model(),
-                          run.classes(), run.preprocessing(), run.log(),         folder / RunLock::kName};
+  const fs::path own[] = {run.config(), run.metrics(), run.epochs(),        run.evaluations(), run.summary(),
+                          run.model(),  run.classes(), run.preprocessing(), run.log(),         folder / RunLock::kName};
   const bool is_own = std::ranges::find(own, target) != std::end(own) || name.starts_with("events.out.tfevents");
   return is_own && run.exists() ? of(folder) : "";
 }
@@ -128,8 +128,8 @@ RunFolder next_run_folder(const std::string& name) {
 }
 
 void require_files(const RunFolder& folder) {
-  for (const fs::path& file : {folder.metrics(), folder.evaluations(), folder.summary(), folder.model(),
-                               folder.classes(), folder.preprocessing(), folder.log()}) {
+  for (const fs::path& file : {folder.metrics(), folder.epochs(), folder.evaluations(), folder.summary(),
+                               folder.model(), folder.classes(), folder.preprocessing(), folder.log()}) {
     if (fs::exists(file) && !fs::is_regular_file(file)) {
       throw UsageError(fmt::format("{}: expected a file, found {}; remove it", file.string(),
                                    fs::is_directory(file) ? "a folder" : "a pipe or a device"));

@@ -16,6 +16,8 @@ struct RunFolder {
 
   std::filesystem::path config() const { return path / "config.yaml"; }
   std::filesystem::path metrics() const { return path / "metrics.jsonl"; }
+  /// With logging.csv.
+  std::filesystem::path epochs() const { return path / "epochs.csv"; }
   /// Of an evaluator task.
   std::filesystem::path evaluations() const { return path / "evaluations.jsonl"; }
   std::filesystem::path summary() const { return path / "summary.json"; }

@@ -75,12 +75,14 @@ struct mirrortrain::config::ChoiceTag<mirrortrain::Callback> {
       {{"model_checkpoint",
         "it is a section of its own: write checkpoint: {every_steps: 500}, or, with validation data, checkpoint: "
         "{save_best: {metric: loss}}"},
-       {"tensorboard", "every run writes TensorBoard's files; logging.tensorboard: false leaves them out"},
+       {"tensorboard",
+        "every run writes TensorBoard's files, and logging says what they have: histograms: 1 for histogram_freq, "
+        "tensorboard: false for none"},
        {"backup_and_restore", "every run saves checkpoints, and fit --resume resumes from the last one; leave it out"},
        {"lambda_callback, progbar_logger, remote_monitor, wandb_callback, history",
         "every run shows its progress, and writes each event into metrics.jsonl as it happens; leave it out"},
        {"swap_ema_weights", "averages of the weights are the optimizer's: write {type: adam, use_ema: true}"},
-       {"csv_logger", "every run writes metrics.jsonl into its folder; leave it out"},
+       {"csv_logger", "it is a key of another section: write logging: {csv: true}"},
        {"terminate_on_nan", "a run stops at NaN by itself: training.on_non_finite is stop; leave it out"},
        {"learning_rate_scheduler", mirrortrain::kScheduleAdvice}});
 };

@@ -163,6 +163,30 @@ void check_optimizer_state(const CheckedConfiguration& checked, config::Errors& 
                   reader, without(reader)));
 }
 
+/// Rules that read whole gradients write a step's direction in their place.
+void check_logged_gradients(const CheckedConfiguration& checked, config::Errors& errors) {
+  const LoggingOptions& logging = checked.values().logging;
+  const std::string reader =
+      logging.reads_gradients() && checked.values().optimizer ? reader_of_wholes(*checked.values().optimizer) : "";
+  if (reader.empty()) return;
+  const std::string key = logging.gradient_norms ? "logging.gradient_norms" : "logging.gradient_histograms";
+  errors.add(checked.place_of(key), key,
+             fmt::format("{} writes the direction of a step in place of its gradient, which is gone when the step is "
+                         "logged; leave it out{}",
+                         reader, without(reader)));
+}
+
+/// Which of the inputs are pictures, the data say; here, whether any can be.
+void check_logged_pictures(const CheckedConfiguration& checked, config::Errors& errors) {
+  constexpr const char* kKey = "logging.images";
+  const auto can_be_picture = [](const data::InputSpec& input) {
+    return input.shape.rank() == 2 || (input.shape.rank() == 3 && (input.shape[2] == 1 || input.shape[2] == 3));
+  };
+  if (checked.values().logging.images == 0 || std::ranges::any_of(checked.examples.inputs, can_be_picture)) return;
+  errors.add(checked.place_of(kKey), kKey,
+             "expected an input of the model that is a picture, [height, width, 1 or 3], found none; leave it out");
+}
+
 /// Parameter servers have the weights, and workers that compute by themselves would each assign others.
 void check_spectra(const CheckedConfiguration& checked, const Wiring& wiring, config::Errors& errors) {
   if (!is_served(checked.values().strategy.type)) return;
@@ -267,6 +291,7 @@ void check_model(CheckedConfiguration& checked, bool readable, config::Errors& e
   *checked.model = build(*values.model, errors);
   if (errors.count() != errors_before || errors.concern("model")) return;
   if (!errors.concern("optimizer") && !errors.concern("strategy")) check_optimizer_state(checked, errors);
+  if (!errors.concern("optimizer")) check_logged_gradients(checked, errors);
   check_spectra(checked, wiring, errors);
   if (values.strategy.pipeline && !errors.concern("strategy")) {
     check_pipeline(*values.strategy.pipeline, *checked.model, errors);
@@ -293,6 +318,7 @@ void check_model(CheckedConfiguration& checked, bool readable, config::Errors& e
   if (!readable || !errors.empty()) return;
   checked.examples = example_spec(*checked.model, *values.model, checked.objectives);
   add_lengths(values, *checked.model, build, errors);
+  check_logged_pictures(checked, errors);
   data::check_fit(
       values.data, checked.examples, [&](const std::string& path) { return checked.place_of(path); }, errors);
 }

@@ -17,6 +17,26 @@ namespace {
 /// A run without a model only updates its `state`.
 const auto kUnlessStateAlone = config::required_unless("state", {"model", "loss", "optimizer", "metrics", "variables"});
 
+/// What `logging` asks for and this configuration cannot have; empty if nothing.
+std::string why_not_logged(const Configuration& values) {
+  const LoggingOptions& logging = values.logging;
+  const std::pair<bool, const char*> asked[] = {{logging.csv, "csv"},
+                                                {logging.histograms.has_value(), "histograms"},
+                                                {logging.gradient_histograms.has_value(), "gradient_histograms"},
+                                                {logging.gradient_norms, "gradient_norms"},
+                                                {logging.images > 0, "images"}};
+  for (const auto& [is_asked, key] : asked) {
+    if (is_asked && !values.model) return fmt::format("without a model there is nothing to log; leave out {}", key);
+  }
+  if (logging.reads_gradients() && is_served(values.strategy.type)) {
+    return fmt::format(
+        "no task of parameter_server has the gradient of a whole step: each worker pushes that of its own batch; leave "
+        "out {}",
+        logging.gradient_norms ? "gradient_norms" : "gradient_histograms");
+  }
+  return "";
+}
+
 }  // namespace
 
 config::Section<TrainingOptions> TrainingOptions::section() {
@@ -79,18 +99,6 @@ config::Section<CheckpointOptions> CheckpointOptions::section() {
            "Keeps the checkpoint of the epoch with the best metric as checkpoints/best, beside the most recent ones; "
            "null: none.",
            config::aliases("save_best_only"));
-}
-
-config::Section<LoggingOptions> LoggingOptions::section() {
-  return config::Section<LoggingOptions>("What is logged during training.")
-      .advice("verbose", "it is an option of the command line: fit -v prints more, fit -q less; leave it out")
-      .key("every_steps", &LoggingOptions::every_steps, "Number of steps between two logged steps.",
-           config::at_least(1), config::aliases("log_every, log_steps, log_every_n_steps, logging_steps"))
-      .key("tensorboard", &LoggingOptions::tensorboard, "Whether to write scalars for TensorBoard.")
-      .key("report", &LoggingOptions::report,
-           "Whether to write report.html, a page with the run's curves and figures, at the end, unless a signal stops "
-           "the "
-           "run.");
 }
 
 config::Section<Configuration> Configuration::section() {
@@ -161,6 +169,7 @@ config::Section<Configuration> Configuration::section() {
                             "accumulate_steps and use a larger data.global_batch_size"
                           : "";
              })
+      .check("logging", why_not_logged)
       .check("data",
              [](const Configuration& values) -> std::string {
                const data::AutoShard shard = values.data.auto_shard;

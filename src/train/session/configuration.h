@@ -21,6 +21,7 @@
 #include "strategy/variables/state_options.h"
 #include "strategy/variables/variable_rules.h"
 #include "train/session/callback_options.h"
+#include "train/session/logging_options.h"
 #include "train/session/search_options.h"
 #include "train/session/termination_options.h"
 
@@ -62,14 +63,6 @@ struct CheckpointOptions {
   std::int64_t keep = 3;
   std::optional<SaveBest> save_best;
   static config::Section<CheckpointOptions> section();
-};
-
-/// The section `logging`.
-struct LoggingOptions {
-  std::int64_t every_steps = 100;
-  bool tensorboard = true;
-  bool report = true;
-  static config::Section<LoggingOptions> section();
 };
 
 /// The name of a run folder; empty: the configuration file's stem.

@@ -240,6 +240,7 @@ std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, con
     parts.gradients = {.aggregation_method = values.gradients.aggregation_method};
     parts.keeps_gradients = true;
   }
+  if (wanted.trains && values.logging.reads_gradients()) parts.keeps_gradients = true;
   parts.policies = checked.policies();
   if (!wanted.strategy && !served) parts.state = values.state;
   parts.seed = values.seed;
