@@ -14,8 +14,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json json_of_result(int trial, const TrialResult& result) {
-  Json event = {{"event", "result"}, {"trial", trial + 1}};
+/// `fold`: 0 for the result of the whole trial.
+Json json_of_result(int trial, std::int64_t fold, const TrialResult& result) {
+  Json event = {{"event", fold > 0 ? "fold" : "result"}, {"trial", trial + 1}};
+  if (fold > 0) event["fold"] = fold;
   if (result.epochs > 0) event["epochs"] = result.epochs;
   event["status"] = result.is_done ? "done" : "failed";
   if (result.is_done) {
@@ -56,6 +58,12 @@ std::string whole_lines(const std::filesystem::path& path) {
 const TrialResult* Trial::result_of(std::int64_t epochs) const {
   const auto found = std::ranges::find(results, epochs, &TrialResult::epochs);
   return found == results.end() ? nullptr : &*found;
+}
+
+const TrialResult* Trial::fold_of(std::int64_t epochs, std::int64_t fold) const {
+  const auto found =
+      std::ranges::find_if(folds, [&](const Fold& one) { return one.fold == fold && one.result.epochs == epochs; });
+  return found == folds.end() ? nullptr : &found->result;
 }
 
 Journal::Journal(const std::filesystem::path& path, const SearchSpace& space, const TrialShare& share)
@@ -105,9 +113,14 @@ void Journal::take(const Json& event, const std::string& place) {
     auto point = space_.from_json(report::structure_in(event, "parameters"));
     if (!point) refuse("its values are not those of the search's parameters");
     trials_.push_back({std::move(*point), {}});
-  } else if (kind == "result") {
+  } else if (kind == "result" || kind == "fold") {
     if (number < 1 || number > std::ssize(trials_)) refuse(fmt::format("there is no trial {}", number));
-    trials_[static_cast<std::size_t>(number - 1)].results.push_back(tune::result_of(event));
+    Trial& trial = trials_[static_cast<std::size_t>(number - 1)];
+    if (kind == "result") {
+      trial.results.push_back(tune::result_of(event));
+    } else {
+      trial.folds.push_back({report::integer_in(event, "fold"), tune::result_of(event)});
+    }
   } else {
     refuse(fmt::format("expected a study, a trial or a result, found '{}'", kind));
   }
@@ -124,8 +137,13 @@ void Journal::add_trial(const Point& point) {
 }
 
 void Journal::add_result(int trial, const TrialResult& result) {
-  write(json_of_result(trial, result));
+  write(json_of_result(trial, 0, result));
   trials_[static_cast<std::size_t>(trial)].results.push_back(result);
+}
+
+void Journal::add_fold(int trial, std::int64_t fold, const TrialResult& result) {
+  write(json_of_result(trial, fold, result));
+  trials_[static_cast<std::size_t>(trial)].folds.push_back({fold, result});
 }
 
 }  // namespace mirrortrain::tune

@@ -28,15 +28,24 @@ struct TrialResult {
 struct Trial {
   Point point;
   std::vector<TrialResult> results;  ///< of the rounds so far
+  /// Results of single folds, if there are several; `fold` from 1.
+  struct Fold {
+    std::int64_t fold = 0;
+    TrialResult result;
+  };
+  std::vector<Fold> folds{};
 
+  /// Null if it is not known.
   const TrialResult* result_of(std::int64_t epochs) const;
+  const TrialResult* fold_of(std::int64_t epochs, std::int64_t fold) const;
   bool has_failed() const { return !results.empty() && !results.back().is_done; }
   /// Of the last round that it was done with; null if there is none, or if it failed since.
   const TrialResult* last() const { return results.empty() || has_failed() ? nullptr : &results.back(); }
 };
 
-/// journal.jsonl of a study: a line for the study, for each trial before it starts, and for each result. A line is
-/// written and synced as a whole; one that a kill left unfinished is removed when the file is opened again.
+/// journal.jsonl of a study: a line for the study, for each trial before it starts, and for each result, also of its
+/// folds. A line is written and synced as a whole; one that a kill left unfinished is removed when the file is opened
+/// again.
 class Journal {
  public:
   /// Opens the file or begins it. Throws Error where a line is not the program's own, naming file and line.
@@ -48,6 +57,7 @@ class Journal {
   /// Adds the next trial.
   void add_trial(const Point& point);
   void add_result(int trial, const TrialResult& result);
+  void add_fold(int trial, std::int64_t fold, const TrialResult& result);
 
  private:
   void read(const std::filesystem::path& path);

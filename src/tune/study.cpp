@@ -58,7 +58,6 @@ void Study::train_round(std::size_t round, const std::vector<int>& trials) {
     spdlog::info("round {} of {}: {} trial{}, {} epoch{}", round + 1, plan_.rounds.size(), trials.size(),
                  trials.size() == 1 ? "" : "s", epochs, epochs == 1 ? "" : "s");
   }
-  folds_.clear();
   std::size_t next = 0;  // of all runs, a trial's folds in turn
   const std::size_t runs = trials.size() * static_cast<std::size_t>(plan_.folds);
   while (true) {
@@ -81,7 +80,11 @@ bool Study::start_next(std::int64_t epochs, const std::vector<int>& trials, std:
   const TrialRun run{number, epochs, folds > 1 ? static_cast<std::int64_t>(next % folds) + 1 : 0};
   ++next;
   if (trial(number).result_of(epochs) != nullptr) return true;
-  if (const auto failed = runner_.start(run, trial(number).point)) take(run, *failed);
+  if (run.fold > 0 && trial(number).fold_of(epochs, run.fold) != nullptr) {
+    conclude(number, epochs);
+  } else if (const auto failed = runner_.start(run, trial(number).point)) {
+    take(run, *failed);
+  }
   return true;
 }
 
@@ -107,22 +110,28 @@ Point Study::suggest(int number) const {
   return sampler_->suggest(number, before);
 }
 
-/// Records a trial's result once that of each fold is known, or one has failed.
 void Study::take(const TrialRun& run, const TrialResult& result) {
   if (run.fold == 0) return record(run.trial, result);
-  if (trial(run.trial).result_of(run.epochs) != nullptr) return;  // another fold has failed
-  auto& folds = folds_[run.trial];
-  folds.resize(static_cast<std::size_t>(plan_.folds));
-  folds[static_cast<std::size_t>(run.fold - 1)] = result;
-  const bool are_all_known = std::ranges::all_of(folds, [](const auto& fold) { return fold.has_value(); });
-  if (are_all_known || !result.is_done) record(run.trial, result_of_folds(folds));
+  journal_.add_fold(run.trial, run.fold, result);
+  conclude(run.trial, run.epochs);
 }
 
-TrialResult result_of_folds(const std::vector<std::optional<TrialResult>>& folds) {
+/// Records a trial's result once that of each fold is known, or one has failed.
+void Study::conclude(int number, std::int64_t epochs) {
+  if (trial(number).result_of(epochs) != nullptr) return;  // another fold has failed
+  std::vector<const TrialResult*> folds;
+  for (std::int64_t fold = 1; fold <= plan_.folds; ++fold) folds.push_back(trial(number).fold_of(epochs, fold));
+  const bool are_all_known = std::ranges::count(folds, nullptr) == 0;
+  const bool has_failed =
+      std::ranges::any_of(folds, [](const TrialResult* fold) { return fold != nullptr && !fold->is_done; });
+  if (are_all_known || has_failed) record(number, result_of_folds(folds));
+}
+
+TrialResult result_of_folds(const std::vector<const TrialResult*>& folds) {
   TrialResult all;
   all.is_done = true;
   for (std::size_t i = 0; i < folds.size(); ++i) {
-    if (!folds[i]) continue;
+    if (folds[i] == nullptr) continue;
     if (!folds[i]->is_done) {
       TrialResult failed = *folds[i];
       failed.reason = fmt::format("fold {}: {}", i + 1, failed.reason);

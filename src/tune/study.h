@@ -2,9 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "tune/journal.h"
@@ -36,6 +34,7 @@ class Study {
   bool may_suggest(int trial) const;
   Point suggest(int trial) const;
   void take(const TrialRun& run, const TrialResult& result);
+  void conclude(int number, std::int64_t epochs);
   void record(int trial, const TrialResult& result);
   void write_hparams(const TrialRow& row) const;
   const Trial& trial(int number) const { return journal_.trials()[static_cast<std::size_t>(number)]; }
@@ -48,11 +47,11 @@ class Study {
   const std::unique_ptr<Sampler> sampler_;
   const TrialTable table_;
   TrialRunner runner_;
-  std::map<int, std::vector<std::optional<TrialResult>>> folds_;  ///< results so far of trials in training
   bool has_header_ = false;
 };
 
-/// The result of a trial from those of its folds: their mean, or the first failure.
-TrialResult result_of_folds(const std::vector<std::optional<TrialResult>>& folds);
+/// The result of a trial from those of its folds: their mean, or the first failure; only then may some be null,
+/// unknown.
+TrialResult result_of_folds(const std::vector<const TrialResult*>& folds);
 
 }  // namespace mirrortrain::tune

@@ -101,7 +101,9 @@ TEST_CASE_FIXTURE(Fixture, "tune trains a run for each trial, and the best one i
 
 TEST_CASE_FIXTURE(Fixture, "a study that is killed and continued has the same trials and the same best run") {
   write("halving.yaml", std::string(kSearch) + "  pruner: successive_halving\n");
-  for (const std::string name : {"net", "halving"}) {
+  write_file(folder / "folds.yaml",
+             replaced(kNet, "{fraction: 0.32}", "{folds: 2}") + replaced(kSearch, "trials: 13", "trials: 4"));
+  for (const std::string name : {"net", "halving", "folds"}) {
     const json expected = trained(name + ".yaml --run-dir whole-" + name);
     const Outcome outcome = run_script(folder, R"(
       for signal in KILL TERM KILL KILL TERM KILL TERM KILL; do
@@ -112,7 +114,8 @@ TEST_CASE_FIXTURE(Fixture, "a study that is killed and continued has the same tr
       done)");
     REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
     CHECK(trained(name + ".yaml --run-dir parts") == expected);
-    CHECK(bytes("parts/best/model.safetensors") == bytes("whole-" + name + "/best/model.safetensors"));
+    const std::string best = name == "folds" ? "/best/fold-2/model.safetensors" : "/best/model.safetensors";
+    CHECK(bytes("parts" + best) == bytes("whole-" + name + best));
     fs::remove_all(folder / "parts");
   }
 }

@@ -9,6 +9,7 @@
 #include "temporary_folder.h"
 #include "tune/halving.h"
 #include "tune/space_from_text.h"
+#include "tune/study.h"
 #include "tune/study_rows.h"
 
 namespace mirrortrain::tune {
@@ -24,6 +25,7 @@ TEST_CASE("a journal that was cut anywhere has its whole lines, and goes on afte
     journal.add_trial({0.5});
     journal.add_result(0, {3, true, 0.125, 2, 0, ""});
     journal.add_result(0, {9, true, 0.5, 0, 0, "", {0.25, 0.75}});
+    journal.add_fold(1, 2, {3, true, 0.75, 1, 0, ""});
     journal.add_result(1, {3, false, 0, 0, 3, "the loss is \"NaN\""});
   }
   const std::string whole = read_text_file(file);
@@ -42,6 +44,8 @@ TEST_CASE("a journal that was cut anywhere has its whole lines, and goes on afte
   CHECK(journal.trials()[1].results[0].exit_code == 3);
   CHECK(journal.trials()[0].result_of(9)->folds == std::vector<double>{0.25, 0.75});
   CHECK(journal.trials()[0].result_of(27) == nullptr);
+  CHECK(journal.trials()[1].fold_of(3, 2)->value == 0.75);
+  CHECK(journal.trials()[1].fold_of(3, 1) == nullptr);
   CHECK(read_text_file(file) == whole);
 }
 
@@ -89,6 +93,19 @@ TEST_CASE("the best trial is the best of those that were trained furthest, and n
   CHECK(rows[3].status == TrialStatus::kFailed);
   CHECK(best_row(rows, false)->number == 2);
   CHECK(best_row(std::vector<TrialRow>{rows[3]}, false) == nullptr);
+}
+
+TEST_CASE("a trial's value is the mean of its folds, and it has failed if one has") {
+  const TrialResult low{3, true, 0.25, 2, 0, ""}, high{3, true, 0.75, 3, 0, ""}, failed{3, false, 0, 0, 1, "no disk"};
+  const TrialResult mean = result_of_folds({&low, &high});
+  CHECK(mean.is_done);
+  CHECK(mean.value == 0.5);
+  CHECK(mean.epochs == 3);
+  CHECK(mean.best_epoch == 0);
+  CHECK(mean.folds == std::vector<double>{0.25, 0.75});
+  const TrialResult none = result_of_folds({&low, nullptr, &failed});
+  CHECK_FALSE(none.is_done);
+  CHECK(none.reason == "fold 3: no disk");
 }
 
 TEST_CASE("parameters are called by the ends of their keys, as long as they differ") {
