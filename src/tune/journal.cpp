@@ -72,7 +72,9 @@ Journal::Journal(const std::filesystem::path& path, const SearchSpace& space, co
   if (is_begun) read(path);
   file_ = std::make_unique<OutputFile>(path, OutputFile::Mode::kAppend);
   if (!is_begun || std::filesystem::file_size(path) == 0) {
-    write({{"event", "study"}, {"cores", share.cores}, {"gpus", share.gpus}});
+    write({{"event", "study"},
+           {"machine", {{"cores", share.all_cores}, {"gpus", share.all_gpus}}},
+           {"trial", {{"cores", share.cores}, {"gpus", share.gpus}}}});
     sync_folder(std::filesystem::absolute(path).parent_path());
   }
 }
@@ -101,8 +103,11 @@ void Journal::take(const Json& event, const std::string& place) {
     throw Error(fmt::format("{}: {}; start a new study with another --run-dir", place, what));
   };
   if (kind == "study") {
-    share_.cores = static_cast<std::size_t>(std::max<std::int64_t>(1, report::integer_in(event, "cores")));
-    share_.gpus = static_cast<std::size_t>(std::max<std::int64_t>(0, report::integer_in(event, "gpus")));
+    const auto count_in = [&](const char* of, const char* what, std::int64_t least) {
+      return static_cast<std::size_t>(std::max(least, report::integer_in(report::structure_in(event, of), what)));
+    };
+    share_ = {count_in("machine", "cores", 1), count_in("machine", "gpus", 0), count_in("trial", "cores", 1),
+              count_in("trial", "gpus", 0)};
     return;
   }
   const std::int64_t number = report::integer_in(event, "trial");

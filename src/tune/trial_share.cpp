@@ -12,6 +12,30 @@
 
 namespace mirrortrain::tune {
 
+namespace {
+
+/// A machine with so many cores, and as many GPUs of this one.
+Machine machine_with(const Machine& machine, std::size_t cores, std::size_t gpus) {
+  Machine other = machine;
+  other.cores.resize(cores);
+  std::iota(other.cores.begin(), other.cores.end(), 0);
+  other.gpus = [gpus, of = machine.gpus] {
+    cuda::Gpus found = of();
+    found.gpus.resize(std::min(found.gpus.size(), gpus));
+    return found;
+  };
+  return other;
+}
+
+/// Of `number`, at most `most`; 1 if that is 0.
+std::size_t largest_divisor(std::size_t number, std::size_t most) {
+  std::size_t divisor = std::max<std::size_t>(1, std::min(number, most));
+  while (number % divisor != 0) --divisor;
+  return divisor;
+}
+
+}  // namespace
+
 TrialShare share_of_machine(const Machine& machine, int trials) {
   const auto parts = static_cast<std::size_t>(trials);
   const std::size_t gpus = machine.gpus().gpus.size();
@@ -20,7 +44,8 @@ TrialShare share_of_machine(const Machine& machine, int trials) {
         fmt::format("search.parallel: {}: this machine has {} GPU{} to share among the trials; use at most as many",
                     trials, gpus, gpus == 1 ? "" : "s"));
   }
-  return {std::max<std::size_t>(1, machine.cores.size() / parts), gpus / parts};
+  const std::size_t cores = machine.cores.size();
+  return {cores, gpus, std::max<std::size_t>(1, cores / parts), gpus / parts};
 }
 
 std::vector<launch::MachinePart> parts_of(const Machine& machine, const TrialShare& share, int trials) {
@@ -36,24 +61,29 @@ std::vector<launch::MachinePart> parts_of(const Machine& machine, const TrialSha
 }
 
 std::vector<std::string> pinned_strategy(const Configuration& values, const Machine& machine, const TrialShare& share) {
-  Machine part = machine;
-  part.cores.resize(share.cores);
-  std::iota(part.cores.begin(), part.cores.end(), 0);
-  part.gpus = [&machine, &share] {
-    cuda::Gpus gpus = machine.gpus();
-    gpus.gpus.resize(std::min(gpus.gpus.size(), share.gpus));
-    return gpus;
+  const StrategyOptions& options = values.strategy;
+  const auto topology_on = [&](std::size_t cores, std::size_t gpus) {
+    return make_topology(options, values.data.global_batch_size, machine_with(machine, cores, gpus));
   };
-  const Topology topology = make_topology(values.strategy, values.data.global_batch_size, part);
+  Topology topology = topology_on(share.all_cores, share.all_gpus);
+  const bool has_places = options.mesh || options.pipeline;
+  const auto threads_of = [](const Topology& of) { return static_cast<std::size_t>(of.lanes.front().threads); };
+  const bool fits = !has_places && (topology.on_gpus() || threads_of(topology) <= share.cores);
+  if (!fits) topology = topology_on(share.cores, share.gpus);
+  const bool is_listed = !std::holds_alternative<AllDevices>(options.devices);
   std::vector<std::string> settings;
-  if (std::holds_alternative<AllDevices>(values.strategy.devices)) {
-    std::vector<std::string> devices;
-    for (const LanePlace& lane : topology.lanes) devices.push_back(lane.device.text());
-    settings.push_back(fmt::format("strategy.devices=[{}]", fmt::join(devices, ", ")));
+  if (!(is_listed && (topology.on_gpus() || has_places))) {
+    const std::size_t most = topology.on_gpus() ? share.gpus : share.cores / threads_of(topology);
+    const std::size_t devices = fits ? largest_divisor(topology.lanes.size(), most) : topology.lanes.size();
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < devices; ++i) names.push_back(topology.lanes[i].device.text());
+    settings.push_back(fmt::format("strategy.devices=[{}]", fmt::join(names, ", ")));
+    const int replicas = topology.mesh.replicas();
+    if (!has_places && static_cast<std::size_t>(replicas) != devices) {
+      settings.push_back(fmt::format("strategy.replicas={}", replicas));
+    }
   }
-  if (!topology.on_gpus()) {
-    settings.push_back(fmt::format("strategy.threads_per_replica={}", topology.lanes.front().threads));
-  }
+  if (!topology.on_gpus()) settings.push_back(fmt::format("strategy.threads_per_replica={}", threads_of(topology)));
   return settings;
 }
 

@@ -10,10 +10,11 @@
 
 namespace mirrortrain::tune {
 
-/// What every trial of a study gets of the machine, the same for each, as it was when the study began: the bits of a
-/// run depend on its replicas and their threads.
+/// The machine of a study, and what every trial gets of it, the same for each, as they were when the study began: the
+/// bits of a run depend on its replicas and their threads.
 struct TrialShare {
-  std::size_t cores = 1, gpus = 0;
+  std::size_t all_cores = 1, all_gpus = 0;
+  std::size_t cores = 1, gpus = 0;  ///< of a trial
 };
 
 /// An equal share for each of so many trials at a time, of whole cores and GPUs; of fewer cores than trials, one each.
@@ -24,8 +25,10 @@ TrialShare share_of_machine(const Machine& machine, int trials);
 /// trial may use all of them.
 std::vector<launch::MachinePart> parts_of(const Machine& machine, const TrialShare& share, int trials);
 
-/// The keys of `strategy` that make a run with these values the same on any machine as on a share: the devices and the
-/// threads of a replica, as they would be chosen there. Throws UsageError as make_topology.
+/// The keys of `strategy` with which a run gives the same bits on any machine: its devices, replicas and the threads of
+/// a replica. They are those that a run would have alone on the whole machine, its replicas on as few devices as a
+/// share has room for; or, where a replica has more threads than a share has cores, and with mesh and pipeline, those
+/// that it would have on a share. Throws UsageError as make_topology.
 std::vector<std::string> pinned_strategy(const Configuration& values, const Machine& machine, const TrialShare& share);
 
 }  // namespace mirrortrain::tune

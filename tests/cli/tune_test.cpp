@@ -123,7 +123,7 @@ TEST_CASE_FIXTURE(Fixture, "a study that is killed and continued has the same tr
 TEST_CASE_FIXTURE(Fixture, "random has the same trials however many are trained at a time, and tpe each time") {
   const auto with = [&](const std::string& sampler, int parallel, const std::string& to) {
     return trained("net.yaml --set search.sampler=" + sampler + " --set search.parallel=" + std::to_string(parallel) +
-                   " --set strategy.devices=[cpu:0] --set strategy.threads_per_replica=1 --run-dir " + to);
+                   " --set data.global_batch_size=32 --set strategy.threads_per_replica=1 --run-dir " + to);
   };
   const json random = with("random", 1, "a");
   CHECK(with("random", 4, "b") == random);

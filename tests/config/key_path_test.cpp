@@ -21,9 +21,9 @@ TEST_CASE("a key's path is names and numbers of items, and nothing else") {
 
 TEST_CASE("the types at a path are those of all alternatives that have the key") {
   const auto kinds = [](const std::string& path) {
-    std::vector<Schema::Kind> kinds;
-    for (const Schema& type : types_at(schema<example::Root>(), *parse_key_path(path))) kinds.push_back(type.kind);
-    return kinds;
+    std::vector<Schema::Kind> found;
+    for (const Schema& type : types_at(schema<example::Root>(), *parse_key_path(path))) found.push_back(type.kind);
+    return found;
   };
   const auto has = [&](const std::string& path, Schema::Kind kind) {
     return std::ranges::count(kinds(path), kind) > 0;

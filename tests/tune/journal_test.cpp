@@ -20,7 +20,7 @@ TEST_CASE("a journal that was cut anywhere has its whole lines, and goes on afte
   TemporaryFolder folder;
   const std::filesystem::path file = folder / "journal.jsonl";
   {
-    Journal journal(file, space, {2, 0});
+    Journal journal(file, space, {4, 0, 2, 0});
     journal.add_trial({0.25});
     journal.add_trial({0.5});
     journal.add_result(0, {3, true, 0.125, 2, 0, ""});
@@ -32,13 +32,14 @@ TEST_CASE("a journal that was cut anywhere has its whole lines, and goes on afte
   for (std::size_t bytes = 0; bytes <= whole.size(); ++bytes) {
     write_file(file, whole.substr(0, bytes));
     const auto lines = std::count(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(bytes), '\n');
-    Journal journal(file, space, {2, 0});
+    Journal journal(file, space, {4, 0, 2, 0});
     CAPTURE(bytes);
     CHECK(std::ssize(journal.trials()) == std::clamp<std::ptrdiff_t>(lines - 1, 0, 2));
     if (lines == 4) CHECK(journal.trials()[0].result_of(3)->value == 0.125);
   }
-  Journal journal(file, space, {1, 1});
+  Journal journal(file, space, {1, 1, 1, 1});
   CHECK(journal.share().cores == 2);  // as the study began
+  CHECK(journal.share().all_cores == 4);
   CHECK(journal.trials()[1].has_failed());
   CHECK(journal.trials()[1].results[0].reason == "the loss is \"NaN\"");
   CHECK(journal.trials()[1].results[0].exit_code == 3);

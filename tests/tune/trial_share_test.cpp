@@ -29,6 +29,7 @@ Configuration batch_of(std::int64_t examples) {
 TEST_CASE("every trial gets as many cores and GPUs as the others, though some are left over") {
   const Machine machine = machine_of({2, 3, 5, 7, 11}, 5);
   const TrialShare share = share_of_machine(machine, 2);
+  CHECK(share.all_cores == 5);
   CHECK(share.cores == 2);
   CHECK(share.gpus == 2);
   const auto parts = parts_of(machine, share, 2);
@@ -51,19 +52,37 @@ TEST_CASE("more trials than cores share all of them, and more than GPUs are refu
         }) == "search.parallel: 2: this machine has 1 GPU to share among the trials; use at most as many");
 }
 
-TEST_CASE("a run's devices and threads are those of the share, on any machine and for the run's own batch") {
+TEST_CASE("a run has the replicas and threads that it would have on the whole machine, on the devices of its share") {
   using Settings = std::vector<std::string>;
-  for (const Machine& machine : {machine_of({0, 1, 2, 3}), machine_of({0, 1, 2, 3, 4, 5, 6, 7})}) {
-    CHECK(pinned_strategy(batch_of(64), machine, {2, 0}) ==
-          Settings{"strategy.devices=[cpu:0, cpu:1]", "strategy.threads_per_replica=1"});
-    CHECK(pinned_strategy(batch_of(16), machine, {2, 0}) ==
-          Settings{"strategy.devices=[cpu:0]", "strategy.threads_per_replica=2"});
+  const TrialShare half{4, 0, 2, 0};
+  for (const Machine& machine :
+       {machine_of({0, 1, 2, 3}), machine_of({0, 1, 2, 3, 4, 5, 6, 7})}) {  // it may be another
+    CHECK(pinned_strategy(batch_of(64), machine, half) ==
+          Settings{"strategy.devices=[cpu:0, cpu:1]", "strategy.replicas=4", "strategy.threads_per_replica=1"});
+    CHECK(pinned_strategy(batch_of(32), machine, half) ==
+          Settings{"strategy.devices=[cpu:0]", "strategy.replicas=2", "strategy.threads_per_replica=2"});
   }
+  const Machine machine = machine_of({0, 1, 2, 3});
+  CHECK(pinned_strategy(batch_of(64), machine, {4, 0, 1, 0}) ==
+        Settings{"strategy.devices=[cpu:0]", "strategy.replicas=4", "strategy.threads_per_replica=1"});
+  CHECK(pinned_strategy(batch_of(64), machine, {4, 0, 4, 0}).size() == 2);  // alone, as it is without tune
+  // Four threads do not fit in a share, which has its own two.
+  CHECK(pinned_strategy(batch_of(16), machine, half) ==
+        Settings{"strategy.devices=[cpu:0]", "strategy.threads_per_replica=2"});
   Configuration listed = batch_of(64);
-  listed.strategy.devices = std::vector<DeviceId>{{DeviceId::Kind::kCpu, 0}};
-  CHECK(pinned_strategy(listed, machine_of({0, 1, 2, 3}), {4, 0}) == Settings{"strategy.threads_per_replica=4"});
-  CHECK(pinned_strategy(batch_of(64), machine_of({0, 1, 2, 3}, 4), {2, 2}) ==
-        Settings{"strategy.devices=[cuda:0, cuda:1]"});
+  listed.strategy.devices = std::vector<DeviceId>{{DeviceId::Kind::kCpu, 0}, {DeviceId::Kind::kCpu, 1}};
+  CHECK(pinned_strategy(listed, machine, half) ==
+        Settings{"strategy.devices=[cpu:0]", "strategy.replicas=2", "strategy.threads_per_replica=2"});
+}
+
+TEST_CASE("GPUs that are listed stay, and of all a run has its share") {
+  using Settings = std::vector<std::string>;
+  const Machine machine = machine_of({0, 1, 2, 3}, 4);
+  CHECK(pinned_strategy(batch_of(64), machine, {4, 4, 2, 2}) ==
+        Settings{"strategy.devices=[cuda:0, cuda:1]", "strategy.replicas=4"});
+  Configuration listed = batch_of(64);
+  listed.strategy.devices = std::vector<DeviceId>{{DeviceId::Kind::kCuda, 1}};
+  CHECK(pinned_strategy(listed, machine, {4, 4, 2, 2}).empty());
 }
 
 }  // namespace
