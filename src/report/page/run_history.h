@@ -13,7 +13,15 @@ namespace mirrortrain::report {
 
 /// A curve over the steps, and its chart on a page.
 struct RunCurve {
-  enum class Chart : std::uint8_t { kLoss, kMetric, kGradientNorm, kLearningRate, kExamplesPerSecond, kWaiting, kState };
+  enum class Chart : std::uint8_t {
+    kLoss,
+    kMetric,
+    kGradientNorm,
+    kLearningRate,
+    kExamplesPerSecond,
+    kWaiting,
+    kState
+  };
   Chart chart = Chart::kLoss;
   std::string title;          ///< of its chart: "loss", a metric's name, ...
   std::string series;         ///< its series: "training", "validation", "test by the evaluator", "lane 0", ...
