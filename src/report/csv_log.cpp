@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <string_view>
 
@@ -51,7 +50,9 @@ std::string line_of(std::int64_t epoch, const Figures& figures, const std::vecto
   for (const std::string& column : columns) {
     const auto figure = figures.find(column);
     line += ',';
-    if (figure != figures.end()) line += fmt::format("{}", figure->second);
+    if (figure == figures.end()) continue;
+    // Infinity too is null in metrics.jsonl, from which a resumed run takes the epochs so far.
+    line += std::isfinite(figure->second) ? fmt::format("{}", figure->second) : "nan";
   }
   line += '\n';
   return line;

@@ -25,8 +25,8 @@ struct GenerationEnd {
 };
 
 GenerationEnd run_generation(const FitArguments& arguments, const CheckedConfiguration& checked,
-                             const rpc::Generation& generation) {
-  FitRun run(arguments, checked, generation);
+                             StopRequests* stop_requests, const rpc::Generation& generation) {
+  FitRun run(arguments, checked, stop_requests, generation);
   GenerationEnd end;
   try {
     end.exit_code = run.run();
@@ -44,12 +44,13 @@ GenerationEnd run_generation(const FitArguments& arguments, const CheckedConfigu
   return end;
 }
 
-int fit_elastically(FitArguments arguments, const CheckedConfiguration& checked) {
+int fit_elastically(FitArguments arguments, const CheckedConfiguration& checked, StopRequests* stop_requests) {
   rpc::Generation generation;
   for (int fruitless = 0;;) {
     // On a separate thread: the first lane pins its thread to a core, and the next generation chooses again.
-    const GenerationEnd end =
-        std::async(std::launch::async, [&] { return run_generation(arguments, checked, generation); }).get();
+    const GenerationEnd end = std::async(std::launch::async, [&] {
+                                return run_generation(arguments, checked, stop_requests, generation);
+                              }).get();
     if (end.exit_code) return *end.exit_code;
     generation = end.next;
     if (end.has_progressed) fruitless = 0;
@@ -68,6 +69,14 @@ int fit_elastically(FitArguments arguments, const CheckedConfiguration& checked)
   }
 }
 
+/// Only the chief keeps it: tasks that were started later have later clocks.
+std::optional<StopRequests::Clock::time_point> end_of_time(const FitArguments& arguments,
+                                                           const CheckedConfiguration& checked) {
+  const std::optional<config::Duration>& limit = checked.values().training.time_limit;
+  if (!limit || (checked.cluster && !checked.cluster->is_chief())) return std::nullopt;
+  return arguments.started + std::chrono::milliseconds(limit->milliseconds);
+}
+
 }  // namespace
 
 int fit(FitArguments arguments) {
@@ -81,9 +90,14 @@ int fit(FitArguments arguments) {
     const std::optional<RunFolder> folder = find_run_to_resume(arguments.run_dir, checked.values());
     if (folder) arguments.resume = arguments.run_dir ? "" : folder->path.string();
   }
-  if (!checked.values().strategy.elastic) return FitRun(arguments, checked).run().value();
+  require_cluster(checked, process_environment());
+  // One for all generations of an elastic run, which share the notice and the limit.
+  std::optional<StopRequests> stop_requests;
+  if (!arguments.dry_run) stop_requests.emplace(checked.values().termination, end_of_time(arguments, checked));
+  StopRequests* const stops = stop_requests ? &*stop_requests : nullptr;
+  if (!checked.values().strategy.elastic) return FitRun(arguments, checked, stops).run().value();
   try {
-    return fit_elastically(std::move(arguments), checked);
+    return fit_elastically(std::move(arguments), checked, stops);
   } catch (const rpc::RunIsOver& over) {
     spdlog::warn("{}: this task came back too late to take part again", over.what());
     return 0;

@@ -25,7 +25,7 @@ struct FitArguments {
   std::optional<std::string> profile_json;  ///< a file, or "-" for stdout instead of the table
   /// After this call, SIGINT, SIGTERM and SIGHUP set the returned number; called when only steps are left to do.
   const std::atomic<int>& (*catch_stop_signals)() = nullptr;
-  /// From when training.time_limit counts: in an elastic run not from each generation's start.
+  /// From when training.time_limit counts.
   std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
 };
 

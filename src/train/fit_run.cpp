@@ -31,8 +31,6 @@ void await_delivery() { std::this_thread::sleep_for(std::chrono::milliseconds(20
 
 /// An error that ends this task also ends the others, which receive the reason.
 std::optional<int> FitRun::run() {
-  require_cluster(checked_, process_environment());
-  if (!arguments_.dry_run) stop_requests_.emplace(values().termination, time_limit());
   if (checked_.cluster && !arguments_.dry_run)
     cluster_ = std::make_unique<RunCluster>(checked_, command(), generation_);
   resumes_ = arguments_.resume.has_value();
@@ -119,13 +117,6 @@ std::optional<int> FitRun::run_to_the_end() {
   }
   if (stop_signal_ == rpc::kRegroup) return std::nullopt;
   return exit_code_of(stop_signal_, values().termination);
-}
-
-/// Only the chief keeps it: tasks that were started later have later clocks.
-std::optional<StopRequests::Clock::time_point> FitRun::time_limit() const {
-  const std::optional<config::Duration>& limit = values().training.time_limit;
-  if (!limit || !is_chief()) return std::nullopt;
-  return arguments_.started + std::chrono::milliseconds(limit->milliseconds);
 }
 
 void FitRun::train(const TrainingState& state) {

@@ -25,9 +25,10 @@ namespace mirrortrain {
 /// A run from its configuration to its end, or one generation of an elastic run's tasks.
 class FitRun {
  public:
-  /// All must outlive it.
-  FitRun(const FitArguments& arguments, const CheckedConfiguration& checked, const rpc::Generation& generation = {})
-      : arguments_(arguments), checked_(checked), generation_(generation) {}
+  /// All must outlive it. `stop_requests`: null for a dry run.
+  FitRun(const FitArguments& arguments, const CheckedConfiguration& checked, StopRequests* stop_requests,
+         const rpc::Generation& generation = {})
+      : arguments_(arguments), checked_(checked), stop_requests_(stop_requests), generation_(generation) {}
   FitRun(const FitRun&) = delete;
   FitRun& operator=(const FitRun&) = delete;
   /// Destroys the strategy first, because a failure elsewhere aborts it.
@@ -53,7 +54,6 @@ class FitRun {
   std::string command() const;
   bool take_resumes() const;
   std::optional<int> run_to_the_end();
-  std::optional<StopRequests::Clock::time_point> time_limit() const;
   void train(const TrainingState& state);
   void notify_others(const std::exception& error) const;
   [[noreturn]] void end_with(const std::exception& error);
@@ -90,12 +90,12 @@ class FitRun {
 
   const FitArguments& arguments_;
   const CheckedConfiguration& checked_;
+  StopRequests* const stop_requests_;
   const rpc::Generation generation_;
-  std::optional<StopRequests> stop_requests_;  ///< none of a dry run
-  bool resumes_ = false;                       ///< as the chief decides
-  std::int64_t first_step_ = 0;                ///< the step after which it began
-  int stop_signal_ = 0;                        ///< or another number of stop_requests.h
-  std::unique_ptr<RunCluster> cluster_;        ///< null on one machine
+  bool resumes_ = false;                 ///< as the chief decides
+  std::int64_t first_step_ = 0;          ///< the step after which it began
+  int stop_signal_ = 0;                  ///< or another number of stop_requests.h
+  std::unique_ptr<RunCluster> cluster_;  ///< null on one machine
   Run run_;
   RunLock lock_;
   RunFolder folder_;

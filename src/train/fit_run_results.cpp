@@ -96,7 +96,7 @@ void FitRun::emit_pictures(const std::function<report::PicturesEvent()>& make) {
   std::optional<report::PicturesEvent> event;
   try {
     event = make();
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     spdlog::warn("logging.images: {}", error.what());
   }
   if (event) emit(*event);

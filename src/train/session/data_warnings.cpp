@@ -61,13 +61,14 @@ void warn_of_one_class(const CheckedConfiguration& checked, const LocatedSource&
   const std::set<double> labels = different_labels(*split, output);
   if (labels.size() != 1) return;
   const auto* const part = part_of_train(source.value);
-  errors.warn(source.place, source.path,
-              fmt::format("every label{} of {} is {}, though the training data have others; {}",
-                          checked.of_output(output), name, label_text(*labels.begin(), classes),
-                          part == nullptr ? "check the labels"
-                          : part->shuffle || part->folds
-                              ? "the others are rare: take a larger fraction, or draw it with stratify: true"
-                              : "are the data sorted by class? add shuffle: true beside fraction"));
+  errors.warn(
+      source.place, source.path,
+      fmt::format("every label{} of {} is {}, though the training data have others; {}", checked.of_output(output),
+                  name, label_text(*labels.begin(), classes),
+                  part == nullptr ? "check the labels"
+                  : part->folds   ? "the others are rare: draw the folds with stratify: true"
+                  : part->shuffle ? "the others are rare: take a larger fraction, or draw it with stratify: true"
+                                  : "are the data sorted by class? add shuffle: true beside fraction"));
 }
 
 std::set<std::string> files_of(const data::Dataset& dataset) {

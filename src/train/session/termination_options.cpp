@@ -4,7 +4,7 @@ namespace mirrortrain {
 
 config::Section<TerminationOptions> TerminationOptions::section() {
   return config::Section<TerminationOptions>(
-             "What happens when the machine is about to be taken away, which SIGTERM or `watch` says.")
+             "What happens when the machine is about to be preempted, as announced by SIGTERM or `watch`.")
       .advice("save_fn", "every stop saves a checkpoint in the run's folder; leave it out")
       .key("grace_seconds", &TerminationOptions::grace_seconds,
            "Seconds that training continues after the notice, before the checkpoint and the end; less than the machine "

@@ -42,7 +42,7 @@ TEST_CASE("a step is what a worker computes and what the workers exchange") {
   CHECK(run.replicas == 4);
   CHECK(run.rows == 3);
   CHECK(run.compute == 0.5);
-  const double bucket = 6 * (2e-3 + 0.25) + 0.75 * 0.1, sums = 1e-3 + 3 * 16 * (1e-6 + 1e-7);
+  const double bucket = 3e-3 + 6 * 0.25 + 0.75 * 0.1, sums = 1e-3 + 3 * 16 * (1e-6 + 1e-7);
   CHECK(run.communication == doctest::Approx(bucket + sums));
   CHECK(run.step == doctest::Approx(0.5 + bucket + sums));
   CHECK(run.examples_per_second() == doctest::Approx(10 / run.step));
@@ -221,7 +221,7 @@ TEST_CASE("gathered gradients are planned with all replicas' memory") {
   CHECK(plan.runs[1].memory > plan.runs[0].memory + 6 * 2 * plan.gradient_bytes);
 }
 
-TEST_CASE("hierarchical_copy between workers is carried by the ring that the transport has") {
+TEST_CASE("hierarchical_copy between workers is carried by the sum that the transport has") {
   const WorkerStep step = measured(0.5, 1e6);
   CHECK(predict(layout_of(4, 10, CrossDeviceOps::kHierarchicalCopy), step, kAssumed).step ==
         predict(layout_of(4, 10), step, kAssumed).step);
