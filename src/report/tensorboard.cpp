@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "report/tensorboard_record.h"
 #include "report/tensorboard_summary.h"
@@ -14,15 +13,11 @@ namespace {
 
 /// The numbers of the fields in TensorFlow's event.proto.
 namespace event_field {
-constexpr int kWallTime = 1, kFileVersion = 3, kGraph = 4, kSessionLog = 7;
+constexpr int kGraph = 4, kSessionLog = 7;
 namespace session_log {
 constexpr int kStatus = 1;
 }
 }  // namespace event_field
-
-double seconds_since_1970() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 void add_scores(std::string_view prefix, const std::optional<Scores>& scores, TensorBoardSummary& summary) {
   if (!scores) return;
@@ -171,10 +166,7 @@ OutputFile& TensorBoardWriter::file_of(const std::string& sub_run) {
   if (const auto known = files_.find(sub_run); known != files_.end()) return known->second;
   if (!sub_run.empty()) create_folder(folder_ / sub_run);
   OutputFile& file = files_.try_emplace(sub_run, new_file_in(folder_ / sub_run), OutputFile::Mode::kNew).first->second;
-  ProtoMessage version;
-  version.put_double(event_field::kWallTime, seconds_since_1970());
-  version.put_bytes(event_field::kFileVersion, "brain.Event:2");
-  file.write(tf_record(version.bytes()));
+  file.write(tensorboard_version_record());
 
   // A session that starts at this step replaces the events of this step and of later ones, unless it is the first that
   // TensorBoard sees of the run.

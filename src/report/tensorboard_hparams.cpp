@@ -1,19 +1,16 @@
 #include "report/tensorboard_hparams.h"
 
-#include <chrono>
 #include <cstdint>
 #include <string_view>
 
 #include "report/tensorboard_record.h"
+#include "report/tensorboard_summary.h"
 
 namespace mirrortrain::report {
 namespace {
 
-/// Numbers of fields: of TensorFlow's event.proto and summary.proto, of google.protobuf.Value, and of the plugin's.
+/// Numbers of fields: of google.protobuf.Value, and of the plugin's.
 namespace proto {
-constexpr int kEventWallTime = 1, kEventFileVersion = 3, kEventSummary = 5;
-constexpr int kSummaryValue = 1, kValueTag = 1, kValueTensor = 8, kValueMetadata = 9;
-constexpr int kMetadataPlugin = 1, kPluginName = 1, kPluginContent = 2;
 constexpr int kNumberValue = 2, kStringValue = 3, kBoolValue = 4, kListValues = 1;
 constexpr int kMapKey = 1, kMapValue = 2;
 constexpr int kExperiment = 2, kSessionStart = 3, kSessionEnd = 4;
@@ -25,8 +22,6 @@ constexpr int kStartValues = 1, kStartGroup = 4, kStartTime = 5, kEndStatus = 1,
 
 enum class DataType : std::uint8_t { kString = 1, kBool = 2, kNumber = 3 };
 enum class Status : std::uint8_t { kSuccess = 1, kFailure = 2 };
-
-double now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
 DataType type_of(const HParamValue& value) {
   return std::holds_alternative<bool>(value)     ? DataType::kBool
@@ -59,42 +54,20 @@ std::string info_message(const HParam& parameter) {
   return info.bytes();
 }
 
-std::string event_record(const ProtoMessage& event_body) {
-  ProtoMessage event;
-  event.put_double(proto::kEventWallTime, now());
-  return tf_record(event.bytes() + event_body.bytes());
-}
-
-std::string version_record() {
-  ProtoMessage version;
-  version.put_bytes(proto::kEventFileVersion, "brain.Event:2");
-  return event_record(version);
-}
-
-/// A summary with no more than the plugin's data, `field` of its message; the tensor that it needs is empty.
+/// A summary with no more than the plugin's data, `field` of its message.
 std::string plugin_record(std::string_view tag, int field, const ProtoMessage& data) {
-  ProtoMessage content, plugin, metadata, value, summary, event;
+  ProtoMessage content;
   content.put_bytes(field, data.bytes());
-  plugin.put_bytes(proto::kPluginName, "hparams");
-  plugin.put_bytes(proto::kPluginContent, content.bytes());
-  metadata.put_bytes(proto::kMetadataPlugin, plugin.bytes());
-  ProtoMessage dimension, shape, tensor;  // float32 of shape [0]
-  shape.put_bytes(2, dimension.bytes());
-  tensor.put_varint(1, 1);
-  tensor.put_bytes(2, shape.bytes());
-  value.put_bytes(proto::kValueTag, tag);
-  value.put_bytes(proto::kValueTensor, tensor.bytes());
-  value.put_bytes(proto::kValueMetadata, metadata.bytes());
-  summary.put_bytes(proto::kSummaryValue, value.bytes());
-  event.put_bytes(proto::kEventSummary, summary.bytes());
-  return event_record(event);
+  TensorBoardSummary summary;
+  summary.add_plugin_data(tag, "hparams", content);
+  return summary.record(std::nullopt);
 }
 
 }  // namespace
 
 std::string hparams_experiment(const std::vector<HParam>& parameters, const HParamMetric& metric) {
   ProtoMessage experiment, info, name;
-  experiment.put_double(proto::kExperimentTime, now());
+  experiment.put_double(proto::kExperimentTime, seconds_since_1970());
   for (const HParam& parameter : parameters) {
     experiment.put_bytes(proto::kExperimentParameters, info_message(parameter));
   }
@@ -102,7 +75,7 @@ std::string hparams_experiment(const std::vector<HParam>& parameters, const HPar
   name.put_bytes(proto::kMetricTag, metric.tag);
   info.put_bytes(proto::kMetricName, name.bytes());
   experiment.put_bytes(proto::kExperimentMetrics, info.bytes());
-  return version_record() + plugin_record("_hparams_/experiment", proto::kExperiment, experiment);
+  return tensorboard_version_record() + plugin_record("_hparams_/experiment", proto::kExperiment, experiment);
 }
 
 std::string hparams_session(const HParamSession& session) {
@@ -114,11 +87,11 @@ std::string hparams_session(const HParamSession& session) {
     start.put_bytes(proto::kStartValues, entry.bytes());
   }
   start.put_bytes(proto::kStartGroup, session.name);
-  start.put_double(proto::kStartTime, now());
+  start.put_double(proto::kStartTime, seconds_since_1970());
   end.put_varint(proto::kEndStatus,
                  static_cast<std::uint64_t>(session.has_failed ? Status::kFailure : Status::kSuccess));
-  end.put_double(proto::kEndTime, now());
-  return version_record() + plugin_record("_hparams_/session_start_info", proto::kSessionStart, start) +
+  end.put_double(proto::kEndTime, seconds_since_1970());
+  return tensorboard_version_record() + plugin_record("_hparams_/session_start_info", proto::kSessionStart, start) +
          plugin_record("_hparams_/session_end_info", proto::kSessionEnd, end);
 }
 

@@ -11,7 +11,7 @@ namespace {
 /// The numbers of the fields in TensorFlow's event.proto, summary.proto and tensor.proto.
 namespace summary_field {
 namespace event {
-constexpr int kWallTime = 1, kStep = 2, kSummary = 5;
+constexpr int kWallTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5;
 }
 namespace summary {
 constexpr int kValue = 1;
@@ -23,7 +23,7 @@ namespace metadata {
 constexpr int kPluginData = 1;
 }
 namespace plugin_data {
-constexpr int kName = 1;
+constexpr int kName = 1, kContent = 2;
 }
 namespace tensor {
 constexpr int kType = 1, kShape = 2, kContent = 4, kStrings = 8;
@@ -31,7 +31,7 @@ constexpr int kType = 1, kShape = 2, kContent = 4, kStrings = 8;
 }  // namespace summary_field
 
 /// TensorFlow's DataType.
-constexpr std::uint64_t kDouble = 2, kString = 7;
+constexpr std::uint64_t kFloat = 1, kDouble = 2, kString = 7;
 
 ProtoMessage tensor_of(std::uint64_t type, std::span<const std::int64_t> sizes) {
   ProtoMessage tensor;
@@ -42,12 +42,21 @@ ProtoMessage tensor_of(std::uint64_t type, std::span<const std::int64_t> sizes) 
 
 }  // namespace
 
-ProtoMessage tensorboard_event(std::int64_t step) {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
+double seconds_since_1970() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+ProtoMessage tensorboard_event(std::optional<std::int64_t> step) {
   ProtoMessage event;
-  event.put_double(summary_field::event::kWallTime, std::chrono::duration<double>(now).count());
-  event.put_varint(summary_field::event::kStep, static_cast<std::uint64_t>(step));
+  event.put_double(summary_field::event::kWallTime, seconds_since_1970());
+  if (step) event.put_varint(summary_field::event::kStep, static_cast<std::uint64_t>(*step));
   return event;
+}
+
+std::string tensorboard_version_record() {
+  ProtoMessage version = tensorboard_event(std::nullopt);
+  version.put_bytes(summary_field::event::kFileVersion, "brain.Event:2");
+  return tf_record(version.bytes());
 }
 
 void TensorBoardSummary::add(std::string_view tag, double number) {
@@ -84,9 +93,15 @@ void TensorBoardSummary::add_pictures(std::string_view tag, const PictureStrip& 
   add_tensor(tag, "images", tensor);
 }
 
-void TensorBoardSummary::add_tensor(std::string_view tag, std::string_view plugin, const ProtoMessage& tensor) {
+void TensorBoardSummary::add_plugin_data(std::string_view tag, std::string_view plugin, const ProtoMessage& content) {
+  add_tensor(tag, plugin, tensor_of(kFloat, std::array{std::int64_t{0}}), content);
+}
+
+void TensorBoardSummary::add_tensor(std::string_view tag, std::string_view plugin, const ProtoMessage& tensor,
+                                    const ProtoMessage& content) {
   ProtoMessage plugin_data, metadata, value;
   plugin_data.put_bytes(summary_field::plugin_data::kName, plugin);
+  if (!content.bytes().empty()) plugin_data.put_bytes(summary_field::plugin_data::kContent, content.bytes());
   metadata.put_bytes(summary_field::metadata::kPluginData, plugin_data.bytes());
   value.put_bytes(summary_field::value::kTag, tag);
   value.put_bytes(summary_field::value::kTensor, tensor.bytes());
@@ -98,7 +113,7 @@ void TensorBoardSummary::add_value(const ProtoMessage& value) {
   message_.put_bytes(summary_field::summary::kValue, value.bytes());
 }
 
-std::string TensorBoardSummary::record(std::int64_t step) const {
+std::string TensorBoardSummary::record(std::optional<std::int64_t> step) const {
   ProtoMessage event = tensorboard_event(step);
   event.put_bytes(summary_field::event::kSummary, message_.bytes());
   return tf_record(event.bytes());

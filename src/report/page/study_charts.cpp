@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/utf8.h"
 #include "report/page/sections.h"
 
 namespace mirrortrain::report {
@@ -76,7 +77,7 @@ double share_of(const StudyPage::Axis& axis, double value) {
   return (scaled(value) - scaled(axis.low)) / (scaled(axis.high) - scaled(axis.low));
 }
 
-std::string cut(const std::string& text) { return text.size() > 22 ? text.substr(0, 20) + "…" : text; }
+std::string cut(const std::string& text) { return shortened(text, 20); }
 
 Markup axis_of(const StudyPage::Axis& axis, double x) {
   Markup content = line_between(x, kTop, x, kTop + kInnerHeight);
@@ -111,7 +112,8 @@ Markup history_chart(const StudyPage& study) {
   for (std::size_t i = 0; i < study.trials.size(); ++i) {
     const StudyPage::Trial& trial = study.trials[i];
     if (!trial.value) continue;
-    const bool is_better = !best || (study.less_is_better ? *trial.value < *best : *trial.value > *best);
+    const bool is_better =
+        trial.status == "done" && (!best || (study.less_is_better ? *trial.value < *best : *trial.value > *best));
     if (is_better) {
       path += best ? fmt::format(" H{:.1f} V{:.1f}", x_of(i), range.y(*trial.value))
                    : fmt::format("M{:.1f} {:.1f}", x_of(i), range.y(*trial.value));
@@ -121,7 +123,7 @@ Markup history_chart(const StudyPage& study) {
                      trial.number == study.best ? "chosen" : "trial", x_of(i), range.y(*trial.value),
                      tooltip_of(study, trial));
   }
-  content += markup("<path class=\"so-far\" d=\"{} H{:.1f}\"/>\n", Markup{path}, kWidth - kRight);
+  if (best) content += markup("<path class=\"so-far\" d=\"{} H{:.1f}\"/>\n", Markup{path}, kWidth - kRight);
   content += points;
   return svg(content, study.metric + " of each trial, and the best so far");
 }

@@ -33,10 +33,12 @@ std::string study_html(const StudyPage& study) {
   page += notes_section(study.notes);
   page += facts_section(study.facts);
   if (const Markup chart = history_chart(study); !chart.text.empty()) {
-    page += section("History", markup("<p>The {} of each trial, and the best so far.</p>\n{}", study.metric, chart));
+    page += section(
+        "History", markup("<p>The {} of each trial, and the best so far of those that were trained to the end.</p>\n{}",
+                          study.metric, chart));
   }
   if (const Markup chart = parallel_coordinates(study); !chart.text.empty()) {
-    page += section("Parameters", markup("<p>A line for each trial, the better the stronger.</p>\n{}", chart));
+    page += section("Parameters", markup("<p>A line for each trial; better trials are more opaque.</p>\n{}", chart));
   }
   page += section("Trials", trials_table(study));
   page += section("Configuration",
