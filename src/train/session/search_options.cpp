@@ -83,9 +83,9 @@ config::Section<NoPruner> NoPruner::section() {
 config::Section<SuccessiveHalving> SuccessiveHalving::section() {
   return config::Section<SuccessiveHalving>(
              "Trains all trials for a few epochs, and only the best of them further, round by round, until few are "
-             "trained for all of training.epochs. A trial that goes on resumes from its checkpoint.")
+             "trained for all of training.epochs. A promoted trial resumes from its checkpoint.")
       .key("reduction_factor", &SuccessiveHalving::reduction_factor,
-           "Of so many trials one is trained further, for so many times the epochs.", config::between(2, 1000),
+           "Keeps one of this many trials in each round, with this many times the epochs.", config::between(2, 1000),
            config::aliases("eta, factor"))
       .key("min_epochs", &SuccessiveHalving::min_epochs, "Fewest epochs of the first round.", config::at_least(1),
            config::aliases("min_resource, grace_period"));
@@ -102,7 +102,7 @@ config::Section<SearchOptions> SearchOptions::section() {
            "grid: every combination of values; random: each trial at random; tpe: at random at first, then more often "
            "where earlier trials were good (tree-structured Parzen estimator).",
            config::aliases("search_alg, search_algorithm"))
-      .key("pruner", &SearchOptions::pruner, "Whether bad trials are ended early.")
+      .key("pruner", &SearchOptions::pruner, "How unpromising trials are pruned.")
       .key("parallel", &SearchOptions::parallel,
            "Number of trials trained at a time, each on an equal share of the cores, or of the GPUs.",
            config::between(1, 1024), config::aliases("n_jobs, max_concurrent_trials"))
