@@ -132,7 +132,12 @@ class Ordering {
       if (found == ordered_.end()) return;  // a circle, reported
       Condition condition{static_cast<std::size_t>(found - ordered_.begin()), *below,
                           wanted.is_sequence() ? wanted.items() : std::vector<Value>{wanted}};
-      if (can_hold(condition, *found)) {
+      if (found->count() == 0) {
+        refuse(located,
+               fmt::format("when: {} may be any number of a range, and is one only by chance; give it a step, or "
+                           "list its values",
+                           key));
+      } else if (can_hold(condition, *found)) {
         parameter.conditions.push_back(std::move(condition));
       } else {
         refuse(located,
@@ -151,8 +156,7 @@ class Ordering {
   static bool can_hold(const Condition& condition, const Parameter& of) {
     const auto is_possible = [&](const Value& value) {
       const auto number = config::as_number(value);
-      if (of.kind != Parameter::Kind::kChoice)
-        return number && condition.below.empty() && *number >= of.low && *number <= of.high;
+      if (of.kind != Parameter::Kind::kChoice) return number && condition.below.empty() && of.may_be(*number);
       return true;
     };
     if (!std::ranges::all_of(condition.values, is_possible)) return false;

@@ -39,6 +39,18 @@ std::string flow(const Value& value) {
   return config::flow_text(value, kWhole);
 }
 
+/// The number, rounded to so many decimals.
+double rounded(double number, int decimals) { return std::stod(fmt::format("{:.{}f}", number, decimals)); }
+
+constexpr int kMostDecimals = 17;
+
+/// As many decimals as the number has in its shortest form, 2 of 0.25, or kMostDecimals.
+int decimals_of(double number) {
+  int decimals = 0;
+  while (decimals < kMostDecimals && rounded(number, decimals) != number) ++decimals;
+  return decimals;
+}
+
 }  // namespace
 
 bool Condition::holds(const Parameter& of, double number) const {
@@ -54,7 +66,13 @@ std::size_t Parameter::count() const {
 }
 
 double Parameter::nth(std::size_t index) const {
-  return kind == Kind::kChoice ? static_cast<double>(index) : low + static_cast<double>(index) * step;
+  return kind == Kind::kChoice ? static_cast<double>(index) : on_step(static_cast<double>(index));
+}
+
+double Parameter::on_step(double index) const {
+  const double sum = low + index * step;
+  const int decimals = std::max(decimals_of(low), decimals_of(step));
+  return decimals < kMostDecimals ? rounded(sum, decimals) : sum;
 }
 
 Value Parameter::value_of(double number) const {
@@ -64,10 +82,12 @@ Value Parameter::value_of(double number) const {
 }
 
 double nearest_value(const Parameter& parameter, double number) {
-  if (parameter.step > 0) {
-    number = parameter.low + std::nearbyint((number - parameter.low) / parameter.step) * parameter.step;
-  }
+  if (parameter.step > 0) number = parameter.on_step(std::nearbyint((number - parameter.low) / parameter.step));
   return std::clamp(number, parameter.low, parameter.high);
+}
+
+bool Parameter::may_be(double number) const {
+  return number >= low && number <= high && (step == 0 || nearest_value(*this, number) == number);
 }
 
 SearchSpace::SearchSpace(const SearchOptions& options, const config::Schema& root, config::Errors& errors)
@@ -104,7 +124,7 @@ std::optional<Point> SearchSpace::from_json(const Json& values) const {
     const auto found = values.find(parameter.key);
     if (found == values.end()) continue;
     if (parameter.kind != Parameter::Kind::kChoice) {
-      if (!found->is_number()) return std::nullopt;
+      if (!found->is_number() || !parameter.may_be(found->get<double>())) return std::nullopt;
       point[i] = found->get<double>();
       continue;
     }

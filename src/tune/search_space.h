@@ -41,6 +41,10 @@ struct Parameter {
   std::size_t count() const;
   /// Of the values in their order, as a point has it.
   double nth(std::size_t index) const;
+  /// The value of a range after so many steps, without the error of its sum: 0.3, not 0.30000000000000004.
+  double on_step(double index) const;
+  /// Whether it is a value of a range.
+  bool may_be(double number) const;
   /// As it would be written.
   config::Value value_of(double number) const;
 };

@@ -70,6 +70,20 @@ TEST_CASE("a point is the same after a way through JSON, and other values are re
   CHECK_FALSE(space.from_json({{"real.a", "much"}}).has_value());
 }
 
+TEST_CASE("values on steps are the numbers that a reader would write") {
+  const SearchSpace space = space_from_text(
+      "real.a: {min: 0, max: 1, step: 0.1}\nreal.b: {values: [1], when: {real.a: 0.3}}\nreal.c: {min: 0.05, max: 1, "
+      "step: 1.0e-3}\n");
+  const Parameter& tenths = space.parameters()[0];
+  CHECK(tenths.nth(3) == 0.3);
+  CHECK(nearest_value(tenths, 0.31) == 0.3);
+  CHECK(tenths.value_of(tenths.nth(7)).text() == "0.7");
+  CHECK(space.is_active(1, {tenths.nth(3), std::nullopt, std::nullopt}));
+  CHECK(space.parameters()[2].nth(7) == 0.057);
+  CHECK(space.from_json({{"real.a", 0.3}}).has_value());
+  for (const double wrong : {0.25, -0.1, 1.1}) CHECK_FALSE(space.from_json({{"real.a", wrong}}).has_value());
+}
+
 TEST_CASE("wrong conditions and ranges are reported at their parameter") {
   CHECK(
       errors_of("real.a: {min: 1, max: 2, when: {real.b: 1}}\n") ==
@@ -77,8 +91,12 @@ TEST_CASE("wrong conditions and ranges are reported at their parameter") {
       "name one of the other parameters; did you mean 'real.a'?\n1 error");
   CHECK(errors_of("real.a: {min: 1, max: 2, when: {real.b: 3}}\nreal.b: {values: [1, 2]}\n")
             .find("when: real.b is never 3") != std::string::npos);
-  CHECK(errors_of("real.a: {min: 1, max: 2, when: {real.b: 3}}\nreal.b: {min: 1, max: 2}\n")
-            .find("when: real.b is never 3") != std::string::npos);
+  CHECK(errors_of("real.a: {min: 1, max: 2, when: {real.b: 2}}\nreal.b: {min: 1, max: 2}\n")
+            .find("when: real.b may be any number of a range") != std::string::npos);
+  for (const std::string never : {"0.25", "1.2"}) {
+    CHECK(errors_of("real.a: {values: [1], when: {real.b: " + never + "}}\nreal.b: {min: 0, max: 1, step: 0.1}\n")
+              .find("when: real.b is never " + never) != std::string::npos);
+  }
   CHECK(errors_of("real.a: {values: [1], when: {real.b: 1}}\nreal.b: {values: [1], when: {real.a: 1}}\n")
             .find("lead back to itself") != std::string::npos);
   CHECK(errors_of("whole.a: {min: 1.5, max: 3}\n").find("takes integers, found 1.5") != std::string::npos);
