@@ -64,14 +64,43 @@ void check_values(const SearchSpace& space, const std::string& file, std::span<c
   }
 }
 
-void check_grid(const SearchSpace& space, config::Errors& errors) {
+bool is_at_or_below(const std::string& key, const std::string& above) {
+  return key == above || key.starts_with(above + ".") || key.starts_with(above + "[");
+}
+
+/// Keys whose values would make trials' figures incomparable.
+void check_comparable(const Configuration& values, const SearchSpace& space, config::Errors& errors) {
+  const auto& validation = values.data.validation.value;
+  const bool is_drawn = validation && std::holds_alternative<data::ValidationFraction>(*validation);
+  const bool is_by_loss = values.search->objective().metric.value == "loss";
+  for (const Parameter& parameter : space.parameters()) {
+    const std::string& key = parameter.key;
+    const auto refuse = [&](const char* why) { errors.add(parameter.place, "search.parameters." + key, why); };
+    if (key == "data" || is_at_or_below(key, "data.validation")) {
+      refuse("trials are compared on the same validation data; leave it out");
+    } else if (key == "seed" && is_drawn) {
+      refuse(
+          "the seed draws the validation data from the training data, and trials are compared on the same; leave it "
+          "out, or name a data set of its own in data.validation");
+    } else if (is_by_loss && is_at_or_below(key, "loss")) {
+      refuse("trials with different losses are not compared by their loss; give search.metric");
+    } else if (is_by_loss && key.find("regularizer") != std::string::npos) {
+      errors.warn(parameter.place, "search.parameters." + key,
+                  "the loss that trials are compared by includes the regularization, so that less of it seems better; "
+                  "give search.metric");
+    }
+  }
+}
+
+void check_grid(const CheckedConfiguration& checked, const SearchSpace& space, config::Errors& errors) {
   for (const Parameter& parameter : space.parameters()) {
     if (parameter.count() > 0) continue;
     errors.add(parameter.place, "search.parameters." + parameter.key,
                "grid tries every value, and this range has no end of them; give a step, or list values");
   }
   if (errors.empty() && !count_combinations(space)) {
-    errors.add({}, "search.parameters", "there are more than a million combinations; use the sampler random or tpe");
+    errors.add(checked.place_of("search.parameters"), "search.parameters",
+               "there are more than a million combinations; use the sampler random or tpe");
   }
 }
 
@@ -116,15 +145,14 @@ SearchSpace check_search(const CheckedConfiguration& checked, const std::string&
                fmt::format("a trial is one process, found {}; use mirrored or one_device in a search",
                            config::name_of(values.strategy.type)));
   }
-  if (!values.model) errors.add({}, "search", "without a model there is nothing to search for; remove this section");
-  for (const Parameter& parameter : space.parameters()) {
-    if (!parameter.key.starts_with("data.validation")) continue;
-    errors.add(parameter.place, "search.parameters." + parameter.key,
-               "trials are compared on the same validation data; leave it out");
+  if (!values.model) {
+    errors.add(checked.place_of("search"), "search",
+               "without a model there is nothing to search for; remove this section");
   }
+  check_comparable(values, space, errors);
   if (!errors.empty()) return space;
   check_halving(checked, space, errors);
-  if (search.sampler == SearchSampler::kGrid) check_grid(space, errors);
+  if (search.sampler == SearchSampler::kGrid) check_grid(checked, space, errors);
   check_values(space, file, overrides, errors);
   return space;
 }
