@@ -18,7 +18,7 @@
 namespace mirrortrain::launch {
 
 SideBySide::SideBySide(int parts, std::vector<int> cores, std::size_t gpus, const std::atomic<int>& signal)
-    : parts_(parts), cores_(std::move(cores)), gpus_(gpus), signal_(signal) {
+    : parts_(parts), cores_(std::move(cores)), gpus_(visible_gpu_names(gpus)), signal_(signal) {
   while (parts-- > 0) idle_.push_back(parts);
 }
 

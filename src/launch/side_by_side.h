@@ -33,7 +33,7 @@ class SideBySide {
 
   const int parts_;
   const std::vector<int> cores_;
-  const std::size_t gpus_;
+  const std::vector<std::string> gpus_;  ///< their names, for CUDA_VISIBLE_DEVICES
   const std::atomic<int>& signal_;
   bool is_passed_on_ = false;
   int exit_code_ = 0;
