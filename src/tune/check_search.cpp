@@ -92,6 +92,34 @@ void check_comparable(const Configuration& values, const SearchSpace& space, con
   }
 }
 
+/// Whether a value has the key of this path below it.
+bool has_key(const config::Value& value, const std::string& path) {
+  const auto flat = config::flatten(value);
+  return std::ranges::any_of(flat, [&](const auto& entry) { return is_at_or_below(entry.first, path); });
+}
+
+/// A key that is searched, and is also in a section that is a value of another one: one would overrule the other.
+void check_overlap(const SearchSpace& space, config::Errors& errors) {
+  const std::vector<Parameter>& all = space.parameters();
+  for (std::size_t outer = 0; outer < all.size(); ++outer) {
+    for (const Parameter& inner : all) {
+      if (&inner == &all[outer] || !is_at_or_below(inner.key, all[outer].key)) continue;
+      std::string below = inner.key.substr(all[outer].key.size());
+      if (below.starts_with('.')) below.erase(0, 1);
+      for (std::size_t i = 0; i < all[outer].values.size(); ++i) {
+        const bool excludes = std::ranges::any_of(inner.conditions, [&](const Condition& condition) {
+          return condition.parameter == outer && !condition.holds(all[outer], static_cast<double>(i));
+        });
+        if (excludes || !has_key(all[outer].values[i], below)) continue;
+        errors.add(inner.place, "search.parameters." + inner.key,
+                   fmt::format("the value {} of {} has this key, too; leave it out in one of them, or add a `when`",
+                               config::flow_text(all[outer].values[i]), all[outer].key));
+        break;
+      }
+    }
+  }
+}
+
 void check_grid(const CheckedConfiguration& checked, const SearchSpace& space, config::Errors& errors) {
   for (const Parameter& parameter : space.parameters()) {
     if (parameter.count() > 0) continue;
@@ -150,6 +178,7 @@ SearchSpace check_search(const CheckedConfiguration& checked, const std::string&
                "without a model there is nothing to search for; remove this section");
   }
   check_comparable(values, space, errors);
+  check_overlap(space, errors);
   if (!errors.empty()) return space;
   check_halving(checked, space, errors);
   if (search.sampler == SearchSampler::kGrid) check_grid(checked, space, errors);

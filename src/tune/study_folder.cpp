@@ -51,6 +51,10 @@ StudyFolder::StudyFolder(fs::path path, const CheckedConfiguration& checked) : p
   if (!fs::exists(file())) require_free(path_);
   create_folders(path_);
   lock_ = RunLock(path_);
+  if (const fs::path best = path_ / "best"; fs::exists(best) && !fs::is_symlink(best)) {
+    throw UsageError(
+        fmt::format("{}: expected a link to the best trial, found something else; move it away", best.string()));
+  }
   if (fs::exists(file())) {
     require_same(checked);
     return;

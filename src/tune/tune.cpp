@@ -56,6 +56,14 @@ void print_table(const StudyPlan& plan, const std::vector<TrialRow>& rows) {
   report::print_narrowed(stdout, text);
 }
 
+/// Whether model.safetensors has the weights of a run's best epoch.
+bool restores_best_epoch(const Configuration& values) {
+  return std::ranges::any_of(values.callbacks, [](const auto& callback) {
+    const auto* const stopping = std::get_if<EarlyStopping>(&callback.value);
+    return stopping != nullptr && stopping->restore_best;
+  });
+}
+
 void print_best(const StudyPlan& plan, const StudyFolder& folder, const std::vector<TrialRow>& rows) {
   const auto failed = std::ranges::count(rows, TrialStatus::kFailed, &TrialRow::status);
   if (failed > 0) {
@@ -66,8 +74,18 @@ void print_best(const StudyPlan& plan, const StudyFolder& folder, const std::vec
   if (best == nullptr) return;
   const std::string where = best->best_epoch > 0 ? fmt::format("in epoch {}", best->best_epoch)
                                                  : fmt::format("in the mean of {} folds", best->folds.size());
-  spdlog::info("best: trial {}, {} {} {}: {}", best->number, objective.text(), *best->value, where,
+  spdlog::info("best: trial {}, {} {:.6g} {}: {}", best->number, objective.text(), *best->value, where,
                folder.trial(best->number).string());
+  const std::int64_t epochs = best->epochs > 0 ? best->epochs : plan.checked.values().training.epochs.value_or(0);
+  if (best->folds.empty() && best->best_epoch < epochs && !restores_best_epoch(plan.checked.values())) {
+    spdlog::warn(
+        "its model.safetensors has the weights of its last epoch; {}",
+        plan.checked.values().checkpoint.save_best
+            ? "those of its best one are in checkpoints/best"
+            : fmt::format(
+                  "with checkpoint: {{save_best: {{metric: {}}}}} those of its best one are in checkpoints/best",
+                  objective.metric.value));
+  }
 }
 
 /// What would fail every trial fails the study before the first.
@@ -86,8 +104,10 @@ std::string how_to_continue(const TuneArguments& arguments) {
 /// Writes and prints what a study that is done has found. Returns the exit code.
 int show_results(const StudyPlan& plan, const StudyFolder& folder, const std::vector<TrialRow>& rows,
                  const std::optional<std::string>& json_file) {
-  write_study_report(plan, folder, rows);
   const WatchedMetric objective = plan.search().objective();
+  // A study that was killed may have no link to the trial that its last result made the best.
+  if (const TrialRow* const best = best_row(rows, objective.less_is_better())) folder.link_best(best->number);
+  write_study_report(plan, folder, rows);
   const std::string json = study_json(plan.space, objective, rows, folder.path().string());
   if (json_file && *json_file != "-") write_result(*json_file, json + "\n");
   if (json_file == "-") {
@@ -127,6 +147,10 @@ int tune(const TuneArguments& arguments) {
                        rounds_of(search.pruner.value, trials, epochs),
                        count_folds(checked.values())};
   Journal journal(folder.journal(), plan.space, share);
+  if (journal.trials().size() > trials) {
+    throw UsageError(fmt::format("search.trials: {} has {} trials already, found {}; give at least as many",
+                                 folder.path().string(), journal.trials().size(), trials));
+  }
   spdlog::info("study: {}: {} trial{}, {} so far", folder.path().string(), trials, trials == 1 ? "" : "s",
                journal.trials().size());
   const int stopped = Study(plan, folder, journal, arguments.catch_stop_signals()).train();

@@ -91,6 +91,14 @@ TEST_CASE_FIXTURE(Fixture, "tune trains a run for each trial, and the best one i
   CHECK(fs::exists(folder / "runs/net-study/events.out.tfevents.0000000000.hparams"));
   CHECK(fs::exists(folder / "runs/net-study/trial-0013/events.out.tfevents.0000000000.hparams"));
 
+  // A study that was killed before its last result had made the link makes it when it is called again.
+  fs::remove(folder / "runs/net-study/best");
+  CHECK(tune("net.yaml").exit_code == 0);
+  CHECK(fs::read_symlink(folder / "runs/net-study/best") == fs::path(best["run"].get<std::string>()).filename());
+  const Outcome fewer = tune("net.yaml --set search.trials=5");
+  CHECK(fewer.exit_code == 2);
+  CHECK_MESSAGE(contains(fewer.err, "search.trials: runs/net-study has 13 trials already, found 5"), fewer.err);
+
   // The link is no run of its own.
   const Outcome runs = run_program(folder, "runs runs/net-study --json -");
   CHECK(json::parse(runs.out)["runs"].size() == 13);
@@ -209,6 +217,21 @@ search:
   }
   CHECK(of_sgd > 0);
   CHECK(of_sgd < 12);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a key may not be searched where the value of another key has it") {
+  const auto search = [&](const std::string& rate) {
+    write("net.yaml",
+          "search:\n  trials: 2\n  parameters:\n"
+          "    optimizer: {values: [{type: adam, learning_rate: 0.3}, {type: sgd}]}\n"
+          "    optimizer.learning_rate: " +
+              rate + "\n");
+    return run_program(folder, "config check net.yaml").err;
+  };
+  CHECK(contains(search("{min: 0.01, max: 0.1}"),
+                 "search.parameters.optimizer.learning_rate: the value {type: adam, learning_rate: 0.3} of optimizer "
+                 "has this key, too; leave it out in one of them, or add a `when`"));
+  CHECK(search("{min: 0.01, max: 0.1, when: {optimizer.type: sgd}}") == "");
 }
 
 TEST_CASE_FIXTURE(Fixture, "what is wrong with a search is reported at once, by tune and by config check") {
