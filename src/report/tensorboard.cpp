@@ -142,7 +142,7 @@ std::filesystem::path new_file_in(const std::filesystem::path& folder) {
 
 TensorBoardWriter::TensorBoardWriter(const std::filesystem::path& folder, std::optional<std::int64_t> resumed_from_step,
                                      const std::vector<std::string>& sub_runs)
-    : folder_(folder), resumed_from_step_(resumed_from_step), is_first_(!has_files(folder)) {
+    : folder_(folder), resumed_from_step_(resumed_from_step), is_first_(!has_files(folder) || resumed_from_step == 0) {
   file_of("");
   for (const std::string& sub_run : sub_runs) file_of(sub_run);
   // Its events of later steps are dropped now rather than at the next test.

@@ -203,7 +203,7 @@ void FitRun::open_writers(const TrainingState& state) {
                                                         run_.validation != nullptr));
   }
   writers_.push_back(report::make_console_writer(stderr, run_length(), is_quiet()));
-  if (!arguments_.resume && values().logging.images > 0) {
+  if (state.step == 0 && values().logging.images > 0) {  // also of a run that was killed before its first checkpoint
     emit_pictures([this] { return input_pictures(checked_, run_, values().logging.images); });
   }
 }
