@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "report/event_lines.h"
 #include "report/json.h"
+#include "train/checkpoint/non_finite.h"
 
 namespace mirrortrain::tune {
 namespace {
@@ -55,6 +56,10 @@ std::string whole_lines(const std::filesystem::path& path) {
 
 }  // namespace
 
+bool TrialResult::is_final() const {
+  return is_done || exit_code == 0 || exit_code == UsageError::kExitCode || exit_code == NonFinite::kExitCode;
+}
+
 const TrialResult* Trial::result_of(std::int64_t epochs) const {
   const auto found = std::ranges::find(results, epochs, &TrialResult::epochs);
   return found == results.end() ? nullptr : &*found;
@@ -93,11 +98,15 @@ void Journal::read(const std::filesystem::path& path) {
                       "--run-dir",
                       place));
     }
-    take(event, place);
+    take_event(event, place);
+  }
+  for (Trial& trial : trials_) {
+    std::erase_if(trial.results, [](const TrialResult& result) { return !result.is_final(); });
+    std::erase_if(trial.folds, [](const Trial::Fold& fold) { return !fold.result.is_final(); });
   }
 }
 
-void Journal::take(const Json& event, const std::string& place) {
+void Journal::take_event(const Json& event, const std::string& place) {
   const std::string kind = report::text_in(event, "event");
   const auto refuse = [&](const std::string& what) {
     throw Error(fmt::format("{}: {}; start a new study with another --run-dir", place, what));

@@ -22,6 +22,10 @@ struct TrialResult {
   int exit_code = 0;
   std::string reason{};         ///< why it failed
   std::vector<double> folds{};  ///< the value of each, if there are several
+
+  /// Whether the same values would fail again: wrong ones together, a loss that is not finite, no finite metric. A full
+  /// disk, a GPU in use or a kill is no result of the values.
+  bool is_final() const;
 };
 
 /// A trial of a study.
@@ -45,7 +49,7 @@ struct Trial {
 
 /// journal.jsonl of a study: a line for the study, for each trial before it starts, and for each result, also of its
 /// folds. A line is written and synced as a whole; one that a kill left unfinished is removed when the file is opened
-/// again.
+/// again. Failures that are not final are left out then, so that their trials are trained again.
 class Journal {
  public:
   /// Opens the file or begins it. Throws Error where a line is not the program's own, naming file and line.
@@ -61,7 +65,7 @@ class Journal {
 
  private:
   void read(const std::filesystem::path& path);
-  void take(const nlohmann::ordered_json& event, const std::string& place);
+  void take_event(const nlohmann::ordered_json& event, const std::string& place);
   void write(const nlohmann::ordered_json& event);
 
   const SearchSpace& space_;

@@ -62,6 +62,30 @@ TEST_CASE("a journal of other parameters, or with a foreign line, is refused wit
   CHECK(error_text([&] { Journal(file, space, {}); }).find("journal.jsonl:1: this is no line") != std::string::npos);
 }
 
+TEST_CASE("what failed for another reason than its values is trained again when a study is continued") {
+  const TemporaryFolder folder;
+  const SearchSpace space = space_from_text("real.a: {min: 0, max: 1}\n");
+  const std::filesystem::path file = folder / "journal.jsonl";
+  {
+    Journal journal(file, space, {});
+    for (const int exit_code : {1, 2, 3, 137, 0}) {
+      journal.add_trial({0.5});
+      journal.add_result(static_cast<int>(journal.trials().size()) - 1, {0, false, 0, 0, exit_code, "it failed"});
+    }
+    journal.add_fold(0, 2, {0, false, 0, 0, 1, "the disk is full"});
+    CHECK(journal.trials()[0].has_failed());
+  }
+  const auto knows = [&](int trial) { return Journal(file, space, {}).trials()[static_cast<std::size_t>(trial)]; };
+  CHECK(knows(0).results.empty());
+  CHECK(knows(0).folds.empty());
+  CHECK(knows(1).has_failed());
+  CHECK(knows(2).has_failed());
+  CHECK(knows(3).results.empty());
+  CHECK(knows(4).has_failed());
+  Journal(file, space, {}).add_result(0, {0, true, 0.25, 1, 0, ""});
+  CHECK(knows(0).result_of(0)->value == 0.25);
+}
+
 TEST_CASE("rounds of successive halving end with all epochs, and take the best, the earlier of equal ones") {
   const auto text = [](const SearchPruner& pruner, std::size_t trials, std::int64_t epochs) {
     std::string rounds;
