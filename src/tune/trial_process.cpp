@@ -29,9 +29,10 @@ std::string available(const Descriptor& descriptor) {
   return text;
 }
 
+constexpr std::string_view kError = "error: ";
+
 /// The error that ended it: the line that says so, else, of a list of errors in a configuration, the first.
 std::string reason_of(const std::vector<std::string>& lines) {
-  constexpr std::string_view kError = "error: ";
   constexpr std::size_t kLongest = 500;
   for (const std::string& line : lines) {
     if (line.starts_with(kError)) return shortened(line.substr(kError.size()), kLongest);
@@ -47,11 +48,11 @@ TrialProcess::TrialProcess(const std::vector<std::string>& words, const launch::
 void TrialProcess::read_output() {
   available(process_.out);
   unfinished_ += available(process_.err);
-  constexpr std::size_t kMostLines = 100;
+  constexpr std::size_t kMostLines = 100;  // and what ends it, which comes last
   for (std::size_t end; (end = unfinished_.find('\n')) != std::string::npos; unfinished_.erase(0, end + 1)) {
     const std::string line = unfinished_.substr(0, end);
     if (line.empty() || line.starts_with("warning: ")) continue;
-    if (errors_.size() < kMostLines) errors_.push_back(line);
+    if (errors_.size() < kMostLines || line.starts_with(kError)) errors_.push_back(line);
   }
 }
 
