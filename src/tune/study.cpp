@@ -27,14 +27,19 @@ Study::Study(const StudyPlan& plan, StudyFolder& folder, Journal& journal, const
       table_(plan.space, objective_.metric.value, plan.rounds.front().trials),
       runner_(plan, folder, journal.share(), signal) {}
 
-int Study::train() {
+std::optional<int> Study::train() {
   if (plan_.checked.values().logging.tensorboard) {
     write_file(folder_.path() / report::kHParamsFile, study_hparams(plan_.space, objective_));
   }
-  for (std::size_t round = 0; round < plan_.rounds.size() && !runner_.is_stopped(); ++round) {
-    train_round(round, members_of(round));
+  try {
+    for (std::size_t round = 0; round < plan_.rounds.size(); ++round) {
+      if (!train_round(round, members_of(round))) return runner_.exit_code();
+    }
+  } catch (const std::exception&) {
+    runner_.stop_all();
+    throw;
   }
-  return runner_.exit_code();
+  return std::nullopt;
 }
 
 /// The first round has all trials, each other one the best of the round before it.
@@ -52,7 +57,8 @@ std::vector<int> Study::members_of(std::size_t round) const {
   return best_trials(ranked, plan_.rounds[round].trials);
 }
 
-void Study::train_round(std::size_t round, const std::vector<int>& trials) {
+/// Returns false if something stopped it before all had their results.
+bool Study::train_round(std::size_t round, const std::vector<int>& trials) {
   const std::int64_t epochs = plan_.rounds[round].epochs;
   if (plan_.rounds.size() > 1 && !trials.empty()) {
     spdlog::info("round {} of {}: {} trial{}, {} epoch{}", round + 1, plan_.rounds.size(), trials.size(),
@@ -63,10 +69,13 @@ void Study::train_round(std::size_t round, const std::vector<int>& trials) {
   while (true) {
     while (next < runs && runner_.has_room() && start_next(epochs, trials, next)) {
     }
-    if (runner_.is_idle() && (runner_.is_stopped() || next == runs)) return;
+    if (runner_.is_idle() && (runner_.is_stopped() || next == runs)) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    for (const TrialRunner::Ended& ended : runner_.take_ended()) take(ended.run, ended.result);
+    for (const TrialRunner::Ended& ended : runner_.take_ended()) record_run(ended.run, ended.result);
   }
+  return std::ranges::all_of(trials, [&](int number) {
+    return number < std::ssize(journal_.trials()) && trial(number).result_of(epochs) != nullptr;
+  });
 }
 
 /// Starts the run that is next, unless it was trained before. Returns false if its trial has to wait for others.
@@ -83,7 +92,7 @@ bool Study::start_next(std::int64_t epochs, const std::vector<int>& trials, std:
   if (run.fold > 0 && trial(number).fold_of(epochs, run.fold) != nullptr) {
     conclude(number, epochs);
   } else if (const auto failed = runner_.start(run, trial(number).point)) {
-    take(run, *failed);
+    record_run(run, *failed);
   }
   return true;
 }
@@ -110,7 +119,7 @@ Point Study::suggest(int number) const {
   return sampler_->suggest(number, before);
 }
 
-void Study::take(const TrialRun& run, const TrialResult& result) {
+void Study::record_run(const TrialRun& run, const TrialResult& result) {
   if (run.fold == 0) return record(run.trial, result);
   journal_.add_fold(run.trial, run.fold, result);
   conclude(run.trial, run.epochs);

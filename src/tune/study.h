@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "tune/journal.h"
@@ -24,16 +25,17 @@ class Study {
   /// All must outlive it. `signal`: 0, or the signal that stops the study.
   Study(const StudyPlan& plan, StudyFolder& folder, Journal& journal, const std::atomic<int>& signal);
 
-  /// Returns 0, or 128 + the signal that stopped it; then every trial in training has saved a checkpoint.
-  int train();
+  /// Returns the exit code of a study that was stopped, by a signal or training.time_limit; then, as where it throws,
+  /// every trial in training has saved a checkpoint. nullopt once all are trained.
+  std::optional<int> train();
 
  private:
   std::vector<int> members_of(std::size_t round) const;
-  void train_round(std::size_t round, const std::vector<int>& trials);
+  bool train_round(std::size_t round, const std::vector<int>& trials);
   bool start_next(std::int64_t epochs, const std::vector<int>& trials, std::size_t& next);
   bool may_suggest(int trial) const;
   Point suggest(int trial) const;
-  void take(const TrialRun& run, const TrialResult& result);
+  void record_run(const TrialRun& run, const TrialResult& result);
   void conclude(int number, std::int64_t epochs);
   void record(int trial, const TrialResult& result);
   void write_hparams(const TrialRow& row) const;

@@ -29,6 +29,12 @@ std::size_t widest_cell(const Parameter& parameter) {
   return widest;
 }
 
+/// The smaller, the better.
+auto rank_of(const TrialRow& row, bool less_is_better) {
+  const double value = row.value.value_or(0);
+  return std::tuple(!row.value, -row.epochs, less_is_better ? value : -value, row.number);
+}
+
 }  // namespace
 
 std::string cell_of(const Parameter& parameter, double number) {
@@ -73,15 +79,15 @@ std::vector<TrialRow> rows_of(std::span<const Trial> trials, std::span<const Rou
   return rows;
 }
 
+std::vector<TrialRow> ranked_rows(std::vector<TrialRow> rows, bool less_is_better) {
+  std::ranges::sort(rows, {}, [&](const TrialRow& row) { return rank_of(row, less_is_better); });
+  return rows;
+}
+
 const TrialRow* best_row(std::span<const TrialRow> rows, bool less_is_better) {
-  const TrialRow* best = nullptr;
-  const auto rank = [&](const TrialRow& row) {
-    return std::tuple(-row.epochs, less_is_better ? *row.value : -*row.value, row.number);
-  };
-  for (const TrialRow& row : rows) {
-    if (row.value && (best == nullptr || rank(row) < rank(*best))) best = &row;
-  }
-  return best;
+  const auto best =
+      std::ranges::min_element(rows, {}, [&](const TrialRow& row) { return rank_of(row, less_is_better); });
+  return best == rows.end() || !best->value ? nullptr : &*best;
 }
 
 std::string trial_folder_name(int number) { return fmt::format("trial-{:04}", number); }

@@ -35,8 +35,12 @@ struct TrialRow {
 /// In the order of their numbers.
 std::vector<TrialRow> rows_of(std::span<const Trial> trials, std::span<const Round> rounds);
 
-/// The row of the best trial: of those that were trained furthest the one with the best value, the first of equal ones;
-/// null if none has a value.
+/// From the best to the worst: those that were trained furthest first, of these by value, of equal ones by number;
+/// those without a value last.
+std::vector<TrialRow> ranked_rows(std::vector<TrialRow> rows, bool less_is_better);
+
+/// The row of the best trial, the first of ranked_rows: of those that were trained furthest the one with the best
+/// value, the first of equal ones; null if none has a value.
 const TrialRow* best_row(std::span<const TrialRow> rows, bool less_is_better);
 
 /// A value on few columns: "0.01234", "{type: sgd}".

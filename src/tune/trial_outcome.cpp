@@ -3,9 +3,17 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/files.h"
 #include "report/event_lines.h"
 
 namespace mirrortrain::tune {
+
+std::string stopped_by(const std::filesystem::path& summary) {
+  if (!std::filesystem::exists(summary)) return "";
+  const auto values = nlohmann::ordered_json::parse(read_text_file(summary), nullptr, false);
+  if (!values.is_object() || report::text_in(values, "status") != "stopped") return "";
+  return report::text_in(values, "stopped_by");
+}
 
 std::optional<BestEpoch> best_epoch(const std::filesystem::path& metrics, const WatchedMetric& objective) {
   std::optional<BestEpoch> best;

@@ -22,6 +22,23 @@ namespace fs = std::filesystem;
 
 /// So often a killed run is resumed: the system may have been short of memory, and the run itself be the reason.
 constexpr int kMostKills = 2;
+constexpr auto kPause = std::chrono::milliseconds(20);
+
+/// What stops a study stops it at once: each run has its own grace, as its configuration says.
+const TerminationOptions kAtOnce;
+
+std::optional<StopRequests::Clock::time_point> end_of(const std::optional<config::Duration>& limit) {
+  if (!limit) return std::nullopt;
+  return StopRequests::Clock::now() + std::chrono::milliseconds(limit->milliseconds);
+}
+
+bool is_stop_signal(int signal) { return signal == SIGINT || signal == SIGTERM || signal == SIGHUP; }
+
+/// Whether it certainly does not exist, rather than that the file system cannot say.
+bool is_absent(const fs::path& path) {
+  std::error_code none;
+  return fs::status(path, none).type() == fs::file_type::not_found;
+}
 
 }  // namespace
 
@@ -30,12 +47,21 @@ TrialRunner::TrialRunner(const StudyPlan& plan, const StudyFolder& folder, const
     : plan_(plan),
       folder_(folder),
       share_(share),
-      signal_(signal),
+      requests_(kAtOnce, end_of(plan.checked.values().training.time_limit)),
       machine_(this_machine()),
       objective_(plan.search().objective()),
       parts_(parts_of(machine_, share, static_cast<int>(plan.search().parallel))),
       idle_(parts_.size()) {
+  requests_.follow(signal);
+  requests_.begin_limit();
   std::iota(idle_.rbegin(), idle_.rend(), std::size_t{0});
+}
+
+int TrialRunner::stop() { return requests_.due(); }
+
+std::optional<int> TrialRunner::exit_code() {
+  if (const int by = stop(); by != 0) return exit_code_of(by, plan_.checked.values().termination);
+  return stopped_run_;
 }
 
 fs::path TrialRunner::folder_of(const TrialRun& run) const {
@@ -48,6 +74,7 @@ std::vector<std::string> TrialRunner::settings_of(const TrialRun& run, const Poi
   std::vector<std::string> settings = trial_overrides(plan_.overrides, plan_.space, point);
   if (run.epochs > 0) settings.push_back(fmt::format("training.epochs={}", run.epochs));
   if (run.fold > 0) settings.push_back(fmt::format("data.validation.fold={}", run.fold));
+  if (plan_.checked.values().training.time_limit) settings.emplace_back("training.time_limit=null");  // the study's
   config::Errors errors;
   const ReadConfiguration read = read_configuration(plan_.config, settings, errors);
   errors.throw_if_any();
@@ -69,20 +96,25 @@ void TrialRunner::require_unchanged() const {
                   plan_.config, difference));
 }
 
-/// Waits for a process that a killed study has left behind to end, and removes what is not a run yet.
-void TrialRunner::make_room(const fs::path& folder) const {
-  if (!fs::exists(folder)) return;
+/// Waits for a process that a killed study has left behind to end, and removes what has trained nothing yet. Returns
+/// false if the study was stopped meanwhile.
+bool TrialRunner::remove_unfinished_folder(const fs::path& folder) {
+  if (is_absent(folder)) return true;
   constexpr int kLooksBeforeWarning = 100;
-  for (int look = 0; signal_ == 0; ++look) {
+  for (int look = 0; stop() == 0; ++look) {
     try {
       const RunLock lock(folder);
-      break;
+      const RunFolder run{folder};
+      if (is_absent(run.checkpoints()) && is_absent(run.metrics())) fs::remove_all(folder);
+      // What stopped the run earlier is not to be taken for what ends it now.
+      if (!stopped_by(run.summary()).empty()) fs::remove(run.summary());
+      return true;
     } catch (const UsageError& error) {
       if (look == kLooksBeforeWarning) spdlog::warn(error.what());
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    std::this_thread::sleep_for(kPause);
   }
-  if (!RunFolder{folder}.exists()) fs::remove_all(folder);
+  return false;
 }
 
 std::optional<TrialResult> TrialRunner::start(const TrialRun& run, const Point& point) { return start(run, point, 0); }
@@ -90,7 +122,7 @@ std::optional<TrialResult> TrialRunner::start(const TrialRun& run, const Point& 
 std::optional<TrialResult> TrialRunner::start(const TrialRun& run, const Point& point, int kills) {
   require_unchanged();
   const fs::path folder = folder_of(run);
-  make_room(folder);
+  if (!remove_unfinished_folder(folder)) return std::nullopt;
   std::vector<std::string> words = {"fit", plan_.config};
   try {
     for (std::string& setting : settings_of(run, point)) words.insert(words.end(), {"--set", std::move(setting)});
@@ -110,8 +142,9 @@ std::optional<TrialResult> TrialRunner::start(const TrialRun& run, const Point& 
 }
 
 std::vector<TrialRunner::Ended> TrialRunner::take_ended() {
-  if (signal_ != 0 && !std::exchange(is_passed_on_, true)) {
-    for (const Running& one : running_) one.process->signal(signal_);
+  if (const int by = stop(); by != 0 && !std::exchange(is_passed_on_, true)) {
+    // A limit has no grace, and neither has SIGINT.
+    for (const Running& one : running_) one.process->signal(by == kTimeLimit ? SIGINT : by);
   }
   std::vector<Ended> all;
   for (std::size_t i = 0; i < running_.size();) {
@@ -123,19 +156,29 @@ std::vector<TrialRunner::Ended> TrialRunner::take_ended() {
     const Running ended = std::move(running_[i]);
     running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
     idle_.push_back(ended.part);
-    if (auto result = take(ended, *end)) all.push_back({ended.run, std::move(*result)});
+    if (auto result = result_or_restart(ended, *end)) all.push_back({ended.run, std::move(*result)});
   }
   return all;
 }
 
-/// The result of a run that has ended by itself.
-std::optional<TrialResult> TrialRunner::take(const Running& ended, const TrialEnd& end) {
-  const auto is_end_by = [&](int signal) { return end.exit_code == 128 + signal; };
-  if (is_end_by(SIGINT) || is_end_by(SIGTERM) || is_end_by(SIGHUP)) {  // it has saved a checkpoint
-    if (signal_ == 0) stopped_run_ = end.exit_code;
+void TrialRunner::stop_all() {
+  for (const Running& one : running_) one.process->signal(SIGINT);
+  while (!running_.empty()) {
+    std::erase_if(running_, [](const Running& one) { return one.process->take_end().has_value(); });
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+/// The result of a run that has ended by itself. A stopped one has none, and a killed one is started again.
+std::optional<TrialResult> TrialRunner::result_or_restart(const Running& ended, const TrialEnd& end) {
+  // Its summary says whether it was stopped, since termination.exit_code may be any; a signal may also have come before
+  // it had one.
+  const bool was_stopped = !stopped_by(RunFolder{folder_of(ended.run)}.summary()).empty();
+  if (was_stopped || is_stop_signal(end.exit_code - 128)) {
+    if (stop() == 0) stopped_run_ = end.exit_code;
     return std::nullopt;
   }
-  if (is_end_by(SIGKILL)) {
+  if (end.exit_code == 128 + SIGKILL) {
     if (is_stopped()) return std::nullopt;
     if (ended.kills < kMostKills) {
       spdlog::warn("trial {} was killed; resuming it", ended.run.trial + 1);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "launch/machine_part.h"
+#include "train/stop_requests.h"
 #include "tune/journal.h"
 #include "tune/study_folder.h"
 #include "tune/study_plan.h"
@@ -27,19 +28,21 @@ struct TrialRun {
 /// was begun earlier resumes from its checkpoint.
 class TrialRunner {
  public:
-  /// All must outlive it. `signal`: 0, or the signal that stops the study, which is passed on.
+  /// All must outlive it. `signal`: 0, or the signal that stops the study, which is passed on. training.time_limit is
+  /// the whole study's, from now on.
   TrialRunner(const StudyPlan& plan, const StudyFolder& folder, const TrialShare& share,
               const std::atomic<int>& signal);
 
   /// Whether a part of the machine is idle, and nothing has stopped the study.
-  bool has_room() const { return !is_stopped() && !idle_.empty(); }
+  bool has_room() { return !is_stopped() && !idle_.empty(); }
   bool is_idle() const { return running_.empty(); }
-  bool is_stopped() const { return signal_ != 0 || stopped_run_ != 0; }
-  /// 0, or 128 + the signal that stopped the study, or a run of it.
-  int exit_code() const { return signal_ != 0 ? 128 + signal_ : stopped_run_; }
+  bool is_stopped() { return stop() != 0 || stopped_run_; }
+  /// The exit code of a study that was stopped: as a run's (exit_code_of), or that of a run that somebody else stopped;
+  /// nullopt if nothing has stopped it.
+  std::optional<int> exit_code();
 
   /// Starts a run of the trial at `point`; there has to be room. Returns its failure where the values are only wrong
-  /// together. Throws Error if the configuration's file was changed since the study began.
+  /// together. Throws Error if the configuration's file was changed since this process began.
   std::optional<TrialResult> start(const TrialRun& run, const Point& point);
 
   struct Ended {
@@ -48,6 +51,9 @@ class TrialRunner {
   };
   /// The runs that have ended since the last call; not those that the study's stop has ended.
   std::vector<Ended> take_ended();
+
+  /// Stops all runs, each with a checkpoint, and waits for them.
+  void stop_all();
 
   /// The folder of a run.
   std::filesystem::path folder_of(const TrialRun& run) const;
@@ -64,21 +70,23 @@ class TrialRunner {
   std::optional<TrialResult> start(const TrialRun& run, const Point& point, int kills);
   std::vector<std::string> settings_of(const TrialRun& run, const Point& point) const;
   void require_unchanged() const;
-  void make_room(const std::filesystem::path& folder) const;
-  std::optional<TrialResult> take(const Running& ended, const TrialEnd& end);
+  bool remove_unfinished_folder(const std::filesystem::path& folder);
+  std::optional<TrialResult> result_or_restart(const Running& ended, const TrialEnd& end);
   TrialResult result_of(const TrialRun& run, const TrialEnd& end) const;
+  /// What stops the study: a signal, kTimeLimit, or 0.
+  int stop();
 
   const StudyPlan& plan_;
   const StudyFolder& folder_;
   const TrialShare share_;
-  const std::atomic<int>& signal_;
+  StopRequests requests_;
   const Machine machine_;
   const WatchedMetric objective_;
   const std::vector<launch::MachinePart> parts_;
   std::vector<std::size_t> idle_;  ///< parts
   std::vector<Running> running_;
   bool is_passed_on_ = false;
-  int stopped_run_ = 0;  ///< the exit code of a run that somebody else stopped
+  std::optional<int> stopped_run_;  ///< the exit code of a run that somebody else stopped
 };
 
 }  // namespace mirrortrain::tune

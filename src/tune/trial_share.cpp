@@ -14,14 +14,14 @@ namespace mirrortrain::tune {
 
 namespace {
 
-/// A machine with so many cores, and as many GPUs of this one.
+/// A machine with so many cores and GPUs.
 Machine machine_with(const Machine& machine, std::size_t cores, std::size_t gpus) {
   Machine other = machine;
   other.cores.resize(cores);
   std::iota(other.cores.begin(), other.cores.end(), 0);
   other.gpus = [gpus, of = machine.gpus] {
     cuda::Gpus found = of();
-    found.gpus.resize(std::min(found.gpus.size(), gpus));
+    found.gpus.resize(gpus);  // as many as the study began with, though this machine may have others
     return found;
   };
   return other;
@@ -34,11 +34,16 @@ std::size_t largest_divisor(std::size_t number, std::size_t most) {
   return divisor;
 }
 
+bool may_use_gpus(const StrategyOptions& strategy) {
+  const auto* const listed = std::get_if<std::vector<DeviceId>>(&strategy.devices);
+  return listed == nullptr || std::ranges::count(*listed, DeviceId::Kind::kCuda, &DeviceId::kind) > 0;
+}
+
 }  // namespace
 
-TrialShare share_of_machine(const Machine& machine, int trials) {
+TrialShare share_of_machine(const Machine& machine, int trials, const StrategyOptions& strategy) {
   const auto parts = static_cast<std::size_t>(trials);
-  const std::size_t gpus = machine.gpus().gpus.size();
+  const std::size_t gpus = may_use_gpus(strategy) ? machine.gpus().gpus.size() : 0;
   if (gpus > 0 && gpus < parts) {
     throw UsageError(
         fmt::format("search.parallel: {}: this machine has {} GPU{} to share among the trials; use at most as many",
@@ -48,14 +53,27 @@ TrialShare share_of_machine(const Machine& machine, int trials) {
   return {cores, gpus, std::max<std::size_t>(1, cores / parts), gpus / parts};
 }
 
+void require_gpus_for(const TrialShare& share, const Machine& machine, int trials) {
+  if (share.gpus == 0) return;
+  const std::size_t needed = share.gpus * static_cast<std::size_t>(trials), found = machine.gpus().gpus.size();
+  if (needed <= found) return;
+  throw UsageError(fmt::format(
+      "search.parallel: {}: a trial of this study has {} GPU{}, as when it began, so that {} are needed, and this "
+      "machine has {}; {}, or begin a new study with another --run-dir",
+      trials, share.gpus, share.gpus == 1 ? "" : "s", needed, found,
+      found >= share.gpus ? fmt::format("use at most {}", found / share.gpus)
+                          : std::string("continue it on a machine with more")));
+}
+
 std::vector<launch::MachinePart> parts_of(const Machine& machine, const TrialShare& share, int trials) {
   const std::size_t parts = static_cast<std::size_t>(trials), cores = share.cores * parts;
   std::vector<launch::MachinePart> all(parts);
   if (trials == 1) return all;
   const bool fits = cores <= machine.cores.size();
   const std::span<const int> shared = std::span(machine.cores).first(fits ? cores : 0);
+  const std::vector<std::string> gpus = launch::visible_gpu_names(share.gpus * parts);
   for (int part = 0; part < trials; ++part) {
-    all[static_cast<std::size_t>(part)] = launch::part_of_machine(shared, share.gpus * parts, part, trials);
+    all[static_cast<std::size_t>(part)] = launch::part_of_machine(shared, gpus, part, trials);
   }
   return all;
 }

@@ -18,8 +18,13 @@ struct TrialShare {
 };
 
 /// An equal share for each of so many trials at a time, of whole cores and GPUs; of fewer cores than trials, one each.
-/// Throws UsageError where there are GPUs, but fewer than trials.
-TrialShare share_of_machine(const Machine& machine, int trials);
+/// `strategy`: of the trials, which use no GPU where it lists CPUs alone. Throws UsageError where there are GPUs to
+/// use, but fewer than trials.
+TrialShare share_of_machine(const Machine& machine, int trials, const StrategyOptions& strategy);
+
+/// Throws UsageError if this machine has too few GPUs for so many trials at a time: a study keeps the share that it
+/// began with, and may be continued with more trials at a time or on another machine.
+void require_gpus_for(const TrialShare& share, const Machine& machine, int trials);
 
 /// The parts of this machine for so many trials at a time. If the machine has fewer cores than the shares need, every
 /// trial may use all of them.

@@ -39,20 +39,11 @@ std::int64_t count_folds(const Configuration& values) {
   return part != nullptr && !part->fold ? part->folds.value_or(1) : 1;
 }
 
-/// From the best to the worst, as far as they were trained; those without a value last.
-std::vector<TrialRow> ranked(std::vector<TrialRow> rows, bool less_is_better) {
-  const auto rank = [&](const TrialRow& row) {
-    return std::tuple(!row.value, -row.epochs, less_is_better ? row.value.value_or(0) : -row.value.value_or(0));
-  };
-  std::ranges::stable_sort(rows, {}, rank);
-  return rows;
-}
-
 void print_table(const StudyPlan& plan, const std::vector<TrialRow>& rows) {
   const WatchedMetric objective = plan.search().objective();
   const TrialTable table(plan.space, objective.metric.value, rows.size());
   std::string text = table.header() + "\n";
-  for (const TrialRow& row : ranked(rows, objective.less_is_better())) text += table.line(row) + "\n";
+  for (const TrialRow& row : ranked_rows(rows, objective.less_is_better())) text += table.line(row) + "\n";
   report::print_narrowed(stdout, text);
 }
 
@@ -101,6 +92,16 @@ std::string how_to_continue(const TuneArguments& arguments) {
   return command;
 }
 
+/// A failure to write the page must not fail the study.
+void write_report(const StudyPlan& plan, const StudyFolder& folder, const std::vector<TrialRow>& rows) {
+  if (!plan.checked.values().logging.report) return;
+  try {
+    write_study_report(plan, folder, rows);
+  } catch (const std::exception& error) {
+    spdlog::warn("no report was written: {}", error.what());
+  }
+}
+
 /// Writes and prints what a study that is done has found. Returns the exit code.
 int show_results(const StudyPlan& plan, const StudyFolder& folder, const std::vector<TrialRow>& rows,
                  const std::optional<std::string>& json_file) {
@@ -116,6 +117,7 @@ int show_results(const StudyPlan& plan, const StudyFolder& folder, const std::ve
     print_table(plan, rows);
   }
   print_best(plan, folder, rows);
+  write_report(plan, folder, rows);
   return best_row(rows, objective.less_is_better()) != nullptr ? 0 : 1;
 }
 
@@ -130,11 +132,13 @@ int tune(const TuneArguments& arguments) {
   config::Errors errors;
   SearchSpace space = check_search(checked, arguments.config, arguments.overrides, errors);
   errors.throw_if_any();
-  for (const std::string& warning : checked.warnings) spdlog::warn(warning);
+  for (const auto& warnings : {checked.warnings, errors.warnings()}) {
+    for (const std::string& warning : warnings) spdlog::warn(warning);
+  }
   if (arguments.json && *arguments.json != "-") require_not_read(*arguments.json);
   const SearchOptions& search = *checked.values().search;
   const Machine machine = this_machine();
-  const TrialShare share = share_of_machine(machine, static_cast<int>(search.parallel));
+  const TrialShare share = share_of_machine(machine, static_cast<int>(search.parallel), checked.values().strategy);
   require_trainable(checked, machine, share);
 
   StudyFolder folder(arguments.run_dir.value_or("runs/" + checked.values().name.text + "-study"), checked);
@@ -151,12 +155,13 @@ int tune(const TuneArguments& arguments) {
     throw UsageError(fmt::format("search.trials: {} has {} trials already, found {}; give at least as many",
                                  folder.path().string(), journal.trials().size(), trials));
   }
+  require_gpus_for(journal.share(), machine, static_cast<int>(search.parallel));
   spdlog::info("study: {}: {} trial{}, {} so far", folder.path().string(), trials, trials == 1 ? "" : "s",
                journal.trials().size());
-  const int stopped = Study(plan, folder, journal, arguments.catch_stop_signals()).train();
-  if (stopped != 0) {
+  const std::optional<int> stopped = Study(plan, folder, journal, arguments.catch_stop_signals()).train();
+  if (stopped) {
     spdlog::warn("stopped; continue the study with: {}", how_to_continue(arguments));
-    return stopped;
+    return *stopped;
   }
   return show_results(plan, folder, rows_of(journal.trials(), plan.rounds), arguments.json);
 }

@@ -18,7 +18,8 @@ struct TuneArguments {
 };
 
 /// Begins a study or continues the one in its folder: trains its trials, and prints their table. Returns the exit code:
-/// 0 if a trial is done, 1 if all failed, 128 + the signal that stopped it. Throws UsageError and Error.
+/// 0 if a trial is done, 1 if all failed; of a study that was stopped that of a run (exit_code_of). Throws UsageError
+/// and Error.
 int tune(const TuneArguments& arguments);
 
 }  // namespace mirrortrain::tune

@@ -59,7 +59,7 @@ struct Fixture {
 };
 
 TEST_CASE_FIXTURE(Fixture, "tune trains a run for each trial, and the best one is fit of its own configuration") {
-  const Outcome outcome = tune("net.yaml --json trials.json");
+  const Outcome outcome = tune("net.yaml --json trials.json --set logging.report=true");
   REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
   const json study = trials("trials.json");
   REQUIRE(study["trials"].size() == 13);
@@ -86,7 +86,7 @@ TEST_CASE_FIXTURE(Fixture, "tune trains a run for each trial, and the best one i
         timeless(events_of(folder / "runs/net-study/best/metrics.jsonl")));
 
   const std::string page = bytes("runs/net-study/report.html");
-  CHECK(contains(page, "<a href=\"trial-0013/\">13</a>"));
+  CHECK(contains(page, "<a href=\"trial-0013/report.html\">13</a>"));
   CHECK(contains(page, "aria-label=\"parameters and validation loss of each trial\""));
   CHECK(fs::exists(folder / "runs/net-study/events.out.tfevents.0000000000.hparams"));
   CHECK(fs::exists(folder / "runs/net-study/trial-0013/events.out.tfevents.0000000000.hparams"));
@@ -113,19 +113,94 @@ TEST_CASE_FIXTURE(Fixture, "a study that is killed and continued has the same tr
              replaced(kNet, "{fraction: 0.32}", "{folds: 2}") + replaced(kSearch, "trials: 13", "trials: 4"));
   for (const std::string name : {"net", "halving", "folds"}) {
     const json expected = trained(name + ".yaml --run-dir whole-" + name);
-    const Outcome outcome = run_script(folder, R"(
-      for signal in KILL TERM KILL KILL TERM KILL TERM KILL; do
-        timeout -s $signal 0.25 "$MIRRORTRAIN" tune )" +
-                                                   name + R"(.yaml --run-dir parts -q
+    const Outcome outcome = run_script(folder, R"sh(
+      lines=0
+      for signal in KILL TERM KILL; do
+        "$MIRRORTRAIN" tune )sh" + name + R"sh(.yaml --run-dir parts -q & study=$!
+        while [ -e /proc/$study/exe ] && [ $(cat parts/journal.jsonl 2> /dev/null | wc -l) -le $lines ]; do
+          sleep 0.01
+        done
+        kill -$signal $study
+        wait $study
         status=$?
-        case $status in 0|137|143|124) ;; *) exit $status ;; esac
-      done)");
+        case $status in 0|137|143) ;; *) exit $status ;; esac
+        lines=$(cat parts/journal.jsonl | wc -l)
+      done)sh");
     REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
     CHECK(trained(name + ".yaml --run-dir parts") == expected);
     const std::string best = name == "folds" ? "/best/fold-2/model.safetensors" : "/best/model.safetensors";
     CHECK(bytes("parts" + best) == bytes("whole-" + name + best));
     fs::remove_all(folder / "parts");
   }
+}
+
+TEST_CASE_FIXTURE(Fixture, "a stopped trial is no result, whatever exit code its configuration gives it") {
+  for (const std::string code : {"42", "0"}) {
+    const std::string study =
+        "net.yaml --set search.trials=2 --set training.epochs=40 --set termination.exit_code=" + code;
+    const json expected = trained(study + " --run-dir whole-" + code);
+    const Outcome outcome = run_script(folder, R"(
+      "$MIRRORTRAIN" tune )" + study + " --run-dir parts-" +
+                                                   code + R"( -q & study=$!
+      until [ -s parts-)" + code + R"(/trial-0002/metrics.jsonl ] || ! [ -e /proc/$study/exe ]; do sleep 0.01; done
+      kill -TERM $study
+      wait $study)");
+    CHECK(outcome.exit_code == std::stoi(code));
+    CHECK(contains(outcome.err, "stopped; continue the study with"));
+    CHECK(trained(study + " --run-dir parts-" + code) == expected);
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "training.time_limit is the whole study's, whose trials have none") {
+  const Outcome outcome = tune("net.yaml --set search.trials=100000 --set training.time_limit=2s --run-dir study -q");
+  CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+  CHECK(contains(outcome.err, "stopped; continue the study with"));
+  CHECK(contains(bytes("study/trial-0001/config.yaml"), "time_limit: null"));
+  CHECK_FALSE(contains(bytes("study/journal.jsonl"), "\"failed\""));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a file that is edited meanwhile ends the study, and its trials with checkpoints") {
+  const json expected = trained("net.yaml --run-dir whole");
+  const Outcome outcome = run_script(folder, R"(
+    cp net.yaml kept.yaml
+    "$MIRRORTRAIN" tune net.yaml --run-dir parts -q & study=$!
+    until [ -s parts/trial-0001/metrics.jsonl ] || ! [ -e /proc/$study/exe ]; do sleep 0.01; done
+    sed 's/units: 8/units: 9/' kept.yaml > new.yaml
+    mv new.yaml net.yaml
+    wait $study
+    status=$?
+    mv kept.yaml net.yaml
+    exit $status)");
+  CHECK(outcome.exit_code == 1);
+  CHECK(contains(outcome.err, "net.yaml was changed while the study was running: model.layers[0]"));
+  CHECK(trained("net.yaml --run-dir parts") == expected);
+}
+
+TEST_CASE_FIXTURE(Fixture, "what would make trials incomparable is refused, and regularization in the loss warned of") {
+  write("net.yaml", R"(
+search:
+  trials: 1
+  sampler: random
+  parameters:
+    seed: {min: 0, max: 9}
+    data: {values: [{global_batch_size: 16}]}
+    loss.from_logits: {values: [true, false]}
+)");
+  const Outcome outcome = tune("net.yaml");
+  CHECK(outcome.exit_code == 2);
+  CHECK(contains(outcome.err, "search.parameters.seed: the seed draws the validation data"));
+  CHECK(contains(outcome.err, "search.parameters.data: trials are compared on the same validation data"));
+  CHECK(contains(outcome.err, "search.parameters.loss.from_logits: trials with different losses"));
+  write("net.yaml", R"(
+search:
+  trials: 1
+  sampler: random
+  parameters:
+    model.layers[0].dense.kernel_regularizer.l2: {min: 1.0e-5, max: 0.1, scale: log}
+)");
+  const std::string warning = "the loss that trials are compared by includes the regularization";
+  CHECK(contains(tune("net.yaml").err, warning));
+  CHECK_FALSE(contains(tune("net.yaml --run-dir other --set search.metric.metric=accuracy").err, warning));
 }
 
 TEST_CASE_FIXTURE(Fixture, "random has the same trials however many are trained at a time, and tpe each time") {

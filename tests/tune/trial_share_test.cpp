@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
+
 #include "base/error.h"
 #include "error_text.h"
 
@@ -28,7 +30,7 @@ Configuration batch_of(std::int64_t examples) {
 
 TEST_CASE("every trial gets as many cores and GPUs as the others, though some are left over") {
   const Machine machine = machine_of({2, 3, 5, 7, 11}, 5);
-  const TrialShare share = share_of_machine(machine, 2);
+  const TrialShare share = share_of_machine(machine, 2, {});
   CHECK(share.all_cores == 5);
   CHECK(share.cores == 2);
   CHECK(share.gpus == 2);
@@ -37,19 +39,50 @@ TEST_CASE("every trial gets as many cores and GPUs as the others, though some ar
   CHECK(parts[1].cores == std::vector<int>{5, 7});
   CHECK(parts[0].gpus == "0,1");
   CHECK(parts[1].gpus == "2,3");
-  CHECK(parts_of(machine, share_of_machine(machine, 1), 1)[0].cores.empty());  // the whole machine
+  CHECK(parts_of(machine, share_of_machine(machine, 1, {}), 1)[0].cores.empty());  // the whole machine
 }
 
 TEST_CASE("more trials than cores share all of them, and more than GPUs are refused") {
   const Machine machine = machine_of({0, 1});
-  const TrialShare share = share_of_machine(machine, 4);
+  const TrialShare share = share_of_machine(machine, 4, {});
   CHECK(share.cores == 1);
   const auto parts = parts_of(machine, share, 4);
   REQUIRE(parts.size() == 4);
   for (const launch::MachinePart& part : parts) CHECK(part.cores.empty());
   CHECK(error_text([] {
-          share_of_machine(machine_of({0, 1}, 1), 2);
+          share_of_machine(machine_of({0, 1}, 1), 2, {});
         }) == "search.parallel: 2: this machine has 1 GPU to share among the trials; use at most as many");
+}
+
+TEST_CASE("trials whose devices are CPUs have no GPU") {
+  StrategyOptions strategy;
+  strategy.devices = std::vector<DeviceId>{{DeviceId::Kind::kCpu, 0}};
+  CHECK(share_of_machine(machine_of({0, 1, 2, 3}, 1), 4, strategy).gpus == 0);
+}
+
+TEST_CASE("a study whose trials have more GPUs than the machine is not continued there") {
+  const TrialShare share{4, 4, 2, 2};
+  const auto refusal = [&](int trials, std::size_t gpus) {
+    return error_text([&] { require_gpus_for(share, machine_of({0, 1, 2, 3}, gpus), trials); });
+  };
+  CHECK_NOTHROW(require_gpus_for(share, machine_of({0, 1, 2, 3}, 4), 2));
+  CHECK(
+      refusal(4, 4) ==
+      "search.parallel: 4: a trial of this study has 2 GPUs, as when it began, so that 8 are needed, and this machine "
+      "has 4; use at most 2, or begin a new study with another --run-dir");
+  CHECK(refusal(1, 1).find("2 are needed, and this machine has 1; continue it on a machine with more") !=
+        std::string::npos);
+  // Its replicas are those of the machine that it began on.
+  CHECK(pinned_strategy(batch_of(64), machine_of({0, 1, 2, 3}, 2), share) ==
+        pinned_strategy(batch_of(64), machine_of({0, 1, 2, 3}, 4), share));
+}
+
+TEST_CASE("the GPUs of a part are those that this process sees") {
+  ::setenv("CUDA_VISIBLE_DEVICES", "6, GPU-5a,3,1", 1);
+  const auto parts = parts_of(machine_of({0, 1, 2, 3}, 4), {4, 4, 2, 2}, 2);
+  ::unsetenv("CUDA_VISIBLE_DEVICES");
+  CHECK(parts[0].gpus == "6,GPU-5a");
+  CHECK(parts[1].gpus == "3,1");
 }
 
 TEST_CASE("a run has the replicas and threads that it would have on the whole machine, on the devices of its share") {
