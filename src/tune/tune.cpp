@@ -108,7 +108,6 @@ int show_results(const StudyPlan& plan, const StudyFolder& folder, const std::ve
   const WatchedMetric objective = plan.search().objective();
   // A study that was killed may have no link to the trial that its last result made the best.
   if (const TrialRow* const best = best_row(rows, objective.less_is_better())) folder.link_best(best->number);
-  write_study_report(plan, folder, rows);
   const std::string json = study_json(plan.space, objective, rows, folder.path().string());
   if (json_file && *json_file != "-") write_result(*json_file, json + "\n");
   if (json_file == "-") {
