@@ -21,6 +21,7 @@ void add_generate(CLI::App& app, int& exit_code);
 void add_init(CLI::App& app, int& exit_code);
 void add_plan(CLI::App& app, int& exit_code);
 void add_devices(CLI::App& app, int& exit_code);
+void add_doctor(CLI::App& app, int& exit_code);
 void add_runs(CLI::App& app, int& exit_code);
 void add_data(CLI::App& app, int& exit_code);
 void add_cache(CLI::App& app, int& exit_code);

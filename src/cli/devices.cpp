@@ -3,10 +3,9 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.h"
-#include "collective/nccl/nccl_communicator.h"
 #include "device/cpu/cpu_device.h"
 #include "device/cuda/gpus.h"
-#include "kernels/cuda/backend.h"
+#include "doctor/surroundings.h"
 #include "report/console.h"
 #include "strategy/topology.h"
 
@@ -30,12 +29,11 @@ void list_devices() {
 
 /// Whether the libraries for a run on several GPUs are found; prints where they are.
 bool list_libraries() {
-  std::vector<cuda::LibraryState> libraries = cuda::find_libraries();
+  const std::vector<cuda::LibraryState> libraries = doctor::gpu_libraries();
   if (libraries.empty()) {
     report::print_fitted(stdout, cuda::visible_gpus().why_none + "\n");
     return false;
   }
-  libraries.push_back(find_nccl());
   bool complete = true;
   for (const auto& [name, found, problem] : libraries) {
     report::print_fitted(stdout, fmt::format("{:<9} {}\n", name, problem.empty() ? found : "missing: " + problem));

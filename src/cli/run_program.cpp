@@ -81,6 +81,7 @@ int run_program(int argc, const char* const* argv) {
     add_data(app, exit_code);
     add_cache(app, exit_code);
     add_devices(app, exit_code);
+    add_doctor(app, exit_code);
     add_runs(app, exit_code);
     add_report(app, exit_code);
     add_launch(app, exit_code);

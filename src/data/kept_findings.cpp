@@ -15,8 +15,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Empty if there is no such folder.
-fs::path cache_folder() {
+fs::path cache_file(const std::string& kind, const std::string& identity) {
+  const fs::path folder = findings_folder();
+  if (folder.empty()) return {};
+  return folder / fmt::format("{}-{:08x}.json", kind, crc32_of(std::as_bytes(std::span(identity))));
+}
+
+}  // namespace
+
+fs::path findings_folder() {
   if (const char* const given = std::getenv("XDG_CACHE_HOME"); given != nullptr && given[0] == '/') {
     return fs::path(given) / "mirrortrain";
   }
@@ -25,14 +32,6 @@ fs::path cache_folder() {
   }
   return {};
 }
-
-fs::path cache_file(const std::string& kind, const std::string& identity) {
-  const fs::path folder = cache_folder();
-  if (folder.empty()) return {};
-  return folder / fmt::format("{}-{:08x}.json", kind, crc32_of(std::as_bytes(std::span(identity))));
-}
-
-}  // namespace
 
 std::optional<nlohmann::json> kept_finding(const std::string& kind, const std::string& identity) {
   const fs::path file = cache_file(kind, identity);

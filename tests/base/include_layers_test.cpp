@@ -19,7 +19,7 @@ const std::map<std::string, int> kLayers = {
     {"base", 0},    {"config", 1}, {"cluster", 2}, {"device", 2},   {"graph", 2},   {"report", 2},
     {"kernels", 3}, {"launch", 3}, {"model", 3},   {"rpc", 3},      {"runtime", 4}, {"collective", 4},
     {"data", 4},    {"keras", 5},  {"onnx", 5},    {"strategy", 5}, {"train", 6},   {"bench", 7},
-    {"serve", 7},   {"survey", 7}, {"tune", 7},    {"cli", 8},
+    {"serve", 7},   {"survey", 7}, {"doctor", 7},  {"tune", 7},     {"cli", 8},
 };
 
 /// The rooms of a folder: a later one sees the earlier ones. "" is what lies in the folder itself.

@@ -61,7 +61,8 @@ TEST_CASE("an unknown command is refused with a list of the commands") {
   CHECK(outcome.err.starts_with(
       "mirrortrain: there is no command 'fti'; the commands are fit, tune, eval, predict, generate, export, serve, "
       "init, "
-      "bench-allreduce, verify, plan, config, checkpoint, data, cache, devices, runs, report, launch; did you mean "
+      "bench-allreduce, verify, plan, config, checkpoint, data, cache, devices, doctor, runs, report, launch; did you "
+      "mean "
       "'fit'?\nUsage: "
       "mirrortrain [OPTIONS] "
       "COMMAND\n"));

@@ -3,49 +3,21 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <limits>
 #include <string>
 #include <utility>
 
+#include "base/control_group.h"
 #include "data/fields.h"
 #include "data/key_error.h"
 
 namespace mirrortrain::data {
 namespace {
 
-namespace fs = std::filesystem;
-
-/// The limit that a control group's file says, if it says one.
-std::uint64_t limit_in(const fs::path& file) {
-  std::ifstream in(file);
-  std::uint64_t bytes = 0;
-  return in >> bytes ? bytes : std::numeric_limits<std::uint64_t>::max();
-}
-
 /// The memory that this process may use: the machine's, or its control group's.
 std::uint64_t memory_of_process() {
-  std::uint64_t bytes =
+  const std::uint64_t bytes =
       static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  const fs::path groups = "/sys/fs/cgroup";
-  std::ifstream own("/proc/self/cgroup");
-  for (std::string line; std::getline(own, line);) {
-    // "0::/user.slice", or of version 1 "4:memory:/user.slice".
-    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
-    if (second == line.npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    const bool is_second = controllers.empty();
-    if (!is_second && controllers.find("memory") == controllers.npos) continue;
-    const fs::path root = is_second ? groups : groups / "memory";
-    const char* const name = is_second ? "memory.max" : "memory.limit_in_bytes";
-    // In a container the group's own path may be outside of what is mounted.
-    for (fs::path group = fs::path(line.substr(second + 1)).relative_path();; group = group.parent_path()) {
-      bytes = std::min(bytes, limit_in(root / group / name));
-      if (group.empty()) break;
-    }
-  }
-  return bytes;
+  return std::min(bytes, memory_limit_of_group().value_or(bytes));
 }
 
 template <class Do>
