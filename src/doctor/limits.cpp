@@ -2,17 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cstdint>
 #include <fstream>
 #include <limits>
 #include <optional>
 #include <sstream>
-#include <system_error>
 
 #include "base/control_group.h"
-#include "base/files.h"
 #include "doctor/doctor.h"
 #include "report/format.h"
 
@@ -172,45 +169,6 @@ Findings examine_limits(const Surroundings& surroundings) {
   add("Max file size", file_size);
   findings.push_back(memory(root));
   findings.push_back(shared_memory(surroundings));
-  return findings;
-}
-
-Findings examine_folders(const Surroundings& surroundings) {
-  Findings findings;
-  for (const auto& [name, path, remedy] : surroundings.folders) {
-    Finding finding{"folders", name, path.string()};
-    if (path.empty()) {
-      finding.value = "none";
-      finding.remedy = remedy;
-      findings.push_back(std::move(finding));
-      continue;
-    }
-    // A run makes the folder in the nearest one that exists.
-    std::error_code none;
-    fs::path existing = path;
-    while (!fs::exists(existing, none) && existing.has_relative_path()) existing = existing.parent_path();
-    if (existing != path) finding.value += " (does not exist yet)";
-    errno = 0;
-    if (std::FILE* const trial = unnamed_file(existing)) {
-      std::fclose(trial);
-    } else {
-      finding.problem =
-          fmt::format("cannot write in {}: {}", existing.string(), std::generic_category().message(errno));
-      finding.remedy = remedy;
-      findings.push_back(std::move(finding));
-      continue;
-    }
-    try {
-      const fs::space_info space = surroundings.space(existing);
-      finding.value += fmt::format(", {} free", size_text(space.available));
-      if (space.available < 256 * kMiB) {
-        finding.problem = "checkpoints and unpacked data need more space";
-        finding.remedy = "remove what is not needed (mirrortrain cache clean), or " + remedy;
-      }
-    } catch (const fs::filesystem_error&) {  // the space is not known
-    }
-    findings.push_back(std::move(finding));
-  }
   return findings;
 }
 

@@ -45,7 +45,7 @@ std::vector<Library> libraries() {
       {"libzip", "libzip.so", "zip_libzip_version", true, "", ""},
       {"libpng", "libpng16.so", nullptr, true, "", ""},
       {"libjpeg", "libjpeg.so", nullptr, true, "", ""},
-      {"gRPC", "libgrpc.so", "grpc_version_string", MIRRORTRAIN_WITH_GRPC, "several machines", "libgrpc++-dev"},
+      {"gRPC", "libgrpc++.so", nullptr, MIRRORTRAIN_WITH_GRPC, "several machines", "libgrpc++-dev"},
       {"gloo", "libgloo.so", nullptr, MIRRORTRAIN_WITH_GLOO, "sums between CPUs of several machines", "libgloo-dev"},
       {"MPI", "libmpi", "MPI_Get_library_version", MIRRORTRAIN_WITH_MPI, "runs started by mpirun", "libopenmpi-dev"},
       {"protobuf", "libprotobuf.so", nullptr, MIRRORTRAIN_WITH_ONNX, "export to ONNX",

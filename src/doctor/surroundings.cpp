@@ -55,7 +55,8 @@ std::string version_by(const char* name) {
   }
   const char* const version = reinterpret_cast<const char* (*)()>(found)();
   text = version != nullptr ? version : "";
-  return text.substr(0, text.find('\n'));
+  text = text.substr(0, text.find('\n'));
+  return text.substr(text.rfind(' ') + 1);  // "LIBTIFF, Version 4.5.0"
 }
 
 std::vector<UsedFolder> used_folders() {
