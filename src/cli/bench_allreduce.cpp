@@ -66,8 +66,8 @@ void add_bench_allreduce(CLI::App& app, int& exit_code) {
   CLI::Option* const smallest =
       command->add_option("-b", arguments->min_size, "Smallest size in bytes, or with K, M, G; default: 8");
   CLI::Option* const largest = command->add_option("-e", arguments->max_size, "Largest size; default: 64M");
-  CLI::Option* const factor = command->add_option("-f", arguments->factor, "Factor between two sizes; default: 2")
-                                  ->check(CLI::Range(2, 1 << 20));
+  CLI::Option* const factor =
+      command->add_option("-f", arguments->factor, "Factor between two sizes; default: 2")->check(within(2L, 1L << 20));
   CLI::Option* const from =
       command
           ->add_option("--from", arguments->from,

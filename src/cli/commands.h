@@ -6,6 +6,9 @@ class App;
 
 namespace mirrortrain::cli {
 
+/// All of them.
+void add_commands(CLI::App& app, int& exit_code);
+
 // Each adds one subcommand to the program. Its callback runs the command and sets `exit_code`; errors are thrown.
 void add_fit(CLI::App& app, int& exit_code);
 void add_tune(CLI::App& app, int& exit_code);

@@ -85,7 +85,7 @@ void add_export(CLI::App& app, int& exit_code) {
       ->add_option("--format", arguments->format,
                    fmt::format("{}; default: by the ending of --output, else {}",
                                fmt::join(names_of(&ExportFormat::name), " or "), kExportFormats.front().name))
-      ->check(CLI::IsMember(names_of(&ExportFormat::name)))
+      ->check(one_of(names_of(&ExportFormat::name)))
       ->type_name("FORMAT");
   add_output_file(*command, "-o,--output", arguments->output,
                   "File to write; -: stdout; default: NAME.onnx in the run's folder, NAME being the configuration's");

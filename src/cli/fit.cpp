@@ -76,7 +76,7 @@ void add_fit(CLI::App& app, int& exit_code) {
       ->add_option("--side-by-side", swept->side_by_side,
                    "With --sweep: train so many runs at a time, each on its part of the GPUs or cores; default: 1")
       ->type_name("N")
-      ->check(CLI::Range(1, 1024).description(""))
+      ->check(within(1L, 1024L))
       ->needs(sweeps);
   command->callback([arguments, swept, &exit_code] {
     if (arguments->resume && !arguments->resume->empty() && arguments->run_dir) {

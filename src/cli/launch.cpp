@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/launched_command.h"
+#include "cli/options.h"
 #include "train/runs/launch_run.h"
 
 namespace mirrortrain::cli {
@@ -29,16 +30,16 @@ struct LaunchArguments {
 void add_options(CLI::App& command, LaunchArguments& arguments) {
   launch::LaunchOptions& tasks = arguments.launch.tasks;
   command.add_option("--workers", tasks.workers, "Number of workers; default: one for each of --hosts")
-      ->check(CLI::Range(1, 1024));
+      ->check(within(1L, 1024L));
   command.add_option("--ps", tasks.ps, "Number of parameter servers; there is a chief then, which is no worker")
-      ->check(CLI::Range(0, 1024));
+      ->check(within(0L, 1024L));
   command.add_flag("--evaluator", tasks.evaluator, "Start an evaluator too");
   command.add_option("--hosts", tasks.hosts, "Hosts to start tasks on with ssh, as in a,b; default: this machine")
       ->delimiter(',')
       ->allow_extra_args(false);  // otherwise it would also consume the words after `--`
   command
       .add_option("--port", tasks.port, "On hosts: the port of the first task, the next has the next; default: 2222")
-      ->check(CLI::Range(1, 65535));
+      ->check(within(1L, 65535L));
   command.add_option("--ssh", tasks.ssh, fmt::format("What replaces ssh, before host and command; default: {}", kSsh));
   command.add_option("--remote-directory", tasks.directory, "Folder to run in on hosts; default: the path of this one");
   command.add_option("--remote-executable", tasks.executable, "The program on hosts; default: the path of this one");
@@ -48,12 +49,12 @@ void add_options(CLI::App& command, LaunchArguments& arguments) {
       .add_option(
           "--grace", arguments.launch.timeouts.grace_seconds,
           "Seconds in which tasks may end by themselves once one has failed or a signal stops the run; default: 10")
-      ->check(CLI::Range(0.0, 86400.0));
+      ->check(within(0.0, 86400.0));
   command
       .add_option("--restarts", arguments.launch.restarts,
                   "How often tasks are started again when one fails: all, resuming the run, or a worker that the "
                   "others continue without; default: 0")
-      ->check(CLI::Range(0, 1'000'000));
+      ->check(within(0L, 1'000'000L));
   command.add_flag("--print", arguments.launch.prints, "Print each task's command line instead of starting it");
   command.add_option("COMMAND", arguments.command, "After `--`: fit, eval or predict with its arguments");
 }

@@ -60,10 +60,13 @@ std::optional<LaunchedCommand> read_launched_command(const std::vector<std::stri
   add_predict(app, unused);
   add_output_options(app);
   CLI::App* const command = app.get_subcommand(words[0]);
-  command->callback([] {});  // only parsed, not run
+  // Only parsed, not run; the command keeps its callback, which owns what its options are written to.
+  struct Parsed {};
+  app.parse_complete_callback([] { throw Parsed(); });
   try {
     refuse_empty_texts(app, words);
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 reads them from the back
+  } catch (const Parsed&) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {
       exit_code = app.exit(error);  // help

@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "base/utf8.h"
+#include "cli/options.h"
 #include "report/console.h"
 #include "report/fitted.h"
 
@@ -120,7 +121,7 @@ void add_output_options(CLI::App& command) {
                                         "Color errors and warnings: auto (on a terminal, unless NO_COLOR is set), "
                                         "always or never")
       ->type_name("WHEN")
-      ->check(CLI::IsMember({"auto", "always", "never"}).description(""));
+      ->check(one_of({"auto", "always", "never"}));
 }
 
 void print_error(const std::string& text) { console().print(spdlog::level::err, text); }

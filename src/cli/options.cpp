@@ -1,14 +1,17 @@
 #include "cli/options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <map>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/utf8.h"
 #include "config/document.h"
 #include "config/scalar.h"
 #include "data/sources/data_options.h"
@@ -66,6 +69,35 @@ void refuse_empty_texts(CLI::App& program, const std::vector<std::string>& words
       throw UsageError(fmt::format("{}: {}", words[i - 1], kEmpty));
     }
   }
+}
+
+namespace {
+
+template <class T>
+CLI::Validator number_within(T low, T high, const char* what) {
+  return {[=](const std::string& text) -> std::string {
+            T number{};
+            const char* const end = text.data() + text.size();
+            const auto [stopped, error] = std::from_chars(text.data(), end, number);
+            if (stopped == end && error == std::errc() && number >= low && number <= high) return "";
+            return fmt::format("expected {} from {} to {}, found '{}'", what, low, high, shortened(text));
+          },
+          ""};
+}
+
+}  // namespace
+
+CLI::Validator within(long low, long high) { return number_within(low, high, "a whole number"); }
+
+CLI::Validator within(double low, double high) { return number_within(low, high, "a number"); }
+
+CLI::Validator one_of(const std::vector<std::string>& words) {
+  return {[words](const std::string& text) -> std::string {
+            if (std::ranges::count(words, text) > 0) return "";
+            return fmt::format("expected {}, found '{}'{}", fmt::join(words, " or "), shortened(text),
+                               config::suggestion(text, words));
+          },
+          ""};
 }
 
 CLI::Option* add_overrides(CLI::App& command, std::vector<std::string>& overrides, const std::string& help) {

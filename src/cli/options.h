@@ -9,6 +9,7 @@
 namespace CLI {
 class App;
 class Option;
+class Validator;
 }  // namespace CLI
 
 namespace mirrortrain::cli {
@@ -17,6 +18,14 @@ namespace mirrortrain::cli {
 /// it when all are added. Options with an optional value, for which the parser does not distinguish words, are looked
 /// up in `words`, the command line. Throws UsageError.
 void refuse_empty_texts(CLI::App& program, const std::vector<std::string>& words);
+
+// Checks of values, whose errors say what is expected.
+
+/// A number from `low` to `high`.
+CLI::Validator within(long low, long high);
+CLI::Validator within(double low, double high);
+/// One of these words; the nearest one is suggested for another.
+CLI::Validator one_of(const std::vector<std::string>& words);
 
 // Options of several commands. The variables that they set must outlive `command`.
 

@@ -51,6 +51,31 @@ int checked(int exit_code) {
 
 }  // namespace
 
+void add_commands(CLI::App& app, int& exit_code) {
+  add_fit(app, exit_code);
+  add_tune(app, exit_code);
+  add_eval(app, exit_code);
+  add_predict(app, exit_code);
+  add_generate(app, exit_code);
+  add_export(app, exit_code);
+  add_serve(app, exit_code);
+  add_init(app, exit_code);
+  add_bench_allreduce(app, exit_code);
+  add_verify(app, exit_code);
+  add_plan(app, exit_code);
+  add_config(app, exit_code);
+  add_checkpoint(app, exit_code);
+  add_data(app, exit_code);
+  add_cache(app, exit_code);
+  add_devices(app, exit_code);
+  add_doctor(app, exit_code);
+  add_runs(app, exit_code);
+  add_report(app, exit_code);
+  add_launch(app, exit_code);
+  add_help(app, exit_code);
+  add_usage(app, exit_code);
+}
+
 int run_program(int argc, const char* const* argv) {
   try {
     require_stack();
@@ -65,28 +90,7 @@ int run_program(int argc, const char* const* argv) {
     app.require_subcommand(1);
     int exit_code = 0;
     use_help_text(app);
-    add_fit(app, exit_code);
-    add_tune(app, exit_code);
-    add_eval(app, exit_code);
-    add_predict(app, exit_code);
-    add_generate(app, exit_code);
-    add_export(app, exit_code);
-    add_serve(app, exit_code);
-    add_init(app, exit_code);
-    add_bench_allreduce(app, exit_code);
-    add_verify(app, exit_code);
-    add_plan(app, exit_code);
-    add_config(app, exit_code);
-    add_checkpoint(app, exit_code);
-    add_data(app, exit_code);
-    add_cache(app, exit_code);
-    add_devices(app, exit_code);
-    add_doctor(app, exit_code);
-    add_runs(app, exit_code);
-    add_report(app, exit_code);
-    add_launch(app, exit_code);
-    add_help(app, exit_code);
-    add_usage(app, exit_code);
+    add_commands(app, exit_code);
     add_output_options(app);
     try {
       const std::vector<std::string> words = launched_apart(app, {argv + 1, argv + std::max(argc, 1)});

@@ -79,7 +79,7 @@ void add_runs(CLI::App& app, int& exit_code) {
       ->add_option("--sort", arguments->sort,
                    "Sort by name (the default), started, status, steps, last, best or examples/s")
       ->type_name("COLUMN")
-      ->check(CLI::IsMember(names).description(""));
+      ->check(one_of(names));
   add_json(*command, arguments->json, "Also write the table to this file as JSON; -: to stdout, in its place");
   command->callback([arguments, &exit_code] {
     print_runs(*arguments);

@@ -2,10 +2,8 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <string>
 
@@ -45,22 +43,21 @@ void add_serve(CLI::App& app, int& exit_code) {
       ->type_name("HOST");
   command->add_option("--port", options->port, "Port to listen at; 0: any that is free; default: 8000")
       ->type_name("PORT")
-      ->check(CLI::Range(0, 65535));
+      ->check(within(0L, 65535L));
   command
       ->add_option("--grpc-port", options->grpc_port,
                    "Port of the gRPC service too; 0: any that is free; default: none")
       ->type_name("PORT")
-      ->check(CLI::Range(0, 65535));
+      ->check(within(0L, 65535L));
   command->add_option("--max-batch", options->max_batch, "Examples that are computed together at most; default: 32")
       ->type_name("N")
-      ->check(CLI::Range(1, 65536));
+      ->check(within(1L, 65536L));
   command
       ->add_option(
           "--max-delay-ms", options->max_delay_ms,
           "How long an example waits at most for others that are arriving, to be computed together; default: 2")
       ->type_name("MS")
-      ->check(CLI::Range(0.0, 60000.0))
-      ->check([](const std::string& text) { return std::isnan(std::atof(text.c_str())) ? "expected a number" : ""; });
+      ->check(within(0.0, 60000.0));
   command
       ->add_option_function<std::string>(
           "--max-body", [options](const std::string& text) { options->max_body = bytes_in(text); },

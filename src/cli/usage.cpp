@@ -74,7 +74,8 @@ std::string CommandText::usage() const {
 }
 
 CommandText describe(const CLI::App& command, const std::string& above) {
-  CommandText text{above + (above.empty() ? "" : " ") + command.get_name(), command.get_description(), {}, {}, {}};
+  CommandText text{above + (above.empty() ? "" : " ") + command.get_name(), command.get_description(), {}, {}, {}, {}};
+  text.examples = examples_of(text.name);
   for (const CLI::Option* const option : command.get_options()) {
     (option->get_positional() ? text.arguments : text.options).push_back(describe(*option));
   }
@@ -96,6 +97,8 @@ std::string help_text(const CommandText& command, std::size_t width) {
   for (const CommandText& inner : command.commands) {
     add_entry(out, std::string(last_word(inner.name)), inner.help, width);
   }
+  if (!command.examples.empty()) out += fmt::format("\n{}:\n", command.examples.size() == 1 ? "Example" : "Examples");
+  for (const std::string& example : command.examples) out += fmt::format("  {}\n", example);
   if (!command.commands.empty()) out += fmt::format("\n`{} COMMAND -h` describes a command.\n", command.name);
   return out;
 }
@@ -109,6 +112,7 @@ void use_help_text(CLI::App& app) {
   app.formatter_fn([](const CLI::App* command, std::string name, CLI::AppFormatMode) {
     CommandText text = describe(*command);
     text.name = std::move(name);
+    text.examples = examples_of(text.name);
     return help_text(text);
   });
 }

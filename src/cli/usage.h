@@ -25,6 +25,7 @@ struct CommandText {
   std::string help;
   std::vector<OptionText> arguments, options;
   std::vector<CommandText> commands;  ///< its subcommands
+  std::vector<std::string> examples;  ///< command lines
 
   /// "mirrortrain fit [OPTIONS] CONFIG"
   std::string usage() const;
@@ -32,6 +33,9 @@ struct CommandText {
 
 /// `name`: of its parent commands, empty for the program.
 CommandText describe(const CLI::App& command, const std::string& above = "");
+
+/// Command lines that show how a command is used, "mirrortrain config check"; none of one that only has subcommands.
+std::vector<std::string> examples_of(const std::string& command);
 
 /// For a terminal with this many columns.
 std::string help_text(const CommandText& command, std::size_t width);

@@ -138,9 +138,11 @@ std::string option_before_command(const std::string& given, const CommandText& t
     return std::ranges::any_of(inner.options,
                                [&](const OptionText& known) { return std::ranges::count(known.names, option) > 0; });
   });
+  std::vector<std::string> own;
+  for (const OptionText& known : text.options) own.insert(own.end(), known.names.begin(), known.names.end());
   return fmt::format("there is no option {}{}", shortened(option),
                      is_of_a_command ? fmt::format(" here; it follows the command: {} COMMAND {}", text.name, option)
-                                     : " before the command");
+                                     : " before the command" + config::suggestion(option, own));
 }
 
 /// For `epochs=3` without --set, `--set training.epochs 3` without '=', or one argument too many.
@@ -160,12 +162,33 @@ std::string unexpected_argument(const CLI::App& command, const std::string& give
   return fmt::format("unexpected argument '{}'{}", shortened(given), hint);
 }
 
+/// The parser's own errors, with their remedies.
+std::string of_the_parser(const CLI::ParseError& error) {
+  const std::string text = error.what();
+  const auto parts = [&](std::string_view word) {
+    const std::size_t at = text.find(word);
+    return std::pair(text.substr(0, at), at == text.npos ? "" : text.substr(at + word.size()));
+  };
+  if (dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr && text.find(" excludes ") != text.npos) {
+    const auto [one, other] = parts(" excludes ");
+    return fmt::format("{} and {} exclude each other; leave one of them out", one, other);
+  }
+  if (dynamic_cast<const CLI::RequiresError*>(&error) != nullptr && text.find(" requires ") != text.npos) {
+    const auto [one, other] = parts(" requires ");
+    return fmt::format("{} goes with {}; add it, or leave {} out", one, other, one);
+  }
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr && text.ends_with(" missing")) {
+    return fmt::format("{}: expected a value behind it, found none", parts(":").first);
+  }
+  return text;
+}
+
 std::string what_is_wrong(const CLI::App& command, const CommandText& text, const CLI::ParseError& error) {
   std::vector<std::string> rest = command.remaining();
   if (!rest.empty() && !text.commands.empty()) {
     return rest[0].starts_with("-") ? option_before_command(rest[0], text) : unknown_command(rest[0], text);
   }
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr || rest.empty()) return error.what();
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr || rest.empty()) return of_the_parser(error);
   // Options first: a word after one may be its value.
   const auto option = std::ranges::find_if(rest, [](const std::string& word) { return word.starts_with("-"); });
   if (option == rest.end()) return unexpected_argument(command, rest[0]);

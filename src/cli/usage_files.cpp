@@ -88,6 +88,9 @@ std::string man_page(const CommandText& program, const std::string& version) {
     page += fmt::format(".SS {}\n{}\n", roff(command.usage()), roff(command.help));
     for (const OptionText& argument : command.arguments) page += roff_entry(argument);
     for (const OptionText& option : command.options) page += roff_entry(option);
+    page += ".PP\n.EX\n";
+    for (const std::string& example : command.examples) page += roff(example) + "\n";
+    page += ".EE\n";
   });
   return page +
          ".SH EXIT STATUS\n.TP\n0\ndone\n.TP\n1\nthe run failed; broken or missing data and weights included\n.TP\n2\n"

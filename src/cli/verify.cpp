@@ -171,7 +171,7 @@ void add_verify(CLI::App& app, int& exit_code) {
   command->add_option("--mesh", arguments->meshes, "Meshes to compare with one place, as data x model: 1x1,2x1,1x2,2x2")
       ->excludes(replicas);
   command->add_option("--steps", arguments->steps, "Number of steps to train; default: 10")
-      ->check(CLI::Range(1, 1'000'000));
+      ->check(within(1L, 1'000'000L));
   command
       ->add_option(
           "--tolerance", arguments->tolerance,

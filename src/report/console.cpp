@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <iterator>
 #include <string_view>
@@ -170,7 +171,35 @@ std::int64_t positive(std::int64_t number) { return std::max<std::int64_t>(0, nu
 
 }  // namespace
 
-void PlainLines::write(const Event& event) { print_line(out_, event, length_, 0); }
+PlainLines::~PlainLines() {
+  if (held_back_) print(Event(*held_back_));
+}
+
+void PlainLines::print(const Event& event) {
+  print_line(out_, event, length_, 0);
+  last_line_ = now_();
+  held_back_.reset();
+}
+
+void PlainLines::write(const Event& event) {
+  constexpr std::int64_t kManyEpochs = 100;
+  constexpr std::chrono::seconds kBetweenSteps(60), kBetweenManyEpochs(10);
+  const auto is_due = [&](Clock::duration between) { return !last_line_ || now_() - *last_line_ >= between; };
+  if (std::holds_alternative<StepEvent>(event)) {
+    if (has_step_ && !is_due(kBetweenSteps)) return;
+    has_step_ = true;
+    print(event);
+  } else if (const auto* const epoch = std::get_if<EpochEvent>(&event)) {
+    if (length_.epochs > kManyEpochs && !is_due(kBetweenManyEpochs)) {
+      held_back_ = *epoch;
+    } else {
+      print(event);
+    }
+  } else if (std::holds_alternative<EvaluationEvent>(event)) {
+    if (held_back_) print(Event(*held_back_));
+    print(event);
+  }
+}
 
 ProgressLine::ProgressLine(std::FILE* out, const RunLength& length, std::function<Clock::time_point()> now)
     : out_(out), length_(length), now_(std::move(now)) {}
@@ -262,6 +291,12 @@ bool is_terminal(std::FILE* out) {
 }
 
 std::size_t terminal_width(std::FILE* out) {
+  if (const char* const columns = std::getenv("COLUMNS")) {
+    const std::string_view text(columns);
+    std::size_t width = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), width);
+    if (error == std::errc() && end == text.data() + text.size() && width > 0) return width;
+  }
   winsize size{};
   return ::ioctl(::fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }

@@ -22,15 +22,30 @@ struct RunLength {
   std::int64_t validation_batches = 0, test_batches = 0;  ///< of one evaluation
 };
 
-/// One line per step event, epoch and evaluation: for log files and pipes.
+/// For log files and pipes, which keep everything: a line for each epoch and evaluation, for the first step event, and
+/// for one a minute while there is no other. Of more than a hundred epochs, those that end within ten seconds of the
+/// line before have none, but for the last one.
 class PlainLines : public Writer {
  public:
-  PlainLines(std::FILE* out, const RunLength& length) : out_(out), length_(length) {}
+  using Clock = std::chrono::steady_clock;
+  /// `now` returns the time.
+  PlainLines(std::FILE* out, const RunLength& length, std::function<Clock::time_point()> now = Clock::now)
+      : out_(out), length_(length), now_(std::move(now)) {}
+  PlainLines(const PlainLines&) = delete;
+  PlainLines& operator=(const PlainLines&) = delete;
+  ~PlainLines() override;
+
   void write(const Event& event) override;
 
  private:
+  void print(const Event& event);
+
   std::FILE* out_;
   RunLength length_;
+  std::function<Clock::time_point()> now_;
+  std::optional<Clock::time_point> last_line_;
+  bool has_step_ = false;
+  std::optional<EpochEvent> held_back_;  ///< the latest epoch, if it has no line
 };
 
 /// Prints nothing.
@@ -76,7 +91,7 @@ class ProgressLine : public Writer {
 
 /// Whether `out` is a terminal on which a line can be redrawn, which excludes TERM=dumb.
 bool is_terminal(std::FILE* out);
-/// Columns of a terminal, 80 if unknown.
+/// Columns of a terminal: COLUMNS where that is set to a number, else what the terminal says, 80 if unknown.
 std::size_t terminal_width(std::FILE* out);
 
 /// Columns that text has to fit in: a terminal's; 0, no limit, if `out` is not a terminal.

@@ -82,8 +82,9 @@ class FitRun {
   void take_averages();
   void restore_best(const TrainingState& state);
   void finish(const TrainingState& state);
-  void write_report() const;
+  bool write_report() const;
   void emit_pictures(const std::function<report::PicturesEvent()>& make);
+  void tell_what_next(bool has_report) const;
   void print_profile(std::int64_t last_step) const;
   std::string how_to_resume() const;
   void tell_results(const RunResult& result) const;

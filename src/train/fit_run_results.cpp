@@ -3,6 +3,8 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <variant>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -87,8 +89,10 @@ void FitRun::finish(const TrainingState& state) {
   events_->sync();
   write_summary(folder_.summary(), checked_, *run_.strategy, result);
   writers_.clear();
-  if (stop_signal_ == 0) write_report();  // it reads all events again, and the user who stops a run waits for its end
+  // It reads all events again, and the user who stops a run waits for its end.
+  const bool has_report = stop_signal_ == 0 && write_report();
   tell_results(result);
+  if (stop_signal_ == 0) tell_what_next(has_report);
 }
 
 /// Pictures that cannot be made must not fail the run.
@@ -102,14 +106,38 @@ void FitRun::emit_pictures(const std::function<report::PicturesEvent()>& make) {
   if (event) emit(*event);
 }
 
-/// A failure to write the page must not fail the run.
-void FitRun::write_report() const {
-  if (!values().logging.report) return;
+/// Returns whether there is a page. A failure to write it must not fail the run.
+bool FitRun::write_report() const {
+  if (!values().logging.report) return false;
   try {
     write_run_report(folder_, checked_);
+    return true;
   } catch (const std::exception& error) {
     spdlog::warn("there is no {}: {}", folder_.report().string(), error.what());
+    return false;
   }
+}
+
+/// Where the page is, and after the first run in a folder of runs also the commands that are of use now: who has more
+/// runs knows them.
+void FitRun::tell_what_next(bool has_report) const {
+  if (has_report) spdlog::info("page: {}", folder_.report().string());
+  if (!checked_.has_model() || arguments_.run_dir || arguments_.resume) return;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path.parent_path(), none)) {
+    if (entry.path().filename() != folder_.path.filename() && RunFolder{entry.path()}.exists()) return;
+  }
+  const std::string run = launch::quoted(folder_.path.filename().string());
+  const bool is_language_model = std::holds_alternative<data::Text>(values().data.train.value);
+  std::string text = fmt::format("\nnext:\n  mirrortrain report {}\n  mirrortrain eval {} --data FILE\n", run, run);
+  if (is_language_model) {
+    text += fmt::format("  mirrortrain generate {} --prompt TEXT --tokens 200\n", run);
+  } else {
+    text += fmt::format("  mirrortrain predict {} --data FILE -o predictions.csv\n", run);
+    text +=
+        fmt::format("  mirrortrain export {} -o {}\n", run, launch::quoted(folder_.path.filename().string() + ".onnx"));
+  }
+  spdlog::info("{}  mirrortrain COMMAND --help has examples of each", text);
 }
 
 void FitRun::print_profile(std::int64_t last_step) const {

@@ -249,7 +249,7 @@ TEST_CASE("the format and the ending of the file go together") {
   };
   refused("run --format onnx -o a.keras", "--output a.keras: --format onnx writes a file that ends in .onnx");
   refused("run -o a.pb", "--output a.pb: expected a file that ends in .onnx or .keras");
-  refused("run --format pb", "pb not in {onnx,keras}");
+  refused("run --format pb", "expected onnx or keras, found 'pb'");
   refused("none", "there is no run none");
   CHECK(run_program(folder, "export run --format onnx -q -o a.onnx").out == "a.onnx\n");
   fs::create_directory(folder / "run/scan.onnx");

@@ -54,6 +54,7 @@ inline Screen run_in_terminal(const TemporaryFolder& folder, const std::string& 
   if (child == 0) {
     setenv("TERM", "xterm", 1);  // whatever the tests run in
     unsetenv("NO_COLOR");
+    unsetenv("COLUMNS");
     const std::string command = fmt::format("cd '{}' && {}", folder.path().string(), script);
     ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
     ::_exit(127);

@@ -36,6 +36,9 @@ bool no_terminals() {
   return descriptor < 0;
 }
 
+/// A command to type or to copy, which is not broken: the terminal wraps it.
+bool is_command(const std::string& line) { return line.starts_with("  mirrortrain "); }
+
 struct Fixture {
   TemporaryFolder folder;
   Fixture() { write_file(folder / "net.yaml", kConfig); }
@@ -53,7 +56,8 @@ TEST_CASE_FIXTURE(Fixture, "no line is wider than the terminal, and steps count 
     // Epochs enough for a moment of validation to be drawn, ten times a second.
     const Screen screen = fit("--set strategy.devices=cpu:0,cpu:1 --set training.epochs=20", columns);
     REQUIRE_MESSAGE(screen.exit_code == 0, screen.text);
-    for (const std::string& line : screen.drawn()) CHECK_MESSAGE(display_width(line) <= columns, line);
+    for (const std::string& line : screen.drawn())
+      CHECK_MESSAGE((display_width(line) <= columns || is_command(line)), line);
     CHECK(contains(screen.text, "/150"));         // 4800 examples in batches of 32
     CHECK(contains(screen.text, "validation "));  // evaluation has a line too
     CHECK(contains(screen.text, " left"));
@@ -78,13 +82,14 @@ TEST_CASE_FIXTURE(Fixture, "eval and predict show how far they are, and tables f
   for (const char* const command :
        {"fit net.yaml --dry-run", "fit named.yaml --dry-run", "config show net.yaml",
         "bench-allreduce --devices cpu:0,cpu:1 -b 8 -e 8", "plan net.yaml --workers 1,2 --network 20us,10Gbit/s",
-        "checkpoint list net", "devices", "runs", "fit net.yaml -q --profile --set training.steps=2",
+        "checkpoint list net", "devices", "runs", "data net.yaml", "fit -h", "launch -h",
+        "fit net.yaml -q --profile --set training.steps=2",
         "fit named.yaml --profile --set training.steps=2 --set strategy.devices=cpu:0,cpu:1"}) {
-    for (const unsigned short columns : {80, 60}) {
+    for (const unsigned short columns : {200, 80, 60}) {
       CAPTURE(command);
       for (const std::string& line : in_terminal(command, columns).drawn()) {
         const bool is_one_word = line.find(' ', line.find_first_not_of(" #")) == std::string::npos;
-        CHECK_MESSAGE((display_width(line) <= columns || is_one_word), line);
+        CHECK_MESSAGE((display_width(line) <= columns || is_one_word || is_command(line)), line);
       }
     }
   }
@@ -109,6 +114,33 @@ TEST_CASE_FIXTURE(Fixture, "a table of runs keeps its figures on a narrow termin
   }
 }
 
+TEST_CASE_FIXTURE(Fixture, "a first run ends with its page and what to type next, later ones with the page alone") {
+  const std::string quick = "fit net.yaml --set training.steps=2";
+  const Outcome first = run_program(folder, quick), second = run_program(folder, quick);
+  CHECK_MESSAGE(contains(first.err, "page: runs/net/report.html\n\nnext:\n  mirrortrain report net\n"), first.err);
+  for (const char* const line :
+       {"  mirrortrain eval net --data FILE\n", "  mirrortrain predict net --data FILE -o predictions.csv\n",
+        "  mirrortrain export net -o net.onnx\n"})
+    CHECK_MESSAGE(contains(first.err, line), line);
+  CHECK_FALSE(contains(first.out, "next:"));
+  CHECK(contains(second.err, "page: runs/net-2/report.html\n"));
+  CHECK_FALSE(contains(second.err, "next:"));
+  fs::remove_all(folder / "runs");
+  CHECK_FALSE(contains(run_program(folder, quick + " -q").err, "next:"));
+  fs::remove_all(folder / "runs");
+  const Outcome elsewhere = run_program(folder, quick + " --run-dir own --set logging.report=false");
+  CHECK_FALSE(contains(elsewhere.err, "next:"));
+  CHECK_FALSE(contains(elsewhere.err, "page:"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a terminal's width is COLUMNS where that is set" * doctest::skip(no_terminals())) {
+  const Screen screen = fit("--dry-run", 200, {}, "COLUMNS=60");
+  REQUIRE_MESSAGE(screen.exit_code == 0, screen.text);
+  std::size_t widest = 0;
+  for (const std::string& line : screen.drawn()) widest = std::max(widest, display_width(line));
+  CHECK(widest <= 60);
+}
+
 TEST_CASE_FIXTURE(Fixture, "a terminal that calls itself dumb gets no escapes" * doctest::skip(no_terminals())) {
   const Screen screen = fit("--set data.train.examples=400 --set data.global_batch_size=9000", 80, {}, "TERM=dumb");
   CHECK(screen.exit_code == 0);
@@ -125,6 +157,8 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK_FALSE(contains(fit(warns + "--color never").text, "\x1b[33m"));
   CHECK(contains(fit(warns + "--color always", 80, {}, "NO_COLOR=1").text, "\x1b[33m"));
   CHECK(contains(run_program(folder, "fit net.yaml --color always " + warns).err, "\x1b[33m"));
+  CHECK(contains(run_program(folder, "--color always fit net.yaml " + warns).err, "\x1b[33m"));  // before the command
+  CHECK(contains(run_program(folder, "fit net.yaml " + warns + " --color=always").err, "\x1b[33m"));
   CHECK_FALSE(contains(run_program(folder, "fit net.yaml " + warns).err, "\x1b"));
 }
 

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
+#include <sstream>
 #include <string>
 
 #include "base/files.h"
@@ -77,7 +79,7 @@ class Terminal {
 
 }  // namespace
 
-TEST_CASE("without a terminal each step event, epoch and evaluation is one plain line") {
+TEST_CASE("without a terminal the first steps, epochs and evaluations are plain lines") {
   const TemporaryFolder folder;
   std::FILE* out = std::fopen((folder / "log").c_str(), "w");
   const auto writer = make_console_writer(out, {.epochs = 5, .steps = 1175, .steps_per_epoch = 235});
@@ -91,6 +93,57 @@ TEST_CASE("without a terminal each step event, epoch and evaluation is one plain
         "epoch 1/5  done  loss 0.4400  accuracy 0.8400  val_loss 0.4000  val_accuracy 0.8600  1.2 s\n"
         "test  loss 0.3000  accuracy 0.8900  10,000 examples\n");
   std::fclose(out);
+}
+
+TEST_CASE("a log gets a line of steps once a minute, and of very many epochs one in ten seconds and the last") {
+  const TemporaryFolder folder;
+  const std::string log = folder / "log";
+  std::chrono::seconds time(0);
+  const auto now = [&] { return PlainLines::Clock::time_point(time); };
+  /// The lines of a run whose events come at these seconds; a step at a negative one.
+  const auto lines = [&](std::int64_t epochs, const std::vector<int>& seconds) {
+    std::FILE* const out = std::fopen(log.c_str(), "w");
+    {
+      PlainLines writer(out, {.epochs = epochs}, now);
+      std::int64_t number = 0;
+      for (const int second : seconds) {
+        time = std::chrono::seconds(std::abs(second));
+        ++number;
+        if (second < 0) {
+          writer.write(StepEvent{.step = number, .epoch = 1, .examples_per_second = 1});
+        } else {
+          writer.write(EpochEvent{.step = number, .epoch = number, .seconds = 1});
+        }
+      }
+    }
+    std::fclose(out);
+    std::string numbers;
+    std::istringstream text(read_text_file(log));
+    for (std::string line; std::getline(text, line);) {
+      const bool is_step = line.find("step") != std::string::npos;
+      const std::string after = line.substr(is_step ? line.find("step ") + 5 : 6);
+      numbers += (is_step ? " s" : " e") + after.substr(0, after.find_first_of(" /"));
+    }
+    return numbers;
+  };
+  CHECK(lines(3, {-1, -2, -60, -61, -119, -121}) == " s1 s4 s6");
+  CHECK(lines(3, {-1, 50, -62, -109, -110}) == " s1 e2 s5");  // an epoch's line will do
+  CHECK(lines(3, {1, 2, 3}) == " e1 e2 e3");
+  CHECK(lines(1000, {1, 2, 3, 11, 12, 13}) == " e1 e4 e6");
+  CHECK(lines(1000, {1, 2, 30}) == " e1 e3");
+}
+
+TEST_CASE("COLUMNS says how wide a terminal is") {
+  const char* const before = std::getenv("COLUMNS");
+  const std::string kept = before != nullptr ? before : "";
+  ::setenv("COLUMNS", "123", 1);
+  CHECK(terminal_width(stdout) == 123);
+  for (const char* const none : {"", "0", "-5", "12x", "wide"}) {
+    ::setenv("COLUMNS", none, 1);
+    CHECK(terminal_width(stdout) != 123);
+    CHECK(terminal_width(stdout) > 0);
+  }
+  before != nullptr ? ::setenv("COLUMNS", kept.c_str(), 1) : ::unsetenv("COLUMNS");
 }
 
 TEST_CASE("lengths and scores that are not known are left out") {
