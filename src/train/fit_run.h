@@ -9,6 +9,7 @@
 
 #include "report/console.h"
 #include "report/event.h"
+#include "report/page/page.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/run_folder.h"
 #include "train/checkpoint/run_lock.h"
@@ -82,7 +83,9 @@ class FitRun {
   void take_averages();
   void restore_best(const TrainingState& state);
   void finish(const TrainingState& state);
-  bool write_report() const;
+  bool write_report(const std::function<void(report::RunPage& page)>& add_predictions = {}) const;
+  std::function<void(report::RunPage& page)> predictions_of(const TrainingState& state,
+                                                            const StoredTensors& weights) const;
   void emit_pictures(const std::function<report::PicturesEvent()>& make);
   void tell_what_next(bool has_report) const;
   void print_profile(std::int64_t last_step) const;

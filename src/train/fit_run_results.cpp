@@ -14,6 +14,7 @@
 #include "train/fit_run.h"
 #include "train/profile_table.h"
 #include "train/runs/logged_pictures.h"
+#include "train/runs/page_predictions.h"
 #include "train/runs/run_header.h"
 #include "train/runs/run_report.h"
 #include "train/runs/summary.h"
@@ -90,7 +91,7 @@ void FitRun::finish(const TrainingState& state) {
   write_summary(folder_.summary(), checked_, *run_.strategy, result);
   writers_.clear();
   // It reads all events again, and the user who stops a run waits for its end.
-  const bool has_report = stop_signal_ == 0 && write_report();
+  const bool has_report = stop_signal_ == 0 && write_report(predictions_of(state, weights));
   tell_results(result);
   if (stop_signal_ == 0) tell_what_next(has_report);
 }
@@ -106,11 +107,35 @@ void FitRun::emit_pictures(const std::function<report::PicturesEvent()>& make) {
   if (event) emit(*event);
 }
 
+/// What adds the test examples' predictions to the page where computing them takes little of what the run took; nothing
+/// elsewhere, of a run on several machines, of which each has a part, and on GPUs, whose memory the run still holds.
+/// `weights` must outlive it.
+std::function<void(report::RunPage& page)> FitRun::predictions_of(const TrainingState& state,
+                                                                  const StoredTensors& weights) const {
+  constexpr std::int64_t kMostExamples = 10'000;
+  if (!run_.test || cluster_ || !checked_.has_model()) return {};
+  const auto is_gpu = [](const LanePlace& lane) { return lane.device.kind != DeviceId::Kind::kCpu; };
+  if (std::ranges::any_of(run_.strategy->topology().lanes, is_gpu)) return {};
+  const std::int64_t trained = state.step * values().data.global_batch_size;
+  if (run_.test->rows() > kMostExamples || 10 * run_.test->rows() > trained) return {};
+  return [this, step = state.step, &weights](report::RunPage& page) {
+    if (!has_shown_outputs(checked_, &run_.adapted, page)) return;
+    try {
+      add_predictions(checked_,
+                      {data::Split::kTest, run_.test->dataset(), run_.adapted, step,
+                       [&](Strategy& strategy) { load_weights(weights, "the weights", strategy); }},
+                      page);
+    } catch (const Error& error) {
+      page.why_no_classes = fmt::format("Left out: {}", error.what());
+    }
+  };
+}
+
 /// Returns whether there is a page. A failure to write it must not fail the run.
-bool FitRun::write_report() const {
+bool FitRun::write_report(const std::function<void(report::RunPage& page)>& add_predictions) const {
   if (!values().logging.report) return false;
   try {
-    write_run_report(folder_, checked_);
+    write_run_report(folder_, checked_, add_predictions);
     return true;
   } catch (const std::exception& error) {
     spdlog::warn("there is no {}: {}", folder_.report().string(), error.what());

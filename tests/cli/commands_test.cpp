@@ -22,7 +22,7 @@ TEST_CASE("eval of a run repeats its test exactly, on any number of replicas") {
   }
   REQUIRE(run_program(folder, "eval run --json eval.json").exit_code == 0);
   json evaluation = json::parse(read_text_file(folder / "eval.json"));
-  for (const char* key : {"classes", "confusion_matrix", "expected_calibration_error"})
+  for (const char* key : {"classes", "confusion_matrix", "expected_calibration_error", "calibration"})
     CHECK(evaluation.erase(key) == 1);
   CHECK(evaluation == test);
 

@@ -84,8 +84,8 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(data["runs"][0]["name"] == "run");
   check_curves(data["runs"][0], folder / "run/metrics.jsonl");
   CHECK(contains(left, "<dt>status</dt><dd>done</dd>"));
-  CHECK(contains(left, "report run` adds how well each class is predicted"));
-  CHECK_FALSE(contains(left, "Confusion matrix"));
+  CHECK(contains(left, "Confusion matrix"));  // the test examples are few beside those that were trained
+  CHECK(contains(left, "<h3>Calibration</h3>"));
   CHECK(contains(left, "<th>dense</th><td>dense</td>"));
   CHECK(contains(left, "global_batch_size: 64"));
 
@@ -207,6 +207,14 @@ TEST_CASE_FIXTURE(Fixture, "runs without classes, or without a model, have pages
   REQUIRE(run_program(folder, "fit " + repository_file("configs/linear-regression.yaml")).exit_code == 0);
   const std::string page = report("linear-regression");
   CHECK_FALSE(contains(page, "<h2>Classes</h2>"));
+  CHECK_FALSE(contains(page, "<h2>Errors</h2>"));  // there are no data for them
+  const std::string tested = "{format: inline, features: [[1], [2], [3]], labels: [1, 2, 4]}";
+  REQUIRE(run_program(folder, "fit " + repository_file("configs/linear-regression.yaml") +
+                                  " --run-dir tested --set 'data.test=" + tested + "'")
+              .exit_code == 0);
+  const std::string errors = between(report("tested"), "<h2>Errors</h2>", "</section>");
+  CHECK(contains(errors, "<dt>R²</dt>"));
+  CHECK(contains(errors, "<h3>Residuals</h3>"));
   CHECK(curve_of(data_of(page)["runs"][0], "loss", "training", "step")["y"].size() == 50);
   REQUIRE(run_program(folder, "fit " + repository_file("configs/variable-synchronization.yaml") +
                                   " --set training.steps=3 --set logging.every_steps=1 --run-dir state")
@@ -225,7 +233,9 @@ TEST_CASE_FIXTURE(Fixture, "of pictures with a class for each pixel the classes 
              "loss: {type: sparse_categorical_crossentropy, from_logits: true}\n"
              "optimizer: {type: adam, learning_rate: 0.1}\ntraining: {epochs: 60}\n");
   REQUIRE(run_program(folder, "fit pixels.yaml --run-dir pixels").exit_code == 0);
-  CHECK(contains(text("pixels/report.html"), "report pixels` adds how well each class is predicted."));
+  CHECK(contains(text("pixels/report.html"), "Confusion matrix"));
+  REQUIRE(run_program(folder, "fit pixels.yaml --run-dir short --set training.epochs=9").exit_code == 0);
+  CHECK(contains(text("short/report.html"), "report short` adds how well each class is predicted."));
   const std::string page = report("pixels");
   const std::string matrix = between(page, "<table class=\"matrix\">", "</table>");
   std::vector<std::string> counts;

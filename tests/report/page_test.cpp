@@ -216,6 +216,32 @@ TEST_CASE("the figures of classes come from what eval writes, or not at all") {
   }
 }
 
+TEST_CASE("diagrams of classes, numbers and text are drawn without a script") {
+  const auto evaluation = nlohmann::ordered_json::parse(R"({"split": "test",
+    "classes": [{"name": "no"}, {"name": "yes"}], "confusion_matrix": [[1, 0], [1, 1]],
+    "calibration": [{"from": 0.8, "to": 0.9, "examples": 3, "confidence": 0.85, "accuracy": 0.6}, {"from": "x"}, 3],
+    "roc_auc": 0.75, "average_precision": 0.625,
+    "thresholds": [{"threshold": 0.5, "recall": 0.5, "false_positive_rate": 0, "precision": 1},
+                   {"threshold": 0.1, "recall": 1, "false_positive_rate": 1, "precision": 0.5}, {}]})");
+  RunPage run = page_named("a");
+  run.classes = {*class_figures(evaluation)};
+  CHECK(run.classes[0].calibration.size() == 1);
+  CHECK(run.classes[0].thresholds.size() == 2);
+  run.numbers.push_back({"test", 7, "price", 2, 0.5, 1, 1.5, 0.25, {{1, 2}, {3, 3}}});
+  run.texts.push_back({"To <b>", "e or not", 0});
+  const std::string page = html_page({run});
+  for (const char* const part :
+       {"<h3>Calibration</h3>", "3 examples: mean probability 0.850, 0.600 of them right", "ROC curve, area 0.75000",
+        "average precision 0.62500", "d=\"M46.0 240.0L46.0 125.0L330.0 10.0\"", "<h2>Errors of price</h2>",
+        "<dt>mean error</dt><dd>0.50000</dd>", "<h3>Residuals</h3>", "<b>To &lt;b&gt;</b>e or not",
+        "The most probable continuation", "@media print"}) {
+    CHECK_MESSAGE(contains(page, part), part);
+  }
+  CHECK(count_of(page, "<circle") == 2);
+  const std::string plain = html_page({page_named("a")});
+  for (const char* const part : {"<svg class", "<h2>Errors", "<h2>Generated text"}) CHECK_FALSE(contains(plain, part));
+}
+
 TEST_CASE("of many classes the most frequent confusions are listed") {
   ClassFigures figures{"test", 0, {}, {}, std::nullopt};
   for (int i = 0; i < 60; ++i) {

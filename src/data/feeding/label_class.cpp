@@ -45,6 +45,20 @@ std::int64_t class_of(const Dataset& dataset, std::size_t output, std::int64_t r
   return with_labels(dataset, output, row, [](auto labels) { return class_of(labels); });
 }
 
+std::vector<double> numbers_of(const Feeder& examples, std::size_t output, std::int64_t row) {
+  const LabelPictures& pictures = examples.label_pictures(output);
+  if (pictures.empty()) {
+    return with_labels(examples.dataset(), output, row, [](auto labels) {
+      std::vector<double> numbers;
+      for (const auto label : labels) numbers.push_back(static_cast<double>(label));
+      return numbers;
+    });
+  }
+  std::vector<float> labels(static_cast<std::size_t>(pictures.labels().row_elements()));
+  pictures.make({.row = row}, labels);
+  return {labels.begin(), labels.end()};
+}
+
 std::vector<std::int64_t> classes_of(const Feeder& examples, std::size_t output, std::int64_t row, std::int64_t steps) {
   const LabelPictures& pictures = examples.label_pictures(output);
   if (pictures.empty()) {

@@ -16,4 +16,7 @@ std::int64_t class_of(const Dataset& dataset, std::size_t output, std::int64_t r
 /// been preprocessed with their features.
 std::vector<std::int64_t> classes_of(const Feeder& examples, std::size_t output, std::int64_t row, std::int64_t steps);
 
+/// All labels of an example for an output, as numbers, as fed outside of training.
+std::vector<double> numbers_of(const Feeder& examples, std::size_t output, std::int64_t row);
+
 }  // namespace mirrortrain::data

@@ -104,6 +104,26 @@ bool read_confusion(const Json& evaluation, std::size_t classes, std::vector<std
   return true;
 }
 
+/// What the diagrams show; elements that are incomplete are left out.
+void read_diagrams(const Json& evaluation, ClassFigures& figures) {
+  const auto all_numbers = [](const Json& object, std::initializer_list<const char*> names) {
+    return std::ranges::all_of(names, [&](const char* name) { return number_in(object, name).has_value(); });
+  };
+  const auto number = [](const Json& object, const char* name) { return number_in(object, name).value_or(0); };
+  for (const Json& bin : structure_in(evaluation, "calibration")) {
+    if (!all_numbers(bin, {"from", "to", "confidence", "accuracy"})) continue;
+    figures.calibration.push_back({number(bin, "from"), number(bin, "to"), integer_in(bin, "examples"),
+                                   number(bin, "confidence"), number(bin, "accuracy")});
+  }
+  for (const Json& one : structure_in(evaluation, "thresholds")) {
+    if (!all_numbers(one, {"threshold", "recall", "false_positive_rate", "precision"})) continue;
+    figures.thresholds.push_back({number(one, "threshold"), number(one, "recall"), number(one, "false_positive_rate"),
+                                  number(one, "precision")});
+  }
+  figures.roc_area = number(evaluation, "roc_auc");
+  figures.average_precision = number(evaluation, "average_precision");
+}
+
 }  // namespace
 
 std::optional<ClassFigures> class_figures(const Json& evaluation) {
@@ -121,6 +141,7 @@ std::optional<ClassFigures> class_figures(const Json& evaluation) {
                                number_in(one, "f1").value_or(0), integer_in(one, "examples")});
   }
   if (!read_confusion(evaluation, classes.size(), figures.confusion)) return std::nullopt;
+  read_diagrams(evaluation, figures);
   return figures;
 }
 
@@ -150,6 +171,7 @@ Markup classes_of_output(const ClassFigures& figures) {
   }
   html += {"</p>\n"};
   html += class_table(figures);
+  html += class_diagrams(figures);
   html += {"<h3>Confusion matrix</h3>\n"};
   html += figures.classes.size() <= kMostClassesOfMatrix ? matrix(figures) : confusions(figures);
   return section(figures.output.empty() ? "Classes" : "Classes of " + figures.output, html);

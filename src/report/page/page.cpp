@@ -60,6 +60,8 @@ Markup details_of(const RunPage& run) {
   Markup html = scores_section(run.history);
   html += classes_section(run);
   html += mistakes_section(run);
+  html += numbers_section(run);
+  html += text_section(run);
   html += callbacks_section(run.history);
   html += layers_section(run);
   html += configuration_section(run);

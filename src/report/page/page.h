@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "report/format.h"
+#include "report/page/figures.h"
 #include "report/page/run_history.h"
 
 namespace mirrortrain::report {
@@ -28,7 +29,10 @@ struct ClassFigures {
   std::vector<Class> classes;
   std::vector<std::vector<std::int64_t>> confusion;  ///< examples [class][class predicted]
   std::optional<double> calibration_error;
-  std::string output{};  ///< of one of several outputs of the model: its name
+  std::string output{};                        ///< of one of several outputs of the model: its name
+  std::vector<CalibrationBin> calibration{};   ///< those with examples; empty if unknown
+  std::vector<ThresholdFigures> thresholds{};  ///< of two classes, falling; empty if unknown
+  double roc_area = 0, average_precision = 0;  ///< of two classes
 };
 
 /// The figures in the output of `eval --json`; nullopt if it has none or they are incomplete.
@@ -55,6 +59,8 @@ struct RunPage {
   std::string why_no_classes;
   std::vector<Mistake> mistakes;
   std::string why_no_mistakes;
+  std::vector<NumberFigures> numbers{};  ///< of each output that is numbers
+  std::vector<GeneratedText> texts{};    ///< of a language model
   std::vector<LayerRow> layers;
   std::int64_t trainable_parameters = 0;
   std::string why_no_layers;

@@ -39,7 +39,11 @@ Markup facts_section(const std::vector<std::pair<std::string, std::string>>& fac
 Markup scores_section(const RunHistory& history);
 Markup callbacks_section(const RunHistory& history);
 Markup classes_section(const RunPage& run);
+/// Calibration, and the curves of two classes; empty if there are none.
+Markup class_diagrams(const ClassFigures& figures);
 Markup mistakes_section(const RunPage& run);
+Markup numbers_section(const RunPage& run);
+Markup text_section(const RunPage& run);
 Markup layers_section(const RunPage& run);
 Markup configuration_section(const RunPage& run);
 /// A row for each of several runs, with each figure's best value highlighted.

@@ -43,6 +43,7 @@ void ClassReport::add(std::int64_t label, std::span<const float> prediction) {
   ++bin.examples;
   bin.right += predicted == label ? 1 : 0;
   bin.probabilities += largest;
+  if (classes_ == 2) thresholds_.add(label == 1, static_cast<double>(meaning_.class_probabilities(prediction)[1]));
 }
 
 /// In parts, as there are as many numbers as pairs of classes. A double represents every count exactly.
@@ -58,6 +59,7 @@ void ClassReport::add_up(const Workers& workers) {
     const std::vector<double> sums = workers.sum(own);
     bin = {static_cast<std::int64_t>(sums[0]), static_cast<std::int64_t>(sums[1]), sums[2]};
   }
+  if (classes_ == 2) thresholds_.add_up(workers);
 }
 
 std::int64_t ClassReport::count(std::int64_t label, std::int64_t predicted) const {
@@ -106,6 +108,21 @@ void ClassReport::add_row(std::int64_t label, nlohmann::ordered_json& matrix) co
   if (classes_ <= kMostDenseClasses) matrix.push_back(std::move(row));
 }
 
+nlohmann::ordered_json ClassReport::calibration_json() const {
+  nlohmann::ordered_json bins = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < kBins; ++i) {
+    const Bin& bin = bins_[i];
+    if (bin.examples == 0) continue;
+    const auto examples = static_cast<double>(bin.examples);
+    bins.push_back({{"from", static_cast<double>(i) / kBins},
+                    {"to", static_cast<double>(i + 1) / kBins},
+                    {"examples", bin.examples},
+                    {"confidence", bin.probabilities / examples},
+                    {"accuracy", static_cast<double>(bin.right) / examples}});
+  }
+  return bins;
+}
+
 nlohmann::ordered_json ClassReport::to_json() const {
   using Json = nlohmann::ordered_json;
   Json classes = Json::array(), matrix = Json::array();
@@ -116,9 +133,12 @@ nlohmann::ordered_json ClassReport::to_json() const {
     classes.push_back(std::move(one));
     add_row(of, matrix);
   }
-  return {{"classes", std::move(classes)},
-          {classes_ > kMostDenseClasses ? "confusions" : "confusion_matrix", std::move(matrix)},
-          {"expected_calibration_error", expected_calibration_error()}};
+  Json json = {{"classes", std::move(classes)},
+               {classes_ > kMostDenseClasses ? "confusions" : "confusion_matrix", std::move(matrix)},
+               {"expected_calibration_error", expected_calibration_error()},
+               {"calibration", calibration_json()}};
+  if (classes_ == 2) json.update(thresholds_.to_json());
+  return json;
 }
 
 }  // namespace mirrortrain

@@ -8,6 +8,7 @@
 
 #include "strategy/reduction/workers.h"
 #include "train/inference/prediction.h"
+#include "train/inference/threshold_counts.h"
 
 namespace mirrortrain {
 
@@ -44,7 +45,8 @@ class ClassReport {
 
   /// {"classes": [{"class", "name", "precision", "recall", "f1", "examples"}, ...], "confusion_matrix": rows of labels,
   /// "expected_calibration_error"}; for more than kMostDenseClasses, instead of the matrix, "confusions": [[label,
-  /// predicted, examples], ...], for nonzero counts.
+  /// predicted, examples], ...], for nonzero counts. Also "calibration": [{"from", "to", "examples", "confidence",
+  /// "accuracy"}, ...], the bins with examples, and of two classes what ThresholdCounts gives.
   nlohmann::ordered_json to_json() const;
 
   static constexpr std::int64_t kMostDenseClasses = 100;
@@ -52,6 +54,7 @@ class ClassReport {
   static constexpr std::int64_t kMostCounted = 2000;
 
  private:
+  nlohmann::ordered_json calibration_json() const;
   void add_row(std::int64_t label, nlohmann::ordered_json& matrix) const;
 
   static constexpr std::size_t kBins = 15;
@@ -66,6 +69,7 @@ class ClassReport {
   std::int64_t classes_;
   std::vector<std::int64_t> counts_;  ///< [label][predicted]
   std::vector<Bin> bins_;
+  ThresholdCounts thresholds_;  ///< of two classes
 };
 
 }  // namespace mirrortrain

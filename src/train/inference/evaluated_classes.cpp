@@ -50,7 +50,7 @@ nlohmann::ordered_json evaluated_classes(const CheckedConfiguration& checked, co
   const data::Dataset part = part_of_worker(run.split(split)->dataset(), run.strategy->topology().cluster);
   const StoredTensors weights = copy_weights(*run.strategy);
   if (part.rows() > 0) {
-    predict_classes(
+    predict_labelled(
         checked, meanings, part, run.adapted,
         [&](Strategy& strategy) { load_weights(weights, "the weights", strategy); },
         [&](std::size_t output, std::int64_t, std::int64_t label, std::span<const float> prediction) {

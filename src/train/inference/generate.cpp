@@ -118,9 +118,15 @@ std::vector<std::int32_t> TextGenerator::tokens_of(const std::string& prompt) co
   }
 }
 
-std::string TextGenerator::text_of(std::int32_t token) const {
+std::string TextGenerator::text_of_one(std::int32_t token) const {
   if (vocabulary_) return vocabulary_->tokens()[static_cast<std::size_t>(token)];
   return {static_cast<char>(token)};
+}
+
+std::string TextGenerator::text_of(std::span<const std::int32_t> tokens) const {
+  std::string text;
+  for (const std::int32_t token : tokens) text += text_of_one(token);
+  return text;
 }
 
 std::span<const float> TextGenerator::outputs_of(std::span<const std::int32_t> window) {
@@ -178,7 +184,7 @@ void TextGenerator::generate(const std::string& prompt, std::int64_t count, cons
   for (std::int64_t i = 0; i < count; ++i, ++position) {
     if (std::ssize(tokens) > window_) tokens.erase(tokens.begin(), tokens.end() - window_);
     tokens.push_back(choose_token(next_logits(tokens), sampling, position));
-    if (!take(text_of(tokens.back()))) return;
+    if (!take(text_of_one(tokens.back()))) return;
   }
 }
 

@@ -38,6 +38,8 @@ class TextGenerator {
   /// Ready except for the variables' values.
   Strategy& strategy() { return *run_.strategy; }
   std::int64_t window() const { return window_; }
+  /// The text of tokens, as of the data.
+  std::string text_of(std::span<const std::int32_t> tokens) const;
 
   /// Calls `take` with the text of each of `count` tokens in turn until it returns false. The model sees the last
   /// window() tokens of the text so far. `prompt` must not be empty. Throws UsageError for a prompt that the run's
@@ -48,7 +50,7 @@ class TextGenerator {
  private:
   const char* unit() const { return vocabulary_ ? "token" : "byte"; }
   std::vector<std::int32_t> tokens_of(const std::string& prompt) const;
-  std::string text_of(std::int32_t token) const;
+  std::string text_of_one(std::int32_t token) const;
   std::span<const float> outputs_of(std::span<const std::int32_t> window);
   void require_causal();
   std::vector<float> next_logits(std::span<const std::int32_t> tokens);

@@ -119,17 +119,23 @@ void predict_all(const Run& run,
   }
 }
 
-void predict_classes(const CheckedConfiguration& checked, const std::vector<OutputMeaning>& meanings,
-                     const data::Dataset& dataset, const data::Adapted& adapted,
-                     const std::function<void(Strategy& strategy)>& load_weights,
-                     const std::function<void(std::size_t output, std::int64_t row, std::int64_t label,
-                                              std::span<const float> prediction)>& take) {
+void predict_labelled(const CheckedConfiguration& checked, const std::vector<OutputMeaning>& meanings,
+                      const data::Dataset& dataset, const data::Adapted& adapted,
+                      const std::function<void(Strategy& strategy)>& load_weights,
+                      const std::function<void(std::size_t output, std::int64_t row, std::int64_t label,
+                                               std::span<const float> prediction)>& take,
+                      const std::function<void(std::size_t output, std::span<const double> labels,
+                                               std::span<const float> prediction)>& take_numbers) {
   const Run run = run_to_predict(checked, dataset, adapted);
   load_weights(*run.strategy);
   predict_all(run, [&](std::int64_t row, std::span<const ExampleOutput> outputs) {
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const OutputMeaning& meaning = meanings[i];
-      if (!meaning.tells_classes() || !dataset.outputs()[i].is_present(dataset.first_row() + row)) continue;
+      if (!dataset.outputs()[i].is_present(dataset.first_row() + row)) continue;
+      if (!meaning.tells_classes()) {
+        if (take_numbers) take_numbers(i, data::numbers_of(*run.test, i, row), outputs[i].values);
+        continue;
+      }
       const std::int64_t steps = meaning.predictions();
       const std::vector<std::int64_t> labels = data::classes_of(*run.test, i, row, steps);
       for (std::int64_t step = 0; step < steps; ++step) {

@@ -47,12 +47,15 @@ void predict_all(const Run& run,
 
 /// Computes a network's predictions for every example of a data set, in order, only on this machine: for each output of
 /// `meanings` that predicts classes, calls `take` with its number, the example's row and its class, or that of each of
-/// its time steps that is not padding; not for an example without a label. Throws Error and UsageError for files that
-/// do not fit or are missing.
-void predict_classes(const CheckedConfiguration& checked, const std::vector<OutputMeaning>& meanings,
-                     const data::Dataset& dataset, const data::Adapted& adapted,
-                     const std::function<void(Strategy& strategy)>& load_weights,
-                     const std::function<void(std::size_t output, std::int64_t row, std::int64_t label,
-                                              std::span<const float> prediction)>& take);
+/// its time steps that is not padding; for other outputs `take_numbers`, if given, with all numbers of an example's
+/// label and of the output. Not for an example without a label. Throws Error and UsageError for files that do not fit
+/// or are missing.
+void predict_labelled(const CheckedConfiguration& checked, const std::vector<OutputMeaning>& meanings,
+                      const data::Dataset& dataset, const data::Adapted& adapted,
+                      const std::function<void(Strategy& strategy)>& load_weights,
+                      const std::function<void(std::size_t output, std::int64_t row, std::int64_t label,
+                                               std::span<const float> prediction)>& take,
+                      const std::function<void(std::size_t output, std::span<const double> labels,
+                                               std::span<const float> prediction)>& take_numbers = {});
 
 }  // namespace mirrortrain

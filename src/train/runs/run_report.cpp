@@ -149,13 +149,15 @@ void add_layers(const CheckedConfiguration& checked, report::RunPage& page) {
   if (checked.has_model()) page.trainable_parameters = count_parameters(*checked.model).trainable;
 }
 
-void write_run_report(const RunFolder& folder, const CheckedConfiguration& checked) {
+void write_run_report(const RunFolder& folder, const CheckedConfiguration& checked,
+                      const std::function<void(report::RunPage& page)>& add_predictions) {
   if (fs::exists(folder.report()) && !fs::is_regular_file(folder.report())) {
     throw Error(fmt::format("{} is no file", folder.report().string()));
   }
   report::RunPage page = run_page(folder, name_of(folder));
   add_layers(checked, page);
-  if (page.classes.empty()) page.why_no_classes = without_classes(folder, checked);
+  if (add_predictions) add_predictions(page);
+  if (page.classes.empty() && page.why_no_classes.empty()) page.why_no_classes = without_classes(folder, checked);
   write_file(folder.report(), report::html_page({page}));
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "report/page/page.h"
@@ -15,8 +16,10 @@ report::RunPage run_page(const RunFolder& folder, const std::string& name);
 /// Adds the layers of a run's model.
 void add_layers(const CheckedConfiguration& checked, report::RunPage& page);
 
-/// Writes the page of a run that has just ended to its folder, from the data known by then: nothing is computed again.
-/// Throws Error if it cannot be written.
-void write_run_report(const RunFolder& folder, const CheckedConfiguration& checked);
+/// Writes the page of a run that has just ended to its folder. `add_predictions`, if given, adds to it what the model
+/// predicts, which is computed again; otherwise the page has what is known by then. Throws Error if it cannot be
+/// written.
+void write_run_report(const RunFolder& folder, const CheckedConfiguration& checked,
+                      const std::function<void(report::RunPage& page)>& add_predictions = {});
 
 }  // namespace mirrortrain
