@@ -39,6 +39,19 @@ bool may_use_gpus(const StrategyOptions& strategy) {
   return listed == nullptr || std::ranges::count(*listed, DeviceId::Kind::kCuda, &DeviceId::kind) > 0;
 }
 
+/// A trial sees the GPUs of its share alone, which count from 0.
+void require_in_share(const StrategyOptions& strategy, const TrialShare& share, int trials) {
+  const auto* const listed = std::get_if<std::vector<DeviceId>>(&strategy.devices);
+  if (listed == nullptr || trials == 1 || share.gpus == 0) return;
+  for (const DeviceId& device : *listed) {
+    if (device.kind != DeviceId::Kind::kCuda || static_cast<std::size_t>(device.index) < share.gpus) continue;
+    throw UsageError(fmt::format(
+        "strategy.devices: {} is not among the {} GPU{} of a trial, which count from 0 in each, with search.parallel: "
+        "{}; list those of one trial, or leave the key out",
+        device.text(), share.gpus, share.gpus == 1 ? "" : "s", trials));
+  }
+}
+
 }  // namespace
 
 TrialShare share_of_machine(const Machine& machine, int trials, const StrategyOptions& strategy) {
@@ -50,7 +63,9 @@ TrialShare share_of_machine(const Machine& machine, int trials, const StrategyOp
                     trials, gpus, gpus == 1 ? "" : "s"));
   }
   const std::size_t cores = machine.cores.size();
-  return {cores, gpus, std::max<std::size_t>(1, cores / parts), gpus / parts};
+  const TrialShare share = {cores, gpus, std::max<std::size_t>(1, cores / parts), gpus / parts};
+  require_in_share(strategy, share, trials);
+  return share;
 }
 
 void require_gpus_for(const TrialShare& share, const Machine& machine, int trials) {

@@ -19,7 +19,7 @@ struct TrialShare {
 
 /// An equal share for each of so many trials at a time, of whole cores and GPUs; of fewer cores than trials, one each.
 /// `strategy`: of the trials, which use no GPU where it lists CPUs alone. Throws UsageError where there are GPUs to
-/// use, but fewer than trials.
+/// use, but fewer than trials, or where it lists one beyond the share.
 TrialShare share_of_machine(const Machine& machine, int trials, const StrategyOptions& strategy);
 
 /// Throws UsageError if this machine has too few GPUs for so many trials at a time: a study keeps the share that it

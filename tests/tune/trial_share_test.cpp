@@ -60,6 +60,17 @@ TEST_CASE("trials whose devices are CPUs have no GPU") {
   CHECK(share_of_machine(machine_of({0, 1, 2, 3}, 1), 4, strategy).gpus == 0);
 }
 
+TEST_CASE("a GPU that is listed has to be in a trial's share") {
+  StrategyOptions strategy;
+  strategy.devices = std::vector<DeviceId>{{DeviceId::Kind::kCuda, 1}};
+  CHECK(share_of_machine(machine_of({0, 1, 2, 3}, 4), 2, strategy).gpus == 2);
+  CHECK(error_text([&] {
+          share_of_machine(machine_of({0, 1, 2, 3}, 4), 4, strategy);
+        }) ==
+        "strategy.devices: cuda:1 is not among the 1 GPU of a trial, which count from 0 in each, with search.parallel: "
+        "4; list those of one trial, or leave the key out");
+}
+
 TEST_CASE("a study whose trials have more GPUs than the machine is not continued there") {
   const TrialShare share{4, 4, 2, 2};
   const auto refusal = [&](int trials, std::size_t gpus) {
