@@ -114,7 +114,7 @@ report::PicturesEvent mistaken_pictures(const CheckedConfiguration& checked, con
     if (meanings[i].tells_classes() && !meanings[i].is_by_step()) outputs.emplace(i, WorstMistakes(meanings[i]));
   }
   if (!input || outputs.empty()) return event;
-  predict_classes(
+  predict_labelled(
       checked, meanings, dataset, run.adapted,
       [&](Strategy& strategy) { load_weights(weights, "the weights", strategy); },
       [&](std::size_t output, std::int64_t row, std::int64_t label, std::span<const float> prediction) {
