@@ -32,7 +32,7 @@ class TensorBoardWriter : public Writer {
   void write(const Event& event) override;
   /// As a text; of a resumed run at the first step that it makes, so that another resume from there replaces it.
   void write_configuration(std::string_view yaml);
-  /// The model's graph, unless the folder has files of an earlier part of the run, which have it.
+  /// The model's graph, unless the run has been resumed from a checkpoint: then the folder has it.
   void write_graph(std::span<const ModelNode> nodes);
 
  private:

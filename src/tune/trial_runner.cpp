@@ -53,7 +53,6 @@ TrialRunner::TrialRunner(const StudyPlan& plan, const StudyFolder& folder, const
       parts_(parts_of(machine_, share, static_cast<int>(plan.search().parallel))),
       idle_(parts_.size()) {
   requests_.follow(signal);
-  requests_.begin_limit();
   std::iota(idle_.rbegin(), idle_.rend(), std::size_t{0});
 }
 
@@ -142,6 +141,10 @@ std::optional<TrialResult> TrialRunner::start(const TrialRun& run, const Point& 
 }
 
 std::vector<TrialRunner::Ended> TrialRunner::take_ended() {
+  // As in a run: a limit that is shorter than a trial takes to its first step would keep the study from ever getting
+  // on.
+  const auto trains = [this](const Running& one) { return fs::exists(RunFolder{folder_of(one.run)}.metrics()); };
+  if (std::ranges::any_of(running_, trains)) requests_.begin_limit();
   if (const int by = stop(); by != 0 && !std::exchange(is_passed_on_, true)) {
     // A limit has no grace, and neither has SIGINT.
     for (const Running& one : running_) one.process->signal(by == kTimeLimit ? SIGINT : by);

@@ -29,7 +29,7 @@ struct TrialRun {
 class TrialRunner {
  public:
   /// All must outlive it. `signal`: 0, or the signal that stops the study, which is passed on. training.time_limit is
-  /// the whole study's, from now on.
+  /// the whole study's, from now on, and counts once a trial trains.
   TrialRunner(const StudyPlan& plan, const StudyFolder& folder, const TrialShare& share,
               const std::atomic<int>& signal);
 

@@ -93,9 +93,9 @@ TEST_CASE_FIXTURE(Fixture, "tune trains a run for each trial, and the best one i
 
   // A study that was killed before its last result had made the link makes it when it is called again.
   fs::remove(folder / "runs/net-study/best");
-  CHECK(tune("net.yaml").exit_code == 0);
+  CHECK(tune("net.yaml --set logging.report=true").exit_code == 0);
   CHECK(fs::read_symlink(folder / "runs/net-study/best") == fs::path(best["run"].get<std::string>()).filename());
-  const Outcome fewer = tune("net.yaml --set search.trials=5");
+  const Outcome fewer = tune("net.yaml --set logging.report=true --set search.trials=5");
   CHECK(fewer.exit_code == 2);
   CHECK_MESSAGE(contains(fewer.err, "search.trials: runs/net-study has 13 trials already, found 5"), fewer.err);
 
