@@ -8,6 +8,7 @@
 
 #include "collective/communicator.h"
 #include "collective/meeting.h"
+#include "collective/other_ranks.h"
 #include "collective/process_group.h"
 
 namespace mirrortrain {
@@ -45,7 +46,7 @@ class HostCommunicator : public Communicator {
   /// Each rank starts with the following rank, so that not all send to the same one first.
   template <class Function>
   void for_others(const Function& function) const {
-    for (int step = 1; step < size_; ++step) function((rank_ + step) % size_);
+    mirrortrain::for_others(rank_, size_, function);
   }
 
   bool has_failed() const { return failed_.load(std::memory_order_acquire); }

@@ -13,6 +13,7 @@
 #include "base/signal_name.h"
 #include "base/utf8.h"
 #include "cluster/cluster_spec.h"
+#include "launch/process.h"
 
 namespace mirrortrain::launch {
 namespace {
@@ -53,7 +54,7 @@ std::string signal_text(int number) {
 
 int Failure::exit_code() const {
   if (!stalled_says.empty()) return 1;
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  return exit_code_of_status(status);
 }
 
 bool Failure::is_worth_a_restart() const {

@@ -71,6 +71,8 @@ struct Start {
 
 }  // namespace
 
+int exit_code_of_status(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
+
 Process::Process(const ProcessOptions& options) {
   std::vector<std::string> words = options.argv, variables = environment_of(options);
   const std::vector<char*> argv = pointers(words), environment = pointers(variables);

@@ -34,6 +34,10 @@ struct ProcessOptions {
   SignalPath signal_path = SignalPath::kKill;
 };
 
+/// The exit code of a process that has ended with this status (waitpid's), as a shell has it: 128 + a signal's number
+/// for one that the signal ended.
+int exit_code_of_status(int status);
+
 /// A child process in its own session, so that a terminal's Ctrl-C does not reach it, with pipes for its output. It
 /// never outlives this process: the kernel kills it when the thread that started it ends for any reason. Its standard
 /// input is empty.

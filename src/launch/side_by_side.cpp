@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "launch/cores.h"
 #include "launch/machine_part.h"
+#include "launch/process.h"
 
 namespace mirrortrain::launch {
 
@@ -51,7 +52,7 @@ void SideBySide::wait_for_one() {
   if (!running_.contains(ended)) return;
   idle_.push_back(running_[ended]);
   running_.erase(ended);
-  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  const int code = exit_code_of_status(status);
   if (exit_code_ == 0 || code > 128) exit_code_ = code;
 }
 

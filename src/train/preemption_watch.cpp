@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -49,7 +48,7 @@ std::optional<Answer> ask(const std::string& command, const std::stop_token& end
     drain(process.out.get(), output);
     drain(process.err.get(), answer.errors);
     if (status) {
-      answer.exit_code = WIFSIGNALED(*status) ? 128 + WTERMSIG(*status) : WEXITSTATUS(*status);
+      answer.exit_code = launch::exit_code_of_status(*status);
       return answer;
     }
     std::this_thread::sleep_for(kPause);

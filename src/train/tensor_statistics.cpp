@@ -5,20 +5,10 @@
 #include <cstddef>
 #include <span>
 
+#include "model/layer_of_variable.h"
+
 namespace mirrortrain {
 namespace {
-
-/// The layer whose name, the longest that fits, begins the variable's: of "encoder/dense/kernel" "encoder/dense".
-std::size_t layer_of(const Model& model, const std::string& variable) {
-  std::size_t found = 0, longest = 0;
-  for (std::size_t i = 0; i < model.layers.size(); ++i) {
-    const std::string& name = model.layers[i].name;
-    if (name.size() < longest || !variable.starts_with(name + "/")) continue;
-    found = i;
-    longest = name.size();
-  }
-  return found;
-}
 
 /// The elements of each copy that can differ, of a float32 variable.
 std::vector<std::span<const float>> floats_of(const DistributedVariable& variable) {
@@ -38,7 +28,9 @@ bool is_due(const std::optional<std::int64_t>& every_epochs, std::int64_t epoch)
 TensorStatistics::TensorStatistics(Strategy& strategy, const Model& model, const LoggingOptions& options,
                                    std::int64_t accumulate_steps)
     : strategy_(strategy), model_(model), options_(options), accumulate_steps_(accumulate_steps) {
-  for (const ModelVariable& variable : model.variables) layers_.push_back(layer_of(model, variable.spec.name));
+  for (const ModelVariable& variable : model.variables) {
+    layers_.push_back(layer_of_variable(model, variable.spec.name).value_or(0));
+  }
 }
 
 /// Calls take(variable, copies of its gradient's sum, the number of gradients in it) on the chief.

@@ -1,6 +1,5 @@
 #include "tune/trial_process.h"
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -62,7 +61,7 @@ std::optional<TrialEnd> TrialProcess::take_end() {
   if (!status) return std::nullopt;
   read_output();  // what it wrote since
   if (!unfinished_.empty()) errors_.push_back(unfinished_);
-  return TrialEnd{WIFEXITED(*status) ? WEXITSTATUS(*status) : 128 + WTERMSIG(*status), reason_of(errors_)};
+  return TrialEnd{launch::exit_code_of_status(*status), reason_of(errors_)};
 }
 
 }  // namespace mirrortrain::tune

@@ -6,16 +6,11 @@
 #include <memory>
 #include <utility>
 
+#include "collective/other_ranks.h"
 #include "collective/process_group.h"
 
 namespace mirrortrain {
 namespace {
-
-/// Begins with the next rank: not all send to the same one first.
-template <class Work>
-void for_others(const gloo::Context& context, const Work& work) {
-  for (int step = 1; step < context.size; ++step) work((context.rank + step) % context.size);
-}
 
 void wait_for_sends(const gloo::Context& context, gloo::transport::UnboundBuffer& buffer, int count) {
   for (int i = 0; i < count; ++i) buffer.waitSend(context.getTimeout());
@@ -75,14 +70,15 @@ void add_in_parts(gloo::Context& context, const Elements& elements, AddElements 
   for (std::size_t piece = 0; piece < all.pieces(); ++piece) {
     const std::uint64_t to_add = slot + 2 * piece, sum = to_add + 1;
     own.push_back(context.createUnboundBuffer(received.data(), place(size, 0)));
-    for_others(context,
+    for_others(rank, size,
                [&](int other) { own[piece]->recv(other, to_add, place(other, piece), all.bytes(rank, piece)); });
     // The sums too, so that they come without another delay: a rank sends them once it has got this rank's elements,
     // whose place they take.
-    for_others(context, [&](int other) { whole->recv(other, sum, all.offset(other, piece), all.bytes(other, piece)); });
+    for_others(rank, size,
+               [&](int other) { whole->recv(other, sum, all.offset(other, piece), all.bytes(other, piece)); });
   }
   for (std::size_t piece = 0; piece < all.pieces(); ++piece) {
-    for_others(context, [&](int other) {
+    for_others(rank, size, [&](int other) {
       whole->send(other, slot + 2 * piece, all.offset(other, piece), all.bytes(other, piece));
     });
   }
@@ -95,7 +91,7 @@ void add_in_parts(gloo::Context& context, const Elements& elements, AddElements 
     add(partial, of(0), of(1), count);
     for (int other = 2; other < size - 1; ++other) add(partial, partial, of(other), count);
     add(result, partial, of(size - 1), count);
-    for_others(context, [&](int other) {
+    for_others(rank, size, [&](int other) {
       whole->send(other, slot + 2 * piece + 1, all.offset(rank, piece), all.bytes(rank, piece));
     });
   }
@@ -119,8 +115,8 @@ void exchange_parts(gloo::Context& context, std::byte* data, std::byte* received
   const auto place = [bytes](int part) { return static_cast<std::size_t>(part) * bytes; };
   const auto from = context.createUnboundBuffer(data, place(context.size));
   const auto to = context.createUnboundBuffer(received, place(context.size));
-  for_others(context, [&](int other) { to->recv(other, slot, place(other), bytes); });
-  for_others(context, [&](int other) { from->send(other, slot, place(sent_to(other)), bytes); });
+  for_others(context.rank, context.size, [&](int other) { to->recv(other, slot, place(other), bytes); });
+  for_others(context.rank, context.size, [&](int other) { from->send(other, slot, place(sent_to(other)), bytes); });
   receive_from_others(context, *to);
   wait_for_sends(context, *from, context.size - 1);
 }

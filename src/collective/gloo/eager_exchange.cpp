@@ -6,6 +6,7 @@
 #include "collective/gloo/exchange_header.h"
 #include "collective/gloo/slots.h"
 #include "collective/gloo/small_message.h"
+#include "collective/other_ranks.h"
 
 namespace mirrortrain {
 namespace {
@@ -50,23 +51,19 @@ void EagerExchange::exchange(const CollectiveCall& call, const std::byte* messag
   const ExchangeHeader header = header_of(call, bytes, next_);
   std::memcpy(box.sent.data(), header.data(), sizeof header);
   if (bytes > 0) std::memcpy(box.sent.data() + sizeof header, message, bytes);
-  // Not all to the same one first.
-  for (int step = 1; step < size_; ++step) {
-    box.to->send((rank_ + step) % size_, exchange_slot(next_), 0, sizeof header + bytes);
-  }
+  for_others(rank_, size_, [&](int other) { box.to->send(other, exchange_slot(next_), 0, sizeof header + bytes); });
   end(call, box, bytes);
 }
 
 void EagerExchange::exchange_parts(const CollectiveCall& call, const std::byte* messages, std::size_t bytes) {
   Box& box = begin();
   const ExchangeHeader header = header_of(call, bytes, next_);
-  for (int step = 1; step < size_; ++step) {
-    const int other = (rank_ + step) % size_;
+  for_others(rank_, size_, [&](int other) {
     std::byte* const to = box.sent.data() + place(other);
     std::memcpy(to, header.data(), sizeof header);
     if (bytes > 0) std::memcpy(to + sizeof header, messages + static_cast<std::size_t>(other) * bytes, bytes);
     box.to->send(other, exchange_slot(next_), place(other), sizeof header + bytes);
-  }
+  });
   end(call, box, bytes);
 }
 

@@ -187,11 +187,6 @@ class GlooCommunicator : public HostCommunicator {
     for_others([&](int other) { std::memcpy(call.received + offset(other), all.from(other), bytes); });
   }
 
-  template <class Work>
-  void for_others(const Work& work) const {
-    for (int step = 1; step < size(); ++step) work((rank() + step) % size());
-  }
-
   const GlooOptions options_;
   const RendezvousStore meeting_;
   std::mutex connecting_;

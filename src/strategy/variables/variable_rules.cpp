@@ -8,6 +8,7 @@
 #include "base/glob.h"
 #include "base/utf8.h"
 #include "model/key_aliases.h"
+#include "model/layer_of_variable.h"
 
 namespace mirrortrain {
 namespace {
@@ -66,12 +67,10 @@ std::string parts_text(const ModelVariable& variable, int places) {
   return fmt::format("[{}]", fmt::join(axes, ", "));
 }
 
-/// The stage of the layer that a variable belongs to, "block/dense" of "block/dense/kernel".
-int stage_of(const std::string& variable, const std::map<std::string, int>& stages) {
-  for (std::size_t end = variable.rfind('/'); end != std::string::npos && end > 0; end = variable.rfind('/', end - 1)) {
-    if (const auto found = stages.find(variable.substr(0, end)); found != stages.end()) return found->second;
-  }
-  return 0;
+/// The stage of a variable's layer.
+int stage_of(const std::string& variable, const Model& model, const std::map<std::string, int>& stages) {
+  const std::optional<std::size_t> layer = layer_of_variable(model, variable);
+  return layer ? stages.at(model.layers[*layer].name) : 0;
 }
 
 }  // namespace
@@ -235,7 +234,7 @@ std::string variable_table(const Model& model, const std::vector<ResolvedVariabl
     const std::int64_t here = model.local_shape(i, 0).elements();
     std::vector<std::string>& row = rows.emplace_back();
     row = {variable.spec.name, variable.spec.shape.text()};
-    if (!stages.empty()) row.push_back(fmt::to_string(stage_of(variable.spec.name, stages) + 1));
+    if (!stages.empty()) row.push_back(fmt::to_string(stage_of(variable.spec.name, model, stages) + 1));
     if (places > 1) row.push_back(parts_text(variable, places));
     if (has_parts) row.push_back(variable.data_parts > 1 ? fmt::format("{} x {}", variable.data_parts, here) : "whole");
     if (places > 1 || has_parts) row.push_back(fmt::to_string(static_cast<std::size_t>(here) * sizeof(float)));
