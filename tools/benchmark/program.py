@@ -10,12 +10,23 @@ import time
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+GNU_TIME = "/usr/bin/time"  # Debian's package time
 
 
 def default_program():
     """In a checkout what was built, in a package the package's own."""
     return next((path for path in (ROOT / "build" / "mirrortrain", ROOT / "mirrortrain") if path.exists()),
                 ROOT / "build" / "mirrortrain")
+
+
+def call_with_memory(options, command):
+    """`call`'s standard output, and the most MiB that the command, or the largest of the processes that it started, held at once:
+    None where GNU time is not installed."""
+    if not os.access(GNU_TIME, os.X_OK):
+        return call(options, command), None
+    with tempfile.NamedTemporaryFile("r") as peak:
+        out = call(options, [GNU_TIME, "--format", "%M", "--output", peak.name, *command])
+        return out, None if out is None else round(int(peak.read()) / 1024)
 
 
 def call(options, command):
@@ -41,17 +52,20 @@ def call(options, command):
 
 
 def fit(options, config, settings, folder, launcher=()):
-    """Trains with mirrortrain and returns (events of the run, seconds from the program's start to its exit) or None. `launcher`:
-    arguments before `fit`, which start several."""
+    """Trains with mirrortrain and returns (events of the run, seconds from the program's start to its exit) or None; the last event has
+    `peak_mebibytes`, see call_with_memory. `launcher`: arguments before `fit`, which start several."""
     run = Path(tempfile.mkdtemp(dir=folder)) / "run"
     command = [options.program, *launcher, "fit", ROOT / "configs" / f"{config}.yaml", "--run-dir", run]
     for setting in settings:
         command += ["--set", setting]
     begin = time.perf_counter()
-    if call(options, command) is None:
-        return None
+    out, peak = call_with_memory(options, command)
     seconds = time.perf_counter() - begin
-    return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()], seconds
+    if out is None:
+        return None
+    events = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    events[-1]["peak_mebibytes"] = peak
+    return events, seconds
 
 
 def train_settings(options, batch):

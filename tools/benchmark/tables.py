@@ -44,16 +44,16 @@ def row(*cells):
 
 def print_tables(description, options, results, smallest):
     columns = [(model, batch) for model in options.models for batch in options.batches]
-    print(f"\n{description}\n\nThousand examples per second, and the time to the first step:\n")
-    row("", *(f"{model} {batch}" for model, batch in columns), "first step after")
-    row(*["---"] * (len(columns) + 2))
+    print(f"\n{description}\n\nThousand examples per second, the time to the first step, and the most MiB of the largest process:\n")
+    row("", *(f"{model} {batch}" for model, batch in columns), "first step after", "memory")
+    row(*["---"] * (len(columns) + 3))
     for tool, strategy in dict.fromkeys(key[:2] for key in results):
         found = [results.get((tool, strategy, *column)) for column in columns]
         name = next((result["tool"] for result in found if result), tool)
         starts = [result["first_step_seconds"] for result in found if result]
         span = f"{min(starts):.2f} to {max(starts):.2f} s" if starts else ""
         row(f"{name}, {strategy}", *(f"{result['examples_per_second'] / 1000:.1f}" if result else "failed" for result in found),
-            span)
+            span, str(max((result.get("peak_mebibytes") or 0 for result in found if result), default=0) or ""))
     print(f"\nmirrortrain with {OURS[1]} is so many times as fast as:\n")
     row("", *(f"{model} {batch}" for model, batch in columns))
     row(*["---"] * (len(columns) + 1))
