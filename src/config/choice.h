@@ -31,6 +31,7 @@ struct Alternative {
   std::span<const Advice> advice;  ///< on other names
   std::function<bool(const Value&)> accepts;
   std::function<void(const Node&, void* variant)> read;
+  std::function<Value(const void* variant)> show;  ///< of one that holds the alternative
   std::function<Schema(const Rules&)> schema;
   std::function<std::string(const Node&)> list_hint;  ///< for a list: "write [x]" for a value that is not one
 };
@@ -111,6 +112,7 @@ Alternative alternative() {
           [](const Node& node, void* variant) {
             Codec<T>::read(node, static_cast<Variant*>(variant)->template emplace<I>());
           },
+          [](const void* variant) { return Codec<T>::show(*std::get_if<I>(static_cast<const Variant*>(variant))); },
           [](const Rules& rules) { return Codec<T>::schema(rules); },
           [](const Node& node) -> std::string {
             if constexpr (requires { Codec<T>::list_hint(node); }) {
@@ -140,6 +142,8 @@ Choice make_choice() {
   return choice;
 }
 
+/// A choice of many alternatives has `extern template const Choice& choice_of<Layer>()` in its header and one file that
+/// instantiates it, as CompiledOnce.
 template <class Variant>
 const Choice& choice_of() {
   static const Choice choice = make_choice<Variant>();
@@ -167,8 +171,8 @@ struct Codec<Variant> {
   static std::string meant(const Value& item) { return detail::name_meant(detail::choice_of<Variant>(), item); }
   static Value show(const Variant& value) {
     const auto& choice = detail::choice_of<Variant>();
-    Value options = std::visit([](const auto& held) { return Codec<std::decay_t<decltype(held)>>::show(held); }, value);
-    return detail::show_choice(choice.tag, choice.alternatives[value.index()].name, std::move(options));
+    const detail::Alternative& held = choice.alternatives[value.index()];
+    return detail::show_choice(choice.tag, held.name, held.show(&value));
   }
   static Schema schema(const Rules& rules) { return detail::choice_schema(detail::choice_of<Variant>(), rules); }
   /// A choice's place is that of its key; without a tag the name is part of the path.

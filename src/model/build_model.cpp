@@ -59,7 +59,9 @@ std::string without_op_name(const std::string& message) {
 
 /// A layer of the same type with default options: wrong ones must not be used, even to infer shapes.
 Layer with_defaults(const Layer& layer) {
-  return std::visit([](const auto& options) { return Layer(std::decay_t<decltype(options)>{}); }, layer);
+  return config::visit([](const auto& options) { Layer made;
+        made.emplace<std::decay_t<decltype(options)>>();
+        return made; }, layer);
 }
 
 bool is_reverse(const Layer& layer) {
@@ -87,7 +89,7 @@ void check_reverse_calls(const ModelOptions& options, const Wiring& wiring, conf
 }
 
 losses::Reduction reduction_of(const Loss& loss) {
-  return std::visit([](const auto& options) { return options.reduction; }, loss);
+  return config::visit([](const auto& options) { return options.reduction; }, loss);
 }
 
 /// Builds one of the model's two graphs.
@@ -250,7 +252,7 @@ class GraphMaker {
       output.metrics.push_back(attempt(metric, in_.errors, [&] {
         if (!are_like_output(targets_of(objective.loss.value))) {
           throw Error(fmt::format("compares the output with labels like it, but those of {} are not; remove it",
-                                  std::visit([](const auto& of) { return of.kName; }, objective.loss.value)));
+                                  config::visit([](const auto& of) { return of.kName; }, objective.loss.value)));
         }
         MetricNode node = metric_node(metric.value, objective.loss.value, shape);
         std::vector<ValueId> inputs = metric_inputs(
@@ -291,7 +293,7 @@ class GraphMaker {
   }
 
   ValueId build(const Layer& layer, std::span<const ValueId> inputs, bool in_reverse) {
-    return std::visit(
+    return config::visit(
         [&](const auto& options) -> ValueId {
           if (!in_reverse) return options.build(builder_, inputs);
           if constexpr (requires { options.build_reverse(builder_, inputs); }) {
@@ -343,7 +345,7 @@ class GraphMaker {
       if (builder_.mode() == Mode::kTraining) {
         model_.layers.push_back({name, std::string(type_name(layer.value)), shape, builder_.parameters()});
       }
-      if (misread && std::visit([](const auto& options) { return options.kOptionsSetRank; }, built.value)) return {};
+      if (misread && config::visit([](const auto& options) { return options.kOptionsSetRank; }, built.value)) return {};
       return {output, inputs.guessed || misread, output_mask(layer, built.value)};
     } catch (const WrongAxis& error) {
       if (!misread) in_.errors.add(layer.place, layer.path, error.what());
@@ -358,7 +360,7 @@ class GraphMaker {
 
   /// The mask on the output of the layer just built; warns the user if a mask ends there.
   ValueId output_mask(const config::Located<Layer>& layer, const Layer& built) {
-    const Masking masking = std::visit([](const auto& options) { return options.kMasking; }, built);
+    const Masking masking = config::visit([](const auto& options) { return options.kMasking; }, built);
     builder_.mask_output(masking, type_name(built));
     for (const std::string& warning : builder_.warnings()) {
       if (builder_.mode() == Mode::kTraining) in_.errors.warn(layer.place, layer.path, warning);
@@ -449,7 +451,7 @@ bool has_formulas(const ModelOptions& options, const std::vector<Objective>& obj
 }
 
 double weight_of(const Loss& loss) {
-  return std::visit([](const auto& options) { return options.weight; }, loss);
+  return config::visit([](const auto& options) { return options.weight; }, loss);
 }
 
 /// `units`: of layers, ModelOptions::recomputed_units. The losses are multiplied by `loss_scale`, and the gradients

@@ -23,11 +23,13 @@ struct Extended<std::variant<Listed...>, Others...> {
 
 /// Every layer.
 using LayerVariant = Extended<PlainLayerVariant, layers::TimeDistributed, layers::SpectralNormalization>::Type;
-using Layer = config::CompiledOnce<LayerVariant>;
+struct Layer : config::CompiledOnce<LayerVariant> {
+  using CompiledOnce::CompiledOnce;
+};
 
 /// Whether a recurrent layer processes its sequence from the last time step to the first.
 inline bool goes_backwards(const Layer& layer) {
-  return std::visit(
+  return config::visit(
       [](const auto& options) {
         if constexpr (requires { options.go_backwards; }) return options.go_backwards;
         return false;
@@ -37,7 +39,7 @@ inline bool goes_backwards(const Layer& layer) {
 
 /// Null for a layer that is no embedding.
 inline const layers::EmbeddingOptions* embedding_of(const Layer& layer) {
-  return std::visit(
+  return config::visit(
       [](const auto& options) -> const layers::EmbeddingOptions* {
         if constexpr (requires { options.embeddings_initializer; }) return &options;
         return nullptr;
@@ -77,6 +79,8 @@ struct mirrortrain::config::ChoiceTag<mirrortrain::Layer> {
         is_entry && item.entries()[0].value.is_mapping() ? item.entries()[0].value.find("name") : nullptr;
     const auto given = name != nullptr ? as_text(name->value) : std::nullopt;
     const auto known = given || !type ? given : std::string(kUnreadName) + *type;
-    std::visit([&](auto& options) { options.name.value = known; }, layer);
+    visit([&](auto& options) { options.name.value = known; }, layer);
   }
 };
+
+extern template const mirrortrain::config::detail::Choice& mirrortrain::config::detail::choice_of<mirrortrain::Layer>();

@@ -79,7 +79,7 @@ LastActivation last_activation(const Graph& made, ValueId output) {
 
 /// The activation of a layer that is a formula, which its nodes do not name; else empty.
 std::string_view formula_activation(const Layer& layer) {
-  return std::visit(
+  return config::visit(
       [](const auto& options) -> std::string_view {
         if constexpr (requires { options.activation; }) {
           if (formula_of(options.activation) != nullptr) return name_of(options.activation);
@@ -90,7 +90,7 @@ std::string_view formula_activation(const Layer& layer) {
 }
 
 std::string loss_name(const Loss& loss) {
-  return std::visit([](const auto& options) { return std::string(options.kName); }, loss);
+  return config::visit([](const auto& options) { return std::string(options.kName); }, loss);
 }
 
 constexpr double kUnbounded = std::numeric_limits<double>::infinity();
@@ -155,7 +155,7 @@ std::string outside_of_logarithm(const Loss& loss, std::string_view activation, 
 }
 
 bool has_logits_option(const Loss& loss) {
-  return std::visit(
+  return config::visit(
       [](const auto& options) {
         return requires { options.from_logits; };
       },
@@ -165,7 +165,7 @@ bool has_logits_option(const Loss& loss) {
 /// The problem with the output for a loss of overlaps, which takes probabilities, and the remedy; empty if there is
 /// none.
 std::string no_overlap(const Loss& loss, std::string_view activation, bool one_output) {
-  const bool is_overlap = std::visit(
+  const bool is_overlap = config::visit(
       [](const auto& options) { return std::is_base_of_v<losses::Overlap, std::decay_t<decltype(options)>>; }, loss);
   constexpr auto kShares = std::to_array<std::string_view>({"", "softmax", "sigmoid", "hard_sigmoid"});
   if (!is_overlap || std::ranges::count(kShares, activation) > 0) return "";
@@ -236,7 +236,7 @@ const metrics::FScore* f_score_of(const Metric& metric) {
 
 /// Whether a metric takes the class with the largest output, whatever the loss.
 bool takes_one_class(const Metric& metric) {
-  return std::visit(
+  return config::visit(
       [](const auto& options) {
         using T = std::decay_t<decltype(options)>;
         return std::is_base_of_v<metrics::IouCommon, T> || std::is_same_v<T, metrics::TopKAccuracy> ||
@@ -260,7 +260,7 @@ std::string takes_largest(const Metric& metric, const Loss& loss, const Shape& o
 
 /// Whether a metric's own option says that the output is logits.
 bool says_logits(const Metric& metric) {
-  return std::visit(
+  return config::visit(
       [](const auto& options) {
         if constexpr (requires { options.from_logits; }) {
           return std::optional<bool>(options.from_logits).value_or(false);

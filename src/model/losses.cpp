@@ -3,12 +3,13 @@
 #include "model/formula/formula_graph.h"
 
 template class mirrortrain::config::CompiledOnce<mirrortrain::LossVariant>;
+template const mirrortrain::config::detail::Choice& mirrortrain::config::detail::choice_of<mirrortrain::Loss>();
 
 namespace mirrortrain {
 
 std::vector<ValueId> loss_inputs(const Loss& loss, Graph& graph, ValueId output, ValueId labels, ValueId present,
                                  std::int64_t batch) {
-  return std::visit(
+  return config::visit(
       [&](const auto& options) -> std::vector<ValueId> {
         if constexpr (requires { options.terms(); }) {
           const ValueId terms =

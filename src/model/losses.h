@@ -27,10 +27,12 @@ using LossVariant =
                  losses::SparseCategoricalCrossentropy, losses::CategoricalGeneralizedCrossEntropy,
                  losses::KlDivergence, losses::Poisson, losses::Hinge, losses::SquaredHinge, losses::CategoricalHinge,
                  losses::CosineSimilarity, losses::Dice, losses::Tversky, losses::Circle, losses::Ctc, losses::Formula>;
-using Loss = config::CompiledOnce<LossVariant>;
+struct Loss : config::CompiledOnce<LossVariant> {
+  using CompiledOnce::CompiledOnce;
+};
 
 inline ops::Loss loss_op(const Loss& loss) {
-  return std::visit([](const auto& options) { return options.op(); }, loss);
+  return config::visit([](const auto& options) { return options.op(); }, loss);
 }
 
 /// The labels that it takes for an output of this shape per row. Throws Error if the output has no axis.
@@ -49,7 +51,7 @@ std::optional<std::int64_t> ignored_label(const Loss& loss);
 
 /// Whether it can leave out the positions that are padding.
 inline bool takes_mask(const Loss& loss) {
-  return std::visit(
+  return config::visit(
       [](const auto& options) {
         if constexpr (requires { options.kTakesMask; }) return options.kTakesMask;
         return true;
@@ -59,7 +61,7 @@ inline bool takes_mask(const Loss& loss) {
 
 /// Null if a loss has none.
 inline const losses::ClassWeight* class_weight_of(const Loss& loss) {
-  return std::visit(
+  return config::visit(
       [](const auto& options) -> const losses::ClassWeight* {
         if constexpr (requires { options.class_weight; }) return &options.class_weight;
         return nullptr;
@@ -69,7 +71,7 @@ inline const losses::ClassWeight* class_weight_of(const Loss& loss) {
 
 /// Whether it is one of the global batch rather than one of each example. `output`: the shape of an example's.
 inline bool is_of_batch(const Loss& loss, const Shape& output) {
-  return std::visit(
+  return config::visit(
       [&](const auto& options) {
         if constexpr (requires { options.is_of_batch(output); }) return options.is_of_batch(output);
         return false;
@@ -79,7 +81,7 @@ inline bool is_of_batch(const Loss& loss, const Shape& output) {
 
 /// Whether it takes the output for logits.
 inline bool takes_logits(const Loss& loss) {
-  return std::visit(
+  return config::visit(
       [](const auto& options) {
         if constexpr (requires { options.from_logits; }) return options.from_logits;
         return false;
@@ -88,7 +90,7 @@ inline bool takes_logits(const Loss& loss) {
 }
 
 inline Targets targets_of(const Loss& loss) {
-  return std::visit([](const auto& options) { return options.kTargets; }, loss);
+  return config::visit([](const auto& options) { return options.kTargets; }, loss);
 }
 
 }  // namespace mirrortrain
@@ -100,3 +102,5 @@ struct mirrortrain::config::ChoiceTag<mirrortrain::Loss> {
   static constexpr std::string_view noun = "a loss";
   static constexpr std::string_view tag = "type";
 };
+
+extern template const mirrortrain::config::detail::Choice& mirrortrain::config::detail::choice_of<mirrortrain::Loss>();

@@ -1,15 +1,16 @@
 #include "model/metrics.h"
 
 template class mirrortrain::config::CompiledOnce<mirrortrain::MetricVariant>;
+template const mirrortrain::config::detail::Choice& mirrortrain::config::detail::choice_of<mirrortrain::Metric>();
 
 namespace mirrortrain {
 
 MetricNode metric_node(const Metric& metric, const Loss& loss, const Shape& output) {
-  return std::visit([&](const auto& options) { return options.node(loss, output); }, metric);
+  return config::visit([&](const auto& options) { return options.node(loss, output); }, metric);
 }
 
 std::vector<ValueId> metric_inputs(const Metric& metric, Graph& graph, ValueId output, ValueId labels) {
-  return std::visit(
+  return config::visit(
       [&](const auto& options) -> std::vector<ValueId> {
         if constexpr (requires { options.inputs(graph, output, labels); }) {
           return options.inputs(graph, output, labels);
@@ -21,7 +22,7 @@ std::vector<ValueId> metric_inputs(const Metric& metric, Graph& graph, ValueId o
 }
 
 ValueId metric_mask(const Metric& metric, Graph& graph, ValueId labels) {
-  return std::visit(
+  return config::visit(
       [&](const auto& options) -> ValueId {
         if constexpr (requires { options.mask(graph, labels); }) return options.mask(graph, labels);
         return kNoValue;
@@ -32,11 +33,11 @@ ValueId metric_mask(const Metric& metric, Graph& graph, ValueId labels) {
 std::string_view name_of(const Metric& metric) {
   const auto* const formula = std::get_if<metrics::Formula>(&metric);
   return formula != nullptr ? std::string_view(formula->name)
-                            : std::visit([](const auto& options) -> std::string_view { return options.kName; }, metric);
+                            : config::visit([](const auto& options) -> std::string_view { return options.kName; }, metric);
 }
 
 Compares compared_by(const Metric& metric) {
-  return std::visit(
+  return config::visit(
       [](const auto& options) {
         if constexpr (requires { options.kCompares; }) return options.kCompares;
         return Compares::kClasses;

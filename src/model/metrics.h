@@ -35,7 +35,9 @@ using MetricVariant =
                  metrics::SensitivityAtSpecificity, metrics::SpecificityAtSensitivity, metrics::F1Score,
                  metrics::FBetaScore, metrics::Auc, metrics::BinaryIou, metrics::Iou, metrics::MeanIou,
                  metrics::OneHotIou, metrics::OneHotMeanIou, metrics::Formula>;
-using Metric = config::CompiledOnce<MetricVariant>;
+struct Metric : config::CompiledOnce<MetricVariant> {
+  using CompiledOnce::CompiledOnce;
+};
 
 /// Throws Error if the metric does not match the loss or the output's shape.
 MetricNode metric_node(const Metric& metric, const Loss& loss, const Shape& output);
@@ -67,3 +69,5 @@ struct mirrortrain::config::ChoiceTag<mirrortrain::Metric> {
        {"val_loss", "every run with data.validation reports its loss there; leave it out"},
        {"confusion_matrix", "eval and report.html show it of every model that predicts classes; leave it out"}});
 };
+
+extern template const mirrortrain::config::detail::Choice& mirrortrain::config::detail::choice_of<mirrortrain::Metric>();

@@ -53,7 +53,9 @@ using PlainLayerVariant = std::variant<
     layers::UnitNormalization, layers::Add, layers::Subtract, layers::Multiply, layers::Average, layers::Maximum,
     layers::Minimum, layers::Concatenate, layers::Dot, layers::StftSpectrogram, layers::MelSpectrogram, layers::Reuse,
     layers::Expression>;
-using PlainLayer = config::CompiledOnce<PlainLayerVariant>;
+struct PlainLayer : config::CompiledOnce<PlainLayerVariant> {
+  using CompiledOnce::CompiledOnce;
+};
 
 }  // namespace mirrortrain
 
@@ -65,3 +67,5 @@ struct mirrortrain::config::ChoiceTag<mirrortrain::PlainLayer> {
   static constexpr auto advice = std::to_array<Advice>(
       {{"time_distributed, spectral_normalization", "expected a layer that wraps no other; place it in model.layers"}});
 };
+
+extern template const mirrortrain::config::detail::Choice& mirrortrain::config::detail::choice_of<mirrortrain::PlainLayer>();

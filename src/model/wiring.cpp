@@ -269,7 +269,7 @@ class Wirer {
     const auto* const reuse = std::get_if<layers::Reuse>(&layers_[layer].value);
     const auto found = reuse != nullptr ? numbers_.find(reuse->layer.value) : numbers_.end();
     const std::size_t counted = found != numbers_.end() ? wiring_.weights_of[found->second] : layer;
-    return std::visit([](const auto& l) { return std::pair(l.kFewestInputs, l.kMostInputs); }, layers_[counted].value);
+    return config::visit([](const auto& l) { return std::pair(l.kFewestInputs, l.kMostInputs); }, layers_[counted].value);
   }
 
   int source_named(const config::Located<std::string>& input) {
@@ -326,11 +326,11 @@ class Wirer {
 }  // namespace
 
 const LayerCommon& common_options(const Layer& layer) {
-  return std::visit([](const auto& options) -> const LayerCommon& { return options; }, layer);
+  return config::visit([](const auto& options) -> const LayerCommon& { return options; }, layer);
 }
 
 std::string_view type_name(const Layer& layer) {
-  return std::visit([](const auto& options) { return options.kName; }, layer);
+  return config::visit([](const auto& options) { return options.kName; }, layer);
 }
 
 Wiring wire_layers(const ModelOptions& options, config::Errors& errors) { return Wirer(options, errors).run(); }

@@ -10,6 +10,7 @@
 #include "base/error.h"
 
 template class mirrortrain::config::CompiledOnce<mirrortrain::data::PreprocessingVariant>;
+template const mirrortrain::config::detail::Choice& mirrortrain::config::detail::choice_of<mirrortrain::data::PreprocessingStep>();
 
 namespace mirrortrain::data {
 namespace {

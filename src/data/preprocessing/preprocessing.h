@@ -43,7 +43,9 @@ using PreprocessingVariant =
                  RandomColorDegeneration, RandomColorJitter, RandomGrayscale, RandomInvert, RandomPosterization,
                  RandomSharpness, RandomGaussianBlur, RandomErasing, Solarization, AutoContrast, Equalization,
                  ContrastLimitedAdaptiveHistogramEqualization, RandAugment, AugMix, MixUp, CutMix>;
-using PreprocessingStep = config::CompiledOnce<PreprocessingVariant>;
+struct PreprocessingStep : config::CompiledOnce<PreprocessingVariant> {
+  using CompiledOnce::CompiledOnce;
+};
 
 /// The transform as one that mixes examples, or null.
 const Mixing* as_mixing(const PreprocessingStep& step);
@@ -103,3 +105,5 @@ struct mirrortrain::config::ChoiceTag<mirrortrain::data::PreprocessingStep> {
         "columns are crossed where the table is read: crosses: {NAME: {columns: [a, b], num_bins: 100}} of its source; "
         "leave it out"}});
 };
+
+extern template const mirrortrain::config::detail::Choice& mirrortrain::config::detail::choice_of<mirrortrain::data::PreprocessingStep>();

@@ -23,7 +23,7 @@ constexpr bool kHasKernel = [] {
 }();
 
 std::string wrong_to_normalize(const PlainLayer& layer) {
-  return std::visit(
+  return config::visit(
       [](const auto& options) -> std::string {
         using Inner = std::decay_t<decltype(options)>;
         if (!kHasKernel<Inner>) {
@@ -53,7 +53,7 @@ config::Section<SpectralNormalization> SpectralNormalization::section() {
 }
 
 ValueId SpectralNormalization::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
-  const ValueId output = std::visit(
+  const ValueId output = config::visit(
       [&](const auto& options) {
         const ValueId made = options.build(builder, sources);
         builder.mask_output(options.kMasking, options.kName);

@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kMostSteps = 1024;
 
 std::string wrong_at_steps(const PlainLayer& layer) {
-  return std::visit(
+  return config::visit(
       [](const auto& options) -> std::string {
         using Inner = std::decay_t<decltype(options)>;
         if (Inner::kFewestInputs > 1 || std::is_same_v<Inner, Reuse>) {
@@ -56,7 +56,7 @@ ValueId TimeDistributed::build(LayerBuilder& builder, std::span<const ValueId> s
     throw WrongRank(fmt::format("expected sequences [steps, ...], found the shape {}{}", builder.described(sources[0]),
                                 builder.sequence_remedy(sources[0])));
   }
-  return std::visit(
+  return config::visit(
       [&](const auto& options) -> ValueId {
         if constexpr (kTreatsVectors<std::decay_t<decltype(options)>>) {
           const LayerBuilder::InnerCall call(builder, 0);

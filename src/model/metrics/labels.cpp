@@ -21,7 +21,7 @@ void require_class_numbers(std::string_view metric, const Loss& loss, std::strin
 void require_probabilities(std::string_view metric, const Loss& loss) {
   if (!predicts_signs(loss)) return;
   throw Error(fmt::format("{} needs probabilities, and {}'s outputs are none; use a crossentropy, or accuracy", metric,
-                          std::visit([](const auto& options) { return options.kName; }, loss)));
+                          config::visit([](const auto& options) { return options.kName; }, loss)));
 }
 
 }  // namespace mirrortrain::metrics

@@ -42,7 +42,7 @@ bool flips_steps(const Layer& layer, std::size_t rank) {
 
 /// For a model that predicts each position of a text from those before it.
 void warn_of_seen_future(const config::Located<Layer>& layer, const Shape& output, config::Errors& errors) {
-  const bool attends_to_all = std::visit(
+  const bool attends_to_all = config::visit(
       [](const auto& options) {
         if constexpr (requires { options.use_causal_mask; }) return !options.use_causal_mask;
         return false;
@@ -153,8 +153,8 @@ void warn_of_directions(const CheckedConfiguration& checked, config::Errors& err
                                                   : directions[wiring.layer_of(source)]);
     }
     const Layer& built = listed[wiring.weights_of[i]].value;
-    directions.push_back(std::visit([&](const auto& options) { return direction_of(options, inputs); }, built));
-    const bool joins = std::visit([](const auto& options) { return joins_steps(options); }, listed[i].value);
+    directions.push_back(config::visit([&](const auto& options) { return direction_of(options, inputs); }, built));
+    const bool joins = config::visit([](const auto& options) { return joins_steps(options); }, listed[i].value);
     const auto backward = std::ranges::find(inputs, Direction::kBackward);
     if (!joins || backward == inputs.end() || std::ranges::count(inputs, Direction::kForward) == 0) continue;
     // The next layer handles the time steps of each input separately.
