@@ -1,4 +1,4 @@
-#include "graph/class_parts.h"
+#include "graph/parts/class_parts.h"
 
 #include <numeric>
 #include <utility>
