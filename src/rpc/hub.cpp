@@ -6,40 +6,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/utf8.h"
 #include "cluster/address.h"
 #include "cluster/reachable_host.h"
-#include "rpc/handshakes.h"
+#include "rpc/messages.h"
 #include "rpc/timing.h"
 
 namespace mirrortrain::rpc {
-namespace {
-
-ToTask refusal_of(const std::string& reason) {
-  ToTask message;
-  message.set_refusal(reason);
-  return message;
-}
-
-ToTask is_over(const std::string& why) {
-  ToTask message;
-  message.set_over(why);
-  return message;
-}
-
-ToTask join_again() {
-  ToTask message;
-  message.set_again(true);
-  return message;
-}
-
-ToTask stop_at(int signal) {
-  ToTask message;
-  message.mutable_stop()->set_signal(signal);
-  return message;
-}
-
-}  // namespace
 
 Hub::Hub(const ClusterSpec& cluster, const Timeouts& timeouts, const Generation& generation)
     : cluster_(cluster),
@@ -82,131 +54,6 @@ Hub::Member* Hub::member_named(const std::string& task) {
   return found == members_.end() ? nullptr : &*found;
 }
 
-/// nullopt if the task may take part.
-std::optional<Hub::Refusal> Hub::refusal_for(const Hello& hello) {
-  const Member* const member = member_named(hello.task());
-  if (member == nullptr || hello.tasks() != static_cast<int>(members_.size())) {
-    const auto tasks = [](std::size_t count) { return fmt::format("{} task{}", count, count == 1 ? "" : "s"); };
-    const std::string task = shortened(hello.task());
-    return Refusal{.message = refusal_of(fmt::format(
-                       "{}: the chief's cluster ({}) has {}, {}'s has {}; give every task the same cluster", task,
-                       cluster_.source, tasks(members_.size()), task, tasks(static_cast<std::size_t>(hello.tasks())))),
-                   .is_of_cluster = true};
-  }
-  if (hello.generation() > generation_ && !welcomed_) {
-    return Refusal{refusal_of(
-        fmt::format("{} was started again: start every task again, with --resume", cluster_.describe(chief().task)))};
-  }
-  const bool is_connected = member->send && !member->gone;
-  const bool replaces = timeouts_.elastic && is_connected && Clock::now() - member->heard > kSuspiciousSilence;
-  if (regroups_ || hello.generation() > generation_ || replaces) return Refusal{join_again()};
-  if (timeouts_.elastic && stop_signal_ > 0) return Refusal{is_over("the run is being stopped")};
-  if (is_connected) {
-    const std::string reason =
-        fmt::format("{}: another process has joined as this task; give every process a task of its own", hello.task());
-    spdlog::warn("refused a second process: {}", reason);
-    return Refusal{refusal_of(reason)};
-  }
-  if (!failure_.empty()) return Refusal{refusal_of(failure_)};
-  if (member == &chief()) return std::nullopt;  // the reference for the others
-  const std::string reason =
-      mismatch({hello, cluster_.describe(member->task)}, {reference_, cluster_.describe(chief().task)});
-  if (reason.empty()) return std::nullopt;
-  return Refusal{.message = refusal_of(reason), .is_of_cluster = true};
-}
-
-Hub::Session Hub::accept(const Hello& hello, Member& member, Send send) {
-  if (&member == &chief()) reference_ = hello;
-  member.send = std::move(send);
-  ++member.session;
-  member.heard = Clock::now();
-  const bool comes_back = member.lost;  // whatever it was lost for may end this generation, too
-  member.left = member.gone = member.lost = member.missed = false;
-  member.left_early.reset();
-  if (timeouts_.elastic && (welcomed_ || comes_back)) {
-    member.late = true;
-    member.late_since = Clock::now();
-    const double longest = seconds(settling_time(member));
-    const std::string when =
-        longest > seconds(kSettled) ? fmt::format(", in {:.0f} s, as it was lost several times", longest) : "";
-    spdlog::info("{} has joined and takes part after the next checkpoint{}", cluster_.describe(member.task), when);
-  } else if (welcomed_) {
-    member.joined = true;
-    member.send(welcome());
-    if (stop_signal_ != 0 && !stop_decided_) member.send(stop_at(stop_signal_));
-  } else {
-    member.joined = true;
-    welcome_all();
-  }
-  changed_.notify_all();
-  return {static_cast<int>(&member - members_.data()), member.session};
-}
-
-/// Welcomes all once every expected task has joined.
-void Hub::welcome_all() {
-  if (!std::ranges::all_of(members_, [](const Member& one) { return one.joined || one.lost || one.late; })) return;
-  for (Member& member : members_) {
-    member.gone = !member.joined && !member.late;
-    member.heard = Clock::now();  // those that joined early may have been silent meanwhile
-  }
-  welcomed_ = true;
-  broadcast(welcome());
-}
-
-ToTask Hub::welcome() const {
-  ToTask message;
-  message.mutable_welcome()->set_generation(generation_);
-  for (const Member& member : members_) {
-    if (!member.joined) message.mutable_welcome()->add_absent(member.task.text());
-  }
-  return message;
-}
-
-/// Gives up tasks that have not joined for regroup_seconds: in a later generation, or again in the first one.
-void Hub::welcome_without_missing() {
-  if (!timeouts_.elastic) return;
-  for (Member& member : members_) {
-    if (member.joined || member.lost || member.late) continue;
-    const std::optional<Clock::time_point> since = generation_ > 1 ? begin_ : member.left_early;
-    if (!since || seconds(Clock::now() - *since) < timeouts_.regroup_seconds) continue;
-    spdlog::warn("{} has not joined {}within {:g} s; continuing without it", cluster_.describe(member.task),
-                 generation_ > 1 ? "" : "again ", timeouts_.regroup_seconds);
-    lose(member);
-  }
-  welcome_all();
-}
-
-void Hub::lose(Member& member) {
-  if (!member.lost) losses_.push_back({member.task, Clock::now()});
-  member.lost = true;
-}
-
-/// Within an hour.
-std::ptrdiff_t Hub::recent_losses(const Member& member) const {
-  const auto recent = Clock::now() - std::chrono::hours(1);
-  return std::ranges::count_if(losses_,
-                               [&](const Loss& loss) { return loss.task == member.task && loss.when > recent; });
-}
-
-/// Twice as long for each loss within an hour but the first: a task that dies whenever it takes part, or whose network
-/// to another one is cut, must not keep all others from training.
-Hub::Clock::duration Hub::settling_time(const Member& member) const {
-  const Clock::duration doubled = kSettled * (1 << std::clamp<std::ptrdiff_t>(recent_losses(member) - 1, 0, 10));
-  return std::min(doubled, Clock::duration(kLongestSettled));
-}
-
-/// Ends the generation once a late task has stayed.
-void Hub::regroup_with_late_members() {
-  const auto now = Clock::now();
-  const auto has_settled = [&](const Member& member) {
-    return member.late && member.send && now - member.late_since >= settling_time(member) &&
-           now - member.heard < kSuspiciousSilence;
-  };
-  if (!failure_.empty() || chief().left || std::ranges::none_of(members_, has_settled)) return;
-  begin_stop(kRegroup);
-  decide_stop();
-}
-
 std::vector<Loss> Hub::losses() const {
   const std::scoped_lock lock(mutex_);
   return losses_;
@@ -219,13 +66,6 @@ std::vector<Task> Hub::lost() const {
     if (member.lost) tasks.push_back(member.task);
   }
   return tasks;
-}
-
-/// Only before the run has begun; later a wrongly started task does not affect the others.
-void Hub::refuse_all_early(const std::string& reason) {
-  if (welcomed_ || generation_ > 1) return spdlog::warn("refused a task: {}", reason);
-  failure_ = reason;
-  broadcast(refusal_of(reason));
 }
 
 void Hub::handle_message(const Session& session, const FromTask& message) {
@@ -263,19 +103,11 @@ void Hub::handle_message(const Session& session, const FromTask& message) {
       member.left = true;
       member.lost = member.late || (member.lost && !failure_.empty());  // the next generation does without it
       if (&member == &chief()) end_late_members();
-      if (&member == &chief()) tell_missed();
+      if (&member == &chief()) report_missed();
       decide_stop();
       changed_.notify_all();
       break;
     default: break;
-  }
-}
-
-/// Called when no generation follows.
-void Hub::end_late_members() {
-  if (stop_signal_ == kRegroup || !failure_.empty()) return;
-  for (Member& member : members_) {
-    if (member.late && member.send) member.send(is_over("the run has ended"));
   }
 }
 
@@ -287,64 +119,13 @@ void Hub::miss(Member& member, const std::string& what) {
 }
 
 /// Called at the run's end.
-void Hub::tell_missed() const {
+void Hub::report_missed() const {
   if (!failure_.empty()) return;
   for (const Member& member : members_) {
     if (!member.missed) continue;
     spdlog::warn("{} was lost and has not come back: it has not evaluated the last checkpoints",
                  cluster_.describe(member.task));
   }
-}
-
-/// Sends a value to every task that waits for it.
-void Hub::send_value(const std::string& key) {
-  const auto found = values_.find(key);
-  if (found == values_.end()) return;
-  ToTask message;
-  message.mutable_value()->set_key(key);
-  message.mutable_value()->set_value(found->second);
-  for (Member& member : members_) {
-    if (member.send && member.waits_for.erase(key) > 0) member.send(message);
-  }
-}
-
-/// Sends the table to all ranks once it has the last one's share.
-void Hub::take_share(int task, const Share& share) {
-  const auto size = static_cast<std::size_t>(share.size()), rank = static_cast<std::size_t>(share.rank());
-  Gathering& gathering = gatherings_[share.key()];
-  if (gathering.ranks.empty() && size <= members_.size()) {
-    gathering.ranks.resize(size);
-    gathering.tables.resize(size);
-  }
-  if (size != gathering.ranks.size() || rank >= size) {
-    return fail(
-        fmt::format("{} is rank {} of {} in '{}', where others are of {}; all tasks need the same configuration",
-                    cluster_.describe(members_[static_cast<std::size_t>(task)].task), rank, size, share.key(),
-                    gathering.ranks.size()),
-        {&members_[static_cast<std::size_t>(task)]});
-  }
-  if (gathering.ranks[rank].task < 0) ++gathering.count;
-  gathering.ranks[rank] = {task, share.value()};
-  for (const Part& part : share.parts()) {
-    if (static_cast<std::size_t>(part.rank()) >= size) continue;
-    Part& to = *gathering.tables[static_cast<std::size_t>(part.rank())].add_parts();
-    to.set_rank(share.rank());
-    to.set_value(part.value());
-  }
-  if (gathering.count < gathering.ranks.size()) return;
-  const bool has_values = std::ranges::any_of(gathering.ranks, [](const auto& one) { return !one.value.empty(); });
-  for (std::size_t to = 0; to < gathering.ranks.size(); ++to) {
-    ToTask message;
-    Table& table = *message.mutable_table();
-    table = std::move(gathering.tables[to]);
-    table.set_key(share.key());
-    if (has_values) {
-      for (const Gathering::Rank& from : gathering.ranks) table.add_values(from.value);
-    }
-    const Member& member = members_[static_cast<std::size_t>(gathering.ranks[to].task)];
-    if (member.send) member.send(message);
-  }
-  gatherings_.erase(share.key());
 }
 
 /// Asks the synchronously training tasks for their steps; they pause there until the decision.

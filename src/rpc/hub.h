@@ -100,7 +100,7 @@ class Hub {
   void regroup_with_late_members();
   void end_late_members();
   void miss(Member& member, const std::string& what);
-  void tell_missed() const;
+  void report_missed() const;
   void send_value(const std::string& key);
   void take_share(int task, const Share& share);
   void begin_stop(int signal);
