@@ -7,6 +7,7 @@
 
 #include "data/key_error.h"
 #include "data/loading/model_fit.h"
+#include "data/pictures/step_shapes.h"
 #include "data/row_blocks.h"
 
 namespace mirrortrain::data {
@@ -42,8 +43,7 @@ bool may_be_scaled(const Shape& labels, const Shape& picture) {
   throw KeyError(at.place, at.path.empty() ? "data.preprocessing" : at.path,
                  fmt::format("{} moves what pictures show, here of {}, and labels of the shape {} would stay where "
                              "they are; {}",
-                             std::visit([](const auto& held) { return held.kName; }, step), picture.text(),
-                             labels.text(), remedy));
+                             step_name(step), picture.text(), labels.text(), remedy));
 }
 
 /// What is mixed of a picture moved in several ways has no place of its own.

@@ -4,13 +4,10 @@
 #include <algorithm>
 
 #include "data/loading/model_fit.h"
+#include "data/pictures/step_shapes.h"
 
 namespace mirrortrain::data {
 namespace {
-
-std::string_view step_name(const PreprocessingStep& step) {
-  return std::visit([](const auto& held) { return held.kName; }, step);
-}
 
 /// The inputs whose numbers an embedding looks up: a number between two words is none.
 std::string lookups_mismatch(const Mixing& mixing, const ExampleSpec& spec) {

@@ -15,10 +15,10 @@
 #include "data/files/stream_input.h"
 #include "data/loading/holding.h"
 #include "data/loading/model_fit.h"
+#include "data/loading/open_source.h"
 #include "data/loading/picture_form.h"
 #include "data/pictures/picture_files.h"
 #include "data/tables/csv_table.h"
-#include "data/tables/stored_table.h"
 #include "data/usable.h"
 
 namespace mirrortrain::data {
@@ -352,11 +352,7 @@ Dataset read_new(const Source& source, const Adapted& adapted, const Wanted& wan
       [&](const auto& held) -> Examples {
         using Format = std::decay_t<decltype(held)>;
         if constexpr (is_table<Format>) {
-          const Holding holding(options);
-          const CsvReading reading{&adapted, false, bad.if_skips()};
-          CsvTable table = exceeds_in_memory(held, holding.most_bytes)
-                               ? open_table(held, reading, holding.unpacked, threads)
-                               : read_table(held, reading);
+          CsvTable table = table_of(held, {&adapted, false, bad.if_skips()}, Holding(options), threads);
           return encoded_new(std::move(table), adapted, *wanted.spec, bad.if_skips());
         } else if constexpr (std::is_same_v<Format, ImageFolder>) {
           const Source& run = options.train.value;
