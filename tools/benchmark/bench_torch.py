@@ -65,7 +65,7 @@ def worker(rank, ranks, options, rendezvous, parent):
 
 
 def main():
-    options = fashion.parse(__doc__, ["one", "compiled", *DDP], ["one", "compiled", "graphs", "captured"], ["resnet50"],
+    options = fashion.parse(__doc__, ["one", "compiled", *DDP], ["one", "compiled", "graphs", "captured"], list(torch_models.LARGE),
                             lambda parser: parser.add_argument("--threads", type=int, help="of each process of ddp"))
     if options.threads and options.strategy not in DDP:
         raise SystemExit(f"--threads goes with {', '.join(DDP)}, not with {options.strategy}")

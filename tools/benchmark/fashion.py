@@ -57,7 +57,7 @@ def parse(description, cpu_strategies, gpu_strategies=(), gpu_models=(), add_own
     parser.add_argument("--epochs", type=int, default=3, help="timed epochs, after one that is not")
     parser.add_argument("--data", type=Path, default=Path("/usr/share/datasets/fashion-mnist"))
     if gpu_models:
-        parser.add_argument("--examples", type=int, default=2560, help="number of synthetic images that resnet50 trains on")
+        parser.add_argument("--examples", type=int, default=2560, help="number of synthetic examples of the models that need a GPU")
     add_own(parser)
     options = parser.parse_args()
     options.precision = options.precision or ("tf32" if options.device == "cuda" else "float32")

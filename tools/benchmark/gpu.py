@@ -10,6 +10,16 @@ import tables
 PRECISIONS = ["tf32", "float32", "mixed_bfloat16"]
 PEERS = {"torch": ["one", "captured", "graphs", "compiled"], "jax": ["one", "epoch"]}
 COMPILED = ("graphs", "compiled")  # they take a minute before the first step
+# What is not on Fashion-MNIST: its batches, its precisions (None: all that are asked for), the examples of an epoch (of gpt2
+# the windows of the plays), and the most epochs that are timed.
+LARGE = {
+    "resnet50": ([256], ["mixed_bfloat16"], 2560, 10),
+    "lstm": ([128], None, 8192, 10),
+    "gpt2": ([8], ["mixed_bfloat16"], 1152, 2),
+    "vit": ([64], ["mixed_bfloat16"], 640, 3),
+    "mobilenet": ([256], ["mixed_bfloat16"], 2560, 5),
+}
+MODELS = ["mlp", "cnn", *LARGE]
 SMALL = ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz")
 
 
@@ -47,7 +57,12 @@ def settings_of(precision, key):
 
 
 def precisions_of(options, model):
-    return [precision for precision in options.precisions if model != "resnet50" or precision == "mixed_bfloat16"]
+    only = LARGE[model][1] if model in LARGE else None
+    return [precision for precision in options.precisions if only is None or precision in only]
+
+
+def epochs_of(options, model):
+    return min(options.epochs, LARGE[model][3]) if model in LARGE else options.epochs
 
 
 def jobs(options):
@@ -56,20 +71,21 @@ def jobs(options):
     key = tf32_key(options.program) if "mirrortrain" in options.only else None
     found = []
     for model in options.models:
-        batches = [256] if model == "resnet50" else options.batches
+        batches = LARGE[model][0] if model in LARGE else options.batches
         for batch, precision in itertools.product(batches, precisions_of(options, model)):
             settings = settings_of(precision, key)
             if "mirrortrain" in options.only and settings is not None:
                 found.append((model, batch, "mirrortrain", "1 GPU", precision, ["strategy.devices=[cuda:0]", *settings]))
             for peer, strategies in PEERS.items():
-                if peer in options.only and (model != "resnet50" or peer == "torch"):
+                if peer in options.only and (model not in LARGE or peer == "torch"):
                     found += [(model, batch, peer, strategy, precision, None) for strategy in strategies]
     return sorted(found, key=lambda job: (job[3] in COMPILED, options.precisions.index(job[4])))
 
 
 def logging_settings(steps):
-    """Step events at about each quarter of an epoch: after multiples of 16 steps, which a GPU gets together."""
-    return [f"logging.every_steps={max(16, steps // 4 // 16 * 16)}", "logging.tensorboard=false"]
+    """Step events at about each quarter of an epoch: in long ones after multiples of 16 steps, which a GPU gets together."""
+    every = max(16, steps // 4 // 16 * 16) if steps >= 48 else max(1, steps // 4)
+    return [f"logging.every_steps={every}", "logging.tensorboard=false"]
 
 
 def epoch_speeds(events, steps):

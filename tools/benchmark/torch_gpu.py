@@ -22,13 +22,20 @@ def use_precision(precision):
 
 
 def training_set(options, device):
-    """Images [examples, height, width, channels] float32 and labels [examples] int64, on the device."""
-    if options.model == "resnet50":
-        generator = torch.Generator(device).manual_seed(0)
-        labels = torch.randint(1000, (options.examples,), device=device, generator=generator)
-        return torch.rand((options.examples, 224, 224, 3), device=device, generator=generator), labels
-    images, labels = fashion.training_set(options.data)
-    return torch.from_numpy(images).to(device), torch.from_numpy(labels).long().to(device)
+    """Examples as the model takes them and labels int64, on the device. Pictures are views of tensors whose channels are last."""
+    if options.model not in torch_models.LARGE:
+        images, labels = fashion.training_set(options.data)
+        return torch.from_numpy(images).to(device).permute(0, 3, 1, 2), torch.from_numpy(labels).long().to(device)
+    model, count = torch_models.LARGE[options.model], options.examples
+    generator = torch.Generator(device).manual_seed(0)
+    if len(model.shape) == 1:  # each token's label is the next one
+        text = torch.randint(model.classes, (count, model.shape[0] + 1), device=device, generator=generator)
+        return text[:, :-1], text[:, 1:]
+    labels = torch.randint(model.classes, (count,), device=device, generator=generator)
+    if len(model.shape) == 3:
+        channels, *size = model.shape
+        return torch.rand((count, *size, channels), device=device, generator=generator).permute(0, 3, 1, 2), labels
+    return torch.rand((count, *model.shape), device=device, generator=generator), labels
 
 
 class Training:
@@ -36,14 +43,14 @@ class Training:
         use_precision(options.precision)
         torch.manual_seed(0)
         self.options, self.device = options, device
-        self.images, self.labels = training_set(options, device)
+        self.examples, self.labels = training_set(options, device)
+        large = torch_models.LARGE.get(options.model)
+        self.clip_norm = large and large.clip_norm
         model = torch_models.build(options.model).to(device)
-        self.model = model if options.model == "mlp" else model.to(memory_format=torch.channels_last)
-        if options.model == "resnet50":
-            self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, fused=True)
-        else:
-            self.optimizer = torch.optim.Adam(model.parameters(), lr=0.001, fused=True,
-                                              capturable=options.strategy == "captured")
+        self.model = model if self.examples.dim() < 4 or options.model == "mlp" else model.to(memory_format=torch.channels_last)
+        optimizer = large.optimizer if large else torch_models.ADAM
+        captured = {"capturable": True} if options.strategy == "captured" and optimizer.func is not torch.optim.SGD else {}
+        self.optimizer = optimizer(model.parameters(), fused=True, **captured)
         self.loss = self.forward
         if options.strategy in MODES:
             self.loss = torch.compile(self.forward, mode=MODES[options.strategy])
@@ -54,18 +61,21 @@ class Training:
         # No weight is used twice, so that keeping its copy in bfloat16 would gain nothing.
         with torch.autocast(self.device, torch.bfloat16, enabled=self.options.precision == "mixed_bfloat16",
                             cache_enabled=False):
-            logits = self.model(x)
-            loss = nn.functional.cross_entropy(logits, y)
-        return loss, (logits.detach().argmax(1) == y).sum()
+            logits = self.model(x).flatten(0, -2)
+            loss = nn.functional.cross_entropy(logits, y.flatten())
+        return loss, (logits.detach().argmax(1) == y.flatten()).sum()
 
     def run(self, rows):
-        # A view of channels that stay last in memory.
-        x, y = self.images.index_select(0, rows).permute(0, 3, 1, 2), self.labels.index_select(0, rows)
+        x, y = self.examples, self.labels.index_select(0, rows)
+        # Of pictures a view again: channels stay last in memory.
+        x = x.permute(0, 2, 3, 1).index_select(0, rows).permute(0, 3, 1, 2) if x.dim() == 4 else x.index_select(0, rows)
         if self.options.strategy == "graphs":
             torch.compiler.cudagraph_mark_step_begin()
         self.optimizer.zero_grad(set_to_none=True)
         loss, hits = self.loss(x, y)
         loss.backward()
+        if self.clip_norm:
+            nn.utils.clip_grad_norm_(self.model.parameters(), self.clip_norm, foreach=True)
         self.optimizer.step()
         self.correct += hits
 
@@ -111,5 +121,5 @@ def train(options, measurement, device):
                 measurement.step_done()
         training.wait()
         measurement.end_epoch()
-    accuracy = training.correct.item() / (steps * options.batch)
+    accuracy = training.correct.item() / (steps * options.batch * training.labels[0].numel())
     measurement.report(f"PyTorch {torch.__version__.split('+')[0]}", options, accuracy, examples)
