@@ -93,7 +93,8 @@ Case attention_case(DType dtype, const Sizes& s, const ops::AttentionAttributes&
 TEST_CASE("attention matches a reference in double, whatever fits into blocks and vectors") {
   for (const DType dtype : kFloatTypes) {
     for (const bool causal : {false, true}) {
-      for (const Sizes& s : {Sizes{1, 1, 1, 1}, Sizes{4, 4, 5, 3}, Sizes{3, 7, 16, 20}, Sizes{6, 2, 20, 16}}) {
+      for (const Sizes& s : {Sizes{1, 1, 1, 1}, Sizes{4, 4, 5, 3}, Sizes{3, 7, 16, 20}, Sizes{6, 2, 20, 16},
+                             Sizes{5, 7, 64, 64}, Sizes{7, 4, 128, 128}}) {
         const Case test = attention_case(
             dtype, s, {.heads = 2, .scale = 1 / std::sqrt(static_cast<float>(s.size)), .causal = causal});
         check_forward(test);
@@ -118,7 +119,7 @@ TEST_CASE("gradients of attention across blocks") {
 }
 
 TEST_CASE("dropout of attention follows its rule, forward and backward") {
-  for (const Sizes& s : {Sizes{5, 5, 4, 4}, Sizes{2, 134, 2, 2}}) {
+  for (const Sizes& s : {Sizes{5, 5, 4, 4}, Sizes{2, 134, 2, 2}, Sizes{4, 6, 64, 64}}) {
     for (const bool causal : {false, true}) {
       for (const std::int64_t first_head : {0, 3}) {
         const Case test = attention_case(

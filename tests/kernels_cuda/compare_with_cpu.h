@@ -15,6 +15,7 @@ struct Comparison {
   std::vector<std::int64_t> rows;
   double tolerance = 0;
   StepParams step = {.seed = 7, .step = 3, .first_row = 11, .global_examples = 13};
+  bool tf32 = false;  ///< of tf32_registry_under_test()
 };
 
 /// Runs the op's kernels of both backends, this one's in grids of at most 1, 3 and many blocks, and compares all

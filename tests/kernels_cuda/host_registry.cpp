@@ -1,5 +1,7 @@
+#include "kernels/cuda/attention.h"
 #include "kernels/cuda/custom_kernels.h"
 #include "kernels/harness.h"
+#include "kernels_cuda/under_test.h"
 
 namespace mirrortrain::testing {
 
@@ -7,6 +9,15 @@ const KernelRegistry& registry_under_test() {
   static const KernelRegistry registry = [] {
     KernelRegistry own("cuda");
     cuda::add_custom_kernels(own);
+    return own;
+  }();
+  return registry;
+}
+
+const KernelRegistry& tf32_registry_under_test() {
+  static const KernelRegistry registry = [] {
+    KernelRegistry own = registry_under_test();
+    cuda::add_tf32_attention_kernels(own);
     return own;
   }();
   return registry;

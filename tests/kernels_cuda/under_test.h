@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "device/device.h"
+#include "kernels/kernel.h"
 
 namespace mirrortrain::testing {
 
@@ -15,5 +16,8 @@ void in_each_geometry(const std::function<void(std::int64_t blocks)>& body);
 /// What kernels are enqueued on without the harness. What they work on has to come from std::pmr's default resource,
 /// and can be read after Stream::synchronize.
 Stream& stream_under_test();
+
+/// The same kernels as registry_under_test(), but float32 may be rounded to tf32.
+const KernelRegistry& tf32_registry_under_test();
 
 }  // namespace mirrortrain::testing

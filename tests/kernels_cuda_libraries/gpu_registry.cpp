@@ -42,4 +42,10 @@ const KernelRegistry& registry_under_test() {
   return registry;
 }
 
+const KernelRegistry& tf32_registry_under_test() {
+  static const KernelRegistry& kernels = *new KernelRegistry(cuda::make_kernel_registry(0, {.tf32 = true}));
+  static const KernelRegistry& registry = *new KernelRegistry(on_device(kernels, gpu()));
+  return registry;
+}
+
 }  // namespace mirrortrain::testing

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "simulated_gpu/host_fiber.h"
+#include "simulated_gpu/host_warp.h"
 
 namespace mirrortrain::cuda::host {
 namespace {
@@ -261,6 +262,10 @@ std::uint64_t exchange(unsigned mask, std::uint64_t value, int source_lane, cons
   if (source_lane < 0 || source_lane >= static_cast<int>(kWarp) || (mask >> source_lane & 1) == 0)
     throw Error("a lane reads from one outside the mask at " + text_of(place));
   return running->meet(mask, value, place)[static_cast<std::size_t>(source_lane)];
+}
+
+std::array<std::uint64_t, 32> exchange_all(std::uint64_t value, const std::source_location& place) {
+  return running->meet(0xffffffffu, value, place);
 }
 
 unsigned ballot(unsigned mask, bool value, const std::source_location& place) {

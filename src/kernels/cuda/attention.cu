@@ -1,15 +1,13 @@
 #include "base/philox.h"
+#include "kernels/cuda/attention.h"
 #include "kernels/cuda/custom_kernels.h"
 #include "kernels/cuda/pack.h"
 #include "kernels/cuda/stream_kernel.h"
 #include "kernels/cuda/team.h"
-#include "kernels/scalar/attention.h"
 #include "kernels/scalar/math.h"
 
 namespace mirrortrain::cuda {
 namespace {
-
-using scalar::AttentionShape;
 
 /// A step of a head of a row.
 struct HeadStep {
@@ -21,13 +19,13 @@ struct HeadStep {
   }
 };
 
-/// The inputs, and values derived from them for a step and a source step.
+// For heads of any size, and for float32 that keeps its mantissa.
+
+/// The operands, and values derived from them for a step and a source step.
 template <class T>
-struct Operands {
-  AttentionShape a;
-  const T *query, *key, *value;
-  const float *query_mask, *value_mask;  ///< null: every step counts
-  const StepParams* params;
+struct Operands : AttentionOperands<T> {
+  using Base = AttentionOperands<T>;
+  using Base::a, Base::query, Base::key, Base::value, Base::query_mask, Base::value_mask, Base::params;
 
   __device__ scalar::AttentionSight sight(std::int64_t row) const {
     return scalar::AttentionSight(a, query_mask, value_mask, row);
@@ -110,14 +108,16 @@ __global__ void __launch_bounds__(kBlock) attention(Operands<T> in, T* y, float*
   }
 }
 
-/// The operands of the gradients. With P the weights, S their scores, O = P V: dV = Pᵀ dO, dP = dO Vᵀ, dS = P (dP -
-/// sum(dO O)), dQ = scale dS K, dK = scale dSᵀ Q.
+/// The operands of the gradients, and values derived from them likewise.
 template <class T>
 struct Gradients {
   Operands<T> in;
   const T *output, *gradient;
   const float* log_sums;
-  float* dots;  ///< sum(dO O) by step
+  float* dots;
+
+  explicit Gradients(const AttentionGradients<T>& g)
+      : in{g.in}, output(g.output), gradient(g.gradient), log_sums(g.log_sums), dots(g.dots) {}
 
   __device__ float weight(const scalar::AttentionSight& sight, const HeadStep& s, std::int64_t source) const {
     if (source >= sight.reach(s.step)) return 0;
@@ -211,7 +211,7 @@ __global__ void __launch_bounds__(kBlock) source_gradients(Gradients<T> g, T* dk
 
 /// `first_mask`: the number of the input that is the query's mask.
 template <class T>
-Operands<T> operands(const AttentionShape& a, const KernelArgs& args, std::size_t first_mask) {
+AttentionOperands<T> operands(const AttentionShape& a, const KernelArgs& args, std::size_t first_mask) {
   return {a,
           input<T>(args, 0),
           input<T>(args, 1),
@@ -221,38 +221,58 @@ Operands<T> operands(const AttentionShape& a, const KernelArgs& args, std::size_
           args.step};
 }
 
-std::unique_ptr<Kernel> make_attention(const ops::Attention& op, const KernelSpecs& specs) {
+/// Calls make(T{}, whether tensor cores compute on T), T the type of the elements.
+template <class Make>
+std::unique_ptr<Kernel> with_type_of_attention(const Op& op, const AttentionShape& a, DType dtype, bool tf32,
+                                               const Make& make) {
+  const bool in_tiles = (dtype == DType::kBfloat16 || tf32) && fits_tiles(a);
+  return for_float_type(op, dtype, [&]<class T>(T) { return make(T{}, in_tiles); });
+}
+
+std::unique_ptr<Kernel> make_attention(const ops::Attention& op, const KernelSpecs& specs, bool tf32) {
   const AttentionShape a(op, specs.inputs[0].shape, specs.inputs[1].shape, specs.inputs[2].shape);
-  return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) {
-    return stream_kernel([a](Stream& stream, const KernelArgs& args) {
-      launch(stream, blocks_for(a.rows * a.op.heads * a.steps, 1), kBlock, 0, attention<T>, operands<T>(a, args, 3),
-             output<T>(args, 0), output<float>(args, 1));
+  return with_type_of_attention(op, a, specs.inputs[0].dtype, tf32, [&]<class T>(T, bool in_tiles) {
+    return stream_kernel([a, in_tiles](Stream& stream, const KernelArgs& args) {
+      const AttentionOperands<T> in = operands<T>(a, args, 3);
+      T* const y = output<T>(args, 0);
+      float* const log_sums = output<float>(args, 1);
+      if (in_tiles && in_packs(in.query, in.key, in.value, y)) return attend_in_tiles(stream, in, y, log_sums);
+      launch(stream, blocks_for(a.rows * a.op.heads * a.steps, 1), kBlock, 0, attention<T>, Operands<T>{in}, y,
+             log_sums);
     });
   });
 }
 
-std::unique_ptr<Kernel> make_attention_gradient(const ops::AttentionGradient& op, const KernelSpecs& specs) {
+std::unique_ptr<Kernel> make_attention_gradient(const ops::AttentionGradient& op, const KernelSpecs& specs, bool tf32) {
   const AttentionShape a(op, specs.inputs[0].shape, specs.inputs[1].shape, specs.inputs[2].shape);
-  return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) {
-    const auto body = [a](Stream& stream, const KernelArgs& args) {
-      const Gradients<T> gradients{operands<T>(a, args, 6), input<T>(args, 3), input<T>(args, 5), input<float>(args, 4),
-                                   reinterpret_cast<float*>(args.workspace)};
-      launch(stream, blocks_for(a.rows * a.op.heads * a.steps, 1), kBlock, 0, query_gradient<T>, gradients,
-             output<T>(args, 0));
-      if (T* dk = output<T>(args, 1), *dv = output<T>(args, 2); dk != nullptr || dv != nullptr) {
-        launch(stream, blocks_for(a.rows * a.op.heads * a.sources, 1), kBlock, 0, source_gradients<T>, gradients, dk,
-               dv);
+  return with_type_of_attention(op, a, specs.inputs[0].dtype, tf32, [&]<class T>(T, bool in_tiles) {
+    const auto body = [a, in_tiles](Stream& stream, const KernelArgs& args) {
+      const AttentionGradients<T> g{operands<T>(a, args, 6), input<T>(args, 3), input<T>(args, 5),
+                                    input<float>(args, 4), reinterpret_cast<float*>(args.workspace)};
+      T *const dq = output<T>(args, 0), *const dk = output<T>(args, 1), *const dv = output<T>(args, 2);
+      if (in_tiles && in_packs(g.in.query, g.in.key, g.in.value, g.output, g.gradient, dq, dk, dv)) {
+        return attention_gradients_in_tiles(stream, g, dq, dk, dv);
       }
+      const Gradients<T> gradients(g);
+      launch(stream, blocks_for(a.rows * a.op.heads * a.steps, 1), kBlock, 0, query_gradient<T>, gradients, dq);
+      if (dk == nullptr && dv == nullptr) return;
+      launch(stream, blocks_for(a.rows * a.op.heads * a.sources, 1), kBlock, 0, source_gradients<T>, gradients, dk, dv);
     };
     return stream_kernel(body, static_cast<std::size_t>(a.rows * a.op.heads * a.steps) * sizeof(float));
   });
 }
 
+void add_kernels_of_attention(KernelRegistry& registry, bool tf32) {
+  registry.add<ops::Attention>(
+      [tf32](const ops::Attention& op, const KernelSpecs& specs) { return make_attention(op, specs, tf32); });
+  registry.add<ops::AttentionGradient>([tf32](const ops::AttentionGradient& op, const KernelSpecs& specs) {
+    return make_attention_gradient(op, specs, tf32);
+  });
+}
+
 }  // namespace
 
-void add_attention_kernels(KernelRegistry& registry) {
-  registry.add<ops::Attention>(make_attention);
-  registry.add<ops::AttentionGradient>(make_attention_gradient);
-}
+void add_attention_kernels(KernelRegistry& registry) { add_kernels_of_attention(registry, false); }
+void add_tf32_attention_kernels(KernelRegistry& registry) { add_kernels_of_attention(registry, true); }
 
 }  // namespace mirrortrain::cuda

@@ -1,6 +1,7 @@
 #include "kernels/cuda/backend.h"
 
 #include "device/cuda/cuda_device.h"
+#include "kernels/cuda/attention.h"
 #include "kernels/cuda/cublaslt.h"
 #include "kernels/cuda/cudnn.h"
 #include "kernels/cuda/custom_kernels.h"
@@ -30,9 +31,10 @@ class CudaBackend : public Backend {
   MathOptions options_;
 };
 
-KernelRegistry all_kernels(std::shared_ptr<Cudnn> cudnn, std::shared_ptr<CublasLt> blas) {
+KernelRegistry all_kernels(const MathOptions& options, std::shared_ptr<Cudnn> cudnn, std::shared_ptr<CublasLt> blas) {
   KernelRegistry all("cuda");
   add_custom_kernels(all);
+  if (options.tf32) add_tf32_attention_kernels(all);
   add_conv_kernels(all, std::move(cudnn));
   add_dense_kernels(all, std::move(blas));
   return all;
@@ -43,11 +45,11 @@ KernelRegistry all_kernels(std::shared_ptr<Cudnn> cudnn, std::shared_ptr<CublasL
 std::unique_ptr<Backend> make_backend(const MathOptions& options) { return std::make_unique<CudaBackend>(options); }
 
 KernelRegistry make_kernel_registry(int gpu, const MathOptions& options) {
-  return all_kernels(std::make_shared<Cudnn>(gpu, options), std::make_shared<CublasLt>(gpu, options));
+  return all_kernels(options, std::make_shared<Cudnn>(gpu, options), std::make_shared<CublasLt>(gpu, options));
 }
 
 KernelRegistry make_kernel_registry_for(std::string_view properties_json, const MathOptions& options) {
-  return all_kernels(std::make_shared<Cudnn>(properties_json, options), nullptr);
+  return all_kernels(options, std::make_shared<Cudnn>(properties_json, options), nullptr);
 }
 
 std::vector<LibraryState> find_libraries() {
