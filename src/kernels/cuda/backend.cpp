@@ -36,6 +36,7 @@ KernelRegistry all_kernels(const MathOptions& options, std::shared_ptr<Cudnn> cu
   add_custom_kernels(all);
   if (options.tf32) add_tf32_attention_kernels(all);
   add_conv_kernels(all, std::move(cudnn));
+  if (blas) add_recurrent_products(all, blas);
   add_dense_kernels(all, std::move(blas));
   return all;
 }

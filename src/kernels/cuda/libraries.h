@@ -18,6 +18,9 @@ void add_conv_kernels(KernelRegistry& registry, std::shared_ptr<Cudnn> cudnn);
 /// If `blas` is null (a GPU that is only described), creating a kernel throws Error.
 void add_dense_kernels(KernelRegistry& registry, std::shared_ptr<CublasLt> blas);
 
+/// Kernels for wide recurrent layers, whose products are cuBLASLt's.
+void add_recurrent_products(KernelRegistry& registry, std::shared_ptr<CublasLt> blas);
+
 /// A maker of `Made(op, specs, library)`, or, with zero rows, of a kernel that only zeroes its outputs: the libraries
 /// do not support empty tensors.
 template <class OpType, class Made, class Library>

@@ -83,10 +83,13 @@ void with_cell(Cell cell, const Function& function) {
   function(std::integral_constant<Cell, Cell::kGruResetBefore>{});
 }
 
+/// `count` floats in whole cache lines, as libraries want their operands aligned.
+MIRRORTRAIN_HOST_DEVICE inline std::int64_t whole_lines(std::int64_t count) { return (count + 15) / 16 * 16; }
+
 /// Parts of a workspace of floats.
 struct Floats {
   float* next;
-  float* take(std::int64_t count) { return std::exchange(next, next + count); }
+  float* take(std::int64_t count) { return std::exchange(next, next + whole_lines(count)); }
 };
 
 }  // namespace mirrortrain::cuda
