@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/error.h"
+
 namespace mirrortrain {
+
+void Communicator::transfer(Stream&, Elements, int) { throw Error("this group sends nothing to one rank alone"); }
 
 Shard shard_of(std::size_t count, int rank, int size) {
   const std::size_t grains = (count + kShardGrain - 1) / kShardGrain;

@@ -32,6 +32,9 @@ class HostCommunicator : public Communicator {
     if (size_ == 1) return stream.copy(received, elements.data, elements.bytes());
     enqueue(stream, {CollectiveCall::Operation::kAllToAll, elements, received});
   }
+  void transfer(Stream& stream, Elements elements, int from) override {
+    enqueue(stream, {CollectiveCall::Operation::kTransfer, elements, nullptr, from});
+  }
   double waited_seconds() const override { return waited_seconds_; }
   void check() override;
   void synchronize(Stream& stream) override;

@@ -10,14 +10,14 @@ namespace mirrortrain {
 
 bool CollectiveCall::fits(const CollectiveCall& other) const {
   return operation == other.operation && elements.count == other.elements.count &&
-         elements.dtype == other.elements.dtype;
+         elements.dtype == other.elements.dtype && from == other.from;
 }
 
 std::string CollectiveCall::text() const {
-  constexpr std::array kNames = {"all_reduce", "all_gather", "all_to_all"};  // in the order of Operation
+  constexpr std::array kNames = {"all_reduce", "all_gather", "all_to_all", "transfer"};  // in the order of Operation
   const std::string what = elements.what.empty() ? "" : fmt::format(" ({})", elements.what);
-  return fmt::format("{} of {} {} elements{}", kNames[static_cast<std::size_t>(operation)],
-                     elements.count, name_of(elements.dtype), what);
+  return fmt::format("{} of {} {} elements{}", kNames[static_cast<std::size_t>(operation)], elements.count,
+                     name_of(elements.dtype), what);
 }
 
 Meeting::Meeting(std::size_t ranks, bool spin, double timeout_seconds)

@@ -14,10 +14,11 @@ namespace mirrortrain {
 
 /// An operation as a rank enqueues it. On its own cache line, because only its rank writes it.
 struct alignas(64) CollectiveCall {
-  enum class Operation : std::uint8_t { kAllReduce, kAllGather, kAllToAll };
+  enum class Operation : std::uint8_t { kAllReduce, kAllGather, kAllToAll, kTransfer };
   Operation operation = Operation::kAllReduce;
   Elements elements;
   std::byte* received = nullptr;  ///< of an all_to_all
+  int from = 0;                   ///< of a transfer
 
   bool fits(const CollectiveCall& other) const;
   /// "all_reduce of 100 float32 elements (bucket 2 of 3: ...)"

@@ -12,6 +12,7 @@ class UnconnectedCommunicator : public Communicator {
   void all_reduce(Stream&, Elements) override {}
   void all_gather(Stream&, Elements) override {}
   void all_to_all(Stream&, Elements, std::byte*) override {}
+  void transfer(Stream&, Elements, int) override {}
   void check() override {}
   void synchronize(Stream& stream) override { stream.synchronize(); }
   void abort(const std::string&) override {}

@@ -58,6 +58,23 @@ TEST_CASE("every task has an address of its own, and MPI starts once") {
   CHECK(contains(error_text([&] { mpi::Session::start(again, process_environment()); }), "MPI was started before"));
 }
 
+TEST_CASE("of two members, either sends the other its elements") {
+  make_group(20);
+  const auto pair = make_mpi_communicator(the_session, 20, {}, {0, 1});  // made by all three
+  if (the_session->rank() < 2) {
+    InlineStream stream;
+    for (const int from : {0, 1, 1, 0}) {
+      for (const std::size_t count : {1, 100, 70001}) {
+        const std::vector<float> sent = elements_of<float>(from, count);
+        std::vector<float> elements = pair->rank() == from ? sent : std::vector<float>(count);
+        pair->transfer(stream, std::span(elements), from);
+        CHECK(elements == sent);
+      }
+    }
+  }
+  make_group(20);
+}
+
 TEST_CASE_TEMPLATE("all_reduce sums in rank order, with the same bits on every rank and every time", T, float, double,
                    std::int32_t, std::int64_t) {
   const auto group = make_group(20);

@@ -112,6 +112,28 @@ void check_all_to_all(Communicator& communicator, std::size_t part) {
   CHECK(all_right);
 }
 
+TEST_CASE("of two ranks, either sends the other its elements, in order") {
+  for (const Way way : ways()) {
+    CAPTURE(static_cast<int>(way));
+    const std::vector<std::string> errors = run_processes(way, 2, 20, [](Communicator& communicator) {
+      InlineStream stream;
+      for (const int from : {0, 1, 1, 0}) {
+        for (const std::size_t count : {std::size_t{1}, std::size_t{100}, std::size_t{700001}}) {
+          std::vector<float> elements(count);
+          const auto value = [&](std::size_t i) { return static_cast<float>(i % 1009) + static_cast<float>(from); };
+          for (std::size_t i = 0; communicator.rank() == from && i < count; ++i) elements[i] = value(i);
+          communicator.transfer(stream, std::span(elements), from);
+          bool is_right = true;
+          for (std::size_t i = 0; i < count; ++i) is_right = is_right && elements[i] == value(i);
+          CHECK(is_right);
+        }
+      }
+      communicator.synchronize(stream);
+    });
+    CHECK(errors == std::vector<std::string>(2, "no error"));
+  }
+}
+
 TEST_CASE("small and large operations of every kind follow each other, however far a rank lags") {
   for (const Way way : ways()) {
     CAPTURE(static_cast<int>(way));

@@ -52,6 +52,8 @@ class ThreadGroup::Rank : public HostCommunicator {
       for (std::size_t other = 0; other < data_.size(); ++other) {
         std::memcpy(call.received + other * bytes, data_[other] + static_cast<std::size_t>(rank()) * bytes, bytes);
       }
+    } else if (call.operation == CollectiveCall::Operation::kTransfer) {
+      if (rank() != call.from) work.copy(dtype, own, data_[static_cast<std::size_t>(call.from)], {0, count});
     } else {
       const std::size_t part = count / data_.size();
       for (std::size_t other = 0; other < data_.size(); ++other) {

@@ -121,6 +121,17 @@ void exchange_parts(gloo::Context& context, std::byte* data, std::byte* received
   wait_for_sends(context, *from, context.size - 1);
 }
 
+void send(gloo::Context& context, const Elements& elements, int from, std::uint64_t slot) {
+  if (elements.count == 0) return;
+  const auto buffer = context.createUnboundBuffer(elements.data, elements.bytes());
+  if (context.rank == from) {
+    buffer->send(1 - from, slot);
+    return wait_for_sends(context, *buffer, 1);
+  }
+  buffer->recv(from, slot);
+  receive_from_others(context, *buffer);
+}
+
 void receive_from_others(gloo::Context& context, gloo::transport::UnboundBuffer& buffer) {
   const auto begin = std::chrono::steady_clock::now();
   const auto timeout = context.getTimeout();

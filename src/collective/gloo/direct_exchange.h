@@ -32,6 +32,9 @@ void add_directly(gloo::Context& context, const Elements& elements, AddElements 
 void exchange_parts(gloo::Context& context, std::byte* data, std::byte* received, std::size_t bytes,
                     const std::function<int(int)>& sent_to, std::uint64_t slot);
 
+/// Of two ranks: the other one receives the elements of rank `from`.
+void send(gloo::Context& context, const Elements& elements, int from, std::uint64_t slot);
+
 /// Waits until one message has come from every other rank.
 void receive_from_others(gloo::Context& context, gloo::transport::UnboundBuffer& buffer);
 

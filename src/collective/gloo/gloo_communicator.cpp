@@ -120,6 +120,9 @@ class GlooCommunicator : public HostCommunicator {
       add_directly(*direct_context_, call.elements, add<T>, received_, next_slot(gloo::kAllreduceSlotPrefix));
     } else if (call.operation == CollectiveCall::Operation::kAllToAll) {
       deal(call);
+    } else if (call.operation == CollectiveCall::Operation::kTransfer) {
+      direct();
+      send(*direct_context_, call.elements, call.from, next_slot(gloo::kBroadcastSlotPrefix));
     } else {
       gather(call);
     }

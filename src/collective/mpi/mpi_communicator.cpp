@@ -57,6 +57,8 @@ class MpiCommunicator : public HostCommunicator {
       hand_out(elements, part_of);
     } else if (call.operation == CollectiveCall::Operation::kAllToAll) {
       deal(elements, call.received);
+    } else if (call.operation == CollectiveCall::Operation::kTransfer) {
+      send(elements, call.from);
     } else if (elements.bytes() <= kFewBytes) {
       sum(elements, {0, elements.count}, [&](int) { return Shard{0, elements.count}; });
     } else {
@@ -97,6 +99,15 @@ class MpiCommunicator : public HostCommunicator {
     for_others([&](int other) { exchange_.send(other, elements.data + place(other), part); });
     exchange_.finish();
     std::memcpy(received + place(rank()), elements.data + place(rank()), bytes);
+  }
+
+  void send(const Elements& elements, int from) {
+    if (rank() == from) {
+      exchange_.send(1 - from, elements.data, elements.count);
+    } else {
+      exchange_.receive(from, elements.data, elements.count);
+    }
+    exchange_.finish();
   }
 
   /// Every rank receives `part_of(r)` from rank r.

@@ -57,9 +57,10 @@ class SharedMemoryCommunicator : public HostCommunicator {
     const auto ranks = static_cast<std::size_t>(size());
     const bool adds = call.operation == CollectiveCall::Operation::kAllReduce;
     const bool deals = call.operation == CollectiveCall::Operation::kAllToAll;
+    const bool sends = call.operation == CollectiveCall::Operation::kTransfer;
     if (const SharedSegment* const place = adds ? allocation_of(elements) : nullptr)
       return add_in_place(elements, *place);
-    const std::size_t count = adds ? elements.count : elements.count / ranks;
+    const std::size_t count = adds || sends ? elements.count : elements.count / ranks;
     const std::size_t most = segment_->buffer_bytes() / item / (deals ? ranks : 1);
     for (std::size_t first = 0; first < count; first += most) {
       const Shard part{first, std::min(count, first + most)};
@@ -67,6 +68,8 @@ class SharedMemoryCommunicator : public HostCommunicator {
         add(elements, part);
       } else if (deals) {
         deal(elements, count, part, call.received);
+      } else if (sends) {
+        send(elements, part, call.from);
       } else {
         gather(elements, count, part);
       }
@@ -93,6 +96,7 @@ class SharedMemoryCommunicator : public HostCommunicator {
       theirs.operation = static_cast<CollectiveCall::Operation>(announced.operation);
       theirs.elements.dtype = static_cast<DType>(announced.dtype);
       theirs.elements.count = announced.count;
+      theirs.from = own.from;
       if (own.fits(theirs)) continue;
       throw Error(fmt::format("rank {} is in {}, but rank {} in {}", rank(), own.text(), other, theirs.text()));
     }
@@ -170,6 +174,14 @@ class SharedMemoryCommunicator : public HostCommunicator {
       std::memcpy(received + place(other), segment_->buffer(other, which) + static_cast<std::size_t>(rank()) * bytes,
                   bytes);
     }
+  }
+
+  void send(const Elements& elements, Shard part, int from) {
+    const std::size_t item = size_of(elements.dtype), which = next_buffer_++ % kBuffers;
+    std::byte* const own = elements.data + part.begin * item;
+    if (rank() == from) std::memcpy(segment_->buffer(from, which), own, part.size() * item);
+    meet();  // the other rank has read the piece before
+    if (rank() != from) std::memcpy(own, segment_->buffer(from, which), part.size() * item);
   }
 
   /// A barrier: returns when every rank has arrived; earlier writes are then visible to all.
