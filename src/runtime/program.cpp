@@ -73,6 +73,10 @@ class Program::Lowering {
   }
 
   ValueId root_of(ValueId value) const { return live_.roots[index(value)]; }
+  /// Whether its memory is bound from outside because no node here computes it.
+  bool is_given(ValueId root) const {
+    return graph_.value(root).source != Graph::Source::kNode || graph_.value(root).producer < 0;
+  }
 
   TensorView view(ValueId value) const {
     const ValueSpec& spec = graph_.spec(value);
@@ -87,7 +91,7 @@ class Program::Lowering {
   /// The place of `value` for the step being lowered.
   Operand operand(ValueId value, bool reading) {
     const ValueId root = root_of(value);
-    if (graph_.value(root).source != Graph::Source::kNode) return {view(value), {Place::Kind::kBound, index(root)}};
+    if (is_given(root)) return {view(value), {Place::Kind::kBound, index(root)}};
     if (bound_as_[index(root)] != kNoValue) {
       return {view(value), {Place::Kind::kBound, index(bound_as_[index(root)])}};
     }

@@ -19,7 +19,8 @@ struct DerivedCopy {
 
 /// The memory of a program's tensors. Owned by the caller; must outlive the programs bound to it.
 struct Bindings {
-  /// By ValueId: inputs, variables, the outputs of collectives and the program's outputs; null elsewhere.
+  /// By ValueId: inputs, variables, values that no node of the graph computes, the outputs of collectives and the
+  /// program's outputs; null elsewhere.
   std::vector<std::byte*> values;
   std::vector<std::byte*> derived;  ///< one per Program::derived_copies()
   std::byte* arena = nullptr;       ///< Program::arena_bytes(), aligned to 64

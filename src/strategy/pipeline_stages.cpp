@@ -65,6 +65,31 @@ std::map<std::string, int> stages_of_layers(const PipelineOptions& options, cons
   return stages;
 }
 
+StageRanges::StageRanges(const std::vector<int>& stages, int count, bool trains) {
+  const std::size_t items = stages.size();
+  // Where stage i or a later one first appears, and where one last does.
+  std::vector<std::size_t> first(static_cast<std::size_t>(count) + 1, items),
+      end(static_cast<std::size_t>(count) + 1, 0);
+  for (std::size_t item = 0; item < items; ++item) {
+    for (int stage = 0; stage <= stages[item]; ++stage) {
+      first[static_cast<std::size_t>(stage)] = std::min(first[static_cast<std::size_t>(stage)], item);
+      end[static_cast<std::size_t>(stage)] = item + 1;
+    }
+  }
+  first[0] = 0;
+  end[0] = items;
+  for (std::size_t stage = 1; trains && stage < static_cast<std::size_t>(count); ++stage) {
+    if (first[stage] < end[stage]) continue;
+    first[stage] = end[stage] = first[stage - 1];  // it has none
+  }
+  for (std::size_t stage = 0; stage < static_cast<std::size_t>(count); ++stage) {
+    const bool is_last = stage + 1 == static_cast<std::size_t>(count);
+    const std::size_t all = trains ? end[stage] : items;
+    forward_.push_back({first[stage], is_last ? all : first[stage + 1]});
+    backward_.push_back({is_last ? all : end[stage + 1], all});
+  }
+}
+
 void check_pipeline(const PipelineOptions& options, const Model& model, config::Errors& errors) {
   check_stages(options, model, errors);
   const auto refuse = [&](const std::string& why) { errors.add(options.split_before.place, "strategy.pipeline", why); };
@@ -82,7 +107,9 @@ void check_pipeline(const PipelineOptions& options, const Model& model, config::
         "the loss leaves padding out, so that it is divided by the tokens of the whole batch, which is not known when "
         "the first microbatch is computed; leave pipeline out, or the masks");
   }
-  const std::vector<ops::PlacedCollective> collectives = ops::collectives_of(model.training.graph);
+  std::vector<ops::PlacedCollective> collectives = ops::collectives_of(model.training.graph);
+  // The places of a replica compute the same microbatch.
+  std::erase_if(collectives, [](const ops::PlacedCollective& one) { return one.op->axis == ops::Axis::kModel; });
   if (collectives.empty()) return;
   const Graph& graph = model.training.graph;
   refuse(

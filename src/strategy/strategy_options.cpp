@@ -16,8 +16,7 @@ config::Section<CommunicationOptions> CommunicationOptions::section() {
            "Seconds that a device waits for the others in a step before the run fails; 0: no limit.",
            config::at_least(0))
       .key("join_timeout_seconds", &CommunicationOptions::join_timeout_seconds,
-           "Seconds that a task of a cluster waits until every other one has joined; 0: no limit.",
-           config::at_least(0))
+           "Seconds that a task of a cluster waits until every other one has joined; 0: no limit.", config::at_least(0))
       .key("bytes_per_pack", &CommunicationOptions::bytes_per_pack,
            "Size of a gradient bucket, whose gradients are reduced together as soon as backward has computed them: in "
            "bytes, or as 64K = 64KiB = 65536, 25MiB, 1MB = 1000000; 0: one bucket; null: 1MiB for the first one, so "
@@ -42,12 +41,9 @@ bool is_cpu(const DeviceId& device) { return device.kind == DeviceId::Kind::kCpu
 /// What a pipeline does not go with; empty if there is nothing.
 std::string pipeline_error(const StrategyOptions& options) {
   if (!options.pipeline) return "";
-  if (options.type != StrategyType::kMirrored) {
-    return fmt::format("the stages of a pipeline are on the CPUs of one process, found type: {}; use `type: mirrored`",
+  if (has_one_plain_copy(options.type)) {
+    return fmt::format("{} computes all layers on one device; use `type: mirrored` or multi_worker_mirrored",
                        config::name_of(options.type));
-  }
-  if (options.mesh && number_of(options.mesh->model).value_or(2) > 1) {
-    return "stages whose layers are divided are not possible yet; use mesh.model: 1, or leave pipeline out";
   }
   if (options.cross_device_ops != CrossDeviceOps::kAuto) {
     return "microbatches are added in their order; leave cross_device_ops out";
@@ -58,6 +54,17 @@ std::string pipeline_error(const StrategyOptions& options) {
   const auto* const listed = std::get_if<std::vector<DeviceId>>(&options.devices);
   if (listed != nullptr && !std::ranges::all_of(*listed, is_cpu)) {
     return "the stages of a pipeline are on CPUs; list CPU devices, or leave pipeline out";
+  }
+  if (options.type == StrategyType::kMirrored) return "";
+  if (options.elastic) return "a worker that leaves takes its stages with it; leave elastic out";
+  if (options.communication.compression != Compression::kNone) {
+    return "compression of gradients does not know stages yet; leave communication.compression out";
+  }
+  if (options.optimizer_state != OptimizerState::kReplicated && options.optimizer_state != OptimizerState::kSharded) {
+    return fmt::format(
+        "weights are gathered by all replicas at once, which stages do not reach together; use "
+        "optimizer_state: sharded in place of {}",
+        config::name_of(options.optimizer_state));
   }
   return "";
 }

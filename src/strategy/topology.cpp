@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "device/cpu/cpu_device.h"
 #include "graph/sharding.h"
+#include "strategy/pipeline_places.h"
 
 namespace mirrortrain {
 namespace {
@@ -15,14 +16,9 @@ namespace {
 /// With fewer examples than this, a replica spends its step waiting rather than computing.
 constexpr std::int64_t kRowsWorthAReplica = 16;
 
-/// The number of replicas that a pipeline shall have; nullopt: as many as the devices leave.
-std::optional<std::int64_t> replicas_of_pipeline(const StrategyOptions& options) {
-  return options.mesh ? number_of(options.mesh->data) : options.replicas;
-}
-
 /// The number of places that a worker shall have; nullopt: as many as there are devices.
 std::optional<std::int64_t> wanted_places(const StrategyOptions& options, int workers) {
-  if (options.pipeline) return options.pipeline->stages() * replicas_of_pipeline(options).value_or(1);
+  if (options.pipeline) return stages_to_deal(options, workers);
   if (!options.mesh) return options.replicas;
   const auto data = number_of(options.mesh->data), model = number_of(options.mesh->model);
   if (data && model) return std::max<std::int64_t>(1, *data * *model / workers);
@@ -107,24 +103,9 @@ int number_of_replicas(const StrategyOptions& options, std::size_t devices) {
   return replicas;
 }
 
-/// Of a pipeline on so many devices: with one stage of a replica on each, or the same number of stages.
-Mesh mesh_of_pipeline(const StrategyOptions& options, std::size_t devices) {
-  const PipelineOptions& pipeline = *options.pipeline;
-  const auto all = static_cast<std::int64_t>(devices), stages = static_cast<std::int64_t>(pipeline.stages());
-  const std::int64_t replicas = replicas_of_pipeline(options).value_or(std::max<std::int64_t>(1, all / stages));
-  if (stages * replicas % all != 0) {
-    throw WrongPipeline(
-        fmt::format("{} stages of {} replica{} cannot be dealt to {} devices, each the same number; expected a "
-                    "multiple of {}",
-                    stages, replicas, replicas == 1 ? "" : "s", all, all));
-  }
-  return {static_cast<int>(replicas * pipeline.microbatches), 1, static_cast<int>(pipeline.microbatches),
-          static_cast<int>(stages)};
-}
-
 /// `data x model` of a run with this many devices of each worker.
 Mesh mesh_on(const StrategyOptions& options, std::size_t devices, int workers) {
-  if (options.pipeline) return mesh_of_pipeline(options, devices);
+  if (options.pipeline) return mesh_of_pipeline(options, devices, workers);
   if (!options.mesh) return {workers * number_of_replicas(options, devices), 1};
   const auto all = static_cast<std::int64_t>(devices) * workers;
   const auto data = number_of(options.mesh->data), model = number_of(options.mesh->model);
@@ -177,14 +158,6 @@ LanePlace& lane_of(std::vector<LanePlace>& lanes, const DeviceId& device) {
   return lanes.back();
 }
 
-/// A replica's microbatches are with its first stage.
-void add_stage(LanePlace& lane, const StagePlace& stage, const Mesh& mesh) {
-  lane.stages.push_back(stage);
-  for (int i = 0; stage.stage == 0 && i < mesh.microbatches; ++i) {
-    lane.replicas.push_back(stage.replica * mesh.microbatches + i);
-  }
-}
-
 }  // namespace
 
 Machine this_machine() { return {usable_cores(), cuda::visible_gpus}; }
@@ -234,6 +207,7 @@ std::vector<DomainPlace> Topology::domains() const {
 }
 
 int Topology::memories_of_replica() const {
+  if (mesh.stages > 1) return std::max(1, cluster.workers / mesh.replicas());
   return mesh.model / mesh.parts_in(static_cast<int>(domains().front().replicas.size()));
 }
 
@@ -282,21 +256,22 @@ Topology make_topology(const StrategyOptions& options, std::int64_t global_batch
       throw WrongMesh(conflict);
   }
   if (options.pipeline && on_gpus) {
-    throw WrongPipeline("the stages of a pipeline are on the CPUs of one process; list CPU devices, or leave it out");
+    throw WrongPipeline("the stages of a pipeline are on CPUs; list CPU devices, or leave it out");
   }
-  // What is dealt to the devices: places, or the stages of all replicas, stage by stage.
-  const int here =
-      options.pipeline ? topology.mesh.stages * topology.mesh.replicas() : topology.mesh.places() / cluster.workers;
+  // What is dealt to the devices: places, or what the worker has of a pipeline.
+  std::vector<StagePlace> stages;
+  if (options.pipeline) stages = stages_of_worker(topology);
+  const int here = options.pipeline ? static_cast<int>(stages.size()) : topology.mesh.places() / cluster.workers;
   const int each = here / static_cast<int>(devices.size());
   for (int place = 0; place < here; ++place) {
     LanePlace& lane = lane_of(topology.lanes, devices[static_cast<std::size_t>(place / each)]);
     if (options.pipeline) {
-      add_stage(lane, {place % topology.mesh.replicas(), place / topology.mesh.replicas()}, topology.mesh);
+      add_stage(lane, stages[static_cast<std::size_t>(place)], topology.mesh, topology.stages_here());
     } else {
       lane.replicas.push_back(cluster.worker * here + place);
     }
   }
-  require_rows(topology);
+  if (!options.pipeline) require_rows(topology);
 
   const std::vector<int>& cores = machine.cores;
   const auto core_count = static_cast<int>(cores.size());

@@ -83,6 +83,7 @@ struct Mesh {
   /// How many microbatches of a replica are computed at the same time: as many as there are stages.
   int in_flight() const { return std::min(microbatches, stages); }
   int places() const { return data * model; }
+  int place(int data_index, int model_index) const { return data_index * model + model_index; }
   int data_index(int place) const { return place / model; }
   int model_index(int place) const { return place % model; }
   MeshIndex index(int place) const { return {data_index(place), model_index(place)}; }
@@ -92,9 +93,16 @@ struct Mesh {
   bool fits(int places_of_memory) const { return places_of_memory % model == 0 || model % places_of_memory == 0; }
 };
 
-/// A stage of a replica's layers.
+/// A stage of a replica's layers, or where several places divide these the part of one of them.
 struct StagePlace {
   int replica = 0, stage = 0;
+  int model = 0;  ///< the place's index on the axis `model`
+};
+
+/// Stages that follow each other.
+struct StageRange {
+  int first = 0, last = 0;
+  bool has(int stage) const { return first <= stage && stage <= last; }
 };
 
 /// One thread that drives one device and runs the replicas assigned to it.
@@ -103,7 +111,8 @@ struct LanePlace {
   int threads = 1;
   std::vector<int> cores;     ///< one per thread, or none: not pinned
   std::vector<int> replicas;  ///< their places' numbers in the run, ascending
-  /// In a pipeline: what it computes. Whoever has a replica's first stage has its microbatches in `replicas`.
+  /// In a pipeline: what it computes, stage by stage. Whoever has the first stage of a replica in this process has its
+  /// microbatches in `replicas`.
   std::vector<StagePlace> stages{};
 };
 
@@ -128,7 +137,9 @@ struct DomainPlace {
 /// The participants of a run: its workers, its replicas and which of them are in this process, on which lanes and
 /// memories. Plain data, created once. Every worker has the same number of places and of memories. A memory has the
 /// places of whole replicas, or the places of a replica are in several memories that follow each other, a row of them,
-/// each with as many.
+/// each with as many. In a pipeline a worker has all stages of its replicas, or the stages of a replica are on several
+/// workers that follow each other, a row of them, each with as many stages; all of a row have the replica's
+/// microbatches among their places.
 struct Topology {
   Cluster cluster;
   Mesh mesh;                       ///< the run's places, on all workers
@@ -141,7 +152,12 @@ struct Topology {
   std::vector<DomainPlace> domains() const;
   /// The number of the run's memories, which are numbered worker by worker.
   int ranks() const { return cluster.workers * static_cast<int>(domains().size()); }
-  /// How many memories a replica's places are in, and whether those are several workers'.
+  /// In a pipeline: those that are computed in this process, and by which worker one of a replica is.
+  StageRange stages_here() const;
+  int worker_of_stage(int replica, int stage) const;
+  /// Whether the stages of a replica are on several workers.
+  bool has_stages_elsewhere() const { return mesh.stages > 1 && memories_of_replica() > 1; }
+  /// How many memories a replica's places or stages are in, and whether those are several workers'.
   int memories_of_replica() const;
   bool replica_spans_workers() const { return memories_of_replica() > static_cast<int>(domains().size()); }
   /// The number of memories that have the same parts of the layers: all, unless a replica's places are in several.

@@ -82,8 +82,11 @@ std::optional<int> FitRun::run_to_the_end() {
     report_left_out(run_, LeftOutList::kFirst);
     std::string text = run_header(checked_, *run_.strategy);
     if (checked_.has_model()) text += "\n" + variables_text(checked_, "", run_.strategy->model_in_parts());
-    if (const Mesh& mesh = run_.strategy->topology().mesh; mesh.model > 1) {
-      text += "\n" + exchanges_text(*checked_.model, rows_of_place(values().data.global_batch_size, 0, mesh).count);
+    const Mesh& mesh = run_.strategy->topology().mesh;
+    const std::int64_t examples = rows_of_replica(values().data.global_batch_size, 0, mesh.replicas()).count;
+    if (mesh.model > 1) text += "\n" + exchanges_text(*checked_.model, examples);
+    if (const std::optional<StagesOfWorkers> stages = stages_of_workers(checked_)) {
+      text += "\n" + stage_exchanges_text(*checked_.model, *stages, mesh, examples);
     }
     for (const std::string& note : run_.notes()) text += fmt::format("\n{}\n", note);
     report::print_narrowed(stdout, text);

@@ -152,6 +152,14 @@ TEST_CASE_FIXTURE(Folder, "a dry run lists the parts of variables on the replica
   CHECK_MESSAGE(stages.exit_code == 0, stages.err);
   CHECK_MESSAGE(contains(stages.out, "dense/kernel    [6, 7]  1      on_write"), stages.out);
   CHECK(contains(stages.out, "dense_1/kernel  [7, 3]  2      on_write"));
+  const Outcome spread = as_task("worker", 0,
+                                 "fit net.yaml --dry-run --set 'strategy.pipeline={split_before: [dense_1], "
+                                 "microbatches: 2}'");
+  CHECK_MESSAGE(spread.exit_code == 0, spread.err);
+  CHECK_MESSAGE(contains(spread.out, "dense/kernel    [6, 7]  1      0        on_write"), spread.out);
+  CHECK(contains(spread.out, "dense_1/kernel  [7, 3]  2      1        on_write"));
+  CHECK(contains(spread.out, "stage 1 to 2: activations, "));
+  CHECK(contains(spread.out, "cpu:0: 1 thread, stage 1 of 2"));
 }
 
 TEST_CASE_FIXTURE(Folder, "a task's configuration says how the cluster's workers reduce gradients") {
@@ -186,6 +194,13 @@ TEST_CASE_FIXTURE(Folder, "tasks predict together, with the bits of one, and one
   REQUIRE(run("launch --workers 2 -- predict parts --output parts.csv").exit_code == 0);
   REQUIRE(run("predict parts --set strategy.mesh=null --output whole.csv").exit_code == 0);
   CHECK(text_of("parts.csv").substr(0, 200) == text_of("whole.csv").substr(0, 200));
+  // Layers in stages on the workers.
+  REQUIRE(run("launch --workers 2 -- fit net.yaml --run-dir stages --set 'strategy.pipeline={split_before: [dense_1], "
+              "microbatches: 2}'")
+              .exit_code == 0);
+  REQUIRE(run("launch --workers 2 -- predict stages --probabilities --output stages.npy").exit_code == 0);
+  REQUIRE(run("predict stages --set strategy.pipeline=null --probabilities --output whole.npy").exit_code == 0);
+  CHECK(text_of("stages.npy") == text_of("whole.npy"));
 }
 
 TEST_CASE_FIXTURE(Folder, "several processes that would each predict everything are refused, and told how to share") {

@@ -1,6 +1,7 @@
 #include "strategy/topology.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "base/error.h"
 
@@ -180,6 +181,55 @@ TEST_CASE("memories with the same parts of the layers exchange along data, those
   CHECK(workers.memory_groups(ops::Axis::kModel) == Groups{{0, 1, 2, 3}, {4, 5, 6, 7}});
   CHECK_THROWS_AS(placed({0, 1, 0, 2}, 2, 2), WrongMesh);
   CHECK_THROWS_AS(placed({0, 1}, 3, 4), WrongMesh);
+}
+
+std::string stages_of(const LanePlace& lane) {
+  std::string text;
+  for (const auto& [replica, stage, model] : lane.stages) {
+    text += fmt::format("{}{}.{}.{}", text.empty() ? "" : " ", stage, replica, model);
+  }
+  return text;
+}
+
+TEST_CASE("the stages of places are dealt to devices stage by stage, and those of a replica to workers that follow") {
+  const auto placed = [](int devices, int stages, int data, int model, Cluster cluster = {}) {
+    StrategyOptions options;
+    std::vector<DeviceId> listed;
+    for (int i = 0; i < devices; ++i) listed.push_back({DeviceId::Kind::kCpu, i});
+    options.devices = listed;
+    options.mesh = MeshOptions{std::int64_t{data}, std::int64_t{model}};
+    options.pipeline.emplace();
+    options.pipeline->split_before.value.resize(static_cast<std::size_t>(stages - 1));
+    options.pipeline->microbatches = 2;
+    return make_topology(options, 96, with_cores({0, 1, 2, 3}), cluster);
+  };
+  const Topology one = placed(4, 2, 2, 2);
+  CHECK(stages_of(one.lanes[0]) == "0.0.0 0.0.1");
+  CHECK(stages_of(one.lanes[3]) == "1.1.0 1.1.1");
+  CHECK(one.lanes[1].replicas == std::vector{4, 5, 6, 7});
+  CHECK(one.lanes[2].replicas.empty());
+  CHECK(one.memories_of_replica() == 1);
+  const Topology split = placed(2, 3, 1, 2);  // the second stage is on both
+  CHECK(stages_of(split.lanes[0]) == "0.0.0 0.0.1 1.0.0");
+  CHECK(stages_of(split.lanes[1]) == "1.0.1 2.0.0 2.0.1");
+
+  using Groups = std::vector<std::vector<int>>;
+  const Topology third = placed(1, 4, 2, 1, {.workers = 4, .worker = 2});
+  CHECK(stages_of(third.lanes[0]) == "0.1.0 1.1.0");
+  CHECK(third.lanes[0].replicas == std::vector{2, 3});
+  CHECK(third.has_stages_elsewhere());
+  CHECK(third.memory_groups(ops::Axis::kData) == Groups{{0, 2}, {1, 3}});
+  CHECK(third.memory_groups(ops::Axis::kModel) == Groups{{0, 1}, {2, 3}});
+  const Topology fourth = placed(1, 4, 2, 1, {.workers = 4, .worker = 3});
+  CHECK(stages_of(fourth.lanes[0]) == "2.1.0 3.1.0");
+  CHECK(fourth.lanes[0].replicas == std::vector{2, 3});
+  const Topology whole = placed(1, 2, 4, 2, {.workers = 2, .worker = 1});
+  CHECK(stages_of(whole.lanes[0]) == "0.2.0 0.2.1 0.3.0 0.3.1 1.2.0 1.2.1 1.3.0 1.3.1");
+  CHECK_FALSE(whole.has_stages_elsewhere());
+  CHECK(whole.memory_groups(ops::Axis::kData) == Groups{{0, 1}});
+  CHECK_THROWS_AS(placed(1, 3, 1, 1, {.workers = 2}), WrongPipeline);
+  CHECK_THROWS_AS(placed(1, 2, 1, 2, {.workers = 2}), WrongPipeline);
+  CHECK_THROWS_AS(placed(3, 2, 1, 1), WrongPipeline);
 }
 
 TEST_CASE("parts cover the batch in order, larger ones first, and differ by one at most") {

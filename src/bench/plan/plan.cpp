@@ -34,8 +34,8 @@ double gathered_terms_seconds(const Layout& layout, double bytes, double add_sec
 void require_plannable(const CheckedConfiguration& checked) {
   if (checked.values().strategy.pipeline) {
     throw UsageError(
-        "strategy.pipeline: the stages of a pipeline are on one machine, so that there are no numbers of workers to "
-        "plan for; add --set strategy.pipeline=null");
+        "strategy.pipeline: how long stages wait for each other is not predicted yet; add --set "
+        "strategy.pipeline=null");
   }
   if (!checked.has_model()) throw UsageError("there is no model to plan, only state");
   const StrategyType type = checked.values().strategy.type;

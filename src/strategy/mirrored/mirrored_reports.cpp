@@ -48,17 +48,20 @@ std::vector<std::uint64_t> checksums_of(const MemoryDomain& domain, Stream& stre
   return checksums;
 }
 
-/// Compares the variables that all replicas share, in every memory of the run, and parts of divided ones in those that
-/// have the same. Returns the first whose copies differ, and the replicas ("dense/kernel: replica 2 has other values
-/// than the rest"); empty if all are equal. `streams`: the lanes', with no work in flight. Called by every worker.
-/// Compares all at once, and one by one only if something differs.
-std::string differing_variable(const RunVariables& run, const Model& model, const Mesh& mesh,
+/// Compares the variables that all replicas share, in every memory of the run, and parts of divided ones, or variables
+/// of a stage that only some of the workers have, in those that have the same. `stage_holders`: how many workers have
+/// the stages of a replica. Returns the first whose copies differ, and the replicas ("dense/kernel: replica 2 has other
+/// values than the rest"); empty if all are equal. `streams`: the lanes', with no work in flight. Called by every
+/// worker. Compares all at once, and one by one only if something differs.
+std::string differing_variable(const RunVariables& run, const Model& model, const Mesh& mesh, int stage_holders,
                                std::span<Stream* const> streams, const Workers& workers) {
   std::map<int, std::vector<std::uint64_t>> checksums;  // by place of this process
   for (const auto& domain : run.domains()) {
     Stream& stream = *streams[static_cast<std::size_t>(domain->place.lanes.front())];
     const std::vector<std::uint64_t> of_domain = checksums_of(*domain, stream);
-    for (const int replica : domain->place.replicas) checksums[replica] = of_domain;
+    for (const int replica : domain->place.replicas) {
+      if (mesh.data_index(replica) % mesh.microbatches == 0) checksums[replica] = of_domain;
+    }
   }
   const auto difference = [&](const std::vector<std::size_t>& variables, bool are_divided) {
     std::vector<double> halves;
@@ -69,7 +72,7 @@ std::string differing_variable(const RunVariables& run, const Model& model, cons
       halves.insert(halves.end(), {high_half(sum), low_half(sum)});
     }
     const std::vector<double> all = workers.gather(halves);
-    const auto parts = static_cast<std::size_t>(are_divided ? mesh.model : 1);
+    const auto parts = static_cast<std::size_t>(are_divided ? mesh.model : stage_holders);
     std::vector<std::vector<std::uint64_t>> of_places(parts);  // by part
     for (std::size_t i = 0; i < all.size(); i += 2) of_places[i / 2 % parts].push_back(whole(all[i], all[i + 1]));
     std::string text;
@@ -97,7 +100,8 @@ std::string differing_variable(const RunVariables& run, const Model& model, cons
 std::string MirroredStrategy::differing_replicas() {
   if (!reduction_->exchanges()) return "";
   synchronize();
-  return differing_variable(*variables_, model_, topology_.mesh, lanes_.streams, workers());
+  const int stage_holders = topology_.mesh.stages > 1 ? topology_.memories_of_replica() : 1;
+  return differing_variable(*variables_, model_, topology_.mesh, stage_holders, lanes_.streams, workers());
 }
 
 std::vector<double> MirroredStrategy::take_waiting_shares() {

@@ -53,6 +53,7 @@ VariableBytes variable_bytes(const Model& model, const StoreOptions& store, cons
   const auto places = place.replicas.size();
   const auto parts = std::min(places, static_cast<std::size_t>(mesh.model));
   for (std::size_t i = 0; i < model.variables.size(); ++i) {
+    if (store.elsewhere.contains(i)) continue;
     const ModelVariable& variable = model.variables[i];
     const bool shared = !store.policies[i].copies_can_differ(), has_parts = variable.data_parts > 1;
     const std::size_t replicas = has_parts || !shared ? places / parts : 1;
@@ -98,6 +99,14 @@ std::optional<Model> divided_model(const Model& model, const Topology& topology,
   return has_parts ? std::optional(std::move(divided)) : std::nullopt;
 }
 
+/// The worker's part of the model, if its replica's other stages are on others.
+std::optional<StageModel> stage_model(const Model& model, const Topology& topology, const MirroredParts& parts) {
+  if (!topology.has_stages_elsewhere() || model.layers.empty()) return std::nullopt;
+  const int workers = topology.memories_of_replica();
+  return model_of_stages(model, {stages_of_layers(*parts.options.pipeline, model), topology.mesh.stages, workers},
+                         topology.cluster.worker % workers);
+}
+
 /// What is divided, for the log: "; 4 of 6 variables are in parts, 12 MiB of 24 MiB on each place".
 std::string parts_note(const Model& model) {
   std::size_t divided = 0;
@@ -124,9 +133,13 @@ std::size_t reserve_of(std::size_t free) { return std::min(std::size_t{1} << 30,
 MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, MirroredParts parts)
     : topology_(std::move(topology)),
       parts_(std::move(parts)),
-      divided_(divided_model(model, topology_, parts_)),
-      model_(divided_ ? *divided_ : model),
-      in_flight_(model_, topology_.on_gpus() || topology_.ranks() > 1 ? kStepsAhead : 1, topology_.mesh.places()) {
+      stages_(stage_model(model, topology_, parts_)),
+      divided_(stages_ ? std::nullopt : divided_model(model, topology_, parts_)),
+      model_(stages_    ? stages_->model
+             : divided_ ? *divided_
+                        : model),
+      in_flight_(model_, topology_.on_gpus() || topology_.ranks() > 1 ? kStepsAhead : 1,
+                 topology_.mesh.places() * (stages_ ? topology_.memories_of_replica() : 1)) {
   deferred_.sparse = find_sparse_gradients(model_, parts_.policies, parts_.backend->step_kernels(), parts_.options,
                                            topology_, parts_.largest_batch);
   const ReductionChoice choice = choose_reduction(
@@ -152,6 +165,7 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
   store.keeps_slots = parts_.updates;
   store.keeps_gradients = keeps_gradients;
   store.microbatches = topology_.mesh.microbatches;
+  if (stages_) store.elsewhere = stages_->elsewhere;
   store.compresses = choice.compresses;
   store.bytes_per_bucket = bucket_bytes(parts_.options.communication);
   if (choice.shards) store.shard.ranks = topology_.memories_of_parts();
@@ -161,8 +175,8 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
   for (const SparseGradient& table : deferred_.sparse) store.sparse.push_back(table.variable);
   require_memory_for_variables(store);
   variables_.emplace(model_, std::move(store),
-                     UpdateOptions{parts_.gradients, choice.adds_before_update(), keeps_gradients}, topology_,
-                     lanes_.devices, *parts_.backend, reduction_->workers());
+                     UpdateOptions{parts_.gradients, choice.adds_before_update(), keeps_gradients, stages_.has_value()},
+                     topology_, lanes_.devices, *parts_.backend, reduction_->workers());
   in_flight_.set_regularization_in_parts(variables_->domains()[0]->update.sums_parts());
   reduction_->add_domains(*variables_, choice, parts_.backend->step_kernels(), model_, lanes_.devices);
   note_ = choice.note;
@@ -191,8 +205,8 @@ void MirroredStrategy::add_lanes(data::Cache cache) {
     const auto domain =
         std::ranges::find_if(domains, [&](const DomainPlace& one) { return std::ranges::count(one.lanes, index) > 0; });
     const LanePlace& place = topology_.lanes[static_cast<std::size_t>(index)];
-    Lane& lane = *lanes_.owned.emplace_back(
-        std::make_unique<Lane>(place, *domain, topology_.mesh, model_, deferred_, *parts_.backend, cache));
+    Lane& lane = *lanes_.owned.emplace_back(std::make_unique<Lane>(
+        place, *domain, topology_.mesh, model_, deferred_, *parts_.backend, cache, stages_ ? &*stages_ : nullptr));
     lanes_.devices.push_back(&lane.device());
     lanes_.streams.push_back(&lane.stream());
     for (Replica& replica : lane.replicas()) lanes_.replicas.push_back({&lane, &replica});
@@ -234,7 +248,7 @@ void MirroredStrategy::prepare(const BatchSizes& sizes) {
   std::map<std::string, int> stages;  // of a pipeline, by layer
   if (topology_.mesh.stages > 1) {
     stages = stages_of_layers(*parts_.options.pipeline, model_);
-    team_->pipeline().emplace(topology_.mesh);
+    team_->pipeline().emplace(topology_.mesh, topology_.lanes, topology_.cores_of_their_own);
   }
   for (int lane = 0; lane < lanes_.size(); ++lane) {
     lane_steps_.push_back(std::make_unique<LaneSteps>(lane, lanes_[lane], variables_->of_lane(lane),

@@ -73,7 +73,8 @@ void MirroredStrategy::evaluate(const StepSpec& step) { run_evaluation(step, ste
 void MirroredStrategy::run_evaluation(const StepSpec& step, const StepKey& key) {
   enqueue_deferred();
   if (!evaluation_regularization_) begin_evaluation();
-  begin_step(step, key, evaluation_regularization_);
+  const bool counts_it = !stages_ || stages_->here.first == 0;  // of several workers with a replica's stages, the first
+  begin_step(step, key, counts_it ? evaluation_regularization_ : 0.0);
   run_lanes([this](int lane) { steps_of_lane(lane).evaluation().run(step_); });
 }
 
@@ -113,6 +114,7 @@ void MirroredStrategy::predict(const StepSpec& step, std::span<const PredictedOu
       to_lane->stream().copy(reinterpret_cast<std::byte*>(own.data()), from, own.size_bytes());
     };
     for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (!gives_output(i)) continue;  // the worker with its stage does
       read(lane->output(*replica, i), outputs[i].values);
       if (!outputs[i].mask.empty()) read(lane->mask(*replica, i), outputs[i].mask);
     }
@@ -125,6 +127,14 @@ void MirroredStrategy::predict(const StepSpec& step, std::span<const PredictedOu
       merge(*reduction_->workers(), std::as_writable_bytes(output.mask), "masks of predictions");
   }
   take_sums();
+}
+
+/// Whether this worker's stages compute an output of the model, or the run's last ones have one that is an input.
+bool MirroredStrategy::gives_output(std::size_t number) const {
+  if (!stages_) return true;
+  const LanePrograms& programs = lanes_.replicas.front().lane->programs();
+  if (programs.computes_output(number)) return programs.has(StepKind::kEvaluate, programs.output(number));
+  return stages_->here.last + 1 == topology_.mesh.stages;
 }
 
 /// Updates the values of the variables that are read outside the replicas.

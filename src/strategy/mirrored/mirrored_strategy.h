@@ -11,6 +11,7 @@
 #include "strategy/gradient_options.h"
 #include "strategy/reduction/deferred_gradients.h"
 #include "strategy/reduction/run_reduction.h"
+#include "strategy/stage_model.h"
 #include "strategy/steps/lane_steps.h"
 #include "strategy/steps/multi_step_graph.h"
 #include "strategy/steps/steps_in_flight.h"
@@ -109,6 +110,7 @@ class MirroredStrategy : public Strategy {
   LaneSteps& steps_of_lane(int lane) const { return *lane_steps_[static_cast<std::size_t>(lane)]; }
 
   void begin_step(const StepSpec& step, const StepKey& key, std::optional<double> regularization);
+  bool gives_output(std::size_t number) const;
   void begin_evaluation();
   void renew_derived_copies();
   void write(Lasting what, const VariableVisit& visit, bool reads);
@@ -121,8 +123,9 @@ class MirroredStrategy : public Strategy {
 
   Topology topology_;
   const MirroredParts parts_;
-  const std::optional<Model> divided_;  ///< the model where places have parts of the weights; none if all have them
-  const Model& model_;                  ///< that one, or the given one
+  const std::optional<StageModel> stages_;  ///< this worker's, if others have other stages
+  const std::optional<Model> divided_;      ///< the model where places have parts of the weights; none if all have them
+  const Model& model_;                      ///< one of these, or the given one
   std::string note_;
   DeferredGradients deferred_;             ///< left to the update
   std::optional<RunVariables> variables_;  ///< before the lanes, so that their streams are destroyed first

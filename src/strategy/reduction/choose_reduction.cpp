@@ -151,7 +151,7 @@ ReductionChoice choose_reduction(const StrategyOptions& options, const Topology&
     by_method = uses_aggregation_method(*choice.operation);
   }
   const std::string before =
-      topology.mesh.data > ranks && !gathers ? ", once each has added its own replicas' gradients" : "";
+      topology.mesh.replicas() > ranks && !gathers ? ", once each has added its own replicas' gradients" : "";
   const std::string_view memory = topology.on_gpus() ? "GPU" : "worker";
   const std::string memories =
       in_row == 1 ? plural(ranks, memory) : fmt::format("{} of {}", plural(ranks, "row"), plural(in_row, memory));

@@ -3,17 +3,31 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/error.h"
 #include "strategy/reduction/parts_exchange.h"
 #include "strategy/reduction/rows_exchange.h"
 
 namespace mirrortrain {
 
 int PlacesHere::number(int place) const {
+  if (mesh.stages > 1) {
+    int first = place;  // of the domain
+    for (const std::vector<int>& places : of_lane) {
+      if (!places.empty()) first = std::min(first, std::ranges::min(places));
+    }
+    const int replica = mesh.replica_of(place) - mesh.replica_of(first);
+    const int in_flight = mesh.data_index(place) % mesh.microbatches % mesh.in_flight();
+    return mesh.place(replica * mesh.in_flight() + in_flight, mesh.model_index(place));
+  }
   int before = 0;  // places of the domain with smaller numbers
   for (const std::vector<int>& places : of_lane) {
     before += static_cast<int>(std::ranges::count_if(places, [place](int other) { return other < place; }));
   }
   return before;
+}
+
+void DomainCollective::run_for(int, std::int64_t, DomainLane&) {
+  throw Error("a collective over replicas in a stage of a pipeline");
 }
 
 Collectives::Collectives(Device& device, const StepKernels& kernels, std::span<const Graph* const> graphs,
@@ -58,6 +72,10 @@ void Collectives::zero_inputs(Stream& stream, int place) const {
 
 void Collectives::run(std::size_t which, std::int64_t examples, DomainLane& lane, GradientReducer* reducer) {
   all_[which]->run(examples, lane, reducer);
+}
+
+void Collectives::run_for(std::size_t which, int place, std::int64_t examples, DomainLane& lane) {
+  all_[which]->run_for(place, examples, lane);
 }
 
 std::size_t Collectives::bytes() const {

@@ -14,10 +14,10 @@ namespace mirrortrain {
 /// reach them.
 class Collectives {
  public:
-  /// `graphs`: by index on the axis `model`. `places`: of the domain, by lane. `largest_domain`: the maximum number of
-  /// places of a domain; with an axis `model`, every domain has as many, which follow each other. `most_rows`: of a
-  /// place's programs. `along_data`, `along_model`: the domain's rank among those with the same parts of the layers,
-  /// and among those of its row; null where it is alone. All but `places` must outlive it.
+  /// `graphs`: by index on the axis `model`. `places`: of the domain, as in PlacesHere. `largest_domain`: the maximum
+  /// number of places of a domain; with an axis `model`, every domain has as many, which follow each other.
+  /// `most_rows`: of a place's programs. `along_data`, `along_model`: the domain's rank among those with the same parts
+  /// of the layers, and among those of its row; null where it is alone. All but `places` must outlive it.
   Collectives(Device& device, const StepKernels& kernels, std::span<const Graph* const> graphs, std::int64_t most_rows,
               const Mesh& mesh, std::vector<std::vector<int>> places, int largest_domain, Communicator* along_data,
               Communicator* along_model);
@@ -44,6 +44,10 @@ class Collectives {
   /// Called by every lane of the domain. `examples`: of the global batch. `reducer`: of the gradients, whose operations
   /// must come before this one; null if there is none. Allocates nothing.
   void run(std::size_t which, std::int64_t examples, DomainLane& lane, GradientReducer* reducer);
+
+  /// The same for one place, of a microbatch of a pipeline, whose stage computes the collective: all of the replica's
+  /// places have the same microbatch in the stage, and `lane` meets those that compute them.
+  void run_for(std::size_t which, int place, std::int64_t examples, DomainLane& lane);
 
   std::size_t bytes() const;
 

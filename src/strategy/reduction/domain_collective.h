@@ -13,13 +13,15 @@
 
 namespace mirrortrain {
 
-/// The places of one memory domain, by lane.
+/// The places of one memory domain, by lane; in a pipeline, where other lanes may compute each stage, by index on the
+/// axis `model`.
 struct PlacesHere {
   Mesh mesh;  ///< of the run
   std::vector<std::vector<int>> of_lane;
   int parts = 1;  ///< how many indices on the axis `model` every domain has
 
-  /// The number of a place among those of this domain.
+  /// The number of a place among those of this domain. Of a pipeline's microbatches, those that are never computed at
+  /// the same time have the same number.
   int number(int place) const;
 };
 
@@ -47,6 +49,8 @@ class DomainCollective {
   virtual void zero_inputs(Stream& /*stream*/, int /*place*/) const {}
   /// See Collectives::run.
   virtual void run(std::int64_t examples, DomainLane& lane, GradientReducer* reducer) = 0;
+  /// See Collectives::run_for; pipelines have none where this is not defined.
+  virtual void run_for(int place, std::int64_t examples, DomainLane& lane);
   /// Of memory that is its own.
   virtual std::size_t bytes() const = 0;
 };

@@ -30,8 +30,8 @@ std::vector<GradientBucket> make_buckets(const VariableStore& variables) {
       bucket.elements = elements;
       for (std::size_t i = variables.variables().size(); i-- > 0;) {
         const VariableStore::Place& place = variables.place(i);
-        const bool is_here = place.group == bucket.group && place.first >= first && place.first < first + elements;
-        if (is_here) bucket.variables.push_back(i);
+        const bool is_in = place.group == bucket.group && place.first >= first && place.first < first + elements;
+        if (is_in && variables.is_here(i)) bucket.variables.push_back(i);
       }
       for (int copy = 0; copy < group.copies(); ++copy) {
         GradientBucket& of_copy = buckets.emplace_back(bucket);

@@ -52,14 +52,11 @@ bool RowsExchange::share(int place, int other) const {
   return scatters() ? place == other : group_of(place).first == group_of(other).first;
 }
 
-std::byte* RowsExchange::output(int place) const {
-  if (places_of_axis() == 1) return rows_.row(row_of(place));
-  for (std::size_t lane = 0; lane < places_.of_lane.size(); ++lane) {
-    if (std::ranges::count(places_.of_lane[lane], place) == 0) continue;
-    return std::ranges::find_if(results_[lane], [&](const Result& result) { return share(result.place, place); })
-        ->memory.data();
-  }
-  return nullptr;
+RowsExchange::Result& RowsExchange::result_of(int place) {
+  const auto lane = std::ranges::find_if(
+      places_.of_lane, [place](const std::vector<int>& places) { return std::ranges::count(places, place) > 0; });
+  std::vector<Result>& results = results_[static_cast<std::size_t>(lane - places_.of_lane.begin())];
+  return *std::ranges::find_if(results, [&](const Result& result) { return share(result.place, place); });
 }
 
 void RowsExchange::bind(int place, std::vector<std::byte*>& values) {
@@ -67,7 +64,7 @@ void RowsExchange::bind(int place, std::vector<std::byte*>& values) {
     values[index(of_.inputs[i])] = rows_.row(row_of(place)) + i * part_bytes();
   }
   if (!gathers()) {
-    values[index(of_.outputs[0])] = output(place);
+    values[index(of_.outputs[0])] = places_of_axis() == 1 ? rows_.row(row_of(place)) : result_of(place).memory.data();
     return;
   }
   const Group group = group_of(place);
@@ -90,18 +87,24 @@ void RowsExchange::run(std::int64_t examples, DomainLane& lane, GradientReducer*
     lane.meet();
   }
   for (Result& result : results_[static_cast<std::size_t>(lane.index)]) {
-    const std::int64_t rows = rows_of_place(examples, result.place, places_.mesh).count;
-    const std::int64_t elements = elements_[static_cast<std::size_t>(places_.mesh.model_index(result.place))];
-    add(result, batched_ ? rows * elements : elements, *lane.stream);
+    add(result, result.place, examples, *lane.stream);
   }
 }
 
-/// The sum of a group's rows, or of their parts for the place.
-void RowsExchange::add(Result& result, std::int64_t count, Stream& stream) const {
-  const Group group = group_of(result.place);
+void RowsExchange::run_for(int place, std::int64_t examples, DomainLane& lane) {
+  lane.meet();  // every place of the replica has written its inputs
+  if (gathers() || places_of_axis() == 1) return;
+  add(result_of(place), place, examples, *lane.stream);
+}
+
+/// The sum of a group's rows, or of their parts for the place, for as many examples as the place has.
+void RowsExchange::add(Result& result, int place, std::int64_t examples, Stream& stream) const {
+  const Group group = group_of(place);
   const bool over_data = of_.op->axis == ops::Axis::kData;
-  const int own = over_data ? places_.mesh.data_index(result.place) : places_.mesh.model_index(result.place);
+  const int own = over_data ? places_.mesh.data_index(place) : places_.mesh.model_index(place);
   const std::int64_t first = scatters() ? own * part_ : 0;
+  const std::int64_t elements = elements_[static_cast<std::size_t>(places_.mesh.model_index(place))];
+  const std::int64_t count = batched_ ? rows_of_place(examples, place, places_.mesh).count * elements : elements;
   if (rows_.dtype() == DType::kFloat64) {
     kernels_.sum_rows(stream, rows_.row<double>(group.first) + first, group.size, group.step * rows_.stride(), count,
                       result.memory.as<double>());

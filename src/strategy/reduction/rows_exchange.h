@@ -28,6 +28,7 @@ class RowsExchange : public DomainCollective {
   void bind(int place, std::vector<std::byte*>& values) override;
   void zero_inputs(Stream& stream, int place) const override;
   void run(std::int64_t examples, DomainLane& lane, GradientReducer* reducer) override;
+  void run_for(int place, std::int64_t examples, DomainLane& lane) override;
   std::size_t bytes() const override;
 
  private:
@@ -50,8 +51,9 @@ class RowsExchange : public DomainCollective {
   Group group_of(int place) const;
   /// Whether both get the same sum.
   bool share(int place, int other) const;
-  std::byte* output(int place) const;
-  void add(Result& result, std::int64_t count, Stream& stream) const;
+  /// Where a place's sum is.
+  Result& result_of(int place);
+  void add(Result& result, int place, std::int64_t examples, Stream& stream) const;
 
   ops::PlacedCollective of_;
   const StepKernels& kernels_;

@@ -14,6 +14,12 @@ int largest_domain(const RunVariables& variables) {
   return static_cast<int>(places);
 }
 
+std::vector<std::vector<int>> by_model_index(const std::vector<int>& places, const Mesh& mesh) {
+  std::vector<std::vector<int>> all(static_cast<std::size_t>(mesh.model));
+  for (const int place : places) all[static_cast<std::size_t>(mesh.model_index(place))].push_back(place);
+  return all;
+}
+
 }  // namespace
 
 std::unique_ptr<GradientReducer> make_reducer(const ReductionChoice& choice, const ReducerPlace& place) {
@@ -45,6 +51,7 @@ void RunReduction::add_domains(const RunVariables& variables, const ReductionCho
     };
     reduction.along_data = link_in(communicators_.along_data);
     reduction.along_model = link_in(communicators_.along_model);
+    if (communicators_.stages.owner) reduction.stages = std::make_unique<StageLinks>(communicators_.stages);
     const DomainLink* const link = reduction.along_data.get();
     Communicator* const rank = reduction.others(ops::Axis::kData);
     reduction.assigned = std::make_unique<AssignedValues>(device, kernels, model, replicas, domain->mesh, rank);
@@ -68,17 +75,19 @@ void RunReduction::add_domains(const RunVariables& variables, const ReductionCho
 void RunReduction::add_collectives(const RunVariables& variables, const Topology& topology, const Model& model,
                                    const StepKernels& kernels, std::span<Device* const> devices, std::int64_t most_rows,
                                    const AnyPrograms& programs) {
-  const int largest = largest_domain(variables);
+  const Mesh& mesh = topology.mesh;
+  const int largest = largest_domain(variables) / mesh.microbatches * mesh.in_flight();
   for (std::size_t i = 0; i < domains_.size(); ++i) {
     const std::vector<int>& lanes = variables.domains()[i]->place.lanes;
-    std::vector<std::vector<int>> places;  // by lane
+    std::vector<std::vector<int>> places;
     for (const int lane : lanes) places.push_back(topology.lanes[static_cast<std::size_t>(lane)].replicas);
+    if (mesh.stages > 1) places = by_model_index(variables.domains()[i]->place.replicas, mesh);
     DomainReduction& reduction = domains_[i];
     Device& device = *devices[static_cast<std::size_t>(lanes.front())];
     const auto of = [&](bool trains) {
       std::vector<const Graph*> graphs;
-      for (int place = 0; place < topology.mesh.model; ++place) graphs.push_back(&model.graph(trains, place).graph);
-      return std::make_unique<Collectives>(device, kernels, graphs, most_rows, topology.mesh, places, largest,
+      for (int place = 0; place < mesh.model; ++place) graphs.push_back(&model.graph(trains, place).graph);
+      return std::make_unique<Collectives>(device, kernels, graphs, most_rows, mesh, places, largest,
                                            reduction.others(ops::Axis::kData), reduction.others(ops::Axis::kModel));
     };
     reduction.training = of(true);
@@ -125,6 +134,9 @@ void RunReduction::order_buckets(const RunVariables& variables,
 void RunReduction::abort(const char* reason) const {
   for (const Communicators* const group : {&communicators_.along_data, &communicators_.along_model}) {
     for (Communicator* const rank : group->ranks) rank->abort(reason);
+  }
+  for (const DomainReduction& domain : domains_) {
+    if (domain.stages) domain.stages->abort(reason);
   }
   if (communicators_.workers != nullptr) communicators_.workers->abort(reason);
 }

@@ -12,6 +12,7 @@
 #include "strategy/reduction/collectives.h"
 #include "strategy/reduction/gradient_reducer.h"
 #include "strategy/reduction/sparse_sums.h"
+#include "strategy/reduction/stage_links.h"
 #include "strategy/variables/run_variables.h"
 
 namespace mirrortrain {
@@ -23,6 +24,7 @@ struct RunCommunicators {
   Communicators along_data, along_model{};
   Communicator* workers = nullptr;  ///< this process's rank among the workers, in host memory; null for one worker
   std::string transport{};          ///< carries the sums, for the log: "gloo"; may be empty
+  StageCommunicators stages{};      ///< of a pipeline whose stages are on several workers
 };
 
 /// What a reducer works with; all must outlive it.
@@ -45,6 +47,7 @@ struct DomainReduction {
   std::unique_ptr<DomainLink> along_model;            ///< to those with the other places of its replica; null if alone
   std::unique_ptr<GradientReducer> reducer;           ///< null if the update adds the gradients
   Buffer compressed, received;                        ///< of the buckets
+  std::unique_ptr<StageLinks> stages;                 ///< to other workers' stages; null if there are none
   std::unique_ptr<SparseSums> sparse;                 ///< null without sparse gradients
   std::unique_ptr<AssignedValues> assigned;           ///< values that layers assign to variables
   std::unique_ptr<Collectives> training, evaluation;  ///< of the programs; null before they are built
@@ -88,6 +91,7 @@ struct DomainReduction {
   /// Fails the domain's current and later operations.
   void abort(const std::string& reason) const {
     for_each_link([&](const DomainLink& to) { to.communicator().abort(reason); });
+    if (stages) stages->abort(reason);
   }
 };
 

@@ -1,12 +1,14 @@
 #include "strategy/steps/lane.h"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <utility>
 
 namespace mirrortrain {
 
 Lane::Lane(const LanePlace& place, const DomainPlace& domain, const Mesh& mesh, const Model& model,
-           const DeferredGradients& deferred, const Backend& backend, data::Cache cache)
+           const DeferredGradients& deferred, const Backend& backend, data::Cache cache, const StageModel* stages)
     : model_(model),
       deferred_(deferred),
       mesh_(mesh),
@@ -18,12 +20,13 @@ Lane::Lane(const LanePlace& place, const DomainPlace& domain, const Mesh& mesh, 
     replica.model = mesh.model_index(number);
     // Lanes of a pipeline compute the same step of several replicas at once, and a kernel is run by one at a time.
     if (mesh.stages > 1) replica.in_pipeline = mesh.replica_of(number);
-    programs_.try_emplace({replica.model, replica.in_pipeline}, model, replica.model, deferred, backend);
+    programs_.try_emplace({replica.model, replica.in_pipeline}, model, replica.model, deferred, backend, stages);
     replica.in_lane = static_cast<int>(replicas_.size()) - 1;
     replica.in_domain = static_cast<int>(std::ranges::find(domain.replicas, number) - domain.replicas.begin());
     in_domain_.push_back(replica.in_domain);
   }
-  if (replicas_.empty()) programs_.try_emplace({0, 0}, model, 0, deferred, backend);  // of a later stage of a pipeline
+  // Of later stages of a pipeline.
+  if (replicas_.empty()) programs_.try_emplace({0, 0}, model, 0, deferred, backend, stages);
   if (const RowKernels* const rows = backend.row_kernels()) {
     examples_ = std::make_unique<DeviceExamples>(*device_, *rows, cache);
   }
@@ -50,7 +53,40 @@ std::size_t Lane::step_bytes() const {
   for (const ModelOutput& output : graph.outputs) {
     inputs += bytes_of(output.labels) + bytes_of(output.weights) + bytes_of(output.present);
   }
-  return arenas() * arena_bytes() + replicas_.size() * inputs;
+  return arenas() * (arena_bytes() + exchanged_bytes()) + replicas_.size() * inputs;
+}
+
+std::size_t Lane::arena_of(const Replica& replica) const {
+  if (mesh_.stages == 1) return arenas() > 1 ? static_cast<std::size_t>(replica.in_lane) : 0;
+  const auto of_place = programs_.find({replica.model, replica.in_pipeline});
+  const auto number = static_cast<std::size_t>(std::distance(programs_.begin(), of_place)),
+             microbatch = static_cast<std::size_t>(mesh_.data_index(replica.index) % mesh_.microbatches);
+  return number * in_flight() + microbatch % in_flight();
+}
+
+/// Calls body(kind, value, bytes) for what a microbatch exchanges with other workers' stages.
+template <class Body>
+void Lane::for_each_exchanged(const Body& body) const {
+  for (const StepKind kind : {StepKind::kTrain, StepKind::kEvaluate}) {
+    const StageGraph* const others = programs().exchanged(kind);
+    if (others == nullptr || programs().of(kind).empty()) continue;
+    std::set<ValueId> all;
+    for (const StageBoundary* boundary : {&others->before, &others->after}) {
+      for (const auto* values : {&boundary->up, &boundary->down}) all.insert(values->begin(), values->end());
+    }
+    const Graph& graph = programs().graph_of(kind).graph;
+    for (const ValueId value : all) body(kind, value, graph.spec(value).bytes_at(programs().most_rows()));
+  }
+}
+
+std::size_t Lane::exchanged_bytes() const {
+  std::size_t all = 0;
+  for_each_exchanged([&](StepKind, ValueId, std::size_t bytes) { all += bytes; });
+  return all;
+}
+
+std::byte* Lane::place_of(const Replica& replica, StepKind kind, ValueId value) const {
+  return exchanged_[arena_of(replica)][static_cast<std::size_t>(kind)].at(value).data();
 }
 
 void Lane::place_examples(const std::vector<const data::Feeder*>& examples) {
@@ -74,6 +110,10 @@ void Lane::bind(MemoryDomain& domain, const DomainReduction& reduction, std::siz
   if (model_.layers.empty()) return;
   blocks_done_ = device_->allocate(sizeof(unsigned));
   arena_ = device_->allocate(arenas() * arena_bytes());
+  exchanged_.resize(arenas());
+  for_each_exchanged([&](StepKind kind, ValueId value, std::size_t bytes) {
+    for (auto& of_arena : exchanged_) of_arena[static_cast<std::size_t>(kind)].emplace(value, device_->allocate(bytes));
+  });
   for (Replica& replica : replicas_) {
     allocate(replica);
     bind_programs(replica, StepKind::kTrain, domain, reduction);
@@ -162,6 +202,9 @@ Bindings Lane::bindings_of(const Replica& replica, StepKind kind, const Variable
     bind(graph.assignments[i].value, reduction.assigned->own(i, replica.in_domain));
   }
   reduction.collectives(train).bind(replica.index, bindings.values);
+  for_each_exchanged([&](StepKind of, ValueId value, std::size_t) {
+    if (of == kind && bindings.values[index(value)] == nullptr) bind(value, place_of(replica, kind, value));
+  });
   bindings.arena = arena_.data() + arena_of(replica) * arena_bytes();
   bindings.step = buffers_->params() + 1 + replica.in_lane;
   bindings.blocks_done = blocks_done_.as<unsigned>();
@@ -192,6 +235,9 @@ void Lane::bind_programs(Replica& replica, StepKind kind, MemoryDomain& domain, 
   const LanePrograms& programs = programs_of(replica);
   const ModelGraph& graph = programs.graph_of(kind);
   Bindings bound = bindings_of(replica, kind, domain.variables, reduction);
+  for_each_exchanged([&](StepKind of, ValueId value, std::size_t) {
+    if (of == kind) replica.exchanged[static_cast<std::size_t>(kind)][value] = bound.values[index(value)];
+  });
   if (kind == StepKind::kTrain && programs.without_rows())
     replica.without_rows.emplace(*programs.without_rows(), bound);
   for (const auto& [size, program] : programs.of(kind)) {
@@ -239,7 +285,7 @@ std::size_t Lane::bytes() const {
     }
     for (const auto& [value, buffer] : replica.operands) total += buffer.bytes();
   }
-  return total;
+  return total + exchanged_.size() * exchanged_bytes();
 }
 
 }  // namespace mirrortrain

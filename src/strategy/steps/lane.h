@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
@@ -44,6 +45,8 @@ struct Replica {
   std::map<ValueId, Buffer> operands;  ///< of gradients computed by the update: values of the training graph
   std::map<ProgramSize, ReplicaProgram> train, evaluate;
   std::optional<BoundProgram> without_rows;  ///< values that a training step assigns without examples
+  /// By StepKind: where the values are that it exchanges with other workers' stages.
+  std::array<std::map<ValueId, std::byte*>, 2> exchanged;
 
   std::map<ProgramSize, ReplicaProgram>& programs(StepKind kind) { return kind == StepKind::kTrain ? train : evaluate; }
 
@@ -61,9 +64,10 @@ struct LaneReplica {
 /// A device with its stream, its replicas and the memory for their programs.
 class Lane {
  public:
-  /// `deferred`: the gradients that the training programs leave to the update. All but the places must outlive it.
+  /// `deferred`: the gradients that the training programs leave to the update. `stages`: as in LanePrograms. All but
+  /// the places must outlive it.
   Lane(const LanePlace& place, const DomainPlace& domain, const Mesh& mesh, const Model& model,
-       const DeferredGradients& deferred, const Backend& backend, data::Cache cache);
+       const DeferredGradients& deferred, const Backend& backend, data::Cache cache, const StageModel* stages);
 
   const Model& model() const { return model_; }
   Device& device() const { return *device_; }
@@ -128,12 +132,14 @@ class Lane {
     return waits(model_.training) || waits(model_.evaluation) ? replicas_.size() : 1;
   }
   std::size_t in_flight() const { return static_cast<std::size_t>(mesh_.in_flight()); }
-  std::size_t arena_of(const Replica& replica) const {
-    const auto number = static_cast<std::size_t>(replica.in_lane),
-               microbatches = static_cast<std::size_t>(mesh_.microbatches);
-    if (mesh_.stages > 1) return number / microbatches * in_flight() + number % microbatches % in_flight();
-    return arenas() > 1 ? number : 0;
-  }
+  /// The number of its memory for activations: microbatches take turns.
+  std::size_t arena_of(const Replica& replica) const;
+  /// Memory of a value that is exchanged with other workers' stages.
+  std::byte* place_of(const Replica& replica, StepKind kind, ValueId value) const;
+  template <class Body>
+  void for_each_exchanged(const Body& body) const;
+  /// Of the values of a microbatch, for both kinds of steps.
+  std::size_t exchanged_bytes() const;
   TensorView canonical(const Replica& replica, StepKind kind, const VariableStore& variables,
                        std::size_t variable) const;
   Bindings bindings_of(const Replica& replica, StepKind kind, const VariableStore& variables,
@@ -152,6 +158,7 @@ class Lane {
   std::vector<Replica> replicas_;
   std::vector<int> in_domain_;
   Buffer arena_, norms_, blocks_done_;
+  std::vector<std::array<std::map<ValueId, Buffer>, 2>> exchanged_;  ///< by arena and StepKind
   std::optional<StepBuffers> buffers_;
   std::unique_ptr<DeviceExamples> examples_;
   std::unique_ptr<Stream> stream_;  ///< last, so that its work ends first

@@ -126,8 +126,14 @@ void LaneSteps::add_pipeline(StepPlan& plan, StepKind kind) {
     plan.add(work.backward ? "run stage backward" : "run stage",
              [this, kind, work](const Step& step) { run_stage(step, kind, work); });
   }
+  if (reduction_.stages) plan.add("wait for other stages", [this](const Step&) { finish_sends(); });
   add_meeting(plan);  // every stage is done
   plan.add("set up the next step", [this, &stages](const Step&) { team_.pipeline()->restart(stages); });
+  if (!trains || !reduction_.reducer) return;
+  for (const GradientBucket& bucket : reduction_.buckets) {
+    plan.add("reduce bucket", [this, &bucket](const Step& step) { reduce(step, bucket); });
+  }
+  plan.add("wait for buckets", [this](const Step&) { reduction_.reducer->finish(own_); });
 }
 
 /// Lanes of one memory share their programs' work if nothing has to happen between a program's parts.

@@ -7,6 +7,8 @@
 
 #include "base/error.h"
 #include "graph/ops/collective.h"
+#include "runtime/arena.h"
+#include "strategy/steps/pipeline.h"
 
 namespace mirrortrain {
 
@@ -47,7 +49,42 @@ std::vector<ValueId> LanePrograms::outputs_of(StepKind kind) const {
     std::ranges::copy_if(one.inputs, std::back_inserter(outputs),
                          [&](ValueId input) { return graph.graph.value(input).source != Graph::Source::kVariable; });
   }
+  if (const StageGraph* const others = exchanged(kind)) {
+    for (const auto* sent : {&others->after.up, &others->before.down}) {
+      std::ranges::copy_if(*sent, std::back_inserter(outputs),
+                           [&](ValueId value) { return std::ranges::count(outputs, value) == 0; });
+    }
+    std::erase_if(outputs, [&](ValueId value) { return !has(kind, value); });
+  }
   return outputs;
+}
+
+bool LanePrograms::has(StepKind kind, ValueId value) const {
+  const Graph& graph = graph_of(kind).graph;
+  while (graph.value(value).source == Graph::Source::kNode) {
+    const NodeId producer = graph.value(value).producer;
+    if (producer < 0) return false;
+    if (!graph.node(producer).op->is_alias()) return true;
+    value = graph.node(producer).inputs[0];
+  }
+  return true;
+}
+
+std::optional<StageRanges> LanePrograms::steps_of_stages(StepKind kind, const std::map<std::string, int>& layers,
+                                                         int count) const {
+  if (of(kind).empty()) return std::nullopt;
+  const StageGraph* const part = exchanged(kind);
+  if (part == nullptr) return stage_steps(of(kind).begin()->second, layers, count, kind == StepKind::kTrain);
+  // The whole graph's nodes before a position are as many steps here.
+  const Graph& graph = graph_of(kind).graph;
+  const Liveness live = liveness_of(graph, outputs_of(kind));
+  return part->nodes.at([&](std::size_t position) {
+    std::size_t steps = 0;
+    for (std::size_t node = 0; node < part->origin.size() && part->origin[node] < position; ++node) {
+      if (is_step(graph.nodes()[node], live)) ++steps;
+    }
+    return steps;
+  });
 }
 
 bool LanePrograms::is_assigned_without_rows(std::size_t assignment) const {
@@ -65,7 +102,8 @@ std::vector<ValueId> LanePrograms::outputs_without_rows() const {
 ValueId LanePrograms::output(std::size_t number) const {
   const Graph& graph = graph_of(StepKind::kEvaluate).graph;
   ValueId value = graph_of(StepKind::kEvaluate).outputs[number].value;
-  while (graph.value(value).source == Graph::Source::kNode && graph.node(graph.value(value).producer).op->is_alias()) {
+  while (graph.value(value).source == Graph::Source::kNode && graph.value(value).producer >= 0 &&
+         graph.node(graph.value(value).producer).op->is_alias()) {
     value = graph.node(graph.value(value).producer).inputs[0];
   }
   return value;
@@ -131,7 +169,7 @@ std::size_t LanePrograms::arena_bytes() const {
 
 std::optional<std::size_t> LanePrograms::gradient_complete_after(std::size_t variable) const {
   const ValueId gradient = graph_of(StepKind::kTrain).gradients[variable];
-  if (train_.empty() || gradient == kNoValue) return std::nullopt;
+  if (train_.empty() || gradient == kNoValue || !has(StepKind::kTrain, gradient)) return std::nullopt;
   return train_.begin()->second.complete_after(gradient);
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "device/device.h"
@@ -14,6 +15,7 @@
 #include "model/model.h"
 #include "runtime/program.h"
 #include "strategy/reduction/deferred_gradients.h"
+#include "strategy/stage_model.h"
 
 namespace mirrortrain {
 
@@ -39,9 +41,10 @@ class LanePrograms {
   using BySize = std::map<ProgramSize, Program>;
 
   /// `place`: whose part of the model it is. `deferred`: the gradients that the training programs leave to the update.
-  /// All must outlive it.
-  LanePrograms(const Model& model, int place, const DeferredGradients& deferred, const Backend& backend)
-      : model_(model), place_(place), deferred_(deferred), backend_(backend) {}
+  /// `stages`: where others have the model's other stages; else null. All must outlive it.
+  LanePrograms(const Model& model, int place, const DeferredGradients& deferred, const Backend& backend,
+               const StageModel* stages)
+      : model_(model), place_(place), deferred_(deferred), backend_(backend), stages_(stages) {}
 
   /// Call it on the lane's thread: kernels use its number of threads.
   void build(const RowCounts& rows, Device& device);
@@ -71,6 +74,15 @@ class LanePrograms {
   bool computes_output(std::size_t number) const {
     return graph_of(StepKind::kEvaluate).graph.value(output(number)).source == Graph::Source::kNode;
   }
+  /// Whether these programs give a value of the graph; else those of another worker's stages do.
+  bool has(StepKind kind, ValueId value) const;
+  /// What the programs exchange with other workers' stages; null where they have all stages.
+  const StageGraph* exchanged(StepKind kind) const {
+    if (stages_ == nullptr) return nullptr;
+    return kind == StepKind::kTrain ? &stages_->training : &stages_->evaluation;
+  }
+  /// Which of the programs' steps each stage computes, given the layers' stages; nothing if there are no programs.
+  std::optional<StageRanges> steps_of_stages(StepKind kind, const std::map<std::string, int>& layers, int count) const;
 
   /// The number of kernels of a training program after which a variable's gradient is complete; nothing if no replica
   /// of the lane has examples, or if the variable has no gradient.
@@ -90,6 +102,7 @@ class LanePrograms {
   const int place_;
   const DeferredGradients& deferred_;
   const Backend& backend_;
+  const StageModel* stages_;
   std::shared_ptr<const KernelRegistry> registry_;
   BySize train_, evaluate_;
   std::optional<Program> without_rows_;

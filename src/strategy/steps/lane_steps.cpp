@@ -63,8 +63,8 @@ void LaneSteps::train(const Step& step) {
 
 /// The domain's first lane alone uses its links.
 double LaneSteps::waited_for_workers_so_far() const {
-  if (!own_.is_first()) return 0;
-  double seconds = own_.waited_for_sums;
+  if (!own_.is_first()) return waited_for_stages_;
+  double seconds = own_.waited_for_sums + waited_for_stages_;
   reduction_.for_each_link([&](const DomainLink& to) { seconds += to.communicator().waited_seconds(); });
   return seconds;
 }
@@ -146,64 +146,6 @@ void LaneSteps::run_collective(const Step& step, StepKind kind, std::size_t whic
   GradientReducer* const reducer = kind == StepKind::kTrain ? reduction_.reducer.get() : nullptr;
   collectives(kind).run(which, step.key.examples, own_, reducer);
   if (collectives(kind).exchanges(which)) meet_while_warming_up(step);
-}
-
-/// Which steps of the programs, and which gradients, each stage computes.
-void LaneSteps::divide_among_stages(const std::map<std::string, int>& stages) {
-  const LanePrograms& programs = domain_replicas_.front().lane->programs();
-  const auto steps_of = [&](StepKind kind) {
-    const LanePrograms::BySize& of = programs.of(kind);
-    return of.empty() ? std::nullopt
-                      : std::optional<StageSteps>(std::in_place, of.begin()->second, stages, topology_.mesh.stages,
-                                                  kind == StepKind::kTrain);
-  };
-  stage_training_ = steps_of(StepKind::kTrain);
-  stage_evaluation_ = steps_of(StepKind::kEvaluate);
-  stage_variables_.resize(static_cast<std::size_t>(topology_.mesh.stages));
-  for (std::size_t i = 0; stage_training_ && i < model().variables.size(); ++i) {
-    const auto complete = programs.gradient_complete_after(i);
-    if (!complete) continue;
-    int stage = topology_.mesh.stages - 1;
-    while (stage > 0 && stage_training_->of(stage, true).last < *complete) --stage;
-    stage_variables_[static_cast<std::size_t>(stage)].push_back(i);
-  }
-}
-
-/// Waits until a stage's part of a microbatch can be computed, and computes it.
-void LaneSteps::run_stage(const Step& step, StepKind kind, const MicrobatchWork& work) {
-  const bool trains = kind == StepKind::kTrain, is_last = work.stage + 1 == topology_.mesh.stages;
-  own_.waited_seconds += team_.pipeline()->wait_for(work, trains, own_.barrier);
-  const auto number = static_cast<std::size_t>(work.replica * topology_.mesh.microbatches + work.microbatch);
-  Replica& replica = *domain_replicas_[number].replica;
-  if (work.stage == 0 && !work.backward) gather_rows(step, replica);
-  const auto [first, last] = (trains ? stage_training_ : stage_evaluation_)->of(work.stage, work.backward);
-  const bool is_end = trains ? work.stage == 0 && work.backward : is_last;
-  if (replica.program != nullptr) {
-    run_program(replica, kind, first, is_end ? kToTheEnd : last);
-  } else if (work.stage == 0 && !work.backward) {
-    run_without_rows(replica, kind, 0, 0);  // nothing but its sums, which are this lane's
-  }
-  if (trains && (work.backward || is_last)) add_microbatch(replica, work);
-  team_.pipeline()->finished(work);
-}
-
-/// Adds the gradients that a stage has completed to those of the microbatches before.
-void LaneSteps::add_microbatch(const Replica& replica, const MicrobatchWork& work) {
-  if (replica.program == nullptr) return;
-  const VariableStore& variables = domain_.variables;
-  for (const std::size_t variable : stage_variables_[static_cast<std::size_t>(work.stage)]) {
-    float* const written = variables.written_gradient(variable, replica.in_domain);
-    float* const sum = variables.gradient(variable, replica.in_domain);
-    if (written == nullptr || written == sum) continue;
-    const std::int64_t elements = variables.variables()[variable].shape().elements();
-    if (work.microbatch == 0) {
-      stream().copy(reinterpret_cast<std::byte*>(sum), reinterpret_cast<const std::byte*>(written),
-                    static_cast<std::size_t>(elements) * sizeof(float));
-      continue;
-    }
-    const scalar::GradientSource sources[] = {{sum, 1}, {written, 1}};
-    domain_.kernels.sum_sources(stream(), sources, sum, 0, elements);
-  }
 }
 
 void LaneSteps::reduce(const Step& step, const GradientBucket& bucket) {

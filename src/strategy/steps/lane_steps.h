@@ -1,11 +1,13 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "strategy/reduction/run_reduction.h"
@@ -26,9 +28,9 @@ struct StepOptions {
 };
 
 /// One lane's steps: a list of actions for training and one for evaluation, built once (lane_plans.cpp); the actions
-/// are in lane_steps.cpp, step_inputs.cpp, finite_check.cpp and assigned_writes.cpp. Lanes of one domain meet between
-/// the parts of a step; lanes with a domain of their own enqueue theirs and wait for each other on their streams when
-/// they exchange data.
+/// are in lane_steps.cpp, step_inputs.cpp, stage_work.cpp, finite_check.cpp and assigned_writes.cpp. Lanes of one
+/// domain meet between the parts of a step; lanes with a domain of their own enqueue theirs and wait for each other on
+/// their streams when they exchange data.
 class LaneSteps {
  public:
   /// The lane must be bound and the buckets ordered. `replicas`: of this process, in order. `stages`: of a pipeline, by
@@ -129,9 +131,20 @@ class LaneSteps {
   void run_program(Replica& replica, StepKind kind, std::size_t first, std::size_t last) const;
   void run_without_rows(Replica& replica, StepKind kind, std::size_t first, std::size_t last) const;
   void run_collective(const Step& step, StepKind kind, std::size_t which);
+
+  // Of a pipeline (stage_work.cpp):
   void divide_among_stages(const std::map<std::string, int>& stages);
   void run_stage(const Step& step, StepKind kind, const MicrobatchWork& work);
+  void run_programs_of_stage(const Step& step, StepKind kind, const MicrobatchWork& work,
+                             std::span<Replica* const> places);
   void add_microbatch(const Replica& replica, const MicrobatchWork& work);
+  /// `before`: with the worker that has the stages before this one's, else with the one after it.
+  void receive(const Step& step, StepKind kind, Replica& replica, bool before);
+  void send(const Step& step, StepKind kind, Replica& replica, bool before);
+  Elements exchanged_elements(const Step& step, StepKind kind, Replica& replica, ValueId value, bool is_up) const;
+  /// Waits until other workers have received what the lane's stages have sent.
+  void finish_sends();
+
   void reduce(const Step& step, const GradientBucket& bucket);
   bool has_sparse() const { return reduction_.sparse != nullptr; }
   void sum_lookups(const Step& step, const Replica& replica);
@@ -162,10 +175,20 @@ class LaneSteps {
   std::vector<float> scales_;                 ///< by replica of the domain, of the bucket being reduced
   StepPlan training_, evaluation_;
   std::optional<Directions> directions_;
-  std::optional<StageSteps> stage_training_, stage_evaluation_;  ///< in a pipeline
-  std::vector<std::vector<std::size_t>> stage_variables_;        ///< whose gradients a stage completes
-  bool skips_ = false;                                           ///< the last step checked changes no variable
+
+  // In a pipeline:
+  StageRange stages_here_;                                             ///< of this process
+  std::map<std::pair<int, int>, std::vector<int>> stage_places_;       ///< by replica and stage: the lane's, on `model`
+  std::map<std::pair<int, int>, std::vector<Replica*>> microbatches_;  ///< by replica and microbatch: its places
+  std::array<std::optional<StageRanges>, 2> stage_steps_;              ///< by StepKind: of the programs
+  std::array<std::vector<std::size_t>, 2> segment_ends_;               ///< by StepKind: see LanePrograms
+  std::vector<std::vector<std::size_t>> stage_variables_;              ///< whose gradients a stage completes
+  std::vector<Replica*> stage_replicas_;                               ///< that compute a stage now
+  std::array<float, 2> tokens_{};                                      ///< sent and received in place of values
+
+  bool skips_ = false;  ///< the last step checked changes no variable
   bool on_own_cores_ = true;
+  double waited_for_stages_ = 0;   ///< seconds, for values of other workers' stages
   double waited_for_workers_ = 0;  ///< seconds, in the last step
   double waited_in_training_ = 0;  ///< seconds, for the domain's other lanes and for other workers
   double waited_at_end_ = 0;       ///< the same, after the list

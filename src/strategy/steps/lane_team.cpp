@@ -67,6 +67,7 @@ void LaneTeam::end_threads(const std::string& reason) {
   stop_ = true;
   start_.abort(reason);
   meet_.abort(reason);
+  if (pipeline_) pipeline_->abort(reason);
   for (int lane = 1; lane <= static_cast<int>(threads_.size()); ++lane) {
     std::thread& thread = threads_[static_cast<std::size_t>(lane - 1)];
     if (leaves_in_time(lane)) {
@@ -83,6 +84,7 @@ void LaneTeam::end_threads(const std::string& reason) {
 void LaneTeam::set_timeout(double seconds) {
   timeout_seconds_ = seconds;
   meet_.set_timeout(seconds);
+  if (pipeline_) pipeline_->set_timeout(seconds);
 }
 
 bool LaneTeam::leaves_in_time(int lane) const {
@@ -163,6 +165,7 @@ void LaneTeam::record_error(std::exception_ptr error) {
     const std::scoped_lock lock(error_mutex_);
     if (!error_) error_ = std::move(error);
   }
+  if (pipeline_) pipeline_->abort("another lane failed");
   meet_.abort("another lane failed");
   start_.abort("another lane failed");
 }

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "base/error.h"
@@ -15,14 +16,12 @@ namespace mirrortrain {
 namespace {
 
 /// The order in which a stage of its own computes the microbatches of a replica.
-std::vector<MicrobatchWork> order_of_stage(const Mesh& mesh, const StagePlace& place, bool trains) {
+std::vector<MicrobatchWork> order_of_stage(const Mesh& mesh, int replica, int stage, bool trains) {
   std::vector<MicrobatchWork> order;
-  const bool is_last = place.stage + 1 == mesh.stages;
-  const int ahead = trains && !is_last ? std::min(mesh.stages - 1 - place.stage, mesh.microbatches) : 0;
+  const bool is_last = stage + 1 == mesh.stages;
+  const int ahead = trains && !is_last ? std::min(mesh.stages - 1 - stage, mesh.microbatches) : 0;
   const auto add = [&](int microbatch, bool backward) {
-    if (microbatch >= 0 && microbatch < mesh.microbatches) {
-      order.push_back({place.replica, place.stage, microbatch, backward});
-    }
+    if (microbatch >= 0 && microbatch < mesh.microbatches) order.push_back({replica, stage, microbatch, backward});
   };
   for (int i = 0; i < mesh.microbatches + ahead; ++i) {
     add(i, false);
@@ -31,16 +30,18 @@ std::vector<MicrobatchWork> order_of_stage(const Mesh& mesh, const StagePlace& p
   return order;
 }
 
-/// What has to be done before `work`; nothing for a replica's first microbatches.
-std::optional<MicrobatchWork> needed_before(const Mesh& mesh, MicrobatchWork work, bool trains) {
+/// What has to be done before `work` by the stages `here`; nothing for what other stages give, and for a replica's
+/// first microbatches.
+std::optional<MicrobatchWork> needed_before(const Mesh& mesh, const StageRange& here, MicrobatchWork work,
+                                            bool trains) {
   if (work.backward) {
-    ++work.stage;
-  } else if (work.stage > 0) {
+    if (++work.stage > here.last) return std::nullopt;
+  } else if (work.stage > here.first) {
     --work.stage;
   } else {  // whose memory it takes
     work.microbatch -= mesh.in_flight();
     work.backward = trains;
-    work.stage = trains ? 0 : mesh.stages - 1;
+    work.stage = trains ? here.first : here.last;
     if (work.microbatch < 0) return std::nullopt;
   }
   return work;
@@ -54,7 +55,8 @@ class IdealTimes {
                microbatches = static_cast<std::size_t>(mesh.microbatches);
     for (auto* ends : {&forward_, &backward_}) ends->assign(stages, std::vector<int>(microbatches, kUnknown));
     std::vector<std::vector<MicrobatchWork>> orders;
-    for (int stage = 0; stage < mesh.stages; ++stage) orders.push_back(order_of_stage(mesh, {0, stage}, trains));
+    for (int stage = 0; stage < mesh.stages; ++stage) orders.push_back(order_of_stage(mesh, 0, stage, trains));
+    const StageRange all{0, mesh.stages - 1};
     std::vector<std::size_t> next(stages, 0);
     std::vector<int> now(stages, 0);
     for (bool any = true; any;) {
@@ -62,7 +64,7 @@ class IdealTimes {
       for (std::size_t s = 0; s < stages; ++s) {
         for (; next[s] < orders[s].size(); ++next[s], any = true) {
           const MicrobatchWork& work = orders[s][next[s]];
-          const auto before = needed_before(mesh, work, trains);
+          const auto before = needed_before(mesh, all, work, trains);
           const int ready = before ? end_of(*before) : 0;
           if (ready == kUnknown) break;
           now[s] = std::max(now[s], ready) + 1;
@@ -87,47 +89,61 @@ class IdealTimes {
 
 std::vector<MicrobatchWork> pipeline_schedule(const Mesh& mesh, std::span<const StagePlace> stages, bool trains) {
   IdealTimes times(mesh, trains);
+  std::set<std::pair<int, int>> own;  // stages and replicas, ordered as in every lane
+  for (const StagePlace& place : stages) own.emplace(place.stage, place.replica);
   std::vector<MicrobatchWork> schedule;
-  for (const StagePlace& place : stages)
-    std::ranges::copy(order_of_stage(mesh, place, trains), std::back_inserter(schedule));
+  for (const auto& [stage, replica] : own) {
+    std::ranges::copy(order_of_stage(mesh, replica, stage, trains), std::back_inserter(schedule));
+  }
   std::ranges::stable_sort(schedule, {}, [&](const MicrobatchWork& work) { return times.end_of(work); });
   return schedule;
 }
 
-StageSteps::StageSteps(const Program& program, const std::map<std::string, int>& stages, int count, bool trains) {
-  const std::size_t steps = program.steps();
-  // Where stage i or a later one first appears, and where one last does.
-  std::vector<std::size_t> first(static_cast<std::size_t>(count) + 1, steps),
-      end(static_cast<std::size_t>(count) + 1, 0);
-  for (std::size_t step = 0; step < steps; ++step) {
+StageRanges stage_steps(const Program& program, const std::map<std::string, int>& stages, int count, bool trains) {
+  std::vector<int> of_steps;
+  for (std::size_t step = 0; step < program.steps(); ++step) {
     const auto found = stages.find(program.layer_of_step(step));
-    for (int stage = 0; found != stages.end() && stage <= found->second; ++stage) {
-      first[static_cast<std::size_t>(stage)] = std::min(first[static_cast<std::size_t>(stage)], step);
-      end[static_cast<std::size_t>(stage)] = step + 1;
+    of_steps.push_back(found == stages.end() ? -1 : found->second);
+  }
+  return {of_steps, count, trains};
+}
+
+PipelineProgress::PipelineProgress(const Mesh& mesh, std::span<const LanePlace> lanes, bool spin)
+    : mesh_(mesh), here_{mesh.stages, 0}, done_(static_cast<std::size_t>(mesh.replicas() * mesh.stages * mesh.model)) {
+  std::map<std::pair<int, int>, std::set<const LanePlace*>> lanes_of;  // by replica and stage
+  for (const LanePlace& lane : lanes) {
+    for (const StagePlace& place : lane.stages) {
+      here_ = {std::min(here_.first, place.stage), std::max(here_.last, place.stage)};
+      lanes_of[{place.replica, place.stage}].insert(&lane);
     }
   }
-  first[0] = 0;
-  end[0] = steps;
-  for (std::size_t stage = 1; trains && stage < static_cast<std::size_t>(count); ++stage) {
-    if (first[stage] < end[stage]) continue;
-    first[stage] = end[stage] = first[stage - 1];  // it has no steps
-  }
-  for (std::size_t stage = 0; stage < static_cast<std::size_t>(count); ++stage) {
-    const bool is_last = stage + 1 == static_cast<std::size_t>(count);
-    const std::size_t all = trains ? end[stage] : steps;
-    forward_.push_back({first[stage], is_last ? all : first[stage + 1]});
-    backward_.push_back({is_last ? all : end[stage + 1], all});
+  for (const auto& [row, of_row] : lanes_of) {
+    if (of_row.size() > 1) barriers_[row] = std::make_unique<Barrier>(static_cast<int>(of_row.size()), spin);
   }
 }
 
-PipelineProgress::PipelineProgress(const Mesh& mesh)
-    : mesh_(mesh), done_(static_cast<std::size_t>(mesh.replicas() * mesh.stages)) {}
+Barrier* PipelineProgress::barrier_of(int replica, int stage) const {
+  const auto found = barriers_.find({replica, stage});
+  return found == barriers_.end() ? nullptr : found->second.get();
+}
+
+void PipelineProgress::set_timeout(double seconds) {
+  for (const auto& [row, barrier] : barriers_) barrier->set_timeout(seconds);
+}
+
+void PipelineProgress::abort(const std::string& reason) {
+  for (const auto& [row, barrier] : barriers_) barrier->abort(reason);
+}
 
 bool PipelineProgress::can_begin(const MicrobatchWork& work, bool trains) const {
-  const auto before = needed_before(mesh_, work, trains);
+  const auto before = needed_before(mesh_, here_, work, trains);
   if (!before) return true;
-  const Done& there = done(before->replica, before->stage);
-  return (before->backward ? there.backward : there.forward).load(std::memory_order_acquire) > before->microbatch;
+  for (int model = 0; model < mesh_.model; ++model) {
+    const Done& there = done_[number(before->replica, before->stage, model)];
+    const std::atomic<int>& done = before->backward ? there.backward : there.forward;
+    if (done.load(std::memory_order_acquire) <= before->microbatch) return false;
+  }
+  return true;
 }
 
 double PipelineProgress::wait_for(const MicrobatchWork& work, bool trains, Barrier* barrier) const {
@@ -158,16 +174,16 @@ double PipelineProgress::wait_for(const MicrobatchWork& work, bool trains, Barri
   return std::chrono::duration<double>(waited).count();
 }
 
-void PipelineProgress::finished(const MicrobatchWork& work) {
-  Done& of = done_[static_cast<std::size_t>(work.replica * mesh_.stages + work.stage)];
+void PipelineProgress::finished(const MicrobatchWork& work, int model) {
+  Done& of = done_[number(work.replica, work.stage, model)];
   const bool is_last = work.stage + 1 == mesh_.stages;
   if (work.backward || is_last) of.backward.store(work.microbatch + 1, std::memory_order_release);
   if (!work.backward) of.forward.store(work.microbatch + 1, std::memory_order_release);
 }
 
 void PipelineProgress::restart(std::span<const StagePlace> stages) {
-  for (const auto& [replica, stage] : stages) {
-    Done& of = done_[static_cast<std::size_t>(replica * mesh_.stages + stage)];
+  for (const auto& [replica, stage, model] : stages) {
+    Done& of = done_[number(replica, stage, model)];
     of.forward.store(0, std::memory_order_relaxed);
     of.backward.store(0, std::memory_order_relaxed);
   }

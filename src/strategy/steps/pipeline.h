@@ -3,12 +3,15 @@
 #include <atomic>
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/barrier.h"
 #include "runtime/program.h"
+#include "strategy/pipeline_stages.h"
 #include "strategy/topology.h"
 
 namespace mirrortrain {
@@ -24,52 +27,51 @@ struct MicrobatchWork {
 /// What a lane of a pipeline, with these stages, does in a step, in order: every stage computes as few microbatches
 /// forward as keep the later stages busy, then one backward after each forward ("1F1B", Narayanan et al., PipeDream,
 /// 2019), so that at most Mesh::in_flight() microbatches of a replica are between forward and backward. `trains`: else
-/// forward alone. A lane with several stages takes them as a lane for each would, so no order waits for itself.
+/// forward alone. A lane with several stages takes them as a lane for each would: the orders of all lanes and workers
+/// are parts of one, in which everything comes after what it needs, so that none waits for itself, nor lanes that
+/// divide a stage among their places for each other.
 std::vector<MicrobatchWork> pipeline_schedule(const Mesh& mesh, std::span<const StagePlace> stages, bool trains);
 
-/// How a program's steps are divided among the stages: each has one run of them forward and one backward.
-class StageSteps {
- public:
-  /// `stages`: by layer. Any division computes the same.
-  StageSteps(const Program& program, const std::map<std::string, int>& stages, int count, bool trains);
+/// Of a program's steps, by their layers' stages.
+StageRanges stage_steps(const Program& program, const std::map<std::string, int>& stages, int count, bool trains);
 
-  struct Range {
-    std::size_t first = 0, last = 0;
-  };
-  Range of(int stage, bool backward) const {
-    return (backward ? backward_ : forward_)[static_cast<std::size_t>(stage)];
-  }
-
- private:
-  std::vector<Range> forward_, backward_;
-};
-
-/// How far the stages of a pipeline have come in a step.
+/// How far the stages of a pipeline that are in this process have come in a step.
 class PipelineProgress {
  public:
-  explicit PipelineProgress(const Mesh& mesh);
+  /// `lanes`: of this process. `spin`: every one has its own cores.
+  PipelineProgress(const Mesh& mesh, std::span<const LanePlace> lanes, bool spin);
 
-  /// Whether what `work` needs is done: the same microbatch in the stage before it, forward or backward, or the one
-  /// whose memory it takes.
+  /// Whether what `work` needs of this process is done at all places of the replica: the same microbatch in the stage
+  /// before it, forward or backward, or the one whose memory it takes. What other workers compute is waited for where
+  /// it arrives.
   bool can_begin(const MicrobatchWork& work, bool trains) const;
   /// Returns when it can begin, with the seconds that it waited. `barrier`: of the lanes; null for one alone, which
   /// never waits. Throws what the barrier throws if it is aborted, and aborts it if nothing happens in its time.
   double wait_for(const MicrobatchWork& work, bool trains, Barrier* barrier) const;
-  void finished(const MicrobatchWork& work);
+  /// The part of a place, by its index on the axis `model`, is done.
+  void finished(const MicrobatchWork& work, int model);
   /// Before a step, for the stages of one lane, between two barriers.
   void restart(std::span<const StagePlace> stages);
 
+  /// Of the lanes that have places of a stage of a replica; null where one has them all.
+  Barrier* barrier_of(int replica, int stage) const;
+  void set_timeout(double seconds);
+  /// See Barrier::abort.
+  void abort(const std::string& reason);
+
  private:
-  /// Of a stage of a replica: how many microbatches are done. On its own cache line, as one lane writes it.
+  /// Of a place's stage: how many microbatches are done. On its own cache line, as one lane writes it.
   struct alignas(64) Done {
     std::atomic<int> forward = 0, backward = 0;
   };
-  const Done& done(int replica, int stage) const {
-    return done_[static_cast<std::size_t>(replica * mesh_.stages + stage)];
+  std::size_t number(int replica, int stage, int model) const {
+    return static_cast<std::size_t>((replica * mesh_.stages + stage) * mesh_.model + model);
   }
 
   const Mesh mesh_;
+  StageRange here_;
   std::vector<Done> done_;
+  std::map<std::pair<int, int>, std::unique_ptr<Barrier>> barriers_;  ///< by replica and stage
 };
 
 }  // namespace mirrortrain

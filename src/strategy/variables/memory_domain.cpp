@@ -96,6 +96,7 @@ template <class Body>
 void MemoryDomain::for_each_copy(const LastingVariable& whole, const Body& body) const {
   using Memory = float* (*)(const scalar::UpdateGroupView& view, std::size_t slot);
   const std::size_t i = whole.index;
+  if (!variables.is_here(i)) return;
   const DistributedVariable& values = variables.variables()[i];
   const bool can_differ = values.policy().copies_can_differ();
   std::set<const std::byte*> seen;  // replicas share copies

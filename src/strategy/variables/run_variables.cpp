@@ -77,6 +77,7 @@ RunVariables::RunVariables(const Model& model, StoreOptions store, const UpdateO
       mesh_(topology.mesh),
       memories_(topology.ranks()),
       in_row_(topology.memories_of_replica()),
+      in_stages_(topology.has_stages_elsewhere()),
       domain_of_lane_(topology.lanes.size()),
       workers_(workers) {
   const std::vector<VariableLayouts> layouts = layouts_of(model, backend);
@@ -99,7 +100,8 @@ RunVariables::RunVariables(const Model& model, StoreOptions store, const UpdateO
     }
   }
   const DomainPlace& first = domains_[0]->place;
-  is_in_place_ = first.on_host && mesh_.model == 1 && static_cast<int>(first.replicas.size()) == mesh_.places();
+  is_in_place_ =
+      first.on_host && mesh_.model == 1 && static_cast<int>(first.replicas.size()) == mesh_.places() && !in_stages_;
 }
 
 void RunVariables::begin_update(const StepSpec& step, StepParams& params) {
@@ -122,9 +124,11 @@ LastingVariable RunVariables::open(VariableWindow& window, std::size_t variable,
 bool RunVariables::is_whole_here() const { return std::ssize(domains_) % in_row_ == 0; }
 
 /// Whether a memory copies what others have, too: of what all have, the first of this process; of the parts of a
-/// divided variable, those of a row, which is the run's first one if it is in several processes.
+/// divided variable, or of the stages' variables, those of a row, which is the run's first one if it is in several
+/// processes.
 bool RunVariables::copies_everything(const MemoryDomain& domain, std::size_t variable) const {
   const int first = domains_.front()->place.rank, own = domain.place.rank;
+  if (in_stages_) return own < in_row_;
   if (!model_.variables[variable].sharding.is_divided()) return own == first;
   return is_whole_here() ? own - first < in_row_ : own < in_row_;
 }
@@ -136,7 +140,7 @@ void RunVariables::read_one(const LastingVariable& whole, std::span<Stream* cons
   }
   if (workers_ == nullptr) return;
   const ModelVariable& of = model_.variables[whole.index];
-  const bool is_divided = of.data_parts > 1 || (!is_whole_here() && of.sharding.is_divided());
+  const bool is_divided = of.data_parts > 1 || in_stages_ || (!is_whole_here() && of.sharding.is_divided());
   gather_copies(*workers_, whole, is_divided, domains_[0]->variables.sharded(whole.index));
 }
 
@@ -195,6 +199,7 @@ double RunVariables::begin_evaluation(std::span<Stream* const> streams) {
 }
 
 bool RunVariables::are_in_parts() const {
+  if (in_stages_) return true;
   const VariableStore& here = domains_[0]->variables;
   for (std::size_t i = 0; i < model_.variables.size(); ++i) {
     if (here.sharded(i) || model_.variables[i].sharding.is_divided()) return true;

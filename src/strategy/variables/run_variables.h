@@ -57,8 +57,9 @@ class RunVariables {
 
   const Model& model_;
   Mesh mesh_;
-  int memories_;  ///< of the run
-  int in_row_;    ///< memories that a replica's places are in
+  int memories_;    ///< of the run
+  int in_row_;      ///< memories that a replica's places or stages are in
+  bool in_stages_;  ///< whether the memories of a row have the variables of different stages
   std::vector<int> domain_of_lane_;
   std::vector<std::unique_ptr<MemoryDomain>> domains_;
   bool is_in_place_;  ///< whether the one domain has all replicas' whole variables in host memory

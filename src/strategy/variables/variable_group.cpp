@@ -76,6 +76,7 @@ std::vector<GroupPiece> VariableGroup::own_pieces() const {
     const std::int64_t own = bucket.elements / shard_.ranks;
     pieces.push_back({bucket.first + shard_.rank * own, own, {}});
   }
+  if (pieces.empty()) pieces.push_back({0, 0, {}});  // all variables are elsewhere
   return pieces;
 }
 
@@ -103,6 +104,9 @@ void VariableGroup::allocate(const GroupMemory& memory, Device& device) {
   places_ = memory.places;
   copy_of_ = copies_of_places();
   microbatches_ = memory.microbatches;
+  std::vector<MeshIndex> rows_of_places;
+  for (const MeshIndex& place : places_) rows_of_places.push_back({place.data / microbatches_, place.model});
+  rows_of_ = numbered(rows_of_places);
   const std::size_t rows = has_sparse_gradients_ ? 1 : places_.size() / static_cast<std::size_t>(microbatches_);
   while (gradients_.size() < rows) gradients_.push_back(device.allocate(gradient_bytes));
   while (microbatches_ > 1 && written_.size() < rows) written_.push_back(device.allocate(gradient_bytes));
@@ -187,7 +191,7 @@ std::vector<int> VariableGroup::summed_replicas(int copy) const {
   const int part = places_[static_cast<std::size_t>(first_replica(copy))].model;
   for (std::size_t r = 0; r < places_.size(); ++r) {
     const bool has_copy = copy_of_[r] == static_cast<std::size_t>(copy);
-    const bool is_added = r % static_cast<std::size_t>(microbatches_) > 0;
+    const bool is_added = places_[r].data % microbatches_ > 0;
     if (has_copy && places_[r].model == part && !is_added) replicas.push_back(static_cast<int>(r));
   }
   return replicas;

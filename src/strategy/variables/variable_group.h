@@ -33,10 +33,10 @@ struct Division {
 
 /// Sizes of a group's memory.
 struct GroupMemory {
-  std::vector<MeshIndex> places{{}};       ///< by replica that uses it
-  int microbatches = 1;                    ///< so many of them follow each other, and their gradients are added
-  bool keeps_gradients = false;            ///< in addition to a step's, and the sums of their squares
-  bool compresses = false;                 ///< keeps the rounding errors of compressed gradients
+  std::vector<MeshIndex> places{{}};  ///< by replica that uses it
+  int microbatches = 1;               ///< of a replica: so many indices on the axis `data`, whose gradients are added
+  bool keeps_gradients = false;       ///< in addition to a step's, and the sums of their squares
+  bool compresses = false;            ///< keeps the rounding errors of compressed gradients
   Communicator* adds_gradients = nullptr;  ///< the first replica's become the sum; null if none does
   StateShard shard;                        ///< of a shared group's slots, accumulated gradients and sums
 };
@@ -138,7 +138,7 @@ class VariableGroup {
   };
   std::vector<std::size_t> copies_of_places() const;
   std::size_t row_of(int replica) const {
-    return has_sparse_gradients_ ? 0 : static_cast<std::size_t>(replica / microbatches_);
+    return has_sparse_gradients_ ? 0 : rows_of_[static_cast<std::size_t>(replica)];
   }
   std::vector<GroupPiece> own_pieces() const;
   void point_to_memory(Copy& copy, std::size_t part, std::size_t normed);
@@ -158,6 +158,7 @@ class VariableGroup {
   Device* device_ = nullptr;
   std::vector<MeshIndex> places_;     ///< by replica
   std::vector<std::size_t> copy_of_;  ///< by replica
+  std::vector<std::size_t> rows_of_;  ///< by replica: of gradients_ and written_
   std::vector<Copy> copies_;
   int microbatches_ = 1;
   std::vector<Buffer> gradients_;  ///< by replica, or by microbatches that are added

@@ -219,12 +219,14 @@ void warn_of_idle_rules(const Model& model, const VariableRules& rules, config::
 }
 
 std::string variable_table(const Model& model, const std::vector<ResolvedVariable>& resolved,
-                           const std::map<std::string, int>& stages, const std::string& prefix) {
+                           const std::map<std::string, int>& stages, const std::vector<std::string>& workers,
+                           const std::string& prefix) {
   const int places = model.places();
   const bool has_parts =
       std::ranges::any_of(model.variables, [](const ModelVariable& variable) { return variable.data_parts > 1; });
   std::vector<std::vector<std::string>> rows{{"variable", "shape"}};
   if (!stages.empty()) rows[0].emplace_back("stage");
+  if (!workers.empty()) rows[0].emplace_back("workers");
   if (places > 1) rows[0].emplace_back("on the places of a replica");
   if (has_parts) rows[0].emplace_back("on the replicas");
   if (places > 1 || has_parts) rows[0].emplace_back("bytes of each");
@@ -235,6 +237,7 @@ std::string variable_table(const Model& model, const std::vector<ResolvedVariabl
     std::vector<std::string>& row = rows.emplace_back();
     row = {variable.spec.name, variable.spec.shape.text()};
     if (!stages.empty()) row.push_back(fmt::to_string(stage_of(variable.spec.name, model, stages) + 1));
+    if (!workers.empty()) row.push_back(workers[i]);
     if (places > 1) row.push_back(parts_text(variable, places));
     if (has_parts) row.push_back(variable.data_parts > 1 ? fmt::format("{} x {}", variable.data_parts, here) : "whole");
     if (places > 1 || has_parts) row.push_back(fmt::to_string(static_cast<std::size_t>(here) * sizeof(float)));

@@ -50,9 +50,10 @@ std::function<std::optional<Sharding>(const ModelVariable&)> shardings_of(const 
 void warn_of_idle_rules(const Model& model, const VariableRules& rules, config::Errors& errors);
 
 /// A line per variable: name, shape, synchronization, aggregation, why; of a model that is divided among places or
-/// replicas, also how, and the bytes of the largest part; in a pipeline, with the stages of its layers, its stage. Each
-/// line begins with `prefix`.
+/// replicas, also how, and the bytes of the largest part; in a pipeline, with the stages of its layers, its stage, and
+/// where these are on several workers those that have it, given by variable. Each line begins with `prefix`.
 std::string variable_table(const Model& model, const std::vector<ResolvedVariable>& resolved,
-                           const std::map<std::string, int>& stages, const std::string& prefix);
+                           const std::map<std::string, int>& stages, const std::vector<std::string>& workers,
+                           const std::string& prefix);
 
 }  // namespace mirrortrain

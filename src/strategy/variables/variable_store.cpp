@@ -26,7 +26,10 @@ int group_for(Aggregation aggregation, const VariableUpdate& update, const Divis
 }  // namespace
 
 VariableStore::VariableStore(const Model& model, const StoreOptions& options, Device& device)
-    : places_here_(options.places), keeps_slots_(options.keeps_slots), keeps_gradients_(options.keeps_gradients) {
+    : places_here_(options.places),
+      elsewhere_(options.elsewhere),
+      keeps_slots_(options.keeps_slots),
+      keeps_gradients_(options.keeps_gradients) {
   for (const ModelVariable& variable : model.variables) {
     divisions_.push_back({variable.sharding.is_divided(), variable.data_parts > 1});
   }
@@ -43,7 +46,7 @@ VariableStore::VariableStore(const Model& model, const StoreOptions& options, De
     const std::string error = policy_error(policy, DType::kFloat32, spec.trainable);
     if (!error.empty()) throw Error(spec.name + ": " + error);
     const bool differ = policy.copies_can_differ() && replicas() > 1;
-    const Shape shape = model.local_shape(i, 0);
+    const Shape shape = shape_here(model, i, 0);
     const std::int64_t stride = with_padding(shape.elements());
     const auto stride_bytes = static_cast<std::size_t>(stride) * sizeof(float);
     std::size_t parts = 1;
@@ -71,7 +74,9 @@ VariableStore::VariableStore(const Model& model, const StoreOptions& options, De
     const bool combined = policy.synchronization == Synchronization::kOnRead,
                elsewhere = replicas() < options.all_replicas;
     const bool apart = policy.copies_can_differ() && options.all_replicas > 1 && (combined || elsewhere);
-    evaluation_copies_.push_back(apart ? device.allocate(stride_bytes * parts) : Buffer());
+    // Every memory has it: they read and write it together.
+    const auto evaluated = static_cast<std::size_t>(with_padding(model.local_shape(i, 0).elements())) * sizeof(float);
+    evaluation_copies_.push_back(apart ? device.allocate(evaluated * parts) : Buffer());
     variables_.emplace_back(spec.name, DType::kFloat32, shape, policy, std::move(copies));
   }
 }
@@ -96,7 +101,7 @@ void VariableStore::add_groups(const Model& model, const StoreOptions& options) 
   const auto elements_of = [&](std::size_t i) {
     std::vector<std::int64_t> elements;  // of each part
     for (int part = 0; part < (divisions_[i].model ? model.places() : 1); ++part) {
-      elements.push_back(model.local_shape(i, part).elements());
+      elements.push_back(shape_here(model, i, part).elements());
     }
     return elements;
   };
@@ -122,7 +127,7 @@ std::set<std::size_t> VariableStore::bucket_begins(std::span<const std::size_t> 
   for (const std::size_t i : order | std::views::reverse) {
     const Place& place = places_[i];
     const VariableGroup& group = groups_[static_cast<std::size_t>(place.group)];
-    if (!place.stores_gradient || !group.shared() || group.division().data) continue;
+    if (!place.stores_gradient || !group.shared() || group.division().data || !is_here(i)) continue;
     first[place.group] = i;
     std::uint64_t& open = bytes[place.group];
     open += static_cast<std::uint64_t>(with_padding(elements_of(i).front())) * sizeof(float);
@@ -181,6 +186,10 @@ std::vector<VariableStore::UpdatedRun> VariableStore::updated_runs(std::size_t v
     if (from < to) runs.push_back({&piece.view, from - place.first, from - piece.first, to - from});
   }
   return runs;
+}
+
+Shape VariableStore::shape_here(const Model& model, std::size_t variable, int part) const {
+  return is_here(variable) ? model.local_shape(variable, part) : Shape{0};
 }
 
 std::vector<UpdateState> VariableStore::states_kept(const ModelVariable& variable) const {

@@ -32,6 +32,7 @@ struct StoreOptions {
   bool compresses = false;                    ///< keeps the rounding errors of compressed gradients
   std::vector<std::size_t> without_gradient;  ///< trainable variables whose gradients are never stored
   std::vector<std::size_t> sparse;            ///< those of which only the sum is, if gradients are kept
+  std::set<std::size_t> elsewhere;            ///< variables that only other memories have
   Communicator* adds_gradients = nullptr;     ///< in host memory; null if none does
   BucketBytes bytes_per_bucket;
   StateShard shard;  ///< of the slots, accumulated gradients and sums of what replicas share
@@ -47,8 +48,11 @@ class VariableStore {
   int replicas() const { return static_cast<int>(places_here_.size()); }
   const MeshIndex& mesh_index(int replica) const { return places_here_[static_cast<std::size_t>(replica)]; }
 
-  /// In the order of Model::variables. Of a divided one, with the shape of the largest part.
+  /// In the order of Model::variables. Of a divided one, with the shape of the largest part; of one that is elsewhere,
+  /// with no elements.
   const std::vector<DistributedVariable>& variables() const { return variables_; }
+  /// Whether this memory has it; else it is one of no elements.
+  bool is_here(std::size_t variable) const { return !elsewhere_.contains(variable); }
   bool trainable(std::size_t variable) const { return places_[variable].group >= 0; }
   const Division& division(std::size_t variable) const { return divisions_[variable]; }
 
@@ -88,6 +92,7 @@ class VariableStore {
   bool keeps_gradients() const { return keeps_gradients_; }
   /// Whether it keeps those of a trainable variable: not where sparse ones are applied elsewhere.
   bool keeps_gradient(std::size_t variable) const {
+    if (!is_here(variable)) return keeps_gradients_;
     return keeps_gradients_ && groups_[static_cast<std::size_t>(places_[variable].group)].gradient_elements() > 0;
   }
 
@@ -114,6 +119,7 @@ class VariableStore {
  private:
   void add_groups(const Model& model, const StoreOptions& options);
   std::vector<UpdateState> states_kept(const ModelVariable& variable) const;
+  Shape shape_here(const Model& model, std::size_t variable, int part) const;
   template <class ElementsOf>
   std::set<std::size_t> bucket_begins(std::span<const std::size_t> order, const ElementsOf& elements_of,
                                       const BucketBytes& bytes_per_bucket) const;
@@ -124,6 +130,7 @@ class VariableStore {
   std::size_t part_number(std::size_t variable, int replica) const;
 
   std::vector<MeshIndex> places_here_;  ///< of the replicas
+  std::set<std::size_t> elsewhere_;
   bool keeps_slots_, keeps_gradients_;
   std::vector<Division> divisions_;
   std::vector<DistributedVariable> variables_;

@@ -51,7 +51,7 @@ WeightConstraints::WeightConstraints(const Model& model, const VariableStore& va
     : kernels_(kernels) {
   for (std::size_t i = 0; i < model.variables.size(); ++i) {
     const ModelVariable& variable = model.variables[i];
-    if (!variable.constraint) continue;
+    if (!variable.constraint || !variables.is_here(i)) continue;
     const auto layout = layouts.find(i);
     const VariableStore::Place& place = variables.place(i);
     weights_.push_back({&variables.groups()[static_cast<std::size_t>(place.group)], place.first,

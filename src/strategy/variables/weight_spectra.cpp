@@ -23,7 +23,7 @@ WeightSpectra::WeightSpectra(const Model& model, const VariableStore& variables,
   const auto data = [&](std::size_t variable, int replica) { return variables.variables()[variable].data(replica); };
   for (std::size_t i = 0; i < model.variables.size(); ++i) {
     const auto& spectrum = model.variables[i].spectrum;
-    if (!spectrum) continue;
+    if (!spectrum || !variables.is_here(i)) continue;
     const auto layout = layouts.find(i);
     const scalar::WeightMatrix matrix = matrix_of(
         model.variables[i].spec.shape, layout == layouts.end() ? nullptr : &layout->second, spectrum->iterations);

@@ -52,7 +52,8 @@ WeightUpdate::WeightUpdate(const VariableStore& variables, const StepKernels& ke
       options_(options.gradients),
       reduced_(options.reduced),
       keeps_gradients_(options.keeps_gradients),
-      has_all_parts_(mesh.parts_in(variables.replicas()) == mesh.model) {
+      has_all_parts_(mesh.parts_in(variables.replicas()) == mesh.model),
+      in_stages_(options.in_stages) {
   if (variables.replicas() > kernels_.most_sources()) {
     throw UsageError(
         fmt::format("strategy: at most {} replicas can be on one GPU, found {}; use more devices or fewer "
@@ -85,7 +86,7 @@ WeightUpdate::WeightUpdate(const VariableStore& variables, const StepKernels& ke
 
 std::optional<std::size_t> WeightUpdate::place_of_squares(const VariableGroup& group) const {
   if (!group.shared()) return std::nullopt;
-  if (group.division().model && !has_all_parts_) return kOfParts;
+  if (in_stages_ || (group.division().model && !has_all_parts_)) return kOfParts;
   return group.has_parts_over_data() ? std::optional<std::size_t>(kOfShards) : std::nullopt;
 }
 

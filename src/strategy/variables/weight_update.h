@@ -29,6 +29,7 @@ struct UpdateOptions {
   GradientOptions gradients;
   bool reduced = false;          ///< the domain's first replica already has the sum of the replicas' gradients
   bool keeps_gradients = false;  ///< gradients are first stored, in a store that has the memory for it
+  bool in_stages = false;        ///< the other memories of the row have the weights of other stages
 };
 
 /// Applies the gradients of one memory's replicas to the weights there. Groups that the replicas share are split into
@@ -87,7 +88,7 @@ class WeightUpdate {
   /// Whether the state of whole weights is sharded: then `apply` updates this memory's part of them.
   bool is_sharded() const;
   /// Whether the sum of regularization is that of a part, to which those of other memories are added.
-  bool sums_parts() const { return divides_over_data() || !has_all_parts_; }
+  bool sums_parts() const { return divides_over_data() || !has_all_parts_ || in_stages_; }
 
  private:
   struct Part {
@@ -127,6 +128,7 @@ class WeightUpdate {
   GradientOptions options_;
   bool reduced_, keeps_gradients_;
   bool has_all_parts_;  ///< of divided variables
+  bool in_stages_;      ///< see UpdateOptions
   std::vector<Part> parts_;
   std::vector<Product> products_;
   std::vector<Table> tables_;

@@ -29,12 +29,15 @@ std::string split_text(std::int64_t batch, int replicas) {
   return fmt::format("global batch {} = {} replicas with {}", batch, replicas, fmt::join(parts, " + "));
 }
 
-/// "stage 1 of 3, stage 2 of 3"; of several replicas "stage 1 of 3 (replica 0), stage 1 of 3 (replica 1)".
+/// "stage 1 of 3, stage 2 of 3"; of several replicas "stage 1 of 3 (replica 0), stage 1 of 3 (replica 1)", and where
+/// places divide these "stage 1 of 3 (place (0, 0))".
 std::string stages_text(const std::vector<StagePlace>& stages, const Mesh& mesh) {
   std::vector<std::string> texts;
-  for (const auto& [replica, stage] : stages) {
-    texts.push_back(fmt::format("stage {} of {}{}", stage + 1, mesh.stages,
-                                mesh.replicas() == 1 ? "" : fmt::format(" (replica {})", replica)));
+  for (const auto& [replica, stage, model] : stages) {
+    const std::string whose = mesh.model > 1         ? fmt::format(" (place ({}, {}))", replica, model)
+                              : mesh.replicas() == 1 ? ""
+                                                     : fmt::format(" (replica {})", replica);
+    texts.push_back(fmt::format("stage {} of {}{}", stage + 1, mesh.stages, whose));
   }
   return fmt::format("{}", fmt::join(texts, ", "));
 }
@@ -104,9 +107,13 @@ std::string run_header(const CheckedConfiguration& checked, const Strategy& stra
   const MemoryForecast memory = strategy.memory();
   if (memory.variables == 0) return text;  // the variables are in other processes
   const Mesh& mesh = strategy.topology().mesh;
-  const auto places = static_cast<std::size_t>(mesh.replicas() * mesh.model / strategy.topology().cluster.workers);
+  const bool in_stages = strategy.topology().has_stages_elsewhere();
+  const auto places =
+      static_cast<std::size_t>(in_stages ? 1 : mesh.replicas() * mesh.model / strategy.topology().cluster.workers);
   text += fmt::format("\nmemory per {}: {} (variables, gradients and optimizer {}, activations {})\n",
-                      mesh.model == 1 ? "replica" : "place",
+                      in_stages         ? "worker"
+                      : mesh.model == 1 ? "replica"
+                                        : "place",
                       report::bytes_text((memory.variables + memory.activations) / places),
                       report::bytes_text(memory.variables / places), report::bytes_text(memory.activations / places));
   if (memory.examples > 0) {
@@ -125,6 +132,31 @@ std::string exchanges_text(const Model& model, std::int64_t examples) {
                                  report::bytes_text(all), examples, examples == 1 ? "" : "s");
   for (const auto& [layer, collective, bytes] : exchanges) {
     text += fmt::format("  {}: {}, {}\n", layer, collective, report::bytes_text(bytes));
+  }
+  return text;
+}
+
+std::string stage_exchanges_text(const Model& model, const StagesOfWorkers& workers, const Mesh& mesh,
+                                 std::int64_t examples) {
+  const Graph& graph = model.training.graph;
+  const auto bytes_of = [&](const std::vector<ValueId>& values) {
+    std::uint64_t bytes = 0;
+    for (const ValueId value : values) {
+      const ValueSpec& spec = graph.spec(value);
+      bytes +=
+          spec.batched ? spec.bytes_at(examples) : spec.bytes_at(1) * static_cast<std::uint64_t>(mesh.microbatches);
+    }
+    return bytes;
+  };
+  std::string text = fmt::format("the workers of a replica send each other, in a step of {} example{} of it\n",
+                                 examples, examples == 1 ? "" : "s");
+  const std::vector<StageBoundary> boundaries = stage_boundaries(model.training, workers, true);
+  const int each = workers.stages / workers.workers;
+  for (std::size_t i = 0; i < boundaries.size(); ++i) {
+    const int last = (static_cast<int>(i) + 1) * each;
+    text +=
+        fmt::format("  stage {} to {}: activations, {}; back: gradients, {}\n", last, last + 1,
+                    report::bytes_text(bytes_of(boundaries[i].up)), report::bytes_text(bytes_of(boundaries[i].down)));
   }
   return text;
 }

@@ -22,6 +22,10 @@ std::string replicas_text(const Topology& topology, std::string_view between = "
 /// each replica has one place.
 std::string exchanges_text(const Model& model, std::int64_t examples);
 
+/// What the workers that have the stages of a replica send each other in a training step of so many examples, in lines.
+std::string stage_exchanges_text(const Model& model, const StagesOfWorkers& workers, const Mesh& mesh,
+                                 std::int64_t examples);
+
 /// A line for each GPU: memory needed by the run, and memory in use by others. None on CPUs.
 std::vector<std::string> gpu_memory_lines(const MemoryForecast& forecast);
 

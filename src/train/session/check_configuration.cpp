@@ -1,6 +1,7 @@
 #include "train/session/check_configuration.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
@@ -214,17 +215,48 @@ void check_aggregations(const CheckedConfiguration& checked, config::Errors& err
   }
 }
 
+int count_workers(const CheckedConfiguration& checked) {
+  return checked.cluster ? static_cast<int>(checked.cluster->trainers().size()) : 1;
+}
+
+/// How many workers have the stages of a replica. Throws UsageError as mesh_of does.
+int workers_of_stages(const CheckedConfiguration& checked) {
+  const Configuration& values = checked.values();
+  const int workers = count_workers(checked);
+  const Mesh mesh = mesh_of(values.strategy, values.data.global_batch_size, this_machine(checked.cluster), workers);
+  return std::max(1, workers / mesh.replicas());
+}
+
+/// What stages on several workers do not go with.
+void check_stages_of_workers(const CheckedConfiguration& checked, config::Errors& errors) {
+  const Configuration& values = checked.values();
+  if (values.data.sequences.value) {
+    errors.add(values.data.sequences.place, values.data.sequences.path,
+               "stages on several workers do not send sequences of several lengths yet; leave it out");
+  }
+  if (const std::string reader = values.optimizer ? reader_of_wholes(*values.optimizer) : ""; !reader.empty()) {
+    errors.add(checked.place_of("optimizer"), "optimizer",
+               fmt::format("{} reads whole gradients (their norms, rows or columns), and stages on several workers do "
+                           "not go with it yet; use another, or strategy.mesh.data: {}, so that each worker has all "
+                           "stages",
+                           reader, count_workers(checked)));
+  }
+  workers_of_variables(*checked.model, *stages_of_workers(checked));
+}
+
 /// Whether the stages of a pipeline can be dealt to the devices.
 void check_fits_devices(const CheckedConfiguration& checked, config::Errors& errors) {
   const Configuration& values = checked.values();
   try {
-    const Mesh mesh = mesh_of(values.strategy, values.data.global_batch_size, this_machine(checked.cluster));
+    const Mesh mesh =
+        mesh_of(values.strategy, values.data.global_batch_size, this_machine(checked.cluster), count_workers(checked));
     if (mesh.data > values.data.global_batch_size) {
       errors.warn(checked.place_of(WrongPipeline::kKey), WrongPipeline::kKey,
                   fmt::format("a global batch of {} has fewer examples than the {} microbatches, so that some have "
                               "none; use fewer microbatches",
                               values.data.global_batch_size, mesh.data));
     }
+    if (workers_of_stages(checked) > 1) check_stages_of_workers(checked, errors);
   } catch (const WrongPipeline& error) {
     errors.add(checked.place_of(WrongPipeline::kKey), WrongPipeline::kKey, error.reason());
   } catch (const UsageError&) {  // of the devices, reported elsewhere
@@ -235,10 +267,11 @@ void check_fits_devices(const CheckedConfiguration& checked, config::Errors& err
 int places_of_model(const CheckedConfiguration& checked, config::Errors& errors) {
   const Configuration& values = checked.values();
   if (!values.strategy.mesh || errors.concern("strategy")) return 1;
-  const int workers = checked.cluster ? static_cast<int>(checked.cluster->trainers().size()) : 1;
   int places = 1;
   try {
-    places = mesh_of(values.strategy, values.data.global_batch_size, this_machine(checked.cluster), workers).model;
+    places =
+        mesh_of(values.strategy, values.data.global_batch_size, this_machine(checked.cluster), count_workers(checked))
+            .model;
   } catch (const WrongMesh& error) {
     errors.add(checked.place_of(WrongMesh::kKey), WrongMesh::kKey, error.reason());
     return 1;
@@ -372,11 +405,10 @@ CheckedConfiguration look_at_configuration(const std::string& file, std::span<co
   const bool served = is_served(values.strategy.type);
   const bool replicas_are_known = served || checked.cluster || !is_of_several_processes(values.strategy.type);
   if (!values.state.empty() && replicas_are_known && !errors.concern("strategy")) {
-    const auto workers = checked.cluster ? static_cast<int>(checked.cluster->trainers().size()) : 1;
     // With parameter servers, it is one plain copy, which the chief writes.
-    const int replicas =
-        served ? 1
-               : count_replicas(values.strategy, values.data.global_batch_size, this_machine(checked.cluster), workers);
+    const int replicas = served ? 1
+                                : count_replicas(values.strategy, values.data.global_batch_size,
+                                                 this_machine(checked.cluster), count_workers(checked));
     check_state(values.state, replicas, errors);
   }
   check_stored_names(checked, errors);
@@ -393,12 +425,28 @@ CheckedConfiguration check_configuration(const std::string& file, std::span<cons
   return checked;
 }
 
+std::optional<StagesOfWorkers> stages_of_workers(const CheckedConfiguration& checked) {
+  const auto& pipeline = checked.values().strategy.pipeline;
+  if (!pipeline || !checked.has_model()) return std::nullopt;
+  const int workers = workers_of_stages(checked);
+  if (workers == 1) return std::nullopt;
+  return StagesOfWorkers{stages_of_layers(*pipeline, *checked.model), pipeline->stages(), workers};
+}
+
 std::string variables_text(const CheckedConfiguration& checked, const std::string& indent, const Model* in_parts) {
   if (!checked.has_model()) return "";
   const Model& model = in_parts != nullptr ? *in_parts : *checked.model;
   const auto& pipeline = checked.values().strategy.pipeline;
+  std::vector<std::string> workers;  // by variable
+  if (const std::optional<StagesOfWorkers> stages = stages_of_workers(checked)) {
+    for (const int in_row : workers_of_variables(model, *stages)) {
+      std::vector<int> all;  // of all replicas
+      for (int worker = in_row; worker < count_workers(checked); worker += stages->workers) all.push_back(worker);
+      workers.push_back(fmt::format("{}", fmt::join(all, ", ")));
+    }
+  }
   return variable_table(model, checked.variables,
-                        pipeline ? stages_of_layers(*pipeline, model) : std::map<std::string, int>(), indent);
+                        pipeline ? stages_of_layers(*pipeline, model) : std::map<std::string, int>(), workers, indent);
 }
 
 }  // namespace mirrortrain

@@ -11,6 +11,7 @@
 #include "cluster/environment.h"
 #include "data/loading/model_fit.h"
 #include "model/build_model.h"
+#include "strategy/stage_model.h"
 #include "strategy/topology.h"
 #include "train/session/configuration.h"
 
@@ -59,6 +60,10 @@ CheckedConfiguration check_configuration(const std::string& file, std::span<cons
 CheckedConfiguration look_at_configuration(const std::string& file, std::span<const std::string> overrides,
                                            config::Errors& errors,
                                            const Environment& environment = process_environment());
+
+/// How a pipeline's stages are dealt to the workers of a replica; nullopt where each worker has all stages of its
+/// replicas, and without a cluster.
+std::optional<StagesOfWorkers> stages_of_workers(const CheckedConfiguration& checked);
 
 /// The placement of the variables. `indent`: precedes each line. `in_parts`: the model as the strategy divides it among
 /// the replicas, if it does (Strategy::model_in_parts).

@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <numeric>
 #include <set>
@@ -212,6 +213,9 @@ Hardware unconnected_hardware(const CheckedConfiguration& checked) {
     RunCommunicators made;
     made.along_model = communicators_along(ops::Axis::kModel, topology, group);
     made.along_data = communicators_along(ops::Axis::kData, topology, group);
+    made.stages = stage_communicators(topology, [&](const StagePair& pair) -> std::shared_ptr<Communicator> {
+      return make_unconnected_communicator(topology.cluster.worker == pair.lower ? 0 : 1, 2);
+    });
     Communicators& longest = made.along_data.ranks.empty() ? made.along_model : made.along_data;
     std::shared_ptr<Communicator> workers =
         make_unconnected_communicator(topology.cluster.worker, topology.cluster.workers);
@@ -223,12 +227,14 @@ Hardware unconnected_hardware(const CheckedConfiguration& checked) {
   return hardware;
 }
 
-/// The communicator in host memory of some of the workers, which has this one, and its transport.
+/// The communicator in host memory of some of the workers, which has this one, and its transport. `purpose`: of one
+/// whose operations not all of the run's workers make, and which are therefore not counted; "" for others.
 std::pair<std::shared_ptr<Communicator>, std::string> RunCluster::among_workers(std::span<const int> workers,
-                                                                                const StrategyOptions& strategy) const {
+                                                                                const StrategyOptions& strategy,
+                                                                                std::string_view purpose) const {
   const CommunicationOptions& options = strategy.communication;
   const double timeout = options.timeout_seconds;
-  const std::string prefix = fmt::format("workers {}: ", fmt::join(workers, ","));
+  const std::string prefix = fmt::format("workers {}{}: ", fmt::join(workers, ","), purpose);
   const RendezvousStore meeting{
       [this, prefix](const std::string& key, const std::string& value) { control_->put(prefix + key, value); },
       [this, prefix](const std::string& key) { return control_->get(prefix + key); },
@@ -238,13 +244,14 @@ std::pair<std::shared_ptr<Communicator>, std::string> RunCluster::among_workers(
       [this] { return control_->failure(); }};
   std::vector<Task> tasks;  // by rank
   for (const int worker : workers) tasks.push_back(spec_.trainers()[static_cast<std::size_t>(worker)]);
-  const OperationWatch watch{[this](std::string_view what) { control_->begin_operation(what); },
-                             [this] { control_->end_operation(); },
-                             [this, tasks](const std::string& error, std::span<const int> unreached) {
-                               std::vector<Task> others;
-                               for (const int rank : unreached) others.push_back(tasks[static_cast<std::size_t>(rank)]);
-                               return control_->explain(error, others);
-                             }};
+  OperationWatch watch{[this](std::string_view what) { control_->begin_operation(what); },
+                       [this] { control_->end_operation(); },
+                       [this, tasks](const std::string& error, std::span<const int> unreached) {
+                         std::vector<Task> others;
+                         for (const int rank : unreached) others.push_back(tasks[static_cast<std::size_t>(rank)]);
+                         return control_->explain(error, others);
+                       }};
+  if (!purpose.empty()) watch.begin = nullptr, watch.end = nullptr;
   if (mpi_) return {make_mpi_communicator(mpi_, timeout, watch, {workers.begin(), workers.end()}), "MPI"};
   const auto size = static_cast<int>(workers.size());
   const auto rank = static_cast<int>(std::ranges::find(workers, this->workers().worker) - workers.begin());
@@ -259,7 +266,7 @@ std::pair<std::shared_ptr<Communicator>, std::string> RunCluster::among_workers(
 
 /// Warns where the places of a replica, which exchange activations in every layer, are on several machines.
 void RunCluster::warn_of_distance(const Topology& topology) const {
-  if (!topology.replica_spans_workers() || !topology.is_chief()) return;
+  if (!topology.replica_spans_workers() || topology.has_stages_elsewhere() || !topology.is_chief()) return;
   const std::vector<Task> trainers = spec_.trainers();
   const auto memories = static_cast<int>(topology.domains().size());
   for (const std::vector<int>& row : topology.memory_groups(ops::Axis::kModel)) {
@@ -276,6 +283,15 @@ void RunCluster::warn_of_distance(const Topology& topology) const {
         fmt::join(hosts, ", "));
     return;
   }
+}
+
+/// The pairs of workers with neighbouring stages. MPI's communicators are made by all workers together.
+StageCommunicators RunCluster::among_stages(const Topology& topology, const StrategyOptions& strategy) const {
+  return stage_communicators(topology, [&](const StagePair& pair) -> std::shared_ptr<Communicator> {
+    const std::array both = {pair.lower, pair.lower + 1};
+    if (!mpi_ && std::ranges::count(both, topology.cluster.worker) == 0) return nullptr;
+    return among_workers(both, strategy, pair.is_up ? " (activations)" : " (gradients)").first;
+  });
 }
 
 /// This process's ranks in a group of GPUs.
@@ -319,15 +335,19 @@ Hardware RunCluster::hardware() const {
     RunCommunicators made;
     made.along_model = communicators_along(ops::Axis::kModel, topology, group);
     made.along_data = communicators_along(ops::Axis::kData, topology, group);
+    made.stages = among_stages(topology, options);
     made.workers = workers.get();
     made.transport = topology.on_gpus() ? "NCCL" : transport;
-    control_->on_failure(
-        [workers = workers, along = std::vector{made.along_model, made.along_data}](const std::string& reason) {
-          workers->abort(reason);
-          for (const Communicators& groups : along) {
-            for (Communicator* const rank : groups.ranks) rank->abort(reason);
-          }
-        });
+    control_->on_failure([workers = workers, along = std::vector{made.along_model, made.along_data},
+                          stages = made.stages](const std::string& reason) {
+      workers->abort(reason);
+      for (Communicator* const rank : stages.all()) {
+        if (rank != nullptr) rank->abort(reason);
+      }
+      for (const Communicators& groups : along) {
+        for (Communicator* const rank : groups.ranks) rank->abort(reason);
+      }
+    });
     // The workers' communicator lives as long as the ranks.
     Communicators& longest = made.along_data.ranks.empty() ? made.along_model : made.along_data;
     longest.owner =

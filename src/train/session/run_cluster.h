@@ -49,7 +49,9 @@ class RunCluster {
 
  private:
   std::pair<std::shared_ptr<Communicator>, std::string> among_workers(std::span<const int> workers,
-                                                                      const StrategyOptions& strategy) const;
+                                                                      const StrategyOptions& strategy,
+                                                                      std::string_view purpose = "") const;
+  StageCommunicators among_stages(const Topology& topology, const StrategyOptions& strategy) const;
   void warn_of_distance(const Topology& topology) const;
   Communicators among_gpus(const MemoryGroup& group, const Topology& topology, double timeout) const;
 

@@ -2,6 +2,12 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "error_text.h"
 #include "strategy/mirrored/trained_result.h"
 
@@ -120,6 +126,72 @@ TEST_CASE("a pipeline trains as one device, and the same bits on any number of d
   }
 }
 
+TEST_CASE(
+    "the layers of stages are divided among the places of a replica, with the same bits on any number of devices") {
+  const std::vector<std::vector<std::string>> variants = {
+      {},
+      {"gradients={accumulate_steps: 2, clip_norm: 0.2}", "training.on_non_finite=skip"},
+      {"optimizer={type: adamw, learning_rate: 0.01, use_ema: true}", "model.recompute=[b, norm]"},
+  };
+  for (const std::vector<std::string>& more : variants) {
+    CAPTURE(more.empty() ? std::string("sgd") : more.front());
+    std::vector<std::string> one = more;
+    one.push_back(strategy("cpu:0", ""));
+    const Result expected = trained(kDense, one);
+    for (const char* mesh : {"{data: 1, model: 2}", "{data: 2, model: 2}", "{data: 1, model: 3}"}) {
+      for (const char* stages : {"[b]", "[dropout, c]"}) {
+        for (const int microbatches : {1, 4}) {
+          CAPTURE(std::string(mesh));
+          CAPTURE(std::string(stages));
+          CAPTURE(microbatches);
+          std::optional<Result> first;
+          // With two devices, one may have parts of two stages; with four, several have parts of each.
+          for (const char* devices : {"cpu:0", "cpu:0, cpu:1", "cpu:0, cpu:1, cpu:2", "cpu:0, cpu:1, cpu:2, cpu:3"}) {
+            const int places = std::string(mesh) == "{data: 1, model: 2}"   ? 2
+                               : std::string(mesh) == "{data: 1, model: 3}" ? 3
+                                                                            : 4;
+            const int parts = places * (std::string(stages) == "[b]" ? 2 : 3);
+            const auto count = static_cast<int>(std::count(devices, devices + std::strlen(devices), ':'));
+            if (parts % count != 0) continue;
+            CAPTURE(std::string(devices));
+            std::vector<std::string> staged = more;
+            staged.push_back(
+                strategy(devices, fmt::format(", mesh: {}, pipeline: {{split_before: {}, microbatches: {}}}", mesh,
+                                              stages, microbatches)));
+            const Result found = trained(kDense, staged);
+            check_same(expected, found);
+            if (!first) first = found;
+            CHECK(found.variables == first->variables);
+            CHECK(found.losses == first->losses);
+            CHECK(found.evaluated == first->evaluated);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("attention, convolutions and a head of many classes are divided in stages") {
+  const std::vector<std::string> untied = {
+      "model.layers=[{embedding: {input_dim: 31, output_dim: 16, name: words}}, {encoder: {name: first}}, {conv1d: "
+      "{filters: 16, kernel_size: 3, padding: same, activation: relu, name: convolution}}, {encoder: {name: second}}, "
+      "{add: {inputs: [words, second], name: sum}}, {global_average_pooling1d: {name: pooled}}, {dense: {units: 31, "
+      "name: logits}}]",
+      "metrics=[accuracy]"};
+  std::vector<std::string> one = untied, staged = untied;
+  one.push_back(strategy("cpu:0", ""));
+  const Result expected = trained(kLayers, one);
+  for (const char* stages : {"[convolution]", "[second, pooled, logits]"}) {
+    CAPTURE(std::string(stages));
+    staged = untied;
+    staged.push_back(
+        strategy("cpu:0, cpu:1", fmt::format(", mesh: {{data: 1, model: 2}}, pipeline: {{split_before: {}, "
+                                             "microbatches: 3}}",
+                                             stages)));
+    check_same(expected, trained(kLayers, staged));
+  }
+}
+
 TEST_CASE("a first stage may have no kernels, and microbatches no examples") {
   for (const char* first : {"flatten", "dropout: {rate: 0.4}"}) {
     CAPTURE(std::string(first));
@@ -188,11 +260,11 @@ TEST_CASE("what a pipeline cannot compute is refused") {
       message(kDense, "{split_before: [b], microbatches: 2}", {"variables=[{match: \"a/*\", aggregation: sum}]"}),
       "only aggregation: mean is possible"));
   CHECK(contains(error_text([] {
-                   Training(kDense, {strategy("cpu:0, cpu:1",
+                   Training(kDense, {strategy("cpu:0, cpu:1, cpu:2, cpu:3, cpu:4",
                                               ", mesh: {data: 1, model: 2}, pipeline: {split_before: [b], "
                                               "microbatches: 2}")});
                  }),
-                 "stages whose layers are divided are not possible yet"));
+                 "2 stages of 1 replica of 2 places cannot be dealt to 5 devices"));
 }
 
 }  // namespace

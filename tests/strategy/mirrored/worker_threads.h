@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -27,11 +28,12 @@ class ThreadGroups {
     std::iota(all_.begin(), all_.end(), 0);
   }
   int workers() const { return static_cast<int>(all_.size()); }
-  /// The rank of `worker` in the group of all, or of `members`.
+  /// The rank of `worker` in the group of all, or of `members`. `purpose`: those that differ in it have different
+  /// groups.
   Communicator& rank_of(int worker) { return rank_of(worker, all_); }
-  Communicator& rank_of(int worker, std::span<const int> members) {
+  Communicator& rank_of(int worker, std::span<const int> members, int purpose = 0) {
     const std::lock_guard lock(mutex_);
-    std::unique_ptr<ThreadGroup>& group = groups_[{members.begin(), members.end()}];
+    std::unique_ptr<ThreadGroup>& group = groups_[{purpose, {members.begin(), members.end()}}];
     if (!group) group = std::make_unique<ThreadGroup>(static_cast<int>(members.size()));
     return group->communicator(static_cast<int>(std::ranges::find(members, worker) - members.begin()));
   }
@@ -39,7 +41,7 @@ class ThreadGroups {
  private:
   std::vector<int> all_;
   std::mutex mutex_;
-  std::map<std::vector<int>, std::unique_ptr<ThreadGroup>> groups_;
+  std::map<std::pair<int, std::vector<int>>, std::unique_ptr<ThreadGroup>> groups_;
 };
 
 /// This machine as one worker of several.
@@ -53,7 +55,13 @@ inline Hardware as_worker(int worker, ThreadGroups& groups) {
         return {nullptr, {&groups.rank_of(worker, of.memories)}};
       });
     };
-    return RunCommunicators{along(ops::Axis::kData), along(ops::Axis::kModel), &groups.rank_of(worker)};
+    RunCommunicators made{along(ops::Axis::kData), along(ops::Axis::kModel), &groups.rank_of(worker)};
+    made.stages = stage_communicators(topology, [&](const StagePair& pair) -> std::shared_ptr<Communicator> {
+      const std::vector<int> both = {pair.lower, pair.lower + 1};
+      if (std::ranges::count(both, worker) == 0) return nullptr;
+      return {std::shared_ptr<void>(), &groups.rank_of(worker, both, pair.is_up ? 1 : 2)};
+    });
+    return made;
   };
   return hardware;
 }
