@@ -124,6 +124,11 @@ void add_output_options(CLI::App& command) {
       ->check(one_of({"auto", "always", "never"}));
 }
 
-void print_error(const std::string& text) { console().print(spdlog::level::err, text); }
+void print_error(const std::string& text) {
+  try {
+    console().print(spdlog::level::err, text);
+  } catch (const std::system_error&) {  // there is no other output; the exit code says that it failed
+  }
+}
 
 }  // namespace mirrortrain::cli

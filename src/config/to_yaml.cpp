@@ -84,7 +84,7 @@ class YamlWriter {
   void mapping(const Value& value, std::string indent, const std::string& path, std::string first) {
     for (const Value::Entry& entry : value.entries()) {
       const std::string key = scalar_text(text_value(entry.key));
-      below(entry.value, first + key + ":", indent, joined(path, entry.key));
+      below(entry.value, first + key + ":", indent, joined(path, entry.key), entry.key_place);
       first = indent;
     }
   }
@@ -109,15 +109,16 @@ class YamlWriter {
     std::string text, origin;
   };
 
-  // The value after `head` ("key:" or "-"), on its line or in lines below it.
-  void below(const Value& value, std::string head, const std::string& indent, const std::string& path) {
+  // The value after `head` ("key:" or "-"), on its line or in lines below it. `written`: the place of `head`.
+  void below(const Value& value, std::string head, const std::string& indent, const std::string& path,
+             const Place& written) {
     if (fits_line(value)) {
       head += " ";
       append_flow(head, value);
-      add(std::move(head), path, true);
+      add(std::move(head), path, true, written);
       return;
     }
-    add(std::move(head), path, false);
+    add(std::move(head), path, false, written);
     const std::string deeper = indent + "  ";
     if (value.is_mapping()) return mapping(value, deeper, path, deeper);
     for (std::size_t i = 0; i < value.items().size(); ++i) {
@@ -126,19 +127,21 @@ class YamlWriter {
       if (item.is_mapping() && !item.entries().empty()) {
         mapping(item, deeper + "  ", item_path, deeper + "- ");
       } else {
-        below(item, deeper + "-", deeper, item_path);
+        below(item, deeper + "-", deeper, item_path, item.place());
       }
     }
   }
 
-  void add(std::string text, const std::string& path, bool holds_value) {
+  // Values that are kept as they were written, as those that a search lists, have no key that was read; they have their
+  // places themselves.
+  void add(std::string text, const std::string& path, bool holds_value, const Place& written) {
     std::string origin;
     if (origins_ != nullptr) {
       const auto found = origins_->find(path);
-      if (found == origins_->end()) {
+      const Place& place = found != origins_->end() ? found->second : written;
+      if (!place.given()) {
         origin = holds_value ? "default" : "";
       } else {
-        const Place& place = found->second;
         origin = place.from_set() ? "--set" : fmt::format("{}:{}", *place.source, place.line);
       }
     }

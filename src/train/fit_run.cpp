@@ -177,8 +177,8 @@ void FitRun::end_with(const std::exception& error) {
   } catch (const std::exception&) {  // the disk may be full; the error that ended the run is reported
   }
   if (is_chief() && !lock_.is_lost()) write_report();
-  if (lane_is_left_behind()) {  // it computes on memory that would be freed
-    fmt::print(stderr, "error: {}\n", text);
+  if (lane_is_left_behind()) {                                     // it computes on memory that would be freed
+    std::fputs(fmt::format("error: {}\n", text).c_str(), stderr);  // which may be full
     std::fflush(stdout);
     if (cluster_) await_delivery();
     end_hung_process(is_non_finite ? NonFinite::kExitCode : 1);
@@ -190,7 +190,7 @@ void FitRun::end_with(const std::exception& error) {
 /// Hanging threads cannot be waited for, nor can threads that wait for them.
 void FitRun::end_stalled(const std::string& what) {
   const std::string text = fmt::format("{}; once it can be read, this continues the run: {}", what, how_to_resume());
-  fmt::print(stderr, "{}error: {}\n", report::is_terminal(stderr) ? "\n" : "", text);
+  std::fputs(fmt::format("{}error: {}\n", report::is_terminal(stderr) ? "\n" : "", text).c_str(), stderr);
   std::thread([] {  // the log may be on the same disk
     std::this_thread::sleep_for(std::chrono::seconds(2));
     end_hung_process();
