@@ -2,7 +2,6 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
-#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -12,95 +11,27 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "cli/commands.h"
+#include "cli/evaluation.h"
 #include "cli/options.h"
 #include "data/loading/new_data.h"
-#include "report/batch_progress.h"
 #include "report/json.h"
-#include "report/jsonl.h"
-#include "train/checkpoint/checkpoint.h"
+#include "report/mean_scores.h"
 #include "train/checkpoint/named_run.h"
-#include "train/checkpoint/non_finite.h"
 #include "train/checkpoint/run_folder.h"
-#include "train/inference/evaluated_classes.h"
-#include "train/runs/run_weights.h"
 #include "train/runs/summary.h"
-#include "train/session/run.h"
 #include "train/session/run_cluster.h"
-#include "train/trainer.h"
 
 namespace mirrortrain::cli {
 namespace {
 
-struct EvalArguments {
-  std::string run_or_config;
-  std::vector<std::string> overrides;
-  std::vector<std::string> data;  ///< files in the place of the run's data
-  std::optional<std::string> checkpoint, json;
-  data::Split split = data::Split::kTest;
-};
-
-/// With a progress line if `shows_progress`.
-StepSums evaluate(const Run& run, data::Split split, std::int64_t batch_size, bool shows_progress) {
-  const data::Feeder& examples = *run.split(split);
-  report::BatchProgress progress(data::name_of(split), shows_progress && !is_quiet());
-  const auto show = [&](std::int64_t batch, std::int64_t batches) {
-    progress.show(batch, batches);
-    return true;
-  };
-  return evaluate_while(show, *run.strategy, examples, batch_size).value();
-}
-
-/// `cluster`: null on one machine.
+/// As evaluation_on; prints and writes it.
 int evaluate_on(const RunCluster* cluster, const EvalArguments& arguments, const CheckedConfiguration& checked,
                 const std::optional<NamedRun>& named) {
-  const Configuration& values = checked.values();
-  const bool is_chief = cluster == nullptr || cluster->spec().is_chief();
-  std::optional<data::Adapted> adapted;
-  if (named) adapted = read_adapted(named->folder);
-  const Run run =
-      build_run(checked, {.trains = false, .evaluates = {arguments.split}, .adapted = adapted ? &*adapted : nullptr},
-                cluster != nullptr ? cluster->hardware() : this_hardware());
-  if (is_chief) {
-    report_left_out(run, LeftOutList::kFirst);
-    const data::Dataset& examples = run.split(arguments.split)->dataset();
-    warn_of_remarks(examples);
-    if (named && arguments.data.empty()) {
-      warn_of_changed_data(named->folder.checkpoints(), arguments.split, examples,
-                           data::is_drawn_from_train(values.data, arguments.split));
-    }
-  }
-  if (arguments.json) require_not_read(*arguments.json);
-  RunWeights weights;
-  if (is_chief) {
-    for (const std::string& note : run.strategy->topology().notes) spdlog::info(note);
-    weights = weights_to_evaluate(arguments.run_or_config, arguments.checkpoint, named, values);
-    spdlog::info("weights: {}", weights.file.string());
-  }
-  load_run_weights(weights, *run.strategy);
-
-  const StepSums sums = evaluate(run, arguments.split, values.data.global_batch_size, is_chief);
-  const bool tells_classes = run.strategy->workers().agree(arguments.json.has_value()) != 0;  // the chief decides
-  const nlohmann::ordered_json classes =
-      tells_classes ? evaluated_classes(checked, run, arguments.split) : nlohmann::ordered_json::object();
-  const report::EvaluationEvent event{data::name_of(arguments.split), weights.step, sums.examples,
-                                      scores_of(sums, *checked.model)};
-  const bool is_finite = std::isfinite(event.scores.loss);
-  const std::string reason = is_finite ? "" : reason_of_nan(*run.strategy, *checked.model);  // from every worker
-  if (!is_chief) return 0;
-  if (!is_finite) {
-    spdlog::warn("the loss is {}{}: {}", name_of_non_finite(event.scores.loss),
-                 outputs_not_finite(sums, *checked.model), reason);
-  }
-  if (arguments.json) {
-    auto json = nlohmann::ordered_json::parse(report::to_json(event));
-    json.update(classes);
-    write_json(*arguments.json, report::json_line(json));
-  }
-  if (arguments.json != "-") {
-    fmt::print("{}: {} ({} examples)\n", event.split, scores_text(event.scores), event.examples);
-  }
+  const std::optional<Evaluation> evaluation = evaluation_on(cluster, arguments, checked, named);
+  if (!evaluation) return 0;
+  if (arguments.json) write_json(*arguments.json, report::json_line(json_of(*evaluation)));
+  if (arguments.json != "-") fmt::print("{}\n", text_of(evaluation->event));
   return 0;
 }
 
@@ -129,7 +60,44 @@ void set_test_data(const std::vector<std::string>& named, CheckedConfiguration& 
   options.test = {std::move(source), {}, ""};
 }
 
+/// The run of each fold of a trial, and their mean.
+int evaluate_folds(const EvalArguments& arguments, const std::vector<NamedRun>& folds) {
+  std::vector<report::Scores> all;
+  nlohmann::ordered_json events = nlohmann::ordered_json::array();
+  for (const NamedRun& fold : folds) {
+    EvalArguments own = arguments;
+    own.run_or_config = fold.folder.path.string();
+    CheckedConfiguration checked = check_configuration(fold.folder.config().string(), arguments.overrides);
+    if (!arguments.data.empty()) set_test_data(arguments.data, checked);
+    if (checked.cluster) throw UsageError("eval of a trial's folds takes one process; start it without a cluster");
+    const Evaluation evaluation = evaluation_on(nullptr, own, checked, fold).value();
+    if (arguments.json != "-") fmt::print("{}: {}\n", name_of(fold.folder), text_of(evaluation.event));
+    all.push_back(evaluation.event.scores);
+    events.push_back(json_of(evaluation));
+  }
+  const report::Scores mean = report::mean_of(all), deviation = report::deviation_of(all);
+  const auto json_of_scores = [](const report::Scores& scores) {
+    nlohmann::ordered_json json = {{"loss", scores.loss}, {"metrics", nlohmann::ordered_json::object()}};
+    for (const auto& [name, value] : scores.metrics) json["metrics"][name] = value;
+    return json;
+  };
+  if (arguments.json) {
+    const nlohmann::ordered_json json = {{"event", "evaluation_of_folds"},
+                                         {"split", data::name_of(arguments.split)},
+                                         {"mean", json_of_scores(mean)},
+                                         {"deviation", json_of_scores(deviation)},
+                                         {"folds", std::move(events)}};
+    write_json(*arguments.json, report::json_line(json));
+  }
+  if (arguments.json != "-") {
+    fmt::print("mean of {} folds: {}\ndeviation: {}\n", folds.size(), scores_text(mean), scores_text(deviation));
+  }
+  return 0;
+}
+
 int evaluate(const EvalArguments& arguments) {
+  const std::vector<NamedRun> folds = runs_of_folds(arguments.run_or_config);
+  if (!folds.empty()) return evaluate_folds(arguments, folds);
   const ConfigurationOrRun given = configuration_or_run(arguments.run_or_config);
   std::optional<NamedRun> named = given.run;
   CheckedConfiguration checked = check_configuration(given.file, arguments.overrides);
@@ -159,7 +127,7 @@ void add_eval(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("eval", "Evaluate a trained model on all replicas.");
   command
       ->add_option("RUN_OR_CONFIG", arguments->run_or_config,
-                   "A run's name or folder, a checkpoint, or a configuration file")
+                   "A run's name or folder, a checkpoint, a trial with folds, or a configuration file")
       ->required();
   add_overrides(*command, arguments->overrides);
   command->add_option("--checkpoint", arguments->checkpoint,

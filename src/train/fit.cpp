@@ -77,6 +77,17 @@ std::optional<StopRequests::Clock::time_point> end_of_time(const FitArguments& a
   return arguments.started + std::chrono::milliseconds(limit->milliseconds);
 }
 
+/// A run trains with one of several folds as validation data.
+void report_fold(const Configuration& values) {
+  const auto& validation = values.data.validation.value;
+  const auto* const part = validation ? std::get_if<data::ValidationFraction>(&*validation) : nullptr;
+  if (part == nullptr || !part->folds) return;
+  spdlog::info(
+      "data.validation: this run is validated on fold {} of {} alone, and trained on the others{}",
+      part->fold.value_or(1), *part->folds,
+      part->fold ? "" : "; data.validation.fold chooses another, and `mirrortrain tune` trains a run for each");
+}
+
 }  // namespace
 
 int fit(FitArguments arguments) {
@@ -86,6 +97,7 @@ int fit(FitArguments arguments) {
     spdlog::info("the section search is for `mirrortrain tune {}`; fit trains with the file's own values",
                  arguments.config);
   }
+  report_fold(checked.values());
   if (arguments.resumes_if_any && (!checked.cluster || checked.cluster->is_chief())) {
     const std::optional<RunFolder> folder = find_run_to_resume(arguments.run_dir, checked.values());
     if (folder) arguments.resume = arguments.run_dir ? "" : folder->path.string();

@@ -13,6 +13,7 @@
 #include "base/utf8.h"
 #include "config/document.h"
 #include "config/scalar.h"
+#include "launch/shell.h"
 #include "train/checkpoint/checkpoint_folder.h"
 
 namespace mirrortrain {
@@ -146,10 +147,30 @@ std::string no_checkpoint_text(const RunFolder& run, const std::string& name) {
                      names.empty() ? "; it has none yet" : fmt::format("; it has {}", fmt::join(names, ", ")));
 }
 
+std::vector<NamedRun> runs_of_folds(const std::string& text) {
+  std::vector<NamedRun> runs;
+  if (text.empty()) return runs;
+  const fs::path path = without_last_slash(text);
+  for (const fs::path& trial : {path, "runs" / path}) {
+    const auto next = [&] { return RunFolder{trial / fmt::format("fold-{}", runs.size() + 1)}; };
+    while (next().exists()) runs.push_back({next()});
+    if (!runs.empty()) break;
+  }
+  return runs;
+}
+
 NamedRun require_run(const std::string& text, const std::string& what) {
   if (auto run = find_run(text)) {
     report_choice(text, *run);
     return *run;
+  }
+  if (const std::vector<NamedRun> folds = runs_of_folds(text); !folds.empty()) {
+    throw UsageError(
+        fmt::format("{}: {} holds the runs of a trial's folds, {} to {}, each with a model of its own; name one of "
+                    "them, or train one model with the trial's values on all of the training data: mirrortrain fit {} "
+                    "--set data.validation=null",
+                    what, shortened(text, 200), name_of(folds.front().folder), name_of(folds.back().folder),
+                    launch::quoted(folds.front().folder.config().string())));
   }
   fs::path above = without_last_slash(text).parent_path();
   if (above.filename() == "checkpoints") above = above.parent_path();
@@ -168,11 +189,32 @@ NamedRun require_run(const std::string& text, const std::string& what) {
                                                   : fmt::format("; runs/ has {}", fmt::join(names, ", "))));
 }
 
+namespace {
+
+/// Of a study whose trials have folds.
+std::vector<NamedRun> runs_of_all_folds(const fs::path& study) {
+  std::vector<fs::path> trials;
+  std::error_code missing;
+  for (const fs::directory_entry& entry : fs::directory_iterator(study, missing)) {
+    if (!is_link_beside(entry)) trials.push_back(entry.path());
+  }
+  std::ranges::sort(trials);
+  std::vector<NamedRun> runs;
+  for (const fs::path& trial : trials) {
+    for (NamedRun& run : runs_of_folds(trial.string())) runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+}  // namespace
+
 std::vector<NamedRun> require_runs(const std::string& text, const std::string& what) {
   std::vector<NamedRun> runs;
   if (!text.empty() && !find_run(text)) {
+    if (runs = runs_of_folds(text); !runs.empty()) return runs;
     for (const fs::path& folder : {fs::path(text), "runs" / fs::path(text)}) {
       for (const RunFolder& run : all_runs(folder)) runs.push_back({run});
+      if (runs.empty()) runs = runs_of_all_folds(folder);
       if (!runs.empty()) return runs;
     }
   }

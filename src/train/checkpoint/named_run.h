@@ -30,10 +30,13 @@ struct NamedRun {
 std::optional<NamedRun> find_run(const std::string& run);
 /// The error for a run without such a checkpoint, listing those that it has.
 std::string no_checkpoint_text(const RunFolder& run, const std::string& name);
+/// The runs of a study's trial with folds, fold-1, fold-2, ...; RUN is its folder, `best` also, or that in runs/. Empty
+/// if it is something else.
+std::vector<NamedRun> runs_of_folds(const std::string& run);
 /// Like find_run, but logs which of several runs of a name it is, and throws UsageError if there is none, beginning
-/// with `what` and suggesting a run.
+/// with `what` and suggesting a run; also for a trial with folds, which has a model for each.
 NamedRun require_run(const std::string& run, const std::string& what);
-/// Like require_run; if RUN is a folder of runs, like a sweep's, returns all of them, sorted by name.
+/// Like require_run; if RUN is a folder of runs, like a sweep's or a study's, returns all of them, sorted by name.
 std::vector<NamedRun> require_runs(const std::string& run, const std::string& what);
 
 /// The meaning of RUN_OR_CONFIG: a configuration file, or a run with its own.
