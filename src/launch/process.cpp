@@ -46,13 +46,14 @@ struct Start {
   char* const* environment;
   const cpu_set_t* cores;  ///< null: unchanged
   int in, out, err;
+  int parent_death_signal;
   int failure;  ///< closed by a successful exec; otherwise errno is written to it
   pid_t parent;
 };
 
 [[noreturn]] void become(const Start& start) {
   ::setsid();
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::prctl(PR_SET_PDEATHSIG, start.parent_death_signal);
   if (::getppid() != start.parent) ::_exit(1);  // the parent died before the prctl
   ::dup2(start.in, STDIN_FILENO);
   ::dup2(start.out, STDOUT_FILENO);
@@ -77,7 +78,12 @@ Process::Process(const ProcessOptions& options) {
   std::vector<std::string> words = options.argv, variables = environment_of(options);
   const std::vector<char*> argv = pointers(words), environment = pointers(variables);
   const cpu_set_t cores = core_set(options.cores);
-  Pipe output, errors, failure;
+  Pipe failure;
+  std::optional<Pipe> output, errors;
+  if (!options.shows_output) {
+    output.emplace();
+    errors.emplace();
+  }
   Descriptor input;
   if (options.signal_path == SignalPath::kStdin) {
     Pipe names;
@@ -88,9 +94,15 @@ Process::Process(const ProcessOptions& options) {
   } else {
     input = Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   }
-  const Start start{argv.data(),         environment.data(), options.cores.empty() ? nullptr : &cores,
-                    input.get(),         output.write.get(), errors.write.get(),
-                    failure.write.get(), ::getpid()};
+  const Start start{argv.data(),
+                    environment.data(),
+                    options.cores.empty() ? nullptr : &cores,
+                    input.get(),
+                    output ? output->write.get() : STDOUT_FILENO,
+                    errors ? errors->write.get() : STDERR_FILENO,
+                    options.parent_death_signal,
+                    failure.write.get(),
+                    ::getpid()};
   pid_ = ::fork();
   if (pid_ == 0) become(start);
   int error = errno;
@@ -99,8 +111,9 @@ Process::Process(const ProcessOptions& options) {
     if (pid_ > 0) ::waitpid(pid_, nullptr, 0);
     throw Error(fmt::format("cannot start {}: {}", options.argv[0], ::strerror(error)));
   }
-  out = std::move(output.read);
-  err = std::move(errors.read);
+  if (!output) return;
+  out = std::move(output->read);
+  err = std::move(errors->read);
   make_nonblocking(out);
   make_nonblocking(err);
 }

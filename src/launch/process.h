@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <csignal>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,15 +33,17 @@ struct ProcessOptions {
   std::vector<int> cores;                ///< that it may use; none: this process's
   std::vector<Variable> variables = {};  ///< further ones of its environment
   SignalPath signal_path = SignalPath::kKill;
+  bool shows_output = false;          ///< on this process's stdout and stderr, in place of pipes
+  int parent_death_signal = SIGKILL;  ///< what it gets when the thread that started it ends
 };
 
 /// The exit code of a process that has ended with this status (waitpid's), as a shell has it: 128 + a signal's number
 /// for one that the signal ended.
 int exit_code_of_status(int status);
 
-/// A child process in its own session, so that a terminal's Ctrl-C does not reach it, with pipes for its output. It
-/// never outlives this process: the kernel kills it when the thread that started it ends for any reason. Its standard
-/// input is empty.
+/// A child process in its own session, so that a terminal's Ctrl-C does not reach it, with pipes for its output unless
+/// that is shown. It never outlives this process: the kernel sends it a signal, by default SIGKILL, when the thread
+/// that started it ends for any reason. Its standard input is empty.
 class Process {
  public:
   /// Throws Error if the program cannot be started.
@@ -55,7 +58,7 @@ class Process {
   /// The status (as waitpid's) once it has ended; remaining descendants are then killed.
   std::optional<int> take_status();
 
-  Descriptor out, err;  ///< its stdout and stderr; nonblocking
+  Descriptor out, err;  ///< its stdout and stderr; nonblocking; closed if they are shown
 
  private:
   void write_line(std::string line) const;

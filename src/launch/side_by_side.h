@@ -1,44 +1,47 @@
 #pragma once
 
-#include <sys/types.h>
-
-#include <atomic>
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "launch/child_command.h"
+#include "launch/machine_part.h"
+
 namespace mirrortrain::launch {
 
-/// Runs commands of this program as child processes, several at a time, each on its part of this machine. They are in
-/// this process's group, so that they also receive Ctrl-C, and are stopped if this process is killed.
+/// Commands of this program as child processes, several at a time, each on its part of this machine.
 class SideBySide {
  public:
-  /// `parts`: processes at a time; if there is one, it has the whole machine. A signal other than 0 is passed on to the
-  /// processes, since it may have been sent to this one only.
-  SideBySide(int parts, std::vector<int> cores, std::size_t gpus, const std::atomic<int>& signal);
+  /// As many at a time as there are parts.
+  SideBySide(std::vector<MachinePart> parts, ChildOutput output);
 
-  /// Waits until a part of the machine is idle. False if nothing is to be started any more: after a signal to this
-  /// process, or one that ended a child.
-  bool has_room();
-  /// On an idle part. `words`: a command line, beginning with the program's name. Throws Error.
-  void start(const std::vector<std::string>& words);
-  /// Waits for all. Returns the first exit code that is not 0, or that of a stop signal.
-  int finish();
+  /// Whether a part of the machine is idle.
+  bool has_room() const { return !idle_.empty(); }
+  bool is_idle() const { return running_.empty(); }
+  /// On an idle part; there has to be room. `words`: what follows the program's name. Returns the child's number, by
+  /// which it is known here. Throws Error if it cannot be started.
+  int start(const std::vector<std::string>& words);
+  void signal(int number) const;
+
+  struct Ended {
+    int child = 0;
+    ChildEnd end;
+  };
+  /// Reads what the children write, and returns those that have ended since the last call.
+  std::vector<Ended> take_ended();
 
  private:
-  void wait_for_one();
-  bool is_stopped() const { return signal_ != 0 || exit_code_ > 128; }
-  pid_t start_on(int part, const std::vector<std::string>& words) const;
-
-  const int parts_;
-  const std::vector<int> cores_;
-  const std::vector<std::string> gpus_;  ///< their names, for CUDA_VISIBLE_DEVICES
-  const std::atomic<int>& signal_;
-  bool is_passed_on_ = false;
-  int exit_code_ = 0;
-  std::map<pid_t, int> running_;  ///< with the number of each one's part
-  std::vector<int> idle_;
+  struct Running {
+    std::unique_ptr<ChildCommand> command;
+    std::size_t part;
+  };
+  const std::vector<MachinePart> parts_;
+  const ChildOutput output_;
+  std::vector<std::size_t> idle_;  ///< parts
+  std::map<int, Running> running_;
+  int started_ = 0;
 };
 
 }  // namespace mirrortrain::launch

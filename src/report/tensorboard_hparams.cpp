@@ -16,7 +16,7 @@ constexpr int kMapKey = 1, kMapValue = 2;
 constexpr int kExperiment = 2, kSessionStart = 3, kSessionEnd = 4;
 constexpr int kExperimentTime = 3, kExperimentParameters = 4, kExperimentMetrics = 5;
 constexpr int kInfoName = 1, kInfoType = 4, kInfoDiscrete = 5, kInfoInterval = 6, kIntervalLow = 1, kIntervalHigh = 2;
-constexpr int kMetricName = 1, kMetricGroup = 1, kMetricTag = 2;
+constexpr int kMetricName = 1, kMetricTag = 2;
 constexpr int kStartValues = 1, kStartGroup = 4, kStartTime = 5, kEndStatus = 1, kEndTime = 2;
 }  // namespace proto
 
@@ -65,14 +65,13 @@ std::string plugin_record(std::string_view tag, int field, const ProtoMessage& d
 
 }  // namespace
 
-std::string hparams_experiment(const std::vector<HParam>& parameters, const HParamMetric& metric) {
+std::string hparams_experiment(const std::vector<HParam>& parameters, const std::string& metric) {
   ProtoMessage experiment, info, name;
   experiment.put_double(proto::kExperimentTime, seconds_since_1970());
   for (const HParam& parameter : parameters) {
     experiment.put_bytes(proto::kExperimentParameters, info_message(parameter));
   }
-  name.put_bytes(proto::kMetricGroup, metric.sub_run);
-  name.put_bytes(proto::kMetricTag, metric.tag);
+  name.put_bytes(proto::kMetricTag, metric);
   info.put_bytes(proto::kMetricName, name.bytes());
   experiment.put_bytes(proto::kExperimentMetrics, info.bytes());
   return tensorboard_version_record() + plugin_record("_hparams_/experiment", proto::kExperiment, experiment);
@@ -91,7 +90,10 @@ std::string hparams_session(const HParamSession& session) {
   end.put_varint(proto::kEndStatus,
                  static_cast<std::uint64_t>(session.has_failed ? Status::kFailure : Status::kSuccess));
   end.put_double(proto::kEndTime, seconds_since_1970());
+  TensorBoardSummary summary;
+  if (session.result) summary.add(session.result->first, session.result->second);
   return tensorboard_version_record() + plugin_record("_hparams_/session_start_info", proto::kSessionStart, start) +
+         (session.result ? summary.record(0) : "") +
          plugin_record("_hparams_/session_end_info", proto::kSessionEnd, end);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -7,8 +8,8 @@
 
 namespace mirrortrain::report {
 
-// Files of events for TensorBoard's page of hyperparameters, its plugin HParams: one of the experiment, in the folder
-// of all runs, and one of each run's values, in the run's folder. The messages are those of the plugin's api.proto and
+// Files of events for TensorBoard's page of hyperparameters, its plugin HParams: one of the experiment, and, in folders
+// below its own, one of each run with its values and its result. The messages are those of the plugin's api.proto and
 // plugin_data.proto.
 
 using HParamValue = std::variant<bool, double, std::string>;
@@ -21,19 +22,16 @@ struct HParam {
   std::pair<double, double> interval{};  ///< else, of numbers: the smallest and the largest
 };
 
-/// A metric of an experiment: a scalar's tag in a sub-folder of each run, as "accuracy" in "validation".
-struct HParamMetric {
-  std::string sub_run, tag;
-};
-
-/// The bytes of the experiment's file.
-std::string hparams_experiment(const std::vector<HParam>& parameters, const HParamMetric& metric);
+/// The bytes of the experiment's file. `metric`: the name of its runs' results.
+std::string hparams_experiment(const std::vector<HParam>& parameters, const std::string& metric);
 
 /// A run of an experiment.
 struct HParamSession {
   std::string name;
   std::vector<std::pair<std::string, HParamValue>> values;
   bool has_failed = false;
+  /// The experiment's metric and its value; none of a run that failed.
+  std::optional<std::pair<std::string, double>> result{};
 };
 
 /// The bytes of a run's file, once the run has ended.

@@ -19,6 +19,7 @@
 #include "train/runs/model_nodes.h"
 #include "train/runs/resume.h"
 #include "train/runs/summary.h"
+#include "train/runs/trial_of_study.h"
 
 namespace mirrortrain {
 namespace {
@@ -69,6 +70,7 @@ struct FolderToResume {
 FolderToResume require_folder_to_resume(const FitArguments& arguments, const Configuration& now) {
   RunFolder folder = folder_to_resume(arguments, now.name.text);
   require_files(folder);
+  require_no_trial(folder);
   std::vector<ChangedKey> changed = require_same_run(folder, now);
   return {std::move(folder), std::move(changed)};
 }

@@ -11,11 +11,11 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/utf8.h"
-#include "launch/side_by_side.h"
 #include "report/console.h"
 #include "strategy/topology.h"
 #include "train/runs/run_table.h"
 #include "train/session/check_configuration.h"
+#include "train/swept_runs.h"
 
 namespace mirrortrain {
 namespace {
@@ -157,21 +157,21 @@ int sweep(const FitArguments& fit, const SweepArguments& arguments) {
   const fs::path folder = new_sweep_folder(fit, name);
   if (!fit.dry_run) create_folders(folder);
 
-  launch::SideBySide processes(arguments.side_by_side, machine.cores, gpus, arguments.catch_stop_signals());
+  SweptRuns started_runs(arguments.side_by_side, machine, gpus, arguments.catch_stop_signals());
   std::size_t started = 0;
-  for (; started < all.size() && processes.has_room(); ++started) {
+  for (; started < all.size() && started_runs.await_room(); ++started) {
     const std::vector<std::string>& settings = all[started];
     spdlog::info("run {} of {}: {}", started + 1, all.size(), fmt::join(settings, " "));
-    std::vector<std::string> words = {"mirrortrain", "fit", fit.config};
+    std::vector<std::string> words = {"fit", fit.config};
     for (const std::string& override : fit.overrides) words.insert(words.end(), {"--set", override});
     for (const std::string& setting : settings) words.insert(words.end(), {"--set", setting});
     words.insert(words.end(), {"--run-dir", (folder / folder_name(settings)).string()});
     if (fit.dry_run) words.emplace_back("--dry-run");
     // Progress of several runs would be unreadable.
     if (is_quiet() || arguments.side_by_side > 1) words.emplace_back("-q");
-    processes.start(words);
+    started_runs.start(words);
   }
-  const int exit_code = processes.finish();
+  const int exit_code = started_runs.finish();
   if (started < all.size()) {
     spdlog::warn("stopped: {} of {} runs were not started", all.size() - started, all.size());
   }

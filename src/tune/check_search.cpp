@@ -6,6 +6,9 @@
 
 #include "base/error.h"
 #include "config/document.h"
+#include "train/session/check_callbacks.h"
+#include "train/session/check_data.h"
+#include "tune/check_comparable.h"
 #include "tune/halving.h"
 #include "tune/sampler.h"
 
@@ -33,19 +36,25 @@ std::string on_one_line(const std::string& errors) {
   return text;
 }
 
-/// What is wrong with a trial's configuration; empty if nothing is.
-std::string errors_of(const std::string& file, const std::vector<std::string>& overrides) {
+/// What is wrong with a trial's configuration, as far as it can be seen without reading data; empty if nothing is.
+/// `objective`: what it is judged by. `has_own_data`: whether it may name other files than the search's.
+std::string errors_of(const std::string& file, const std::vector<std::string>& overrides,
+                      const WatchedMetric& objective, bool has_own_data) {
   config::Errors errors;
   try {
-    look_at_configuration(file, overrides, errors);
-  } catch (const UsageError& error) {
+    const CheckedConfiguration trial = look_at_configuration(file, overrides, errors);
+    if (errors.empty()) check_watched(objective, trial.values(), *trial.model, errors);
+    if (errors.empty() && has_own_data) {
+      require_data_files(trial, {data::Split::kTrain, data::Split::kValidation, data::Split::kTest});
+    }
+  } catch (const Error& error) {
     return on_one_line(error.what());
   }
   return errors.empty() ? "" : on_one_line(errors.text());
 }
 
 void check_values(const SearchSpace& space, const std::string& file, std::span<const std::string> overrides,
-                  config::Errors& errors) {
+                  const WatchedMetric& objective, config::Errors& errors) {
   for (std::size_t i = 0; i < space.parameters().size(); ++i) {
     const Parameter& parameter = space.parameters()[i];
     const std::string path = "search.parameters." + parameter.key;
@@ -55,47 +64,14 @@ void check_values(const SearchSpace& space, const std::string& file, std::span<c
         errors.add(parameter.place, path, "its conditions exclude each other, so that it is never searched");
         break;
       }
-      const std::string wrong = errors_of(file, trial_overrides(overrides, space, *point));
+      const std::string wrong =
+          errors_of(file, trial_overrides(overrides, space, *point), objective, is_at_or_below(parameter.key, "data"));
       if (wrong.empty()) continue;
       errors.add(parameter.place, path,
                  fmt::format("a trial with {} would fail: {}", config::flow_text(parameter.value_of(number)), wrong));
       break;  // the other values are often wrong in the same way
     }
   }
-}
-
-bool is_at_or_below(const std::string& key, const std::string& above) {
-  return key == above || key.starts_with(above + ".") || key.starts_with(above + "[");
-}
-
-/// Keys whose values would make trials' figures incomparable.
-void check_comparable(const Configuration& values, const SearchSpace& space, config::Errors& errors) {
-  const auto& validation = values.data.validation.value;
-  const bool is_drawn = validation && std::holds_alternative<data::ValidationFraction>(*validation);
-  const bool is_by_loss = values.search->objective().metric.value == "loss";
-  for (const Parameter& parameter : space.parameters()) {
-    const std::string& key = parameter.key;
-    const auto refuse = [&](const char* why) { errors.add(parameter.place, "search.parameters." + key, why); };
-    if (key == "data" || is_at_or_below(key, "data.validation")) {
-      refuse("trials are compared on the same validation data; leave it out");
-    } else if (key == "seed" && is_drawn) {
-      refuse(
-          "the seed draws the validation data from the training data, and trials are compared on the same; leave it "
-          "out, or name a data set of its own in data.validation");
-    } else if (is_by_loss && is_at_or_below(key, "loss")) {
-      refuse("trials with different losses are not compared by their loss; give search.metric");
-    } else if (is_by_loss && key.find("regularizer") != std::string::npos) {
-      errors.warn(parameter.place, "search.parameters." + key,
-                  "the loss that trials are compared by includes the regularization, so that less of it seems better; "
-                  "give search.metric");
-    }
-  }
-}
-
-/// Whether a value has the key of this path below it.
-bool has_key(const config::Value& value, const std::string& path) {
-  const auto flat = config::flatten(value);
-  return std::ranges::any_of(flat, [&](const auto& entry) { return is_at_or_below(entry.first, path); });
 }
 
 /// A key that is searched, and is also in a section that is a value of another one: one would overrule the other.
@@ -182,7 +158,7 @@ SearchSpace check_search(const CheckedConfiguration& checked, const std::string&
   if (!errors.empty()) return space;
   check_halving(checked, space, errors);
   if (search.sampler == SearchSampler::kGrid) check_grid(checked, space, errors);
-  check_values(space, file, overrides, errors);
+  check_values(space, file, overrides, search.objective(), errors);
   return space;
 }
 

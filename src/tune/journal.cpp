@@ -71,15 +71,17 @@ const TrialResult* Trial::fold_of(std::int64_t epochs, std::int64_t fold) const 
   return found == folds.end() ? nullptr : &found->result;
 }
 
-Journal::Journal(const std::filesystem::path& path, const SearchSpace& space, const TrialShare& share)
-    : space_(space), share_(share) {
+Journal::Journal(const std::filesystem::path& path, const SearchSpace& space, const TrialShare& share,
+                 const std::string& data)
+    : space_(space), share_(share), data_(data) {
   const bool is_begun = std::filesystem::exists(path);
   if (is_begun) read(path);
   file_ = std::make_unique<OutputFile>(path, OutputFile::Mode::kAppend);
   if (!is_begun || std::filesystem::file_size(path) == 0) {
     write({{"event", "study"},
            {"machine", {{"cores", share.all_cores}, {"gpus", share.all_gpus}}},
-           {"trial", {{"cores", share.cores}, {"gpus", share.gpus}}}});
+           {"trial", {{"cores", share.cores}, {"gpus", share.gpus}}},
+           {"data", data}});
     sync_folder(std::filesystem::absolute(path).parent_path());
   }
 }
@@ -117,6 +119,7 @@ void Journal::take_event(const Json& event, const std::string& place) {
     };
     share_ = {count_in("machine", "cores", 1), count_in("machine", "gpus", 0), count_in("trial", "cores", 1),
               count_in("trial", "gpus", 0)};
+    data_ = report::text_in(event, "data");
     return;
   }
   const std::int64_t number = report::integer_in(event, "trial");

@@ -52,10 +52,14 @@ struct Trial {
 /// again. Failures that are not final are left out then, so that their trials are trained again.
 class Journal {
  public:
-  /// Opens the file or begins it. Throws Error where a line is not the program's own, naming file and line.
-  Journal(const std::filesystem::path& path, const SearchSpace& space, const TrialShare& share);
+  /// Opens the file or begins it, with this share and these data (StudyData::text). Throws Error where a line is not
+  /// the program's own, naming file and line.
+  Journal(const std::filesystem::path& path, const SearchSpace& space, const TrialShare& share,
+          const std::string& data = "");
 
+  /// As the study began.
   const TrialShare& share() const { return share_; }
+  const std::string& data() const { return data_; }
   /// The trials so far, by number from 0; in file and folders they count from 1.
   const std::vector<Trial>& trials() const { return trials_; }
   /// Adds the next trial.
@@ -70,6 +74,7 @@ class Journal {
 
   const SearchSpace& space_;
   TrialShare share_;
+  std::string data_;
   std::vector<Trial> trials_;
   std::unique_ptr<OutputFile> file_;
 };

@@ -11,35 +11,64 @@
 
 #include "base/files.h"
 #include "report/tensorboard_hparams.h"
+#include "tune/fold_results.h"
 #include "tune/study_hparams.h"
 
 namespace mirrortrain::tune {
 
 namespace fs = std::filesystem;
 
-Study::Study(const StudyPlan& plan, StudyFolder& folder, Journal& journal, const std::atomic<int>& signal)
+Study::Study(const StudyPlan& plan, StudyFolder& folder, StudyData& data, Journal& journal,
+             const std::atomic<int>& signal)
     : plan_(plan),
       folder_(folder),
       journal_(journal),
       objective_(plan.search().objective()),
       sampler_(make_sampler(plan.search().sampler, plan.space,
                             plan.search().sampler_seed.value_or(plan.checked.values().seed))),
-      table_(plan.space, objective_.metric.value, plan.rounds.front().trials),
-      runner_(plan, folder, journal.share(), signal) {}
+      table_(plan.space, objective_.metric.value, plan.rounds.front().trials, plan.folds > 1),
+      runner_(plan, folder, data, journal.share(), signal) {}
 
 std::optional<int> Study::train() {
+  return until_trained([this] {
+    for (std::size_t round = 0; round < plan_.rounds.size(); ++round) {
+      if (!train_round(round, members_of(round))) return false;
+    }
+    return true;
+  });
+}
+
+std::optional<int> Study::train_asked(AskedTrials& asked) {
+  return until_trained([&] {
+    while (true) {
+      asked.read();
+      while (runner_.has_room()) {
+        const std::optional<TrialRun> run = asked.take_next();
+        if (!run) break;
+        start(*run);
+      }
+      asked.answer();
+      if (runner_.is_idle() && (runner_.is_stopped() || asked.is_over())) return !runner_.is_stopped();
+      await_ends();
+    }
+  });
+}
+
+/// `train_all` returns false if something stopped it.
+std::optional<int> Study::until_trained(const std::function<bool()>& train_all) {
   if (plan_.checked.values().logging.tensorboard) {
     write_file(folder_.path() / report::kHParamsFile, study_hparams(plan_.space, objective_));
+    write_missing_hparams();
   }
   try {
-    for (std::size_t round = 0; round < plan_.rounds.size(); ++round) {
-      if (!train_round(round, members_of(round))) return runner_.exit_code();
-    }
+    return train_all() ? std::nullopt : runner_.exit_code();
+  } catch (const DataChanged&) {
+    runner_.stop_all(true);
+    throw;
   } catch (const std::exception&) {
     runner_.stop_all();
     throw;
   }
-  return std::nullopt;
 }
 
 /// The first round has all trials, each other one the best of the round before it.
@@ -70,12 +99,16 @@ bool Study::train_round(std::size_t round, const std::vector<int>& trials) {
     while (next < runs && runner_.has_room() && start_next(epochs, trials, next)) {
     }
     if (runner_.is_idle() && (runner_.is_stopped() || next == runs)) break;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    for (const TrialRunner::Ended& ended : runner_.take_ended()) record_run(ended.run, ended.result);
+    await_ends();
   }
   return std::ranges::all_of(trials, [&](int number) {
     return number < std::ssize(journal_.trials()) && trial(number).result_of(epochs) != nullptr;
   });
+}
+
+void Study::await_ends() {
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  for (const TrialRunner::Ended& ended : runner_.take_ended()) record_run(ended.run, ended.result);
 }
 
 /// Starts the run that is next, unless it was trained before. Returns false if its trial has to wait for others.
@@ -86,15 +119,20 @@ bool Study::start_next(std::int64_t epochs, const std::vector<int>& trials, std:
     if (!may_suggest(number)) return false;
     journal_.add_trial(suggest(number));
   }
-  const TrialRun run{number, epochs, folds > 1 ? static_cast<std::int64_t>(next % folds) + 1 : 0};
+  start({number, epochs, folds > 1 ? static_cast<std::int64_t>(next % folds) + 1 : 0});
   ++next;
-  if (trial(number).result_of(epochs) != nullptr) return true;
-  if (run.fold > 0 && trial(number).fold_of(epochs, run.fold) != nullptr) {
-    conclude(number, epochs);
-  } else if (const auto failed = runner_.start(run, trial(number).point)) {
+  return true;
+}
+
+/// Unless the result is known.
+void Study::start(const TrialRun& run) {
+  const Trial& of = trial(run.trial);
+  if (of.result_of(run.epochs) != nullptr) return;
+  if (run.fold > 0 && of.fold_of(run.epochs, run.fold) != nullptr) {
+    conclude(run.trial, run.epochs);
+  } else if (const auto failed = runner_.start(run, of.point)) {
     record_run(run, *failed);
   }
-  return true;
 }
 
 /// Whether all is known that the trial's values depend on.
@@ -136,23 +174,6 @@ void Study::conclude(int number, std::int64_t epochs) {
   if (are_all_known || has_failed) record(number, result_of_folds(folds));
 }
 
-TrialResult result_of_folds(const std::vector<const TrialResult*>& folds) {
-  TrialResult all;
-  all.is_done = true;
-  for (std::size_t i = 0; i < folds.size(); ++i) {
-    if (folds[i] == nullptr) continue;
-    if (!folds[i]->is_done) {
-      TrialResult failed = *folds[i];
-      failed.reason = fmt::format("fold {}: {}", i + 1, failed.reason);
-      return failed;
-    }
-    all.epochs = folds[i]->epochs;
-    all.folds.push_back(folds[i]->value);
-  }
-  all.value = std::accumulate(all.folds.begin(), all.folds.end(), 0.0) / static_cast<double>(all.folds.size());
-  return all;
-}
-
 void Study::record(int number, const TrialResult& result) {
   journal_.add_result(number, result);
   const std::vector<TrialRow> rows = rows_of(journal_.trials(), plan_.rounds);
@@ -166,9 +187,17 @@ void Study::record(int number, const TrialResult& result) {
 }
 
 void Study::write_hparams(const TrialRow& row) const {
-  for (std::int64_t fold = plan_.folds > 1 ? 1 : 0; fold <= (plan_.folds > 1 ? plan_.folds : 0); ++fold) {
-    const fs::path run = runner_.folder_of({row.number - 1, row.epochs, fold});
-    if (fs::exists(run)) write_file(run / report::kHParamsFile, trial_hparams(plan_.space, row));
+  const fs::path file = folder_.hparams(row.number);
+  create_folders(file.parent_path());
+  write_file(file, trial_hparams(plan_.space, objective_, row));
+}
+
+/// Of trials whose result was written just before the study was killed; of a trial that was trained on, the file may be
+/// that of an earlier round.
+void Study::write_missing_hparams() const {
+  for (const TrialRow& row : rows_of(journal_.trials(), plan_.rounds)) {
+    if (row.status == TrialStatus::kUnfinished) continue;
+    if (trial(row.number - 1).results.size() > 1 || !fs::exists(folder_.hparams(row.number))) write_hparams(row);
   }
 }
 

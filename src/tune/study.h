@@ -2,12 +2,15 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "tune/asked_trials.h"
 #include "tune/journal.h"
 #include "tune/sampler.h"
+#include "tune/study_data.h"
 #include "tune/study_folder.h"
 #include "tune/study_plan.h"
 #include "tune/study_rows.h"
@@ -23,16 +26,23 @@ namespace mirrortrain::tune {
 class Study {
  public:
   /// All must outlive it. `signal`: 0, or the signal that stops the study.
-  Study(const StudyPlan& plan, StudyFolder& folder, Journal& journal, const std::atomic<int>& signal);
+  Study(const StudyPlan& plan, StudyFolder& folder, StudyData& data, Journal& journal, const std::atomic<int>& signal);
 
   /// Returns the exit code of a study that was stopped, by a signal or training.time_limit; then, as where it throws,
-  /// every trial in training has saved a checkpoint. nullopt once all are trained.
+  /// every trial in training has saved a checkpoint. nullopt once all are trained. Throws DataChanged if the data were
+  /// changed meanwhile; what was in training then is removed.
   std::optional<int> train();
+  /// The same, for the trials that another program asks for; nullopt once it asks for no more.
+  std::optional<int> train_asked(AskedTrials& asked);
 
  private:
+  std::optional<int> until_trained(const std::function<bool()>& train_all);
+  void write_missing_hparams() const;
   std::vector<int> members_of(std::size_t round) const;
   bool train_round(std::size_t round, const std::vector<int>& trials);
   bool start_next(std::int64_t epochs, const std::vector<int>& trials, std::size_t& next);
+  void start(const TrialRun& run);
+  void await_ends();
   bool may_suggest(int trial) const;
   Point suggest(int trial) const;
   void record_run(const TrialRun& run, const TrialResult& result);
@@ -46,14 +56,10 @@ class Study {
   StudyFolder& folder_;
   Journal& journal_;
   const WatchedMetric objective_;
-  const std::unique_ptr<Sampler> sampler_;
+  const std::unique_ptr<Sampler> sampler_;  ///< null if another program chooses
   const TrialTable table_;
   TrialRunner runner_;
   bool has_header_ = false;
 };
-
-/// The result of a trial from those of its folds: their mean, or the first failure; only then may some be null,
-/// unknown.
-TrialResult result_of_folds(const std::vector<const TrialResult*>& folds);
 
 }  // namespace mirrortrain::tune

@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "base/utf8.h"
 #include "config/document.h"
+#include "report/tensorboard_hparams.h"
 #include "train/checkpoint/run_folder.h"
 #include "tune/study_rows.h"
 
@@ -77,6 +78,10 @@ void StudyFolder::require_same(const CheckedConfiguration& checked) const {
 }
 
 fs::path StudyFolder::trial(int number) const { return path_ / trial_folder_name(number); }
+
+fs::path StudyFolder::hparams(int number) const {
+  return path_ / "hparams" / trial_folder_name(number) / report::kHParamsFile;
+}
 
 void StudyFolder::link_best(int number) const {
   const fs::path link = path_ / "best", temporary = path_ / ".best.new";

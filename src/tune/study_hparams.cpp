@@ -39,15 +39,12 @@ std::string study_hparams(const SearchSpace& space, const WatchedMetric& objecti
       one.domain.push_back(value_of(parameter, parameter.nth(i)));
     }
   }
-  // As TensorBoardWriter calls the scalars.
-  const bool is_of_training = objective.split == MetricSplit::kTrain;
-  const std::string& metric = objective.metric.value;
-  return report::hparams_experiment(
-      parameters, {is_of_training ? "train" : "validation", is_of_training ? "epoch_" + metric : metric});
+  return report::hparams_experiment(parameters, objective.text());
 }
 
-std::string trial_hparams(const SearchSpace& space, const TrialRow& row) {
+std::string trial_hparams(const SearchSpace& space, const WatchedMetric& objective, const TrialRow& row) {
   report::HParamSession session{trial_folder_name(row.number), {}, row.status == TrialStatus::kFailed};
+  if (row.value) session.result = {objective.text(), *row.value};
   for (std::size_t i = 0; i < space.parameters().size(); ++i) {
     const Parameter& parameter = space.parameters()[i];
     if (row.point[i]) session.values.emplace_back(parameter.key, value_of(parameter, *row.point[i]));

@@ -23,6 +23,7 @@ report::StudyPage::Trial trial_of(const StudyPlan& plan, const StudyFolder& fold
   trial.number = row.number;
   trial.status = name_of(row.status);
   trial.value = row.value;
+  trial.deviation = row.deviation();
   trial.epoch = epoch_text(row);
   trial.at = row.point;
   for (std::size_t i = 0; i < row.point.size(); ++i) {
@@ -42,6 +43,9 @@ std::vector<std::pair<std::string, std::string>> facts_of(const StudyPlan& plan,
   if (best != nullptr) {
     const std::string objective = plan.search().objective().text();
     facts.emplace_back("best " + objective, fmt::format("{:.5g}", *best->value));
+    if (const auto deviation = best->deviation()) {
+      facts.emplace_back(fmt::format("deviation of {} folds", best->folds.size()), fmt::format("{:.3g}", *deviation));
+    }
     facts.emplace_back("best trial", fmt::to_string(best->number));
     const std::vector<std::string> names = short_names(plan.space);
     for (std::size_t i = 0; i < names.size(); ++i) {

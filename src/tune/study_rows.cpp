@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
@@ -58,23 +58,36 @@ std::string_view name_of(TrialStatus status) {
   return "unfinished";
 }
 
+std::optional<double> TrialRow::deviation() const {
+  if (folds.empty() || !value) return std::nullopt;
+  double squares = 0;
+  for (const double fold : folds) squares += (fold - *value) * (fold - *value);
+  return std::sqrt(squares / static_cast<double>(folds.size()));
+}
+
+TrialRow row_of(int number, const Point& point, const TrialResult* result) {
+  TrialRow row;
+  row.number = number;
+  row.point = point;
+  if (result == nullptr) return row;
+  row.status = result->is_done ? TrialStatus::kDone : TrialStatus::kFailed;
+  row.epochs = result->epochs;
+  row.reason = result->reason;
+  if (!result->is_done) return row;
+  row.value = result->value;
+  row.best_epoch = result->best_epoch;
+  row.folds = result->folds;
+  return row;
+}
+
 std::vector<TrialRow> rows_of(std::span<const Trial> trials, std::span<const Round> rounds) {
   std::vector<TrialRow> rows;
   for (const Trial& trial : trials) {
-    TrialRow& row = rows.emplace_back();
-    row.number = static_cast<int>(rows.size());
-    row.point = trial.point;
-    if (const TrialResult* const last = trial.last()) {
-      row.status = last->epochs == rounds.back().epochs ? TrialStatus::kDone : TrialStatus::kPruned;
-      row.value = last->value;
-      row.best_epoch = last->best_epoch;
-      row.folds = last->folds;
-      row.epochs = last->epochs;
-    } else if (trial.has_failed()) {
-      row.status = TrialStatus::kFailed;
-      row.epochs = trial.results.back().epochs;
-      row.reason = trial.results.back().reason;
-    }
+    const TrialResult* const last = trial.results.empty() ? nullptr : &trial.results.back();
+    TrialRow& row = rows.emplace_back(row_of(static_cast<int>(rows.size()) + 1, trial.point, last));
+    // With one round, another program may have asked for any number of epochs.
+    const bool is_pruned = rounds.size() > 1 && row.epochs != rounds.back().epochs;
+    if (row.status == TrialStatus::kDone && is_pruned) row.status = TrialStatus::kPruned;
   }
   return rows;
 }
@@ -111,9 +124,16 @@ std::vector<std::string> short_names(const SearchSpace& space) {
   return names;
 }
 
-TrialTable::TrialTable(const SearchSpace& space, std::string metric, std::size_t trials) : space_(space) {
-  titles_ = {"trial", "status", std::move(metric), "epoch"};
-  widths_ = {fmt::to_string(trials).size(), name_of(TrialStatus::kUnfinished).size(), 9, 5};
+TrialTable::TrialTable(const SearchSpace& space, std::string metric, std::size_t trials, bool has_folds)
+    : space_(space), has_folds_(has_folds) {
+  titles_ = {"trial", "status", std::move(metric)};
+  widths_ = {fmt::to_string(trials).size(), name_of(TrialStatus::kUnfinished).size(), 9};
+  if (has_folds) {
+    titles_.emplace_back("deviation");
+    widths_.push_back(9);
+  }
+  titles_.emplace_back("epoch");
+  widths_.push_back(5);
   const std::vector<std::string> names = short_names(space);
   for (std::size_t i = 0; i < names.size(); ++i) {
     titles_.push_back(names[i]);
@@ -132,29 +152,35 @@ std::string TrialTable::header() const { return joined(titles_); }
 
 std::string TrialTable::line(const TrialRow& row) const {
   std::vector<std::string> cells = {fmt::to_string(row.number), std::string(name_of(row.status)),
-                                    row.value ? report::score_text(*row.value) : "-",
-                                    row.value ? epoch_text(row) : "-"};
+                                    row.value ? report::score_text(*row.value) : "-"};
+  if (has_folds_) cells.push_back(row.value ? report::score_text(row.deviation().value_or(0)) : "-");
+  cells.push_back(row.value ? epoch_text(row) : "-");
   for (std::size_t i = 0; i < space_.parameters().size(); ++i) {
     cells.push_back(row.point[i] ? cell_of(space_.parameters()[i], *row.point[i]) : "-");
   }
   return joined(cells);
 }
 
-std::string study_json(const SearchSpace& space, const WatchedMetric& objective, std::span<const TrialRow> rows,
-                       const std::string& folder) {
-  Json trials = Json::array();
-  for (const TrialRow& row : rows) {
-    Json trial = {{"trial", row.number},
-                  {"status", name_of(row.status)},
-                  {"value", row.value ? Json(*row.value) : Json()},
-                  {"best_epoch", row.best_epoch > 0 ? Json(row.best_epoch) : Json()},
-                  {"parameters", space.to_json(row.point)},
-                  {"run", (std::filesystem::path(folder) / trial_folder_name(row.number)).string()}};
-    if (row.epochs > 0) trial["epochs"] = row.epochs;
-    if (!row.folds.empty()) trial["folds"] = row.folds;
-    if (!row.reason.empty()) trial["reason"] = row.reason;
-    trials.push_back(std::move(trial));
+Json trial_json(const SearchSpace& space, const TrialRow& row, const std::filesystem::path& folder) {
+  Json trial = {{"trial", row.number},
+                {"status", name_of(row.status)},
+                {"value", row.value ? Json(*row.value) : Json()},
+                {"best_epoch", row.best_epoch > 0 ? Json(row.best_epoch) : Json()},
+                {"parameters", space.to_json(row.point)},
+                {"run", (folder / trial_folder_name(row.number)).string()}};
+  if (row.epochs > 0) trial["epochs"] = row.epochs;
+  if (const auto deviation = row.deviation()) {
+    trial["deviation"] = *deviation;
+    trial["folds"] = row.folds;
   }
+  if (!row.reason.empty()) trial["reason"] = row.reason;
+  return trial;
+}
+
+std::string study_json(const SearchSpace& space, const WatchedMetric& objective, std::span<const TrialRow> rows,
+                       const std::filesystem::path& folder) {
+  Json trials = Json::array();
+  for (const TrialRow& row : rows) trials.push_back(trial_json(space, row, folder));
   const TrialRow* const best = best_row(rows, objective.less_is_better());
   const Json study = {{"metric", objective.metric.value},
                       {"mode", objective.less_is_better() ? "min" : "max"},

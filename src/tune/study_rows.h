@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,7 +32,13 @@ struct TrialRow {
   std::int64_t epochs = 0;      ///< of that round; 0: as the configuration says
   std::string reason;           ///< why it failed
   Point point;
+
+  /// Of the folds' values from their mean: the root of the mean square, as numpy's std; nullopt without folds.
+  std::optional<double> deviation() const;
 };
+
+/// Of a trial, by its number from 1, with a result that is its last, whatever others went on to; null: it has none.
+TrialRow row_of(int number, const Point& point, const TrialResult* result);
 
 /// In the order of their numbers.
 std::vector<TrialRow> rows_of(std::span<const Trial> trials, std::span<const Round> rounds);
@@ -57,8 +65,8 @@ std::vector<std::string> short_names(const SearchSpace& space);
 /// A table of trials, line by line, so that each is printed when it is known. All lines have the same columns.
 class TrialTable {
  public:
-  /// `metric`: the name over the values.
-  TrialTable(const SearchSpace& space, std::string metric, std::size_t trials);
+  /// `metric`: the name over the values. `has_folds`: their deviation has a column, too.
+  TrialTable(const SearchSpace& space, std::string metric, std::size_t trials, bool has_folds);
   std::string header() const;
   std::string line(const TrialRow& row) const;
 
@@ -66,12 +74,16 @@ class TrialTable {
   std::string joined(const std::vector<std::string>& cells) const;
 
   const SearchSpace& space_;
+  const bool has_folds_;
   std::vector<std::string> titles_;
   std::vector<std::size_t> widths_;
 };
 
+/// A trial's number, status, value, parameters and run. `folder`: the study's.
+nlohmann::ordered_json trial_json(const SearchSpace& space, const TrialRow& row, const std::filesystem::path& folder);
+
 /// The best trial's number and an object for each trial.
 std::string study_json(const SearchSpace& space, const WatchedMetric& objective, std::span<const TrialRow> rows,
-                       const std::string& folder);
+                       const std::filesystem::path& folder);
 
 }  // namespace mirrortrain::tune

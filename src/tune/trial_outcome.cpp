@@ -1,6 +1,7 @@
 #include "tune/trial_outcome.h"
 
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
@@ -15,19 +16,32 @@ std::string stopped_by(const std::filesystem::path& summary) {
   return report::text_in(values, "stopped_by");
 }
 
-std::optional<BestEpoch> best_epoch(const std::filesystem::path& metrics, const WatchedMetric& objective) {
-  std::optional<BestEpoch> best;
+std::vector<double> epoch_values(const std::filesystem::path& metrics, const WatchedMetric& objective,
+                                 std::int64_t most) {
+  std::vector<double> values;
   const std::string& name = objective.metric.value;
   report::for_each_event(metrics, [&](const nlohmann::ordered_json& event) {
-    if (report::text_in(event, "event") != "epoch") return;
+    const std::int64_t epoch = report::integer_in(event, "epoch");
+    if (report::text_in(event, "event") != "epoch" || epoch < 1 || (most > 0 && epoch > most)) return;
     const nlohmann::ordered_json& scores =
         objective.split == MetricSplit::kValidation ? report::structure_in(event, "validation") : event;
     const auto value =
         report::number_in(name == "loss" ? scores : report::structure_in(scores, "metrics"), name.c_str());
-    if (!value || !std::isfinite(*value)) return;
-    const bool is_better = !best || (objective.less_is_better() ? *value < best->value : *value > best->value);
-    if (is_better) best = BestEpoch{*value, report::integer_in(event, "epoch")};
+    values.resize(static_cast<std::size_t>(epoch), std::numeric_limits<double>::quiet_NaN());
+    if (value) values.back() = *value;
   });
+  return values;
+}
+
+std::optional<BestEpoch> best_epoch(const std::filesystem::path& metrics, const WatchedMetric& objective) {
+  std::optional<BestEpoch> best;
+  std::int64_t epoch = 0;
+  for (const double value : epoch_values(metrics, objective)) {
+    ++epoch;
+    if (!std::isfinite(value)) continue;
+    const bool is_better = !best || (objective.less_is_better() ? value < best->value : value > best->value);
+    if (is_better) best = BestEpoch{value, epoch};
+  }
   return best;
 }
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "train/session/callback_options.h"
 
@@ -18,8 +19,12 @@ struct BestEpoch {
 /// What stopped a run, by its summary.json: "SIGTERM", "training.time_limit"; empty if it is done, or has not ended.
 std::string stopped_by(const std::filesystem::path& summary);
 
-/// From a run's metrics.jsonl; nullopt if no epoch has the metric, or none a finite one. Throws SystemError where the
-/// file cannot be read.
+/// The metric after each epoch of a run, from its metrics.jsonl, up to epoch `most` (0: all); NaN where an epoch does
+/// not have it. Throws SystemError where the file cannot be read.
+std::vector<double> epoch_values(const std::filesystem::path& metrics, const WatchedMetric& objective,
+                                 std::int64_t most = 0);
+
+/// Of these values; nullopt if none is finite. Throws as epoch_values.
 std::optional<BestEpoch> best_epoch(const std::filesystem::path& metrics, const WatchedMetric& objective);
 
 }  // namespace mirrortrain::tune

@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <csignal>
-#include <numeric>
 #include <thread>
 #include <utility>
 
@@ -42,18 +41,17 @@ bool is_absent(const fs::path& path) {
 
 }  // namespace
 
-TrialRunner::TrialRunner(const StudyPlan& plan, const StudyFolder& folder, const TrialShare& share,
+TrialRunner::TrialRunner(const StudyPlan& plan, const StudyFolder& folder, StudyData& data, const TrialShare& share,
                          const std::atomic<int>& signal)
     : plan_(plan),
       folder_(folder),
+      data_(data),
       share_(share),
       requests_(kAtOnce, end_of(plan.checked.values().training.time_limit)),
       machine_(this_machine()),
       objective_(plan.search().objective()),
-      parts_(parts_of(machine_, share, static_cast<int>(plan.search().parallel))),
-      idle_(parts_.size()) {
+      processes_(parts_of(machine_, share, static_cast<int>(plan.search().parallel)), launch::ChildOutput::kKept) {
   requests_.follow(signal);
-  std::iota(idle_.rbegin(), idle_.rend(), std::size_t{0});
 }
 
 int TrialRunner::stop() { return requests_.due(); }
@@ -120,6 +118,7 @@ std::optional<TrialResult> TrialRunner::start(const TrialRun& run, const Point& 
 
 std::optional<TrialResult> TrialRunner::start(const TrialRun& run, const Point& point, int kills) {
   require_unchanged();
+  data_.require_unchanged();
   const fs::path folder = folder_of(run);
   if (!remove_unfinished_folder(folder)) return std::nullopt;
   std::vector<std::string> words = {"fit", plan_.config};
@@ -134,46 +133,50 @@ std::optional<TrialResult> TrialRunner::start(const TrialRun& run, const Point& 
     return failed;
   }
   words.insert(words.end(), {"--run-dir", folder.string(), "--resume=auto", "-q"});
-  const std::size_t part = idle_.back();
-  running_.push_back({run, point, part, kills, std::make_unique<TrialProcess>(words, parts_[part])});
-  idle_.pop_back();
+  running_.emplace(processes_.start(words), Running{run, point, kills});
   return std::nullopt;
 }
 
 std::vector<TrialRunner::Ended> TrialRunner::take_ended() {
   // As in a run: a limit that is shorter than a trial takes to its first step would keep the study from ever getting
   // on.
-  const auto trains = [this](const Running& one) { return fs::exists(RunFolder{folder_of(one.run)}.metrics()); };
+  const auto trains = [this](const auto& one) { return fs::exists(RunFolder{folder_of(one.second.run)}.metrics()); };
   if (std::ranges::any_of(running_, trains)) requests_.begin_limit();
   if (const int by = stop(); by != 0 && !std::exchange(is_passed_on_, true)) {
-    // A limit has no grace, and neither has SIGINT.
-    for (const Running& one : running_) one.process->signal(by == kTimeLimit ? SIGINT : by);
+    processes_.signal(by == kTimeLimit ? SIGINT : by);  // a limit has no grace, and neither has SIGINT
   }
   std::vector<Ended> all;
-  for (std::size_t i = 0; i < running_.size();) {
-    const std::optional<TrialEnd> end = running_[i].process->take_end();
-    if (!end) {
-      ++i;
-      continue;
-    }
-    const Running ended = std::move(running_[i]);
-    running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
-    idle_.push_back(ended.part);
-    if (auto result = result_or_restart(ended, *end)) all.push_back({ended.run, std::move(*result)});
+  for (const launch::SideBySide::Ended& one : processes_.take_ended()) {
+    const Running ended = std::move(running_.extract(one.child).mapped());
+    if (auto result = result_or_restart(ended, one.end)) all.push_back({ended.run, std::move(*result)});
   }
+  if (!all.empty()) require_same_data_for(all);
   return all;
 }
 
-void TrialRunner::stop_all() {
-  for (const Running& one : running_) one.process->signal(SIGINT);
-  while (!running_.empty()) {
-    std::erase_if(running_, [](const Running& one) { return one.process->take_end().has_value(); });
+/// What was trained on other data, in part perhaps, is no trial of the study: it is trained anew.
+void TrialRunner::require_same_data_for(const std::vector<Ended>& ended) {
+  try {
+    data_.require_unchanged();
+  } catch (const DataChanged&) {
+    for (const Ended& one : ended) fs::remove_all(folder_of(one.run));
+    throw;
+  }
+}
+
+void TrialRunner::stop_all(bool removes) {
+  processes_.signal(SIGINT);
+  while (!processes_.is_idle()) {
+    for (const launch::SideBySide::Ended& one : processes_.take_ended()) {
+      const Running ended = std::move(running_.extract(one.child).mapped());
+      if (removes) fs::remove_all(folder_of(ended.run));
+    }
     std::this_thread::sleep_for(kPause);
   }
 }
 
 /// The result of a run that has ended by itself. A stopped one has none, and a killed one is started again.
-std::optional<TrialResult> TrialRunner::result_or_restart(const Running& ended, const TrialEnd& end) {
+std::optional<TrialResult> TrialRunner::result_or_restart(const Running& ended, const launch::ChildEnd& end) {
   // Its summary says whether it was stopped, since termination.exit_code may be any; a signal may also have come before
   // it had one.
   const bool was_stopped = !stopped_by(RunFolder{folder_of(ended.run)}.summary()).empty();
@@ -191,7 +194,7 @@ std::optional<TrialResult> TrialRunner::result_or_restart(const Running& ended, 
   return result_of(ended.run, end);
 }
 
-TrialResult TrialRunner::result_of(const TrialRun& run, const TrialEnd& end) const {
+TrialResult TrialRunner::result_of(const TrialRun& run, const launch::ChildEnd& end) const {
   TrialResult result;
   result.epochs = run.epochs;
   result.exit_code = end.exit_code;

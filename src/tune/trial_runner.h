@@ -3,17 +3,17 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
-#include <memory>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "launch/machine_part.h"
+#include "launch/side_by_side.h"
 #include "train/stop_requests.h"
 #include "tune/journal.h"
+#include "tune/study_data.h"
 #include "tune/study_folder.h"
 #include "tune/study_plan.h"
-#include "tune/trial_process.h"
 
 namespace mirrortrain::tune {
 
@@ -30,30 +30,32 @@ class TrialRunner {
  public:
   /// All must outlive it. `signal`: 0, or the signal that stops the study, which is passed on. training.time_limit is
   /// the whole study's, from now on, and counts once a trial trains.
-  TrialRunner(const StudyPlan& plan, const StudyFolder& folder, const TrialShare& share,
+  TrialRunner(const StudyPlan& plan, const StudyFolder& folder, StudyData& data, const TrialShare& share,
               const std::atomic<int>& signal);
 
   /// Whether a part of the machine is idle, and nothing has stopped the study.
-  bool has_room() { return !is_stopped() && !idle_.empty(); }
-  bool is_idle() const { return running_.empty(); }
+  bool has_room() { return !is_stopped() && processes_.has_room(); }
+  bool is_idle() const { return processes_.is_idle(); }
   bool is_stopped() { return stop() != 0 || stopped_run_; }
   /// The exit code of a study that was stopped: as a run's (exit_code_of), or that of a run that somebody else stopped;
   /// nullopt if nothing has stopped it.
   std::optional<int> exit_code();
 
   /// Starts a run of the trial at `point`; there has to be room. Returns its failure where the values are only wrong
-  /// together. Throws Error if the configuration's file was changed since this process began.
+  /// together. Throws Error if the configuration's file was changed since this process began, DataChanged if the data
+  /// were.
   std::optional<TrialResult> start(const TrialRun& run, const Point& point);
 
   struct Ended {
     TrialRun run;
     TrialResult result;
   };
-  /// The runs that have ended since the last call; not those that the study's stop has ended.
+  /// The runs that have ended since the last call; not those that the study's stop has ended. Throws DataChanged if the
+  /// data were changed meanwhile; these runs are removed.
   std::vector<Ended> take_ended();
 
-  /// Stops all runs, each with a checkpoint, and waits for them.
-  void stop_all();
+  /// Stops all runs, each with a checkpoint, and waits for them. `removes`: also removes their folders.
+  void stop_all(bool removes = false);
 
   /// The folder of a run.
   std::filesystem::path folder_of(const TrialRun& run) const;
@@ -62,29 +64,28 @@ class TrialRunner {
   struct Running {
     TrialRun run;
     Point point;
-    std::size_t part = 0;
     int kills = 0;  ///< how often something has killed it
-    std::unique_ptr<TrialProcess> process;
   };
 
   std::optional<TrialResult> start(const TrialRun& run, const Point& point, int kills);
   std::vector<std::string> settings_of(const TrialRun& run, const Point& point) const;
   void require_unchanged() const;
   bool remove_unfinished_folder(const std::filesystem::path& folder);
-  std::optional<TrialResult> result_or_restart(const Running& ended, const TrialEnd& end);
-  TrialResult result_of(const TrialRun& run, const TrialEnd& end) const;
+  std::optional<TrialResult> result_or_restart(const Running& ended, const launch::ChildEnd& end);
+  TrialResult result_of(const TrialRun& run, const launch::ChildEnd& end) const;
+  void require_same_data_for(const std::vector<Ended>& ended);
   /// What stops the study: a signal, kTimeLimit, or 0.
   int stop();
 
   const StudyPlan& plan_;
   const StudyFolder& folder_;
+  StudyData& data_;
   const TrialShare share_;
   StopRequests requests_;
   const Machine machine_;
   const WatchedMetric objective_;
-  const std::vector<launch::MachinePart> parts_;
-  std::vector<std::size_t> idle_;  ///< parts
-  std::vector<Running> running_;
+  launch::SideBySide processes_;
+  std::map<int, Running> running_;  ///< by the numbers of their processes
   bool is_passed_on_ = false;
   std::optional<int> stopped_run_;  ///< the exit code of a run that somebody else stopped
 };

@@ -2,17 +2,17 @@
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <algorithm>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "launch/shell.h"
-#include "report/console.h"
 #include "train/session/check_data.h"
 #include "tune/check_search.h"
 #include "tune/study.h"
-#include "tune/study_report.h"
+#include "tune/study_results.h"
 
 namespace mirrortrain::tune {
 namespace {
@@ -27,9 +27,16 @@ void require_search(const CheckedConfiguration& checked, const std::string& file
       file));
 }
 
+/// As many as there are combinations of values, if fewer: the same values again would give the same result.
 std::size_t count_trials(const SearchOptions& search, const SearchSpace& space) {
-  const std::size_t asked = search.trials ? static_cast<std::size_t>(*search.trials) : SIZE_MAX;
-  return search.sampler == SearchSampler::kGrid ? std::min(asked, *count_combinations(space)) : asked;
+  const std::size_t asked = search.trials ? static_cast<std::size_t>(*search.trials) : kMostCombinations;
+  if (search.sampler == SearchSampler::kExternal) return asked;
+  const std::size_t combinations = count_combinations(space, asked).value_or(asked);
+  if (search.trials && combinations < asked) {
+    spdlog::info("search.trials: the parameters have {} combinations of values, so that there are as many trials",
+                 combinations);
+  }
+  return combinations;
 }
 
 /// Of a trial: those of the data, unless the configuration names one.
@@ -37,46 +44,6 @@ std::int64_t count_folds(const Configuration& values) {
   const auto& validation = values.data.validation.value;
   const auto* const part = validation ? std::get_if<data::ValidationFraction>(&*validation) : nullptr;
   return part != nullptr && !part->fold ? part->folds.value_or(1) : 1;
-}
-
-void print_table(const StudyPlan& plan, const std::vector<TrialRow>& rows) {
-  const WatchedMetric objective = plan.search().objective();
-  const TrialTable table(plan.space, objective.metric.value, rows.size());
-  std::string text = table.header() + "\n";
-  for (const TrialRow& row : ranked_rows(rows, objective.less_is_better())) text += table.line(row) + "\n";
-  report::print_narrowed(stdout, text);
-}
-
-/// Whether model.safetensors has the weights of a run's best epoch.
-bool restores_best_epoch(const Configuration& values) {
-  return std::ranges::any_of(values.callbacks, [](const auto& callback) {
-    const auto* const stopping = std::get_if<EarlyStopping>(&callback.value);
-    return stopping != nullptr && stopping->restore_best;
-  });
-}
-
-void print_best(const StudyPlan& plan, const StudyFolder& folder, const std::vector<TrialRow>& rows) {
-  const auto failed = std::ranges::count(rows, TrialStatus::kFailed, &TrialRow::status);
-  if (failed > 0) {
-    spdlog::warn("{} of {} trials failed; {} says why", failed, rows.size(), folder.journal().string());
-  }
-  const WatchedMetric objective = plan.search().objective();
-  const TrialRow* const best = best_row(rows, objective.less_is_better());
-  if (best == nullptr) return;
-  const std::string where = best->best_epoch > 0 ? fmt::format("in epoch {}", best->best_epoch)
-                                                 : fmt::format("in the mean of {} folds", best->folds.size());
-  spdlog::info("best: trial {}, {} {:.6g} {}: {}", best->number, objective.text(), *best->value, where,
-               folder.trial(best->number).string());
-  const std::int64_t epochs = best->epochs > 0 ? best->epochs : plan.checked.values().training.epochs.value_or(0);
-  if (best->folds.empty() && best->best_epoch < epochs && !restores_best_epoch(plan.checked.values())) {
-    spdlog::warn(
-        "its model.safetensors has the weights of its last epoch; {}",
-        plan.checked.values().checkpoint.save_best
-            ? "those of its best one are in checkpoints/best"
-            : fmt::format(
-                  "with checkpoint: {{save_best: {{metric: {}}}}} those of its best one are in checkpoints/best",
-                  objective.metric.value));
-  }
 }
 
 /// What would fail every trial fails the study before the first.
@@ -90,34 +57,6 @@ std::string how_to_continue(const TuneArguments& arguments) {
   for (const std::string& setting : arguments.overrides) command += " --set " + launch::quoted(setting);
   if (arguments.run_dir) command += " --run-dir " + launch::quoted(*arguments.run_dir);
   return command;
-}
-
-/// A failure to write the page must not fail the study.
-void write_report(const StudyPlan& plan, const StudyFolder& folder, const std::vector<TrialRow>& rows) {
-  if (!plan.checked.values().logging.report) return;
-  try {
-    write_study_report(plan, folder, rows);
-  } catch (const std::exception& error) {
-    spdlog::warn("no report was written: {}", error.what());
-  }
-}
-
-/// Writes and prints what a study that is done has found. Returns the exit code.
-int show_results(const StudyPlan& plan, const StudyFolder& folder, const std::vector<TrialRow>& rows,
-                 const std::optional<std::string>& json_file) {
-  const WatchedMetric objective = plan.search().objective();
-  // A study that was killed may have no link to the trial that its last result made the best.
-  if (const TrialRow* const best = best_row(rows, objective.less_is_better())) folder.link_best(best->number);
-  const std::string json = study_json(plan.space, objective, rows, folder.path().string());
-  if (json_file && *json_file != "-") write_result(*json_file, json + "\n");
-  if (json_file == "-") {
-    fmt::print("{}\n", json);
-  } else {
-    print_table(plan, rows);
-  }
-  print_best(plan, folder, rows);
-  write_report(plan, folder, rows);
-  return best_row(rows, objective.less_is_better()) != nullptr ? 0 : 1;
 }
 
 }  // namespace
@@ -135,11 +74,18 @@ int tune(const TuneArguments& arguments) {
     for (const std::string& warning : warnings) spdlog::warn(warning);
   }
   if (arguments.json && *arguments.json != "-") require_not_read(*arguments.json);
+  const bool is_asked = checked.values().search->sampler == SearchSampler::kExternal;
+  if (is_asked && arguments.json == "-") {
+    throw UsageError(
+        "--json -: with sampler: external stdout has a line of JSON for each trial already; name a file for all of "
+        "them, or leave it out");
+  }
   const SearchOptions& search = *checked.values().search;
   const Machine machine = this_machine();
   const TrialShare share = share_of_machine(machine, static_cast<int>(search.parallel), checked.values().strategy);
   require_trainable(checked, machine, share);
 
+  StudyData data(checked);
   StudyFolder folder(arguments.run_dir.value_or("runs/" + checked.values().name.text + "-study"), checked);
   const std::size_t trials = count_trials(search, space);
   const std::int64_t epochs = checked.values().training.epochs.value_or(0);
@@ -149,15 +95,24 @@ int tune(const TuneArguments& arguments) {
                        std::move(space),
                        rounds_of(search.pruner.value, trials, epochs),
                        count_folds(checked.values())};
-  Journal journal(folder.journal(), plan.space, share);
+  Journal journal(folder.journal(), plan.space, share, data.text());
+  data.require_same(journal.data(), folder.path().string());
   if (journal.trials().size() > trials) {
     throw UsageError(fmt::format("search.trials: {} has {} trials already, found {}; give at least as many",
                                  folder.path().string(), journal.trials().size(), trials));
   }
   require_gpus_for(journal.share(), machine, static_cast<int>(search.parallel));
-  spdlog::info("study: {}: {} trial{}, {} so far", folder.path().string(), trials, trials == 1 ? "" : "s",
-               journal.trials().size());
-  const std::optional<int> stopped = Study(plan, folder, journal, arguments.catch_stop_signals()).train();
+  const std::string length = is_asked ? "trials as lines of JSON on stdin ask for them"
+                                      : fmt::format("{} trial{}", trials, trials == 1 ? "" : "s");
+  spdlog::info("study: {}: {}, {} so far", folder.path().string(), length, journal.trials().size());
+  Study study(plan, folder, data, journal, arguments.catch_stop_signals());
+  std::optional<int> stopped;
+  if (is_asked) {
+    AskedTrials asked(plan, folder, journal, STDIN_FILENO, stdout);
+    stopped = study.train_asked(asked);
+  } else {
+    stopped = study.train();
+  }
   if (stopped) {
     spdlog::warn("stopped; continue the study with: {}", how_to_continue(arguments));
     return *stopped;

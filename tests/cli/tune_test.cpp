@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "cli/program.h"
+#include "cli/small_study.h"
 #include "error_text.h"
 
 namespace mirrortrain::testing {
@@ -11,52 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-/// A small network on data that it learns in a few epochs.
-constexpr const char* kNet = R"(
-seed: 5
-data:
-  global_batch_size: 16
-  train: {format: synthetic, examples: 96, shape: [4], classes: 3, seed: 1}
-  validation: {fraction: 0.32}
-model:
-  input_shape: [4]
-  layers:
-    - dense: {units: 8, activation: tanh}
-    - dense: {units: 3}
-loss: {type: sparse_categorical_crossentropy, from_logits: true}
-metrics: [accuracy]
-optimizer: {type: adam, learning_rate: 0.05}
-training: {epochs: 4}
-logging: {report: false}
-)";
-
-constexpr const char* kSearch = R"(
-search:
-  trials: 13
-  sampler: tpe
-  parallel: 2
-  parameters:
-    optimizer.learning_rate: {min: 1.0e-3, max: 1, scale: log}
-    model.layers[0].dense.units: {values: [4, 16]}
-)";
-
-struct Fixture {
-  TemporaryFolder folder;
-  Fixture() { write("net.yaml", kSearch); }
-
-  void write(const std::string& name, const std::string& search) { write_file(folder / name, kNet + search); }
-  Outcome tune(const std::string& arguments) { return run_program(folder, "tune " + arguments); }
-  json trials(const std::string& file) { return json::parse(read_text_file(folder / file)); }
-  std::string bytes(const std::string& file) { return read_text_file(folder / file); }
-  /// The values and results by trial, without folders.
-  json trained(const std::string& arguments) {
-    const Outcome outcome = tune(arguments + " --json trials.json -q");
-    REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
-    json study = trials("trials.json");
-    for (json& trial : study["trials"]) trial.erase("run");
-    return study;
-  }
-};
+using Fixture = SmallStudy;
 
 TEST_CASE_FIXTURE(Fixture, "tune trains a run for each trial, and the best one is fit of its own configuration") {
   const Outcome outcome = tune("net.yaml --json trials.json --set logging.report=true");
@@ -89,7 +44,9 @@ TEST_CASE_FIXTURE(Fixture, "tune trains a run for each trial, and the best one i
   CHECK(contains(page, "<a href=\"trial-0013/report.html\">13</a>"));
   CHECK(contains(page, "aria-label=\"parameters and validation loss of each trial\""));
   CHECK(fs::exists(folder / "runs/net-study/events.out.tfevents.0000000000.hparams"));
-  CHECK(fs::exists(folder / "runs/net-study/trial-0013/events.out.tfevents.0000000000.hparams"));
+  CHECK(fs::exists(folder / "runs/net-study/hparams/trial-0013/events.out.tfevents.0000000000.hparams"));
+  // TensorBoard follows the link to the best trial, and lists no session there.
+  CHECK_FALSE(fs::exists(folder / "runs/net-study/best/events.out.tfevents.0000000000.hparams"));
 
   // A study that was killed before its last result had made the link makes it when it is called again.
   fs::remove(folder / "runs/net-study/best");
@@ -369,37 +326,6 @@ TEST_CASE_FIXTURE(Fixture, "fit of a file with a search trains with the file's o
   CHECK(outcome.exit_code == 0);
   CHECK(contains(outcome.err, "the section search is for `mirrortrain tune net.yaml`"));
   CHECK(contains(bytes("run/config.yaml"), "learning_rate: 0.05"));
-}
-
-TEST_CASE_FIXTURE(Fixture, "with folds of the data a trial is a run on each, and its value their mean") {
-  write("net.yaml",
-        "search: {trials: 4, sampler: random, parallel: 2, parameters: {optimizer.learning_rate: {min: 0.01, "
-        "max: 0.1}}}");
-  const json study = trained("net.yaml --run-dir study --set 'data.validation={folds: 3}'");
-  for (const json& trial : study["trials"]) {
-    REQUIRE(trial["folds"].size() == 3);
-    double sum = 0;
-    for (int fold = 1; fold <= 3; ++fold) {
-      double least = 1e9;
-      const std::string run = fmt::format("study/trial-000{}/fold-{}", trial["trial"].get<int>(), fold);
-      for (const json& event : events_of(folder / run / "metrics.jsonl")) {
-        if (event["event"] == "epoch") least = std::min(least, event["validation"]["loss"].get<double>());
-      }
-      CHECK(trial["folds"][static_cast<std::size_t>(fold - 1)] == least);
-      sum += least;
-    }
-    CHECK(trial["value"].get<double>() == doctest::Approx(sum / 3).epsilon(1e-15));
-    CHECK(trial["best_epoch"].is_null());
-  }
-  // One fold alone is a run as any other.
-  const json one = trained("net.yaml --run-dir one --set 'data.validation={folds: 3, fold: 2}'");
-  CHECK(fs::exists(folder / "one/trial-0001/model.safetensors"));
-  CHECK(one["trials"][0]["value"] == study["trials"][0]["folds"][1]);
-  REQUIRE(run_program(folder, "fit study/best/fold-3/config.yaml --run-dir again").exit_code == 0);
-  CHECK(bytes("again/model.safetensors") == bytes("study/best/fold-3/model.safetensors"));
-  const Outcome outcome = run_program(folder, "fit net.yaml --set 'data.validation={folds: 3, fold: 4}'");
-  CHECK(outcome.exit_code == 2);
-  CHECK(contains(outcome.err, "data.validation.fold: there are 3 folds, found 4"));
 }
 
 }  // namespace

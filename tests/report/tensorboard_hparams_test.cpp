@@ -55,17 +55,24 @@ TEST_CASE("a session has its values by name and type, and how it ended") {
   CHECK(contains(records[2], "\x08\x02"));  // STATUS_FAILURE
 }
 
-TEST_CASE("an experiment has the domains of its parameters, and the metric's sub-run and tag") {
+TEST_CASE("a session that is done has its result as a scalar of the metric's tag") {
+  const std::vector<std::string> records =
+      records_of(hparams_session({"trial-0003", {{"rate", 0.25}}, false, {{"validation accuracy", 0.5}}}));
+  REQUIRE(records.size() == 4);
+  const std::string half("\x15\x00\x00\x00\x3F", 5);  // Summary.Value's simple_value, a float
+  CHECK(contains(records[2], "\x0A\x13validation accuracy" + half));
+  CHECK(contains(records[3], "\x08\x01"));  // STATUS_SUCCESS
+}
+
+TEST_CASE("an experiment has the domains of its parameters, and the metric's tag") {
   const std::vector<std::string> records = records_of(
-      hparams_experiment({{"rate", 0.5, {}, {0.25, 1}}, {"units", 4.0, {4.0, 8.0}, {}}}, {"validation", "accuracy"}));
+      hparams_experiment({{"rate", 0.5, {}, {0.25, 1}}, {"units", 4.0, {4.0, 8.0}, {}}}, "validation accuracy"));
   REQUIRE(records.size() == 2);
   CHECK(contains(records[1], "_hparams_/experiment"));
   CHECK(contains(records[1], "\x0A\x04rate\x20\x03\x32\x12" + number_field(0x09, 0.25) + number_field(0x11, 1)));
   CHECK(contains(records[1],
                  "\x0A\x05units\x20\x03\x2A\x16\x0A\x09" + number_field(0x11, 4) + "\x0A\x09" + number_field(0x11, 8)));
-  CHECK(contains(records[1],
-                 "\x0A\x0Avalidation\x12\x08"
-                 "accuracy"));
+  CHECK(contains(records[1], "\x12\x13validation accuracy"));
 }
 
 }  // namespace

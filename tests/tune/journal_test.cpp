@@ -7,9 +7,9 @@
 #include "base/error.h"
 #include "error_text.h"
 #include "temporary_folder.h"
+#include "tune/fold_results.h"
 #include "tune/halving.h"
 #include "tune/space_from_text.h"
-#include "tune/study.h"
 #include "tune/study_rows.h"
 
 namespace mirrortrain::tune {

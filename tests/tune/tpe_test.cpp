@@ -107,8 +107,21 @@ double branin(double x, double y) {
   return bend * bend + 10 * (1 - 1 / (8 * pi)) * std::cos(x) + 10;
 }
 
+/// The loss of a network after two epochs, from the table of a grid of learning rates, units and momenta.
+double network_loss(const Point& x) {
+  static const Json table = golden()["table"];
+  static const std::vector<double> rates = table["values"][0], losses = table["losses"];
+  const std::size_t units = table["values"][1].size(), momenta = table["values"][2].size();
+  const double share = std::log(*x[0] / rates.front()) / std::log(rates.back() / rates.front());
+  const auto rate = static_cast<std::size_t>(std::nearbyint(share * static_cast<double>(rates.size() - 1)));
+  return losses[(rate * units + static_cast<std::size_t>(*x[1])) * momenta + static_cast<std::size_t>(*x[2])];
+}
+
 const std::vector<TestFunction>& test_functions() {
   static const std::vector<TestFunction> functions = {
+      {"network",
+       "real.a: {min: 1.0e-3, max: 1, scale: log}\nreal.b: {values: [4, 8, 16, 32]}\nwhole.c: {min: 0, max: 7}\n",
+       network_loss},
       {"sphere", "real.a: {min: -5, max: 5}\nreal.b: {min: -5, max: 5}\nreal.c: {min: -5, max: 5}\n",
        [](const Point& x) { return std::pow(*x[0], 2) + std::pow(*x[1] - 1, 2) + std::pow(*x[2] - 2, 2); }},
       {"branin", "real.a: {min: -5, max: 10}\nreal.b: {min: 0, max: 15}\n",

@@ -4,14 +4,20 @@
 its i-th parameter. Then the candidates, the logarithms of both densities at each, and the values of the best one.
 
 `functions`: test functions of Optuna's benchmarks and of mixed spaces, each with the median over seeds of the best value after so many
-trials, of TPESampler and of RandomSampler.
+trials, of TPESampler with multivariate True and False, and of RandomSampler. `network` is a function of that kind: the validation loss of
+a network after two epochs, by learning rate, units and momentum, from a table of all 512 runs. It is measured by
 
-    pip install optuna==5.0.0 && python tools/reference/optuna_tpe.py"""
+    build/mirrortrain tune tools/reference/tpe_grid.yaml --run-dir grid --json grid.json
+
+and handed over; without a table the file's own stays.
+
+    pip install optuna==5.0.0 && python tools/reference/optuna_tpe.py [grid.json]"""
 
 import json
 import math
 import pathlib
 import statistics
+import sys
 import warnings
 
 import numpy as np
@@ -102,10 +108,28 @@ def mixed(trial):
     return ((math.log10(rate) + 2.5) ** 2 + (math.log2(units) - 7) ** 2 / 4 + (layers - 3) ** 2 / 4 + [0.8, 0.0, 0.4, 1.2][kind])
 
 
-def median_of_best(function, sampler, trials, seeds):
+def table_from(file):
+    """The losses of a study on a grid, whose last parameter changes fastest, and the three lists of values."""
+    study = json.loads(pathlib.Path(file).read_text())
+    trials = sorted(study["trials"], key=lambda trial: trial["trial"])
+    names = list(trials[0]["parameters"])
+    values = [sorted({trial["parameters"][name] for trial in trials}) for name in names]
+    return {"values": values, "losses": [trial["value"] for trial in trials]}
+
+
+def network(trial):
+    rates, units, momenta = TABLE["values"]
+    rate = trial.suggest_float("x0", rates[0], rates[-1], log=True)
+    unit = trial.suggest_categorical("x1", list(range(len(units))))
+    momentum = trial.suggest_int("x2", 0, len(momenta) - 1)
+    share = math.log(rate / rates[0]) / math.log(rates[-1] / rates[0])
+    return TABLE["losses"][(round(share * (len(rates) - 1)) * len(units) + unit) * len(momenta) + momentum]
+
+
+def median_of_best(function, sampler, trials, seeds, **options):
     best = []
     for seed in range(seeds):
-        study = optuna.create_study(sampler=sampler(seed=seed))
+        study = optuna.create_study(sampler=sampler(seed=seed, **options))
         study.optimize(function, n_trials=trials)
         best.append(study.best_value)
     return statistics.median(best)
@@ -113,10 +137,11 @@ def median_of_best(function, sampler, trials, seeds):
 
 def functions():
     made = []
-    for function in (sphere, branin, rosenbrock, mixed):
-        trials, seeds = 80, 20
-        made.append({"name": function.__name__, "trials": trials, "seeds": seeds,
-                     "tpe": median_of_best(function, optuna.samplers.TPESampler, trials, seeds),
+    for function in (sphere, branin, rosenbrock, mixed, network):
+        trials, seeds = (64 if function is network else 80), 20
+        tpe = [median_of_best(function, optuna.samplers.TPESampler, trials, seeds, multivariate=together, n_startup_trials=10)
+               for together in (True, False)]
+        made.append({"name": function.__name__, "trials": trials, "seeds": seeds, "tpe": tpe[0], "tpe_univariate": tpe[1],
                      "random": median_of_best(function, optuna.samplers.RandomSampler, trials, seeds)})
     return made
 
@@ -128,7 +153,8 @@ warnings.simplefilter("ignore")
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 PARAMETERS = optuna.samplers.TPESampler()._parzen_estimator_parameters
 spaces = [[REAL], [LOG], [STEPS], [INTEGER], [LOG_INTEGER], [CHOICE], [REAL, LOG, STEPS, INTEGER, LOG_INTEGER, CHOICE]]
-golden = {"cases": [case(space, count, 100 * i + count) for i, space in enumerate(spaces) for count in (1, 12, 60)],
+TABLE = table_from(sys.argv[1]) if len(sys.argv) > 1 else json.loads(GOLDEN.read_text())["table"]
+golden = {"table": TABLE, "cases": [case(space, count, 100 * i + count) for i, space in enumerate(spaces) for count in (1, 12, 60)],
           "functions": functions()}
 GOLDEN.write_text(json.dumps(golden) + "\n")
 print(json.dumps(golden["functions"], indent=1))

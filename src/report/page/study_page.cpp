@@ -1,5 +1,7 @@
 #include "report/page/study_page.h"
 
+#include <algorithm>
+
 #include "report/page/head.h"
 #include "report/page/markup.h"
 #include "report/page/sections.h"
@@ -9,15 +11,20 @@ namespace mirrortrain::report {
 namespace {
 
 Markup trials_table(const StudyPage& study) {
-  Markup head = markup("<th class=\"n\">trial</th><th>status</th><th class=\"n\">{}</th><th class=\"n\">epoch</th>",
-                       study.metric);
+  const bool has_folds =
+      std::ranges::any_of(study.trials, [](const StudyPage::Trial& trial) { return trial.deviation.has_value(); });
+  Markup head = markup("<th class=\"n\">trial</th><th>status</th><th class=\"n\">{}</th>{}<th class=\"n\">epoch</th>",
+                       study.metric, Markup{has_folds ? "<th class=\"n\">deviation</th>" : ""});
   for (const StudyPage::Axis& axis : study.axes) head += markup("<th class=\"n\">{}</th>", axis.name);
   Markup body;
   for (const StudyPage::Trial& trial : study.trials) {
+    const auto figure = [](const std::optional<double>& number) { return number ? figure_text(*number) : "–"; };
+    const Markup deviation = has_folds ? markup("<td class=\"n\">{}</td>", figure(trial.deviation)) : Markup{};
     body += markup(
-        "<tr{}><td class=\"n\"><a href=\"{}\">{}</a></td><td>{}{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>",
+        "<tr{}><td class=\"n\"><a href=\"{}\">{}</a></td><td>{}{}</td><td class=\"n\">{}</td>{}<td "
+        "class=\"n\">{}</td>",
         Markup{trial.number == study.best ? " class=\"best\"" : ""}, trial.link, trial.number, trial.status,
-        trial.reason.empty() ? "" : ": " + trial.reason, trial.value ? figure_text(*trial.value) : "–",
+        trial.reason.empty() ? "" : ": " + trial.reason, figure(trial.value), deviation,
         trial.value ? trial.epoch : "–");
     for (const std::string& text : trial.texts) body += markup("<td class=\"n\">{}</td>", text.empty() ? "–" : text);
     body += {"</tr>\n"};

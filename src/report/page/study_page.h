@@ -20,6 +20,7 @@ struct StudyPage {
     int number = 0;
     std::string status;
     std::optional<double> value;
+    std::optional<double> deviation;        ///< of the folds from the value, their mean, if there are several
     std::string epoch;                      ///< of the value: "4", "4/9"
     std::vector<std::optional<double>> at;  ///< by axis; none where the parameter was not searched
     std::vector<std::string> texts;         ///< the same as shown

@@ -29,6 +29,8 @@ std::string name_without_output(const std::string& score, const Model& model) {
   return score.substr(model.outputs.front().name.size() + 1);
 }
 
+}  // namespace
+
 void check_watched(const WatchedMetric& watched, const Configuration& values, const Model& model,
                    config::Errors& errors) {
   const config::Located<std::string>& metric = watched.metric;
@@ -77,8 +79,6 @@ void check_watched(const WatchedMetric& watched, const Configuration& values, co
                     metric.value));
   }
 }
-
-}  // namespace
 
 void check_callbacks(const Configuration& values, const Model& model, config::Errors& errors) {
   for (const auto& callback : values.callbacks) {

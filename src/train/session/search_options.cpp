@@ -94,13 +94,16 @@ config::Section<SuccessiveHalving> SuccessiveHalving::section() {
 config::Section<SearchOptions> SearchOptions::section() {
   return config::Section<SearchOptions>("The search for good values of other keys, by `mirrortrain tune`.")
       .key("trials", &SearchOptions::trials,
-           "Number of trials, each a run with values of its own; null: with grid, every combination.",
+           "Number of trials, each a run with values of its own; null: with grid, every combination, and with external "
+           "as "
+           "many as are asked for.",
            config::between(1, 1e6), config::aliases("n_trials, num_trials, num_samples, max_trials"))
       .key("metric", &SearchOptions::metric,
            "The figure that a trial is judged by, the best of its epochs; null: the smallest validation loss.")
       .key("sampler", &SearchOptions::sampler,
            "grid: every combination of values; random: each trial at random; tpe: at random at first, then more often "
-           "where earlier trials were good (tree-structured Parzen estimator).",
+           "where earlier trials were good (tree-structured Parzen estimator); external: as another program says, by "
+           "lines of JSON on stdin.",
            config::aliases("search_alg, search_algorithm"))
       .key("pruner", &SearchOptions::pruner, "How unpromising trials are pruned.")
       .key("parallel", &SearchOptions::parallel,
@@ -117,11 +120,27 @@ config::Section<SearchOptions> SearchOptions::section() {
                                                    "1.0e-4, max: 0.1, scale: log}"
                                                  : "";
              })
+      .check("pruner",
+             [](const SearchOptions& options) -> std::string {
+               return options.sampler == SearchSampler::kExternal &&
+                              !std::holds_alternative<NoPruner>(options.pruner.value)
+                          ? "with sampler: external the other program ends trials early, by the epochs that it asks "
+                            "for; leave the pruner out"
+                          : "";
+             })
+      .check("sampler_seed",
+             [](const SearchOptions& options) -> std::string {
+               return options.sampler == SearchSampler::kExternal && options.sampler_seed
+                          ? "sampler: external draws nothing; leave it out"
+                          : "";
+             })
       .check("trials", [](const SearchOptions& options) -> std::string {
-        return options.trials || options.sampler == SearchSampler::kGrid
-                   ? ""
-                   : fmt::format("{} has no end of its own; give the number of trials, as trials: 40",
-                                 config::name_of(options.sampler));
+        const bool has_end = options.sampler == SearchSampler::kGrid || options.sampler == SearchSampler::kExternal;
+        return options.trials || has_end ? ""
+                                         : fmt::format(
+                                               "{} has no end of its own; give the number of trials, as "
+                                               "trials: 40",
+                                               config::name_of(options.sampler));
       });
 }
 

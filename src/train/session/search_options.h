@@ -15,7 +15,12 @@
 namespace mirrortrain {
 
 /// How a search chooses the values of its next trial.
-enum class SearchSampler : std::uint8_t { kGrid, kRandom, kTpe };
+enum class SearchSampler : std::uint8_t {
+  kGrid,
+  kRandom,
+  kTpe,
+  kExternal,  ///< another program names them, line by line
+};
 
 /// Between which values of a range distances are equal.
 enum class SearchScale : std::uint8_t { kLinear, kLog };
@@ -74,9 +79,13 @@ struct mirrortrain::config::EnumNames<mirrortrain::SearchSampler> {
       {"grid", mirrortrain::SearchSampler::kGrid},
       {"random", mirrortrain::SearchSampler::kRandom},
       {"tpe", mirrortrain::SearchSampler::kTpe},
+      {"external", mirrortrain::SearchSampler::kExternal},
   });
-  static constexpr auto aliases = std::to_array<std::pair<std::string_view, std::string_view>>(
-      {{"grid", "grid_search, GridSampler"}, {"random", "random_search, RandomSampler"}, {"tpe", "TPESampler"}});
+  static constexpr auto aliases =
+      std::to_array<std::pair<std::string_view, std::string_view>>({{"grid", "grid_search, GridSampler"},
+                                                                    {"random", "random_search, RandomSampler"},
+                                                                    {"tpe", "TPESampler"},
+                                                                    {"external", "ask_and_tell, manual"}});
 };
 template <>
 struct mirrortrain::config::EnumNames<mirrortrain::SearchScale> {
