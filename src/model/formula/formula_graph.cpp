@@ -295,7 +295,7 @@ class Lowering {
       switch (index.kind) {
         case Index::Kind::kNewAxis: result.push_back(1); break;
         case Index::Kind::kEllipsis:
-          if (is_elided) fail(index.at, "'...' may stand once");
+          if (is_elided) fail(index.at, "'...' may occur only once");
           is_elided = true;
           for (std::size_t left = shape.rank() - consumed; left > 0; --left) result.push_back(shape[axis++]);
           break;

@@ -43,10 +43,11 @@ config::Section<RecurrentOptions> RecurrentOptions::section() {
       .key("units", &Self::units, "Number of output features.", config::required, config::at_least(1),
            config::at_most(1 << 20), kUnitsAliases)
       .key("return_sequences", &Self::return_sequences,
-           "Whether the output is the state after each step; else after the last one.")
-      .key("go_backwards", &Self::go_backwards, "Whether the sequence is taken from its last step to its first.")
+           "Whether the output is the state after each time step; otherwise after the last one.")
+      .key("go_backwards", &Self::go_backwards, "Whether the sequence is taken from its last time step to its first.")
       .key("zero_output_for_mask", &Self::zero_output_for_mask,
-           "Whether the output is 0 at padding, as behind Keras's Bidirectional; else the state before it goes on.")
+           "Whether the output is 0 at padding, as behind Keras's Bidirectional; otherwise the previous output is "
+           "repeated.")
       .key("activation", &Self::activation, "Activation of the candidate and of an LSTM's cell.", kActivationAliases)
       .key("dropout", &Self::dropout,
            "Fraction of the input's features to drop during training, the same at all steps of an example.",

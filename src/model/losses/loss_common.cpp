@@ -21,8 +21,9 @@ config::Section<LossCommon> LossCommon::section() {
            "output's own, `OUTPUT_loss`, is reported without it.",
            config::between(0, kLargestWeight))
       .key("reduction", &LossCommon::reduction,
-           "What the losses of a batch's examples become. `sum_over_batch_size` and `mean`: their sum divided by their "
-           "number, `sum`: their sum, `mean_with_sample_weight`: their sum divided by the sum of the examples' "
+           "How the losses of a batch's examples are reduced to one. `sum_over_batch_size` and `mean`: their sum "
+           "divided by "
+           "their number, `sum`: their sum, `mean_with_sample_weight`: their sum divided by the sum of the examples' "
            "weights. A batch is the global one.");
 }
 

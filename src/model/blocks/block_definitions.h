@@ -5,12 +5,12 @@
 #include <string_view>
 
 #include "config/value.h"
-#include "model/fill_parameters.h"
+#include "model/blocks/fill_parameters.h"
 
 namespace mirrortrain {
 
 /// Reserved names that no block may have: the input of a list of layers, and a repeated list.
-inline constexpr std::string_view kInput = "input", kRepeat = "repeat";
+inline constexpr std::string_view kBlockInput = "input", kRepeat = "repeat";
 
 /// A block as `model.blocks` defines it.
 struct BlockDefinition {

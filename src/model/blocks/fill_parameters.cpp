@@ -1,4 +1,4 @@
-#include "model/fill_parameters.h"
+#include "model/blocks/fill_parameters.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "model/block_definitions.h"
+#include "model/blocks/block_definitions.h"
 
 #include <fmt/format.h>
 
@@ -21,7 +21,7 @@ bool is_layer_type(std::string_view name) { return is_one_of(static_cast<const L
 
 /// Why a block may not have the name; empty if it may.
 std::string objection(const std::string& name) {
-  if (name == kRepeat || name == kInput) {
+  if (name == kRepeat || name == kBlockInput) {
     return fmt::format("'{}' has a meaning of its own; choose another name", name);
   }
   if (is_layer_type(name)) {

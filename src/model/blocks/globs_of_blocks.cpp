@@ -1,4 +1,4 @@
-#include "model/globs_of_blocks.h"
+#include "model/blocks/globs_of_blocks.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -2,7 +2,7 @@
 
 #include "config/errors.h"
 #include "config/value.h"
-#include "model/expanded_layers.h"
+#include "model/blocks/expanded_layers.h"
 
 namespace mirrortrain {
 

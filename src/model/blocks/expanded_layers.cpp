@@ -1,4 +1,4 @@
-#include "model/expanded_layers.h"
+#include "model/blocks/expanded_layers.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/glob.h"
 #include "config/scalar.h"
-#include "model/block_definitions.h"
+#include "model/blocks/block_definitions.h"
 #include "model/layers.h"
 
 namespace mirrortrain {
@@ -190,7 +190,7 @@ void ExpandedLayers::copy_layer(std::size_t layer, const Copy& copy, const Place
 }
 
 const std::string& ExpandedLayers::name_of(Source source) const {
-  static const std::string only(kInput);
+  static const std::string only(kBlockInput);
   while (source.kind == Source::Kind::kUseInput) source = uses_[source.number].input;
   return source.kind == Source::Kind::kLayer        ? names_[source.number]
          : source.kind == Source::Kind::kModelInput ? inputs_[source.number]
