@@ -14,7 +14,7 @@ namespace mirrortrain::keras {
 // Keras's options and values are the program's own wherever a declaration has them: what is declared, with its names
 // and aliases, says how each is written.
 
-/// Where an option stands, and where what is wrong with it is reported.
+/// The place of an option, and where its errors are reported.
 struct OptionPlace {
   Problems& problems;
   std::string where;  ///< "layer 'stem' (Conv2D)"

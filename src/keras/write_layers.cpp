@@ -202,7 +202,7 @@ class LayersWriter {
     Json config = options_json(options, *part, where, problems_,
                                {"name", "inputs", "use_causal_mask", "trainable", "lora_rank", "lora_alpha", "tied_to",
                                 "rope_max_wavelength"});
-    if (type.starts_with("average_pooling")) {  // which Keras wants to be told
+    if (type.starts_with("average_pooling")) {  // which Keras requires
       const auto key = std::ranges::find(part->keys, "pool_size", &config::Schema::Key::name);
       config["pool_size"] = to_json(options.find("pool_size")->value, key->type, where, problems_);
     }
@@ -222,7 +222,7 @@ class LayersWriter {
     if (is_said_otherwise) {
       return problems_.add(where, "reuses a layer that Keras has not; write it once more, with weights of its own");
     }
-    if (std::holds_alternative<layers::Expression>(layer)) return;  // reported where it stands
+    if (std::holds_alternative<layers::Expression>(layer)) return;  // reported at its own place
     Json options = call_options_of(layer);
     if (reuse != nullptr && reuse->reverse) options["reverse"] = true;
     values_[i] = graph_.call(name, arguments_of(written_types(layer, name).front(), i), shapes_[what_.wiring.names[i]],

@@ -81,7 +81,7 @@ void add_logits(const std::string& name, Json& options) {
   if (name == "binary_accuracy") options["threshold"] = of_logits(at(options, "threshold"));
 }
 
-/// What Keras wants to be told, where it is known here from the output, or is another default. `classes`: of the
+/// What Keras requires, where it is known here from the output, or is another default. `classes`: of the
 /// output.
 void add_known(const std::string& name, std::int64_t classes, bool of_numbers, Json& options) {
   const bool is_iou = name == "iou" || name == "mean_iou" || name == "one_hot_iou" || name == "one_hot_mean_iou";
