@@ -68,7 +68,7 @@ std::int64_t best_epoch(const std::vector<json>& epochs, bool by_accuracy) {
   return (*best)["epoch"];
 }
 
-TEST_CASE_FIXTURE(Fixture, "a run ends early with the best epoch's weights, tells so, and keeps the best checkpoint") {
+TEST_CASE_FIXTURE(Fixture, "a run ends early with the best epoch's weights, says so, and keeps the best checkpoint") {
   const Outcome outcome = fit("--run-dir a");
   REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
   const std::vector<json> epochs = events("a", "epoch");
@@ -203,8 +203,9 @@ TEST_CASE_FIXTURE(Fixture, "a metric with the name of the only output before it 
                                       "config check net.yaml --set 'callbacks=[{early_stopping: {metric: "
                                       "val_score_accuracy}}]' --set model.layers[3].dense.name=score");
   CHECK(outcome.exit_code == 2);
-  CHECK_MESSAGE(contains(outcome.err, "the model has one output, whose names stand alone: write 'accuracy'"),
-                outcome.err);
+  CHECK_MESSAGE(
+      contains(outcome.err, "the model has one output, whose metrics' names have no prefix: write 'accuracy'"),
+      outcome.err);
 }
 
 TEST_CASE_FIXTURE(Fixture, "a run resumes with callbacks that were added or changed, and says so") {

@@ -137,7 +137,7 @@ TEST_CASE("a repeat within a block knows the block's name and parameters") {
   CHECK(names(built) == "first_x_1 first_x_2 first");
 }
 
-TEST_CASE("an error in a block is told once, at its line, with a use that led there") {
+TEST_CASE("an error in a block is reported once, at its line, with a use that led there") {
   const std::string unknown = with_blocks(kResidual,
                                           "    - residual: {filters: 3, name: one}\n"  // line 12
                                           "    - residual: {filters: 3, kernel: three, name: two}\n")
@@ -164,7 +164,7 @@ TEST_CASE("an error in a block is told once, at its line, with a use that led th
   CHECK(contains(shape, "(in block 'residual', used at a.yaml:12:7)"));
 }
 
-TEST_CASE("a layer is told by its place among those that are written, however many blocks and repeats become") {
+TEST_CASE("a layer is reported by its place among those that are written, however many blocks and repeats become") {
   const std::string layers =
       "    - repeat: {times: 3, layers: [{dense: {units: 2}}, {dense: {units: 2, name: a}}]}\n"
       "    - residual: {filters: 2, name: one}\n"
@@ -182,7 +182,7 @@ TEST_CASE("a layer is told by its place among those that are written, however ma
   CHECK(contains(unused.warnings[0], "model.layers[1].dense: no layer and no output uses the output of 'x'"));
 }
 
-TEST_CASE("what is wrong with a block or a repeat is told at its place") {
+TEST_CASE("what is wrong with a block or a repeat is reported at its place") {
   const auto error = [](const std::string& blocks, const std::string& layers, const std::string& expected) {
     const std::string errors = with_blocks(blocks, layers).errors;
     CAPTURE(errors);
@@ -237,7 +237,7 @@ TEST_CASE("a parameter that is missing or misspelled is one error") {
       "found the text '30'; with ${...} in it, it is a text; a number is a parameter alone");
 }
 
-TEST_CASE("what is set beside a block or a repeat is told where it belongs") {
+TEST_CASE("what is set beside a block or a repeat is reported where it belongs") {
   const auto error = [](const std::string& path) {
     config::Errors errors;
     const std::vector<std::string> overrides = {path + "=3"};

@@ -14,7 +14,7 @@ std::string errors_of(const std::string& layers) { return build_layers("[8, 8, 3
 
 }  // namespace
 
-TEST_CASE("a layer that does not fit is told at its place with both shapes") {
+TEST_CASE("a layer that does not fit is reported at its place with both shapes") {
   CHECK(errors_of("    - flatten\n"
                   "    - conv2d: {filters: 2, kernel_size: 3}\n") ==
         "a.yaml:5:7: model.layers[1].conv2d: expected images [height, width, channels], found the shape [192] of "
@@ -35,7 +35,7 @@ TEST_CASE("a layer that does not fit is told at its place with both shapes") {
   CHECK(contains(errors_of("    - reshape: {target_shape: [-1, -1]}\n"), "-1 once"));
 }
 
-TEST_CASE("branches of different shapes are told with both shapes and layers") {
+TEST_CASE("branches of different shapes are reported with both shapes and layers") {
   CHECK(
       contains(errors_of("    - max_pooling2d: {name: small}\n"
                          "    - add: {inputs: [small, input]}\n"),
@@ -43,7 +43,7 @@ TEST_CASE("branches of different shapes are told with both shapes and layers") {
                "shapes [4, 4, 3] of 'small' and [8, 8, 3] of the model's input"));
 }
 
-TEST_CASE("all errors are told at once, and what follows from one is not") {
+TEST_CASE("all errors are reported at once, and what follows from one is not") {
   const std::string errors = errors_of(
       "    - flatten\n"
       "    - max_pooling2d: {name: broken}\n"  // line 5
@@ -79,7 +79,7 @@ TEST_CASE("names must be new and plain") {
   CHECK(twice.size() < 300);
 }
 
-TEST_CASE("a name that no layer has is told beside what else is wrong with names") {
+TEST_CASE("a name that no layer has is reported with the other errors of names") {
   const auto errors = [](const std::string& second) {
     return errors_of("    - flatten: {name: a}\n    - " + second + "\n    - add: {inputs: [a, y]}\n");
   };
@@ -220,7 +220,7 @@ TEST_CASE("a misspelt option that decides the output's axes is the only error") 
   }
 }
 
-TEST_CASE("what a layer asks of its input is told at its place") {
+TEST_CASE("what a layer asks of its input is reported at its place") {
   const auto message = [](const std::string& layer, const std::string& expected) {
     const std::string errors = errors_of("    - " + layer + "\n");
     CAPTURE(errors);
@@ -316,7 +316,7 @@ TEST_CASE("ranges of options are checked") {
   CHECK(contains(errors_of("    - batch_normalization: {momentum: 1.5}\n"), "momentum"));
 }
 
-TEST_CASE("a metric that does not fit the loss, or stands twice, is told at its place") {
+TEST_CASE("a metric that does not fit the loss, or is listed twice, is reported at its place") {
   const std::string model = "model: {input_shape: [4], layers: [dense: {units: 3}]}\n";
   CHECK(contains(
       build_from(model + "loss: sparse_categorical_crossentropy\nmetrics: [accuracy, mean_squared_error]\n").errors,
@@ -364,7 +364,7 @@ TEST_CASE("a formula that is given logits is warned of where it compares them wi
   CHECK(!warned("y_pred"));
 }
 
-TEST_CASE("a single number where a vector is wanted is told how to become one") {
+TEST_CASE("a single number where a vector is wanted is an error that says how to make it one") {
   for (const char* const after :
        {"dense: {units: 2}", "concatenate: {inputs: [input, number]}", "dot: {axes: 1, inputs: [input, number]}"}) {
     CAPTURE(after);
@@ -405,7 +405,7 @@ TEST_CASE("beside a wrong key the shapes are checked as far as they are known") 
                        "model.layers[3]"));
 }
 
-TEST_CASE("what may follow from a layer that could not be read is not told") {
+TEST_CASE("what may follow from a layer that could not be read is not reported") {
   const std::string errors = errors_of(
       "    - flaten: {name: flat}\n"
       "    - conv2d: {filters: 2, kernel_size: 3}\n"

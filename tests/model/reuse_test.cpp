@@ -177,7 +177,7 @@ TEST_CASE("a block that calls itself once more has nothing to call yet") {
   CHECK(contains(errors, "\n1 error"));
 }
 
-TEST_CASE("what is wrong with a reuse is told at its place, with the remedy") {
+TEST_CASE("what is wrong with a reuse is reported at its place, with the remedy") {
   const auto one = [](const std::string& layers, const std::string& expected) {
     const std::string errors = with_towers(kTower, layers).errors;  // which begins in line 12
     CAPTURE(errors);

@@ -41,7 +41,7 @@ TEST_CASE("the outputs are the layers that are named, in their order, or else th
   CHECK(with_inputs("outputs: [sum, rating, clicked]", kTwoHeads).errors == "");
 }
 
-TEST_CASE("outputs that cannot be are told at their place") {
+TEST_CASE("outputs that cannot be are reported at their place") {
   const auto one = [](const std::string& outputs, const std::string& expected) {
     const std::string errors = with_inputs("outputs: " + outputs, kTwoHeads).errors;
     CAPTURE(errors);

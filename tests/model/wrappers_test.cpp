@@ -1,4 +1,4 @@
-// Layers that hold others, and the options whose misuse is told before training.
+// Layers that hold others, and the options whose misuse is reported before training.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -151,7 +151,7 @@ TEST_CASE("low ranks freeze the weight that they are added to") {
   CHECK(has(error_of("[6]", "dense: {units: 4, lora_rank: 2, kernel_constraint: non_neg}"), "the weight is frozen"));
 }
 
-TEST_CASE("what new options cannot be is told") {
+TEST_CASE("what new options cannot be is reported") {
   CHECK(has(error_of("[4, 3]", "batch_normalization: {renorm_clipping: {rmax: 2}}"),
             "has no effect without `renorm: true`"));
   CHECK(has(error_of("[4, 3]", "batch_normalization: {renorm: true, renorm_clipping: {rmin: 3, rmax: 2}}"),

@@ -1,4 +1,4 @@
-// libzip does not tell where a file lies in its archive. The format: APPNOTE.TXT of PKWARE, 4.3.
+// libzip does not report where a file lies in its archive. The format: APPNOTE.TXT of PKWARE, 4.3.
 #include "data/files/zip_place.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace mirrortrain::data {
 namespace {
 
-constexpr std::uint64_t kBeyond32 = 0xffffffff;  // stands where a number is in the zip64 fields
+constexpr std::uint64_t kBeyond32 = 0xffffffff;  // marks a number that is in the zip64 fields
 
 /// The bytes of a header, whose numbers are little-endian.
 class Header {

@@ -6,7 +6,7 @@ namespace mirrortrain::ops {
 
 /// Connectionist temporal classification (Graves et al., 2006): minus the logarithm of the probability that the steps
 /// give a label's symbols in their order, whichever steps give each of them: a symbol may be repeated, and blanks, the
-/// class 0, may stand between symbols and must stand between equal ones.
+/// class 0, may occur between symbols and must occur between equal ones.
 /// Inputs: logits batched [steps, classes] float32; labels batched [length] int32, of which the first ones count, as
 /// many as are not 0. Outputs: the loss batched [1] float32, infinity for a label that needs more steps; its gradient
 /// with respect to the logits, batched like them, 0 where it is infinite.

@@ -95,7 +95,7 @@ std::vector<ValueSpec> Select::infer(std::span<const ValueSpec> inputs) const {
   const ValueSpec& chosen = present(inputs[1]) ? inputs[1] : inputs[2];
   expect(chosen.batched && is_float(chosen.dtype) && chosen.shape.rank() >= 1, name(),
          "[..., channels] per row, float32 or bfloat16", chosen);
-  if (present(inputs[2])) expect_same(name(), "what stands elsewhere", chosen, inputs[2]);
+  if (present(inputs[2])) expect_same(name(), "the value elsewhere", chosen, inputs[2]);
   expect_mask(name(), Shape({chosen.shape.begin(), chosen.shape.end() - 1}), inputs[0]);
   return {chosen};
 }

@@ -9,7 +9,7 @@
 
 namespace mirrortrain::losses {
 
-/// What the losses of a global batch's examples become, as in Keras.
+/// How the losses of a global batch's examples are reduced to one, as in Keras.
 enum class Reduction : std::uint8_t {
   kSumOverBatchSize,      ///< their sum, with their weights, divided by their number
   kMean,                  ///< the same

@@ -15,7 +15,7 @@ struct CalibrationBin {
   double confidence = 0, accuracy = 0;  ///< their mean probability, and the part that is right
 };
 
-/// What becomes of two classes where class 1 is predicted from this probability on.
+/// How good predictions of two classes are where class 1 is predicted from this probability on.
 struct ThresholdFigures {
   double threshold = 0, recall = 0, false_positive_rate = 0, precision = 0;
 };

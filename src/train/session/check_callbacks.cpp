@@ -49,7 +49,7 @@ void check_watched(const WatchedMetric& watched, const Configuration& values, co
     const std::string of_only = name_without_output(plain, model);
     const std::string hint =
         !is_known && std::ranges::count(known, of_only) > 0
-            ? fmt::format("; the model has one output, whose names stand alone: write '{}'", of_only)
+            ? fmt::format("; the model has one output, whose metrics' names have no prefix: write '{}'", of_only)
         : !is_known && !of_outputs.empty()
             ? fmt::format("; of one of several outputs, write {}", fmt::join(of_outputs, " or "))
         : is_known
