@@ -58,14 +58,13 @@ TEST_CASE("an unknown command is refused with a list of the commands") {
   TemporaryFolder folder;
   const Outcome outcome = run_program(folder, "fti " + tiny());
   CHECK(outcome.exit_code == 2);
-  CHECK(outcome.err.starts_with(
-      "mirrortrain: there is no command 'fti'; the commands are fit, tune, eval, predict, generate, export, serve, "
-      "init, "
-      "bench-allreduce, verify, plan, config, checkpoint, data, cache, devices, doctor, runs, report, launch; did you "
-      "mean "
-      "'fit'?\nUsage: "
-      "mirrortrain [OPTIONS] "
-      "COMMAND\n"));
+  CHECK(outcome.err.starts_with("mirrortrain: there is no command 'fti'"));
+  for (const char* part :
+       {"commands are fit, tune, eval, predict, generate, export, serve, init, bench-allreduce, verify, plan, config, "
+        "checkpoint, data, cache, devices, doctor, runs, report, launch;",
+        "did you mean 'fit'?", "\nUsage: mirrortrain [OPTIONS] COMMAND\n"}) {
+    CHECK_MESSAGE(outcome.err.find(part) != std::string::npos, outcome.err);
+  }
 }
 
 TEST_CASE("eval of a configuration takes its newest run, and without one says what to do") {
@@ -179,7 +178,7 @@ TEST_CASE("devices lists what `devices: all` would use") {
   CHECK(outcome.out.starts_with("cpu:0"));
 }
 
-TEST_CASE("devices --libraries tells each library's file, or where it was looked for") {
+TEST_CASE("devices --libraries lists each library's file, or where it was looked for") {
   TemporaryFolder folder;
   const Outcome outcome = run_program(folder, "devices --libraries");
   if (outcome.out.starts_with("no GPU")) {  // a build without CUDA

@@ -26,7 +26,7 @@ struct Fixture {
   Outcome fit(const std::string& arguments) { return run_program(folder, "fit line.yaml " + arguments); }
 };
 
-TEST_CASE_FIXTURE(Fixture, "all errors of a file are told at once, in the order of the file") {
+TEST_CASE_FIXTURE(Fixture, "all errors of a file are reported at once, in the order of the file") {
   std::string text = kConfig;
   text.replace(text.find("units"), 5, "unitz");
   text.replace(text.find("sgd"), 3, "sdg");
@@ -54,7 +54,7 @@ TEST_CASE_FIXTURE(Fixture, "a layer that does not fit is an error at its line wi
   CHECK(contains(outcome.err, "[1]"));
 }
 
-TEST_CASE_FIXTURE(Fixture, "what is wrong in recurrent layers is told at each line") {
+TEST_CASE_FIXTURE(Fixture, "what is wrong in recurrent layers is reported at each line") {
   write_file(folder / "wrong.yaml", R"(data:
   global_batch_size: 4
   train: {format: synthetic, examples: 8, shape: [7, 3], label_shape: [2]}
@@ -121,7 +121,7 @@ TEST_CASE_FIXTURE(Fixture, "an error of --set begins with its key") {
   CHECK(outcome.err.starts_with("--set optimizer.learning_rate:"));
 }
 
-TEST_CASE_FIXTURE(Fixture, "a name that is no folder's name is told beside other errors") {
+TEST_CASE_FIXTURE(Fixture, "a name that is no folder's name is reported with other errors") {
   const Outcome outcome = fit("--set name=a/b --set optimizer.learning_rate=fast");
   CHECK(outcome.exit_code == 2);
   CHECK(contains(outcome.err, "--set name: "));
@@ -141,7 +141,7 @@ TEST_CASE_FIXTURE(Fixture, "a name that is too long for the file system is refus
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "memory that the system refuses is told as such") {
+TEST_CASE_FIXTURE(Fixture, "memory that the system refuses is reported as such") {
   // More than the limit, with what the program itself maps, in whatever part of it the system refuses first.
   const Outcome outcome =
       run_script(folder,
@@ -176,7 +176,7 @@ TEST_CASE_FIXTURE(Fixture, "weights that do not fit the model are named, and no 
 }
 
 TEST_CASE_FIXTURE(Fixture,
-                  "a batch that memory cannot hold is exit code 1, tells what it wants and which one would fit") {
+                  "a batch that memory cannot hold is exit code 1, reports what it needs and which one would fit") {
   write_file(folder / "large.yaml", R"(
 data:
   global_batch_size: 4000000
@@ -221,11 +221,10 @@ strategy: {devices: [cpu:0]}
                                  "\"$MIRRORTRAIN\" launch --workers 2 --grace 3 -- fit wide.yaml --run-dir run --set "
                                  "strategy.type=multi_worker_mirrored");
   CHECK(two.exit_code == 1);
-  CHECK(contains(
-      two.err,
-      "with strategy.optimizer_state: sharded the state is 3.6 TiB here; with strategy.mesh: {data: auto, model: "
-      "2} each memory has a part of the divided weights, gradients and state; with strategy.optimizer_state: "
-      "sharded_weights all of it is about 7.3 TiB, and whole weights of a layer at a time; else use a smaller model"));
+  for (const char* part :
+       {"strategy.optimizer_state: sharded the state is 3.6 TiB", "strategy.mesh: {data: auto, model: 2}",
+        "strategy.optimizer_state: sharded_weights all of it is about 7.3 TiB", "smaller model"})
+    CHECK_MESSAGE(contains(two.err, part), two.err);
 }
 
 TEST_CASE_FIXTURE(Fixture, "tasks of a cluster that may start no more threads say so") {

@@ -64,10 +64,9 @@ TEST_CASE_FIXTURE(Fixture,
   REQUIRE(run("fit m.yaml --run-dir n", kNumbers).exit_code == 0);
   CHECK(read_text_file(folder / "n/model.safetensors") == read_text_file(folder / "r/model.safetensors"));
 
-  CHECK_MESSAGE(contains(check("1,2,0,noun,verb,\n").err,
-                         "column 5 ('t2'): expected a label, found an empty cell; fill it in, with any class where the "
-                         "features are padding that the model masks, or remove the row"),
-                "an empty label");
+  const Outcome empty = check("1,2,0,noun,verb,\n");
+  for (const char* part : {"column 5 ('t2'): expected a label, found an empty cell", "fill it in", "remove the row"})
+    CHECK_MESSAGE(contains(empty.err, part), empty.err);
   CHECK(contains(check("1,2,0,noun,1,verb\n").err, "expected a word as in the labels before, found the number '1'"));
   const Outcome three = check(std::string(kWords) + "1,2,3,adj,noun,verb\n");
   CHECK_MESSAGE(contains(three.err,
@@ -77,7 +76,7 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(check(std::string(kWords) + "1,2,3,adj,noun,verb\n", replaced(kTagger, "units: 2", "units: 3")).exit_code == 0);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a wrong label or token is told with its step, and with what can help") {
+TEST_CASE_FIXTURE(Fixture, "a wrong label or token is reported with its step, and with what can help") {
   struct Row {
     const char *rows, *answer;
   };
@@ -146,11 +145,10 @@ training: {epochs: 1}
   write_file(folder / "new.csv", "a,b,label\n1,2,pos\n");
   const Outcome outcome = run_program(folder, "predict r --data new.csv");
   CHECK(outcome.exit_code == 1);
-  CHECK_MESSAGE(
-      contains(outcome.err,
-               "column 2 ('label'): expected a finite number, found 'pos'; the run was not trained on a table, "
-               "so no column is taken for a label: remove what is no feature"),
-      outcome.err);
+  for (const char* part : {"column 2 ('label'): expected a finite number, found 'pos'", "not trained on a table",
+                           "remove what is no feature"}) {
+    CHECK_MESSAGE(contains(outcome.err, part), outcome.err);
+  }
   write_file(folder / "new.csv", "a,b\n1,2\n");
   CHECK(run_program(folder, "predict r --data new.csv").exit_code == 0);
   CHECK(contains(run_program(folder, "predict r --data new.csv > /dev/full").err,

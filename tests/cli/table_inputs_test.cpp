@@ -248,7 +248,7 @@ TEST_CASE_FIXTURE(Fixture, "what does not fit the data names the input, its plac
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "a file that is no picture is told with the cell that names it") {
+TEST_CASE_FIXTURE(Fixture, "a file that is no picture is reported with the cell that names it") {
   write_file(folder / "ratings.csv", replaced(table(true), "pictures/gray.png", "ratings.csv"));
   const Outcome outcome = fit("--run-dir run");
   CHECK(outcome.exit_code == 1);
@@ -361,10 +361,9 @@ TEST_CASE_FIXTURE(GamesFixture, "words of columns that share an embedding are nu
   CHECK_MESSAGE(contains(small.err, "write input_dim: 5"), small.err);
 
   const Outcome other = check(replaced(kGames, "away: index", "away: {hash: {bins: 5}}"));
-  CHECK_MESSAGE(contains(other.err,
-                         "the embedding 'team' looks up column 0 ('home'), numbered by index, and column 1 ('away'), "
-                         "numbered by hashes of words, of 5 bins, so that a number means two things"),
-                other.err);
+  for (const char* part : {"embedding 'team'", "column 0 ('home'), numbered by index",
+                           "column 1 ('away'), numbered by hashes of words, of 5 bins"})
+    CHECK_MESSAGE(contains(other.err, part), other.err);
   const Outcome plain = check(replaced(kGames, "{home: index, away: index}", "{home: index}"));
   CHECK(plain.exit_code == 1);
 }
@@ -397,11 +396,9 @@ TEST_CASE_FIXTURE(GamesFixture, "a mask of 0 masks no word") {
   const std::string masked = replaced(kGames, "output_dim: 4", "output_dim: 4, mask_zero: true");
   const Outcome outcome = check(masked);
   CHECK(outcome.exit_code == 1);
-  CHECK_MESSAGE(contains(outcome.err,
-                         "mask_zero of 'team' takes 0 for padding, but in column 0 ('home') 0 is the word "
-                         "'ajax'; leave mask_zero out, or, where empty cells are padding, encode by index "
-                         "with missing: constant, which numbers them 0"),
-                outcome.err);
+  for (const char* part :
+       {"mask_zero of 'team'", "column 0 ('home') 0 is the word 'ajax'", "leave mask_zero out", "missing: constant"})
+    CHECK_MESSAGE(contains(outcome.err, part), outcome.err);
   const std::string advised = replaced(replaced(masked, "input_dim: 5", "input_dim: 6"),
                                        "    encoding:", "    missing: constant\n    encoding:");
   CHECK_MESSAGE(check(advised).exit_code == 0, check(advised).err);
@@ -433,10 +430,8 @@ TEST_CASE_FIXTURE(Fixture, "a column that is an input and the label is said to b
   const Outcome outcome = run_program(folder,
                                       "config check a.yaml --set data.train.encoding={} --set "
                                       "'model.inputs.context.shape=[2]'");
-  CHECK_MESSAGE(contains(outcome.err,
-                         "column 5 ('stars') is the label of the output 'rating' and is read as a feature "
-                         "too, so that the model is given what it is to predict; leave it out of 'inputs'"),
-                outcome.err);
+  for (const char* part : {"column 5 ('stars') is the label of the output 'rating'", "leave it out of 'inputs'"})
+    CHECK_MESSAGE(contains(outcome.err, part), outcome.err);
 }
 
 }  // namespace

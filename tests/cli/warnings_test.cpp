@@ -139,7 +139,7 @@ TEST_CASE_FIXTURE(Fixture, "quoted decimal commas between commas are read, and a
 }
 
 TEST_CASE_FIXTURE(Fixture,
-                  "fit tells errors of the data at the split, as config check does, and of moved files the --set") {
+                  "fit reports errors of the data at the split, as config check does, and of moved files the --set") {
   const std::string missing = "there is no column 'none' in the header";
   CHECK(contains(fit("{units: 3}", kSparse, "", "--set data.train.labels=none").err, missing));
   const Outcome shape = fit("{units: 3}", kSparse, "", "--set model.input_shape=5");
@@ -167,7 +167,7 @@ TEST_CASE_FIXTURE(Fixture, "files are moved data only where the configuration is
   CHECK_FALSE_MESSAGE(contains(own.err, "if it was moved"), own.err);
 }
 
-TEST_CASE_FIXTURE(Fixture, "steps that take pictures are told at their line where the data are a table") {
+TEST_CASE_FIXTURE(Fixture, "steps that take pictures are reported at their line where the data are a table") {
   REQUIRE(fit("{units: 3}", kSparse, "").exit_code == 0);
   std::string text = read_text_file(folder / "m.yaml");
   text.replace(text.find("data:\n"), 6, "data:\n  preprocessing:\n    - random_flip\n");
@@ -256,17 +256,16 @@ strategy: {devices: [cpu:0]}
   }
 };
 
-TEST_CASE_FIXTURE(Padded, "a sequence of padding alone has no mean, which is told before training") {
+TEST_CASE_FIXTURE(Padded, "a sequence of padding alone has no mean, which is reported before training") {
   const std::string words = "a,b,c,y\n1,2,0,1\n0,0,0,0\n3,0,0,1\n0,0,0,1\n";
   for (const char* const command : {"config check padded.yaml", "fit padded.yaml"}) {
     CAPTURE(command);
     const Outcome outcome = with(command, words, "    - global_average_pooling1d");
     CHECK(outcome.exit_code == 1);
-    CHECK(contains(
-        outcome.err,
-        "words.csv:3: row 1 (counting from 0): padding (0) alone, of which "
-        "global_average_pooling1d has no mean; remove the example, or encode empty sequences with a number other than "
-        "0"));
+    for (const char* part : {"words.csv:3: row 1 (counting from 0): padding (0) alone", "global_average_pooling1d",
+                             "remove the example", "encode empty sequences"}) {
+      CHECK_MESSAGE(contains(outcome.err, part), outcome.err);
+    }
   }
   const std::string wrong_later = "a,b,c,y\n0,0,0,0\n1,2,0,1\n3,0,0,1\n9,0,0,0\n";
   const std::string wrong_first = "a,b,c,y\n9,0,0,0\n1,2,0,1\n3,0,0,1\n0,0,0,0\n";
@@ -285,9 +284,9 @@ TEST_CASE_FIXTURE(Padded, "data of padding alone are warned of") {
   const Outcome outcome =
       with("config check padded.yaml", "a,b,c,y\n0,0,0,1\n0,0,0,0\n0,0,0,1\n", "    - lstm: {units: 2}");
   CHECK(outcome.exit_code == 0);
-  CHECK(contains(outcome.err,
-                 "warning: padded.yaml:3:3: data.train: every number is 0, which mask_zero takes for padding, so there "
-                 "is nothing to learn from; check how the words were numbered"));
+  for (const char* part :
+       {"warning: padded.yaml:3:3: data.train: every number is 0", "mask_zero", "check how the words were numbered"})
+    CHECK_MESSAGE(contains(outcome.err, part), outcome.err);
   CHECK(!contains(with("config check padded.yaml", "a,b,c,y\n0,0,0,1\n0,0,2,0\n", "    - lstm: {units: 2}").err,
                   "every number is 0"));
 }
