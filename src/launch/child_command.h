@@ -22,8 +22,8 @@ struct ChildEnd {
   std::string reason;  ///< its error, on one line, of output that is kept; empty if there is none
 };
 
-/// A command of this program as a child process on its part of the machine. It never outlives this process, and is
-/// stopped with it as SIGTERM stops it if its output is shown, as SIGKILL otherwise.
+/// A command of this program as a child process on its part of the machine. It never outlives this process: it gets
+/// SIGTERM when that ends if its output is shown, else SIGKILL.
 class ChildCommand {
  public:
   /// `words`: what follows the program's name. Throws Error if it cannot be started.

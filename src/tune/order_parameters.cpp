@@ -34,6 +34,16 @@ bool is_of_integers(const std::string& key, const SearchParameter& parameter, co
   return takes_anything && is_wide && is_whole(parameter.min) && is_whole(parameter.max) && is_whole(parameter.step);
 }
 
+bool are_ascending_numbers(const std::vector<Value>& values) {
+  std::optional<double> last;
+  for (const Value& value : values) {
+    const auto number = config::as_number(value);
+    if (!number || (last && *number <= *last)) return false;
+    last = number;
+  }
+  return values.size() >= 3;
+}
+
 Parameter parameter_of(const Entry& entry, const config::Schema& root, config::Errors& errors) {
   const auto& [key, located] = entry;
   const SearchParameter& options = located.value;
@@ -43,6 +53,7 @@ Parameter parameter_of(const Entry& entry, const config::Schema& root, config::E
   parameter.values = options.values;
   if (!options.is_range()) {
     parameter.kind = Parameter::Kind::kChoice;
+    parameter.is_ordered = are_ascending_numbers(options.values);
     return parameter;
   }
   parameter.low = options.min.value_or(0);

@@ -49,10 +49,22 @@ std::vector<double> deviations_of(const std::vector<double>& means, double low, 
   return deviations;
 }
 
+/// Whether the parameter has kernels of numbers: a range's, or the places of ordered choices, of which a good one's
+/// neighbours are more likely to be good than others.
+bool has_numbers(const Parameter& parameter) {
+  return parameter.kind != Parameter::Kind::kChoice || parameter.is_ordered;
+}
+
 double scaled(const Parameter& parameter, double value) { return parameter.is_log ? std::log(value) : value; }
 
 /// A density of rounded numbers is that of all that are rounded to it.
-double half_step(const Parameter& parameter) { return parameter.step / 2; }
+double half_step(const Parameter& parameter) { return parameter.is_ordered ? 0.5 : parameter.step / 2; }
+
+/// The ends of the numbers.
+double first_of(const Parameter& parameter) { return parameter.is_ordered ? 0 : parameter.low; }
+double last_of(const Parameter& parameter) {
+  return parameter.is_ordered ? static_cast<double>(parameter.count()) - 1 : parameter.high;
+}
 
 std::size_t number_of(double choice) { return static_cast<std::size_t>(choice); }
 
@@ -81,7 +93,7 @@ ParzenEstimator::ParzenEstimator(std::vector<const Parameter*> parameters,
 ParzenEstimator::Marginal ParzenEstimator::make_marginal(const Parameter& parameter,
                                                          const std::vector<double>& observed) {
   Marginal marginal;
-  if (parameter.kind == Parameter::Kind::kChoice) {
+  if (!has_numbers(parameter)) {
     const std::size_t kernels = observed.size() + 1, choices = parameter.values.size();
     const double prior = kPriorWeight / static_cast<double>(kernels);
     const double sum = prior * static_cast<double>(choices) + 1;
@@ -92,8 +104,8 @@ ParzenEstimator::Marginal ParzenEstimator::make_marginal(const Parameter& parame
     marginal.shares.emplace_back(choices, 1.0 / static_cast<double>(choices));
     return marginal;
   }
-  marginal.low = scaled(parameter, parameter.low - half_step(parameter));
-  marginal.high = scaled(parameter, parameter.high + half_step(parameter));
+  marginal.low = scaled(parameter, first_of(parameter) - half_step(parameter));
+  marginal.high = scaled(parameter, last_of(parameter) + half_step(parameter));
   for (const double value : observed) marginal.means.push_back(scaled(parameter, value));
   marginal.deviations = deviations_of(marginal.means, marginal.low, marginal.high);
   marginal.means.push_back((marginal.low + marginal.high) / 2);
@@ -103,17 +115,18 @@ ParzenEstimator::Marginal ParzenEstimator::make_marginal(const Parameter& parame
 
 double ParzenEstimator::sample_from(const Parameter& parameter, const Marginal& marginal, std::size_t kernel,
                                     double uniform) {
-  if (parameter.kind == Parameter::Kind::kChoice) return static_cast<double>(drawn(marginal.shares[kernel], uniform));
+  if (!has_numbers(parameter)) return static_cast<double>(drawn(marginal.shares[kernel], uniform));
   const double mean = marginal.means[kernel], deviation = marginal.deviations[kernel];
   const double standard =
       truncated_normal_quantile(uniform, (marginal.low - mean) / deviation, (marginal.high - mean) / deviation);
   const double number = standard * deviation + mean;
+  if (parameter.is_ordered) return std::clamp(std::nearbyint(number), first_of(parameter), last_of(parameter));
   return nearest_value(parameter, parameter.is_log ? std::exp(number) : number);
 }
 
 double ParzenEstimator::log_density_of(const Parameter& parameter, const Marginal& marginal, std::size_t kernel,
                                        double value) {
-  if (parameter.kind == Parameter::Kind::kChoice) return std::log(marginal.shares[kernel][number_of(value)]);
+  if (!has_numbers(parameter)) return std::log(marginal.shares[kernel][number_of(value)]);
   const double mean = marginal.means[kernel], deviation = marginal.deviations[kernel];
   const auto standard = [&](double number) { return (number - mean) / deviation; };
   const double of_all = log_normal_mass(standard(marginal.low), standard(marginal.high));

@@ -16,7 +16,7 @@ using Uniforms = std::function<double(std::size_t stream, std::size_t candidate)
 /// The density of good, or of other, values of several parameters, estimated from observed ones: a mixture of a kernel
 /// around each observation and a wide one, the prior, over the whole space. A kernel is a product of a distribution of
 /// each parameter: a truncated normal one, rounded where the parameter has steps, or one of the choices. As in Optuna's
-/// TPESampler with its defaults.
+/// TPESampler with its defaults, but for ordered choices, which have kernels of numbers as steps do.
 class ParzenEstimator {
  public:
   /// `observed[i]`: the values of the i-th observation, one for each parameter; in order of their trials, as later ones

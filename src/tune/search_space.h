@@ -34,6 +34,7 @@ struct Parameter {
   bool is_log = false;
   double step = 0;                    ///< of a range; 0: any number
   std::vector<config::Value> values;  ///< of a choice
+  bool is_ordered = false;            ///< of a choice: three or more numbers, each larger than the one before it
   std::vector<Condition> conditions;  ///< all have to hold
   config::Place place;
 

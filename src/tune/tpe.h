@@ -24,7 +24,8 @@ SplitTrials split_trials(std::span<const Observation> trials);
 /// optimization", 2011) with the defaults of Optuna 5: ten trials at random; then, of 24 candidates from the density of
 /// the best tenth, the one that is likeliest there in comparison with the others' density. Parameters without
 /// conditions have a joint density, each of the others its own. Trials that may still be training count among the
-/// others, so that trials at the same time differ. Unlike there, candidates that were tried before are passed over.
+/// others, so that trials at the same time differ. Unlike there, candidates that were tried before are passed over, and
+/// listed numbers in ascending order are neighbours.
 class TpeSampler : public Sampler {
  public:
   TpeSampler(const SearchSpace& space, std::uint64_t seed) : space_(space), seed_(seed) {}
