@@ -13,8 +13,8 @@ namespace mirrortrain::config {
 ///     using CompiledOnce::CompiledOnce;
 ///   };
 ///
-/// because the list of its alternatives, two thousand characters for a hundred, would else be a part of the name of every
-/// function that is made for the choice. Its header declares, and one file instantiates,
+/// because the list of its alternatives, two thousand characters for a hundred, would else be a part of the name of
+/// every function that is made for the choice. Its header declares, and one file instantiates,
 ///
 ///   extern template class mirrortrain::config::CompiledOnce<mirrortrain::LayerVariant>;
 ///   extern template const Choice& mirrortrain::config::detail::choice_of<mirrortrain::Layer>();
@@ -44,7 +44,7 @@ struct VariantOf<std::variant<Ts...>> {
   using Type = std::variant<Ts...>;
 };
 template <class T>
-  requires requires { typename T::Alternatives; }
+requires requires { typename T::Alternatives; }
 struct VariantOf<T> : VariantOf<typename T::Alternatives> {};
 
 template <class T>
@@ -70,7 +70,7 @@ decltype(auto) visit(Function&& function, Choice& choice) {
   using Called = std::remove_reference_t<Function>;
   using Result = decltype(function(*std::get_if<0>(&choice)));
   if (choice.valueless_by_exception()) throw std::bad_variant_access();
-  return [&]<std::size_t... I>(std::index_sequence<I...>) -> Result {
+  return [&]<std::size_t... I>(std::index_sequence<I...>)->Result {
     static constexpr Result (*kCalls[])(Called&, Choice&) = {&detail::call_with<I, Result, Called, Choice>...};
     return kCalls[choice.index()](function, choice);
   }

@@ -32,8 +32,9 @@ ValueId metric_mask(const Metric& metric, Graph& graph, ValueId labels) {
 
 std::string_view name_of(const Metric& metric) {
   const auto* const formula = std::get_if<metrics::Formula>(&metric);
-  return formula != nullptr ? std::string_view(formula->name)
-                            : config::visit([](const auto& options) -> std::string_view { return options.kName; }, metric);
+  return formula != nullptr
+             ? std::string_view(formula->name)
+             : config::visit([](const auto& options) -> std::string_view { return options.kName; }, metric);
 }
 
 Compares compared_by(const Metric& metric) {

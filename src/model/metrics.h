@@ -70,4 +70,5 @@ struct mirrortrain::config::ChoiceTag<mirrortrain::Metric> {
        {"confusion_matrix", "eval and report.html show it of every model that predicts classes; leave it out"}});
 };
 
-extern template const mirrortrain::config::detail::Choice& mirrortrain::config::detail::choice_of<mirrortrain::Metric>();
+extern template const mirrortrain::config::detail::Choice&
+mirrortrain::config::detail::choice_of<mirrortrain::Metric>();

@@ -68,4 +68,5 @@ struct mirrortrain::config::ChoiceTag<mirrortrain::PlainLayer> {
       {{"time_distributed, spectral_normalization", "expected a layer that wraps no other; place it in model.layers"}});
 };
 
-extern template const mirrortrain::config::detail::Choice& mirrortrain::config::detail::choice_of<mirrortrain::PlainLayer>();
+extern template const mirrortrain::config::detail::Choice&
+mirrortrain::config::detail::choice_of<mirrortrain::PlainLayer>();

@@ -269,7 +269,8 @@ class Wirer {
     const auto* const reuse = std::get_if<layers::Reuse>(&layers_[layer].value);
     const auto found = reuse != nullptr ? numbers_.find(reuse->layer.value) : numbers_.end();
     const std::size_t counted = found != numbers_.end() ? wiring_.weights_of[found->second] : layer;
-    return config::visit([](const auto& l) { return std::pair(l.kFewestInputs, l.kMostInputs); }, layers_[counted].value);
+    return config::visit([](const auto& l) { return std::pair(l.kFewestInputs, l.kMostInputs); },
+                         layers_[counted].value);
   }
 
   int source_named(const config::Located<std::string>& input) {

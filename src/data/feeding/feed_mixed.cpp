@@ -13,7 +13,7 @@ namespace {
 [[noreturn]] void refuse_mixing(const PreprocessingStep& step, const std::string& message) {
   const StepPlace at = located(step);
   throw KeyError(at.place, at.path.empty() ? "data.preprocessing" : at.path,
-                 fmt::format("{} {}", std::visit([](const auto& held) { return held.kName; }, step), message));
+                 fmt::format("{} {}", config::visit([](const auto& held) { return held.kName; }, step), message));
 }
 
 /// [height, width] or [height, width, channels]; without elements for another shape.

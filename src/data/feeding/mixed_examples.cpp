@@ -83,7 +83,7 @@ MixedExamples::MixedExamples(const std::vector<MixingStep>& steps, std::size_t e
     : elements_(elements) {
   std::map<std::string_view, int> uses;
   for (const MixingStep& step : steps) {
-    const std::string_view name = std::visit([](const auto& held) { return held.kName; }, step.step);
+    const std::string_view name = config::visit([](const auto& held) { return held.kName; }, step.step);
     const int use = uses[name]++;
     const auto stream = [&](std::string_view of) {
       return Philox::with_key(seed ^ hash_of_name(fmt::format("{} {} of {}", name, use, of)));

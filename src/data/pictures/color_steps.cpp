@@ -221,7 +221,7 @@ Change change_of(const RandomErasing& step) {
 }  // namespace
 
 std::unique_ptr<PictureStep> make_color_step(const PreprocessingStep& step, const Extents& from) {
-  return std::visit(
+  return config::visit(
       [&](const auto& held) -> std::unique_ptr<PictureStep> {
         using Held = std::decay_t<decltype(held)>;
         if constexpr (requires { change_of(held); }) {

@@ -1,5 +1,3 @@
-#include "data/pictures/picture_steps.h"
-
 #include <array>
 #include <span>
 #include <variant>
@@ -8,6 +6,7 @@
 #include "data/pictures/composed_steps.h"
 #include "data/pictures/move_picture.h"
 #include "data/pictures/moving_steps.h"
+#include "data/pictures/picture_steps.h"
 #include "data/pictures/sizing_steps.h"
 
 namespace mirrortrain::data {
@@ -79,7 +78,7 @@ struct Make {
 }  // namespace
 
 std::unique_ptr<PictureStep> make_picture_step(const PreprocessingStep& step, const Extents& from) {
-  return std::visit(Make{step, from}, step);
+  return config::visit(Make{step, from}, step);
 }
 
 }  // namespace mirrortrain::data

@@ -28,7 +28,7 @@ void require_picture(const PreprocessingStep& step, const Shape& example) {
 }  // namespace
 
 StepPlace located(const PreprocessingStep& step) {
-  return std::visit(
+  return config::visit(
       [](const auto& held) -> StepPlace {
         const auto of_section = [](const auto& key) -> StepPlace {
           return {key.place, key.path.substr(0, key.path.rfind('.'))};
@@ -61,7 +61,7 @@ StepPlace located(const PreprocessingStep& step) {
 }
 
 std::optional<Extents> size_after(const PreprocessingStep& step) {
-  return std::visit(
+  return config::visit(
       [](const auto& held) -> std::optional<Extents> {
         if constexpr (requires {
                         held.height;
@@ -76,7 +76,7 @@ std::optional<Extents> size_after(const PreprocessingStep& step) {
 std::string picture_mismatch(const PreprocessingStep& step, const Shape& example) {
   if (!is_of_pictures(step)) return "";
   const bool is_picture = (example.rank() == 2 || example.rank() == 3) && example.elements() > 0;
-  const bool needs_colors = std::visit(
+  const bool needs_colors = config::visit(
       [](const auto& held) {
         if constexpr (
             requires { held.moves_only; } && requires { held.kOfColors; })

@@ -17,7 +17,7 @@ inline Extents extents_of_picture(const Shape& example) {
 
 /// "random_flip".
 inline std::string_view step_name(const PreprocessingStep& step) {
-  return std::visit([](const auto& held) { return held.kName; }, step);
+  return config::visit([](const auto& held) { return held.kName; }, step);
 }
 
 /// The shape of examples after a transform. Throws KeyError if they are not pictures.

@@ -10,7 +10,8 @@
 #include "base/error.h"
 
 template class mirrortrain::config::CompiledOnce<mirrortrain::data::PreprocessingVariant>;
-template const mirrortrain::config::detail::Choice& mirrortrain::config::detail::choice_of<mirrortrain::data::PreprocessingStep>();
+template const mirrortrain::config::detail::Choice&
+mirrortrain::config::detail::choice_of<mirrortrain::data::PreprocessingStep>();
 
 namespace mirrortrain::data {
 namespace {
@@ -91,7 +92,7 @@ config::Section<OneHot> OneHot::section() {
 }
 
 const Mixing* as_mixing(const PreprocessingStep& step) {
-  return std::visit(
+  return config::visit(
       [](const auto& held) -> const Mixing* {
         if constexpr (std::is_base_of_v<Mixing, std::decay_t<decltype(held)>>) return &held;
         return nullptr;
@@ -100,7 +101,7 @@ const Mixing* as_mixing(const PreprocessingStep& step) {
 }
 
 const Binning* as_binning(const PreprocessingStep& step) {
-  return std::visit(
+  return config::visit(
       [](const auto& held) -> const Binning* {
         if constexpr (std::is_base_of_v<Binning, std::decay_t<decltype(held)>>) return &held;
         return nullptr;
@@ -109,7 +110,7 @@ const Binning* as_binning(const PreprocessingStep& step) {
 }
 
 std::int64_t bins_of(const PreprocessingStep& step) {
-  return std::visit(
+  return config::visit(
       [](const auto& held) -> std::int64_t {
         if constexpr (std::is_base_of_v<Binning, std::decay_t<decltype(held)>>) return held.bins();
         return 0;
@@ -123,7 +124,7 @@ bool is_of_pictures(const PreprocessingStep& step) {
 }
 
 bool always_acts(const PreprocessingStep& step) {
-  return std::visit(
+  return config::visit(
       [](const auto& held) {
         if constexpr (requires { held.kAlwaysActs; }) return true;
         return false;
@@ -132,7 +133,7 @@ bool always_acts(const PreprocessingStep& step) {
 }
 
 bool is_of_colors(const PreprocessingStep& step) {
-  return std::visit(
+  return config::visit(
       [](const auto& held) {
         using Held = std::decay_t<decltype(held)>;
         constexpr bool kMoves = requires { held.interpolation; };
@@ -152,14 +153,14 @@ bool Affine::needs_double() const {
 
 Affine fold(std::span<const PreprocessingStep> steps) {
   Affine affine;
-  for (const PreprocessingStep& step : steps) std::visit([&](const auto& held) { apply(affine, held); }, step);
+  for (const PreprocessingStep& step : steps) config::visit([&](const auto& held) { apply(affine, held); }, step);
   return affine;
 }
 
 std::vector<PreprocessingStep> steps_of_input(const std::vector<PreprocessingStep>& steps, std::string_view input) {
   std::vector<PreprocessingStep> chosen;
   for (const PreprocessingStep& step : steps) {
-    std::visit(
+    config::visit(
         [&](const auto& held) {
           if constexpr (requires { held.input; }) {
             if (held.input.value.value_or(std::string(input)) == input) chosen.push_back(step);

@@ -106,4 +106,5 @@ struct mirrortrain::config::ChoiceTag<mirrortrain::data::PreprocessingStep> {
         "leave it out"}});
 };
 
-extern template const mirrortrain::config::detail::Choice& mirrortrain::config::detail::choice_of<mirrortrain::data::PreprocessingStep>();
+extern template const mirrortrain::config::detail::Choice&
+mirrortrain::config::detail::choice_of<mirrortrain::data::PreprocessingStep>();

@@ -16,7 +16,7 @@ namespace {
 std::string name_of(const data::PreprocessingStep& step) {
   const std::string path = data::located(step).path;
   return path.empty()
-             ? fmt::format("data.preprocessing: {}", std::visit([](const auto& held) { return held.kName; }, step))
+             ? fmt::format("data.preprocessing: {}", config::visit([](const auto& held) { return held.kName; }, step))
              : path;
 }
 
