@@ -54,8 +54,10 @@ TEST_CASE("layer and group normalization match a reference in double") {
   };
   for (const Norm& norm :
        {Norm{{17}, {.by_position = true}}, Norm{{3, 4, 40}, {.by_position = true}}, Norm{{5, 2}, {.by_position = true}},
-        Norm{{1100}, {.by_position = true}}, Norm{{3, 4, 6}, {.groups = 3}}, Norm{{5, 5, 32}, {.groups = 2}},
-        Norm{{4, 7}, {.groups = 1}}, Norm{{4, 3, 5}, {.groups = 5}}, Norm{{6}, {.groups = 2}}}) {
+        Norm{{1100}, {.by_position = true}}, Norm{{24}, {.by_position = true}}, Norm{{2, 264}, {.by_position = true}},
+        Norm{{768}, {.by_position = true}}, Norm{{2048}, {.by_position = true}}, Norm{{3, 4, 6}, {.groups = 3}},
+        Norm{{5, 5, 32}, {.groups = 2}}, Norm{{4, 7}, {.groups = 1}}, Norm{{4, 3, 5}, {.groups = 5}},
+        Norm{{6}, {.groups = 2}}}) {
     for (const DType dtype : kFloatTypes) {
       for (const bool scaled : {true, false}) {
         const Shape channels{norm.row.back()};

@@ -1,4 +1,5 @@
 #include "kernels/cuda/custom_kernels.h"
+#include "kernels/cuda/layer_norm.h"
 #include "kernels/cuda/pack.h"
 #include "kernels/cuda/stream_kernel.h"
 #include "kernels/cuda/team.h"
@@ -131,10 +132,16 @@ std::unique_ptr<Kernel> make_group_norm(const ops::GroupNorm& op, const KernelSp
   const GroupNormShape s(op, specs.inputs[0].shape);
   return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) {
     return stream_kernel([s, epsilon = op.epsilon](Stream& stream, const KernelArgs& args) {
+      const T* x = input<T>(args, 0);
+      const float *gamma = input<float>(args, 1), *beta = input<float>(args, 2);
+      T* const y = output<T>(args, 0);
+      float *const means = output<float>(args, 1), *const inverses = output<float>(args, 2);
+      if (fits_warp(s) && in_packs(x, gamma, beta, y)) {
+        return normalize_rows(stream, s, epsilon, x, gamma, beta, y, means, inverses);
+      }
       with_team(s.together(), [&]<class Team>(Team) {
         launch(stream, blocks_for(s.samples * s.groups, kBlock / Team::kThreads), kBlock, 0, group_norm<Team, T>, s,
-               epsilon, input<T>(args, 0), input<float>(args, 1), input<float>(args, 2), output<T>(args, 0),
-               output<float>(args, 1), output<float>(args, 2));
+               epsilon, x, gamma, beta, y, means, inverses);
       });
     });
   });
@@ -147,16 +154,24 @@ std::unique_ptr<Kernel> make_group_norm_gradient(const ops::GroupNormGradient& o
   return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) {
     const auto body = [=](Stream& stream, const KernelArgs& args) {
       const T *x = input<T>(args, 0), *dy = input<T>(args, 1);
-      const float *means = input<float>(args, 3), *inverses = input<float>(args, 4);
-      if (T* dx = output<T>(args, 0)) {
+      const float *gamma = input<float>(args, 2), *means = input<float>(args, 3), *inverses = input<float>(args, 4);
+      T* const dx = output<T>(args, 0);
+      const bool in_warps = fits_warp(s) && in_packs(x, dy, gamma, dx);
+      if (dx != nullptr && in_warps) {
+        row_norm_gradient(stream, s, x, dy, gamma, means, inverses, dx);
+      } else if (dx != nullptr) {
         with_team(s.together(), [&]<class Team>(Team) {
           launch(stream, blocks_for(s.samples * s.groups, kBlock / Team::kThreads), kBlock, 0,
-                 group_norm_gradient<Team, T>, s, x, dy, input<float>(args, 2), means, inverses, dx);
+                 group_norm_gradient<Team, T>, s, x, dy, gamma, means, inverses, dx);
         });
       }
       auto* partial = reinterpret_cast<double*>(args.workspace);
-      launch(stream, dim3(blocks_for(s.channels, kWarpSize), static_cast<unsigned>(parts)), dim3(kWarpSize, kStrands),
-             0, channel_sums<T>, s, x, dy, means, inverses, partial);
+      if (in_warps) {
+        row_norm_sums(stream, s, parts, x, dy, means, inverses, partial);
+      } else {
+        launch(stream, dim3(blocks_for(s.channels, kWarpSize), static_cast<unsigned>(parts)), dim3(kWarpSize, kStrands),
+               0, channel_sums<T>, s, x, dy, means, inverses, partial);
+      }
       launch(stream, blocks_for(2 * s.channels), kBlock, 0, add_parts, s.channels, parts, partial,
              output<float>(args, 1), output<float>(args, 2));
     };
