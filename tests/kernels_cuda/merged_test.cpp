@@ -53,7 +53,7 @@ TEST_CASE("a loss with a metric is the loss and the metric") {
         const ops::Loss loss(sparse ? LossKind::kSparseCategoricalCrossentropy : LossKind::kCategoricalCrossentropy,
                              of_logits, sparse ? 0.0f : 0.1f);
         const ops::Metric metric(sparse ? MetricKind::kSparseCategoricalAccuracy : MetricKind::kCategoricalAccuracy);
-        for (const Shape& shape : {Shape{10}, Shape{3, 40}, Shape{1100}}) {
+        for (const Shape& shape : {Shape{10}, Shape{3, 40}, Shape{1100}, Shape{1101}}) {
           const Fill y = [](std::int64_t, double u) { return 0.5 + 0.45 * u; };
           const Fill label = [&](std::int64_t i, double) { return static_cast<double>(i * 7 % shape.back()); };
           const Shape per_position(std::vector<std::int64_t>(shape.begin(), shape.end() - 1));

@@ -2,6 +2,7 @@
 #include "kernels/cuda/merge.h"
 #include "kernels/cuda/position_sums.h"
 #include "kernels/cuda/stream_kernel.h"
+#include "kernels/cuda/wide_logits.h"
 #include "kernels/scalar/losses.h"
 #include "kernels/scalar/metrics.h"
 
@@ -39,13 +40,15 @@ void run_sum(Stream& stream, const PositionSum& sum, const Body& body, const Ker
 std::unique_ptr<Kernel> make_loss(const ops::Loss& op, const KernelSpecs& specs) {
   const scalar::PositionShape shape(specs.inputs[0].shape);
   const PositionSum sum(shape);
-  return scalar::with_loss(op, [&]<class Loss>(const Loss& loss) {
+  const auto make = [&]<class Loss>(const Loss& loss) {
     const auto body = [=](Stream& stream, const KernelArgs& args) {
       const auto of_position = bind_loss<float>(loss, shape, args);
       run_sum(stream, sum, of_position, args, output<double>(args, 0));
     };
     return stream_kernel(body, sum.bytes(2));
-  });
+  };
+  if (op.kind == ops::LossKind::kSparseCategoricalCrossentropy && op.from_logits) return make(WideSparseOfLogits{});
+  return scalar::with_loss(op, make);
 }
 
 std::unique_ptr<Kernel> make_metric(const ops::Metric& op, const KernelSpecs& specs) {
@@ -67,10 +70,14 @@ std::unique_ptr<Kernel> make_both(const Loss& loss, const Metric& metric, const 
   const scalar::PositionShape shape(specs.inputs[0].shape);
   const PositionSum sum(shape);
   const auto body = [=](Stream& stream, const KernelArgs& args) {
-    const auto of_loss = bind_loss<T>(loss, shape, args);
-    const auto of_metric = bind_metric<T>(metric, shape, args);
-    sum.run(stream, TwoSums<decltype(of_loss), decltype(of_metric)>{of_loss, of_metric}, args,
-            {{output<double>(args, 0), output<double>(args, 2)}});
+    auto of_loss = bind_loss<T>(loss, shape, args);
+    auto of_metric = bind_metric<T>(metric, shape, args);
+    const Totals totals{{output<double>(args, 0), output<double>(args, 2)}};
+    if constexpr (std::is_same_v<Loss, WideSparseOfLogits>) {
+      sum.run(stream, WideLossAndAccuracy<T>{of_loss, of_metric}, args, totals);
+    } else {
+      sum.run(stream, TwoSums<decltype(of_loss), decltype(of_metric)>{of_loss, of_metric}, args, totals);
+    }
   };
   return stream_kernel(body, sum.bytes(2));
 }
@@ -83,7 +90,7 @@ std::unique_ptr<Kernel> make_loss_with_metric(const LossWithMetric& op, const Ke
     return make_both<float>(scalar::Categorical{op.loss.label_smoothing}, scalar::SameClass{}, specs);
   }
   return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) {
-    if (sparse) return make_both<T>(scalar::SparseOfLogits{}, scalar::IsLabel{}, specs);
+    if (sparse) return make_both<T>(WideSparseOfLogits{}, scalar::IsLabel{}, specs);
     return make_both<T>(scalar::CategoricalOfLogits{op.loss.label_smoothing}, scalar::SameClass{}, specs);
   });
 }
