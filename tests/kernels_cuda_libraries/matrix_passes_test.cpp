@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/bfloat16.h"
+#include "kernels/storage.h"
 #include "kernels_cuda/under_test.h"
 
 using namespace mirrortrain;
@@ -36,8 +37,8 @@ std::byte* bytes(std::pmr::vector<T>& elements) {
 struct Extents {
   std::int64_t rows, columns;
 };
-constexpr Extents kExtents[] = {{1, 1},   {1, 70},  {70, 1},    {31, 33}, {32, 32},
-                                {64, 96}, {9, 200}, {1300, 10}, {700, 65}};
+constexpr Extents kExtents[] = {{1, 1},   {1, 70},  {70, 1},    {31, 33},  {32, 32},
+                                {64, 96}, {9, 200}, {1300, 10}, {700, 65}, {70000, 2}};
 
 template <class From, class To>
 void check_transpose(const Extents& e) {
@@ -67,6 +68,25 @@ void check_sums(const Extents& e) {
     for (std::int64_t row = 0; row < e.rows; ++row) expected += element(row, column);
     if (sums[static_cast<std::size_t>(column)] != expected) FAIL_CHECK("column " << column);
   }
+}
+
+template <class T>
+void check_padding(const Extents& e) {
+  Stream& stream = stream_under_test();
+  const auto from = matrix<T>(e.rows, e.columns);
+  const std::int64_t stride = cuda::padded_stride(e.columns, kDTypeOf<T>);
+  CHECK(stride * static_cast<std::int64_t>(sizeof(T)) % 16 == 0);
+  CHECK((stride >= e.columns && stride < e.columns + 16));
+  const testing::Storage to(static_cast<std::size_t>(e.rows * stride) * sizeof(T));
+  cuda::pad_rows(stream, e.rows, e.columns, kDTypeOf<T>, bytes(from), to.data());
+  stream.synchronize();
+  bool right = to.intact();
+  for (std::int64_t i = 0; i < e.rows * e.columns; ++i) {
+    const std::int64_t row = i / e.columns, column = i % e.columns;
+    right = right &&
+            static_cast<float>(reinterpret_cast<const T*>(to.data())[row * stride + column]) == element(row, column);
+  }
+  CHECK(right);
 }
 
 template <class T>
@@ -109,6 +129,13 @@ TEST_CASE("add_to_rows adds a vector to every row of matrices of any extents") {
   in_every_grid([](const Extents& e) {
     check_add<float>(e);
     check_add<bfloat16>(e);
+  });
+}
+
+TEST_CASE("pad_rows lets every row begin at 16 bytes") {
+  in_every_grid([](const Extents& e) {
+    check_padding<float>(e);
+    check_padding<bfloat16>(e);
   });
 }
 

@@ -40,10 +40,11 @@ void CublasLtProduct::set(cublasLtMatmulDescAttributes_t attribute, const Value&
         "cublasLtMatmulDescSetAttribute");
 }
 
-CublasLtProduct::Layout CublasLtProduct::layout(DType dtype, std::int64_t rows, std::int64_t columns) {
+CublasLtProduct::Layout CublasLtProduct::layout(DType dtype, const Factor& matrix) {
   cublasLtMatrixLayout_t made = nullptr;
-  check(cublaslt_library().create_layout(&made, type_of(dtype), static_cast<std::uint64_t>(columns),
-                                         static_cast<std::uint64_t>(rows), columns),
+  check(cublaslt_library().create_layout(&made, type_of(dtype), static_cast<std::uint64_t>(matrix.columns),
+                                         static_cast<std::uint64_t>(matrix.rows),
+                                         matrix.stride > 0 ? matrix.stride : matrix.columns),
         "cublasLtMatrixLayoutCreate");
   return Layout(made);
 }
@@ -51,9 +52,9 @@ CublasLtProduct::Layout CublasLtProduct::layout(DType dtype, std::int64_t rows, 
 CublasLtProduct::CublasLtProduct(std::shared_ptr<CublasLt> blas, const Factor& left, const Factor& right, DType dtype,
                                  DType c_dtype, Epilogue epilogue)
     : blas_(std::move(blas)),
-      left_(layout(dtype, left.rows, left.columns)),
-      right_(layout(dtype, right.rows, right.columns)),
-      c_(layout(c_dtype, left.transposed ? left.columns : left.rows, right.transposed ? right.rows : right.columns)),
+      left_(layout(dtype, left)),
+      right_(layout(dtype, right)),
+      c_(layout(c_dtype, {left.transposed ? left.columns : left.rows, right.transposed ? right.rows : right.columns})),
       c_dtype_(c_dtype),
       with_vector_(epilogue != Epilogue::kNone && epilogue != Epilogue::kRelu) {
   const bool tf32 = dtype == DType::kFloat32 && blas_->options().tf32;
@@ -128,14 +129,18 @@ std::optional<CublasLtProduct> CublasLtProduct::make(std::shared_ptr<CublasLt> b
   const std::int64_t rows = left.transposed ? left.columns : left.rows;
   const std::int64_t columns = right.transposed ? right.rows : right.columns;
   const auto bytes = [](std::int64_t elements, DType of) { return static_cast<std::size_t>(elements) * size_of(of); };
+  const auto elements = [](const Factor& factor) {
+    return factor.rows * (factor.stride > 0 ? factor.stride : factor.columns);
+  };
   const auto text = [](const Factor& factor) {
-    return fmt::format("{}x{}{}", factor.rows, factor.columns, factor.transposed ? " transposed" : "");
+    return fmt::format("{}x{}{}{}", factor.rows, factor.columns, factor.transposed ? " transposed" : "",
+                       factor.stride > 0 ? fmt::format(" every {}", factor.stride) : "");
   };
   product.take_fastest(found,
                        fmt::format("{} times {}, {} to {}, epilogue {}", text(left), text(right), name_of(dtype),
                                    name_of(c_dtype), static_cast<int>(epilogue)),
-                       {bytes(left.rows * left.columns, dtype), bytes(right.rows * right.columns, dtype),
-                        bytes(rows * columns, c_dtype), product.with_vector_ ? bytes(columns, c_dtype) : 0});
+                       {bytes(elements(left), dtype), bytes(elements(right), dtype), bytes(rows * columns, c_dtype),
+                        product.with_vector_ ? bytes(columns, c_dtype) : 0});
   return product;
 }
 

@@ -17,6 +17,7 @@ namespace mirrortrain::cuda {
 struct Factor {
   std::int64_t rows = 0, columns = 0;  ///< row-major
   bool transposed = false;             ///< in the product
+  std::int64_t stride = 0;             ///< elements from one row to the next; 0: as many as there are columns
 };
 
 /// c = left · right with an epilogue. All row-major; products are accumulated in float32.
@@ -52,7 +53,7 @@ class CublasLtProduct {
 
   CublasLtProduct(std::shared_ptr<CublasLt> blas, const Factor& left, const Factor& right, DType dtype, DType c_dtype,
                   Epilogue epilogue);
-  static Layout layout(DType dtype, std::int64_t rows, std::int64_t columns);
+  static Layout layout(DType dtype, const Factor& matrix);
   template <class Value>
   void set(cublasLtMatmulDescAttributes_t attribute, const Value& value);
   /// Up to `most` algorithms, in the order of cuBLASLt's heuristics.

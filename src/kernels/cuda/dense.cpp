@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "kernels/cuda/cublaslt_product.h"
 #include "kernels/cuda/libraries.h"
 #include "kernels/cuda/matrix_passes.h"
+#include "kernels/cuda/padded_product.h"
 #include "kernels/cuda/weight_forms.h"
 
 namespace mirrortrain::cuda {
@@ -22,7 +22,7 @@ struct Sizes {
       : rows(x.elements() / x.shape.back()), in(x.shape.back()), out(y.shape.back()) {}
 };
 
-CublasLtProduct required(const Op& op, DType dtype, const Sizes& s, std::optional<CublasLtProduct> product) {
+PaddedProduct required(const Op& op, DType dtype, const Sizes& s, std::optional<PaddedProduct> product) {
   if (product) return std::move(*product);
   throw Error(fmt::format("{} on cuda: cuBLASLt has no algorithm for {} rows, {} inputs, {} outputs in {}", op.name(),
                           s.rows, s.in, s.out, name_of(dtype)));
@@ -57,9 +57,9 @@ class Forward : public Kernel {
   }
 
  private:
-  CublasLtProduct make_product(const ops::Dense& op, std::shared_ptr<CublasLt> blas) {
+  PaddedProduct make_product(const ops::Dense& op, std::shared_ptr<CublasLt> blas) {
     const auto make = [&](Epilogue epilogue) {
-      return CublasLtProduct::make(blas, {s_.rows, s_.in}, {s_.in, s_.out}, dtype_, dtype_, epilogue);
+      return PaddedProduct::make(blas, {s_.rows, s_.in}, {s_.in, s_.out}, dtype_, dtype_, epilogue);
     };
     const Epilogue epilogue = with_bias_   ? (with_relu_ ? Epilogue::kReluBias : Epilogue::kBias)
                               : with_relu_ ? Epilogue::kRelu
@@ -73,7 +73,7 @@ class Forward : public Kernel {
   DType dtype_;
   Sizes s_;
   bool with_bias_, with_relu_, is_fused_ = true;
-  CublasLtProduct product_;
+  PaddedProduct product_;
   ActivationPass activation_;
 };
 
@@ -84,8 +84,8 @@ class InputGradient : public Kernel {
       : kernel_(specs.inputs[1]), dtype_(specs.inputs[0].dtype), product_([&] {
           const Sizes s(specs.outputs[0], specs.inputs[0]);
           return required(op, dtype_, s,
-                          CublasLtProduct::make(std::move(blas), {s.rows, s.out}, {s.in, s.out, true}, dtype_, dtype_,
-                                                Epilogue::kNone));
+                          PaddedProduct::make(std::move(blas), {s.rows, s.out}, {s.in, s.out, true}, dtype_, dtype_,
+                                              Epilogue::kNone));
         }()) {}
 
   std::size_t workspace_bytes() const override { return product_.workspace_bytes(); }
@@ -99,7 +99,7 @@ class InputGradient : public Kernel {
  private:
   TensorView kernel_;
   DType dtype_;
-  CublasLtProduct product_;
+  PaddedProduct product_;
 };
 
 /// dkernel = x^T · dy, with the sums of dy's columns in the same call if cuBLASLt can.
@@ -108,7 +108,7 @@ class WeightGradient : public Kernel {
   WeightGradient(const ops::DenseWeightGradient& op, const KernelSpecs& specs, std::shared_ptr<CublasLt> blas)
       : s_(specs.inputs[0], specs.inputs[1]), dtype_(specs.inputs[0].dtype) {
     const auto make = [&](Epilogue epilogue) {
-      return CublasLtProduct::make(blas, {s_.rows, s_.in, true}, {s_.rows, s_.out}, dtype_, DType::kFloat32, epilogue);
+      return PaddedProduct::make(blas, {s_.rows, s_.in, true}, {s_.rows, s_.out}, dtype_, DType::kFloat32, epilogue);
     };
     alone_ = required(op, dtype_, s_, make(Epilogue::kNone));
     if (op.with_bias) with_sums_ = make(Epilogue::kSumsOfRight);
@@ -133,7 +133,7 @@ class WeightGradient : public Kernel {
  private:
   Sizes s_;
   DType dtype_;
-  std::optional<CublasLtProduct> alone_, with_sums_;
+  std::optional<PaddedProduct> alone_, with_sums_;
 };
 
 template <class OpType, class Made>

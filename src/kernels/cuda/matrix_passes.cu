@@ -81,6 +81,23 @@ __global__ void __launch_bounds__(kBlock)
   });
 }
 
+/// A thread writes a pack at a time, whose elements lie anywhere in the row.
+template <class T>
+__global__ void __launch_bounds__(kBlock) copy_rows(std::int64_t rows, std::int64_t columns, const T* from, T* to) {
+  constexpr int kPack = kPackOf<T>;
+  const std::int64_t packs = (columns + kPack - 1) / kPack;
+  for (std::int64_t i = grid_thread(); i < rows * packs; i += grid_threads()) {
+    const Division place = divide(i, packs);
+    const std::int64_t first = place.rest * kPack;
+    Pack<T, kPack> pack;
+#pragma unroll
+    for (int k = 0; k < kPack; ++k) {
+      pack.element[k] = first + k < columns ? from[place.quotient * columns + first + k] : T{};
+    }
+    *reinterpret_cast<Pack<T, kPack>*>(to + i * kPack) = pack;
+  }
+}
+
 template <class Body>
 void with_type(DType dtype, const Body& body) {
   if (dtype == DType::kFloat32) return body(float{});
@@ -102,6 +119,19 @@ void transpose(Stream& stream, std::int64_t rows, std::int64_t columns, DType fr
   });
 }
 
+std::int64_t padded_stride(std::int64_t columns, DType dtype) {
+  const auto pack = static_cast<std::int64_t>(16 / size_of(dtype));
+  return (columns + pack - 1) / pack * pack;
+}
+
+void pad_rows(Stream& stream, std::int64_t rows, std::int64_t columns, DType dtype, const std::byte* from,
+              std::byte* to) {
+  with_type(dtype, [&]<class T>(T) {
+    launch(stream, blocks_for(rows * padded_stride(columns, dtype), kBlock * kPackOf<T>), kBlock, 0, copy_rows<T>, rows,
+           columns, reinterpret_cast<const T*>(from), reinterpret_cast<T*>(to));
+  });
+}
+
 void to_float32(Stream& stream, std::int64_t elements, const std::byte* from, std::byte* to) {
   launch(stream, blocks_for(elements, kBlock * kPackOf<bfloat16>), kBlock, 0, to_float, elements, in_packs(from, to),
          reinterpret_cast<const bfloat16*>(from), reinterpret_cast<float*>(to));
@@ -118,18 +148,26 @@ void add_to_rows(Stream& stream, std::int64_t rows, std::int64_t columns, DType 
 void column_sums(Stream& stream, std::int64_t rows, std::int64_t columns, DType dtype, const std::byte* from,
                  float* sums, std::byte* workspace) {
   if (rows == 0) return stream.zero(reinterpret_cast<std::byte*>(sums), static_cast<std::size_t>(columns) * 4);
-  const std::int64_t parts = parts_of(rows);
-  auto* const partial = parts == 1 ? sums : reinterpret_cast<float*>(workspace);
+  std::int64_t parts = parts_of(rows);
+  auto* partial = reinterpret_cast<float*>(workspace);
   with_type(dtype, [&]<class From>(From) {
     launch(stream, grid_of(tiles_of(columns) * parts), kBlockOfTile, 0, sum_parts<From>, rows, columns, kRowsOfPart,
-           reinterpret_cast<const From*>(from), partial);
+           reinterpret_cast<const From*>(from), parts == 1 ? sums : partial);
   });
-  if (parts == 1) return;
-  launch(stream, grid_of(tiles_of(columns)), kBlockOfTile, 0, sum_parts<float>, parts, columns, parts, partial, sums);
+  // Parts of parts, so that no block adds many: three levels are enough for 16 million rows.
+  while (parts > 1) {
+    const std::int64_t fewer = parts_of(parts);
+    float* const next = fewer == 1 ? sums : partial + parts * columns;
+    launch(stream, grid_of(tiles_of(columns) * fewer), kBlockOfTile, 0, sum_parts<float>, parts, columns, kRowsOfPart,
+           partial, next);
+    parts = fewer, partial = next;
+  }
 }
 
 std::size_t column_sums_workspace(std::int64_t rows, std::int64_t columns) {
-  return parts_of(rows) > 1 ? static_cast<std::size_t>(parts_of(rows) * columns) * sizeof(float) : 0;
+  std::int64_t all = 0;
+  for (std::int64_t parts = parts_of(rows); parts > 1; parts = parts_of(parts)) all += parts;
+  return static_cast<std::size_t>(all * columns) * sizeof(float);
 }
 
 }  // namespace mirrortrain::cuda

@@ -13,6 +13,14 @@ namespace mirrortrain::cuda {
 void transpose(Stream& stream, std::int64_t rows, std::int64_t columns, DType from_dtype, const std::byte* from,
                DType to_dtype, std::byte* to);
 
+/// The least multiple of 16 bytes that a row of so many elements fits into, in elements.
+std::int64_t padded_stride(std::int64_t columns, DType dtype);
+
+/// Copies rows so that each begins padded_stride() elements behind the one before; what lies between them is undefined.
+/// `to` is aligned to 16 bytes.
+void pad_rows(Stream& stream, std::int64_t rows, std::int64_t columns, DType dtype, const std::byte* from,
+              std::byte* to);
+
 /// float32 elements from bfloat16 ones.
 void to_float32(Stream& stream, std::int64_t elements, const std::byte* from, std::byte* to);
 
