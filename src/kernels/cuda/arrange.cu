@@ -1,4 +1,5 @@
 #include "kernels/cuda/custom_kernels.h"
+#include "kernels/cuda/pack.h"
 #include "kernels/cuda/stream_kernel.h"
 #include "kernels/cuda/walk.h"
 #include "kernels/scalar/arrange.h"
@@ -8,9 +9,22 @@ namespace {
 
 using scalar::CopyWalk;
 
-template <class T>
+/// `Elements`: one of them, or a pack.
+template <class Elements, class T>
 __global__ void __launch_bounds__(kBlock) copy_elements(Walk<2> walk, const T* from, T* to) {
-  each_place(walk, [&](const auto& place) { to[place.at[1]] = from[place.at[0]]; });
+  each_place(walk, [&](const auto& place) {
+    *reinterpret_cast<Elements*>(to + place.at[1]) = *reinterpret_cast<const Elements*>(from + place.at[0]);
+  });
+}
+
+template <class T>
+void copy(Stream& stream, const Walk<2>& walk, const T* from, T* to) {
+  using Packed = Pack<T, kPackOf<T>>;
+  if (const Walk<2> packs = walk.in_packs(kPackOf<T>); packs.axes > 0 && in_packs(from, to)) {
+    launch(stream, blocks_for(packs.count), kBlock, 0, copy_elements<Packed, T>, packs, from, to);
+  } else {
+    launch(stream, blocks_for(walk.count), kBlock, 0, copy_elements<T, T>, walk, from, to);
+  }
 }
 
 /// One copy for each input.
@@ -23,9 +37,8 @@ std::unique_ptr<Kernel> make_copies(const ArrangeOp& op, const KernelSpecs& spec
       if (scalar::kLeavesGaps<ArrangeOp> && args.outputs[0].bytes() > 0)
         stream.zero(args.outputs[0].data, args.outputs[0].bytes());
       for (std::size_t i = 0; i < copies.size(); ++i) {
-        const CopyWalk& copy = copies[i];
-        launch(stream, blocks_for(copy.walk.count), kBlock, 0, copy_elements<T>, copy.walk,
-               input<T>(args, i) + copy.from_first, y + copy.to_first);
+        const CopyWalk& one = copies[i];
+        copy(stream, one.walk, input<T>(args, i) + one.from_first, y + one.to_first);
       }
     });
   });

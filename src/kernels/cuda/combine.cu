@@ -14,6 +14,30 @@ __global__ void __launch_bounds__(kBlock) combine(Walk<3> walk, const A* a, cons
   });
 }
 
+/// A number of each tensor for an element of the pack at a place.
+template <int kPack, class T>
+__device__ inline void load_or_spread(float (&to)[kPack], const T* from, bool spread) {
+  if (!spread) return load(to, from, kPack, true);
+  const auto one = static_cast<float>(*from);
+#pragma unroll
+  for (float& value : to) value = one;
+}
+
+/// `walk` is one in packs.
+template <class Function, class A, class B>
+__global__ void __launch_bounds__(kBlock) combine_packs(Walk<3> walk, const A* a, const B* b, A* y) {
+  constexpr int kPack = kPackOf<A>;
+  const int last = walk.axes - 1;
+  each_place(walk, [&](const auto& place) {
+    float first[kPack], second[kPack];
+    load_or_spread(first, a + place.at[1], walk.stride[last][1] == 0);
+    load_or_spread(second, b + place.at[2], walk.stride[last][2] == 0);
+#pragma unroll
+    for (int i = 0; i < kPack; ++i) first[i] = Function()(first[i], second[i]);
+    store(y + place.at[0], first, kPack, true);
+  });
+}
+
 template <class A, class B>
 __global__ void __launch_bounds__(kBlock)
     choice_gradient(Walk<3> walk, ops::CombineKind kind, bool of_first, const A* dy, const A* a, const B* b, A* dx) {
@@ -45,12 +69,17 @@ std::unique_ptr<Kernel> for_types(const Op& op, const TensorView& a, const Tenso
 std::unique_ptr<Kernel> make_combine(const ops::Combine& op, const KernelSpecs& specs) {
   const Walk<3> walk = scalar::combine_walk(specs.outputs[0].shape, specs.inputs[0].shape, specs.inputs[1].shape);
   return for_types(op, specs.inputs[0], specs.inputs[1], [&]<class A, class B>(A, B) {
-    return stream_kernel([walk, kind = op.kind](Stream& stream, const KernelArgs& args) {
-      scalar::with_combine(kind, [&]<class Function>(Function) {
-        launch(stream, blocks_for(walk.count), kBlock, 0, combine<Function, A, B>, walk, input<A>(args, 0),
-               input<B>(args, 1), output<A>(args, 0));
-      });
-    });
+    return stream_kernel(
+        [walk, packs = walk.in_packs(kPackOf<A>), kind = op.kind](Stream& stream, const KernelArgs& args) {
+          const A* a = input<A>(args, 0);
+          const B* b = input<B>(args, 1);
+          A* const y = output<A>(args, 0);
+          const bool fits = packs.axes > 0 && in_packs(a, b, y);
+          scalar::with_combine(kind, [&]<class Function>(Function) {
+            launch(stream, blocks_for(fits ? packs.count : walk.count), kBlock, 0,
+                   fits ? combine_packs<Function, A, B> : combine<Function, A, B>, fits ? packs : walk, a, b, y);
+          });
+        });
   });
 }
 

@@ -67,16 +67,40 @@ struct Walk {
 
   /// The offset in each tensor of the element with this number.
   MIRRORTRAIN_HOST_DEVICE Offsets place(std::int64_t number) const {
+    // Division of 32 bits is several times faster.
+    return count >> 32 == 0 ? place_of(static_cast<std::uint32_t>(number)) : place_of(number);
+  }
+
+  /// The same walk over packs of `pack` elements of the last axis, whose offsets are those of their first elements; an
+  /// empty one (no axes) where there are no whole packs, or a tensor's do not begin at multiples of `pack`. Along that
+  /// axis a tensor's elements are neighbours, or it has one for all of them.
+  Walk in_packs(std::int64_t pack) const {
+    Walk packs = *this;
+    const int last = axes - 1;
+    bool fits = extent[last] % pack == 0;
+    for (int i = 0; i < kTensors; ++i) {
+      fits = fits && (stride[last][i] == 0 || stride[last][i] == 1);
+      for (int axis = 0; axis < last && stride[last][i] == 1; ++axis) fits = fits && stride[axis][i] % pack == 0;
+      packs.stride[last][i] *= pack;
+    }
+    packs.extent[last] /= pack;
+    packs.count /= pack;
+    return fits ? packs : Walk();
+  }
+
+ private:
+  template <class Number>
+  MIRRORTRAIN_HOST_DEVICE Offsets place_of(Number number) const {
     Offsets offsets{};
     for (int axis = axes - 1; axis >= 0; --axis) {
-      const std::int64_t rest = number / extent[axis], index = number - rest * extent[axis];
+      const auto own = static_cast<Number>(extent[axis]);
+      const Number rest = number / own;
+      const auto index = static_cast<std::int64_t>(number - rest * own);
       for (int i = 0; i < kTensors; ++i) offsets.at[i] += index * stride[axis][i];
       number = rest;
     }
     return offsets;
   }
-
- private:
   bool goes_on(int before, std::size_t axis, std::int64_t elements,
                const std::array<Strides, kTensors>& strides) const {
     for (std::size_t i = 0; i < kTensors; ++i) {
