@@ -51,6 +51,14 @@ int decimals_of(double number) {
   return decimals;
 }
 
+/// The value of a range that a number stands for, which may have the error of a sum of steps, or of a logarithm.
+std::optional<double> in_range(const Parameter& parameter, double number) {
+  constexpr double kRelativeError = 1e-9;
+  const double nearest = nearest_value(parameter, number);
+  const double scale = parameter.step > 0 ? parameter.step : std::max(std::abs(nearest), std::abs(number));
+  return std::abs(nearest - number) <= kRelativeError * scale ? std::optional(nearest) : std::nullopt;
+}
+
 }  // namespace
 
 bool Condition::holds(const Parameter& of, double number) const {
@@ -90,6 +98,16 @@ bool Parameter::may_be(double number) const {
   return number >= low && number <= high && (step == 0 || nearest_value(*this, number) == number);
 }
 
+std::optional<double> Parameter::number_from(const Json& value) const {
+  if (kind != Kind::kChoice) return value.is_number() ? in_range(*this, value.get<double>()) : std::nullopt;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const bool is_its_yaml = value.is_string() && value.get<std::string>() == flow(values[i]);
+    // Whatever the order of its keys.
+    if (is_its_yaml || nlohmann::json(json_of(values[i])) == nlohmann::json(value)) return static_cast<double>(i);
+  }
+  return std::nullopt;
+}
+
 SearchSpace::SearchSpace(const SearchOptions& options, const config::Schema& root, config::Errors& errors)
     : parameters_(order_parameters(options, root, errors)) {}
 
@@ -123,15 +141,8 @@ std::optional<Point> SearchSpace::from_json(const Json& values) const {
     const Parameter& parameter = parameters_[i];
     const auto found = values.find(parameter.key);
     if (found == values.end()) continue;
-    if (parameter.kind != Parameter::Kind::kChoice) {
-      if (!found->is_number() || !parameter.may_be(found->get<double>())) return std::nullopt;
-      point[i] = found->get<double>();
-      continue;
-    }
-    const auto is_it = [&](const Value& value) { return json_of(value) == *found; };
-    const auto choice = std::ranges::find_if(parameter.values, is_it);
-    if (choice == parameter.values.end()) return std::nullopt;
-    point[i] = static_cast<double>(choice - parameter.values.begin());
+    point[i] = parameter.number_from(*found);
+    if (!point[i]) return std::nullopt;
   }
   return point;
 }

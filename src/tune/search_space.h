@@ -48,6 +48,10 @@ struct Parameter {
   bool may_be(double number) const;
   /// As it would be written.
   config::Value value_of(double number) const;
+  /// The reverse, of JSON: a number of the range, which may have the error of a sum of steps or of a logarithm, or one
+  /// of the choices, of which a section has its keys in any order, or is its YAML on one line. nullopt for anything
+  /// else.
+  std::optional<double> number_from(const nlohmann::ordered_json& value) const;
 };
 
 /// The value of a range that is nearest to a number: on its steps, if it has any, and between its ends.

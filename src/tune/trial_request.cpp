@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -22,9 +21,6 @@ std::string found_text(const Json& value) {
   return shortened(value.dump(-1, ' ', false, Json::error_handler_t::replace), 200);
 }
 
-/// Whether two values are the same whatever the order of their keys.
-bool are_same(const Json& a, const Json& b) { return nlohmann::json(a) == nlohmann::json(b); }
-
 std::string expected_text(const Parameter& parameter) {
   if (parameter.kind == Parameter::Kind::kChoice) {
     std::vector<std::string> texts;
@@ -35,27 +31,6 @@ std::string expected_text(const Parameter& parameter) {
   const bool has_steps = parameter.step > 0 && !(parameter.kind == Parameter::Kind::kInteger && parameter.step == 1);
   return fmt::format("{} from {} to {}{}", kind, parameter.low, parameter.high,
                      has_steps ? fmt::format(" in steps of {}", parameter.step) : "");
-}
-
-/// The value of a range that a number stands for, which may have the error of a sum of steps, or of a logarithm.
-std::optional<double> in_range(const Parameter& parameter, double number) {
-  constexpr double kRelativeError = 1e-9;
-  const double nearest = nearest_value(parameter, number);
-  const double scale = parameter.step > 0 ? parameter.step : std::max(std::abs(nearest), std::abs(number));
-  return std::abs(nearest - number) <= kRelativeError * scale ? std::optional(nearest) : std::nullopt;
-}
-
-std::optional<double> number_of(const Parameter& parameter, const Json& value) {
-  if (parameter.kind != Parameter::Kind::kChoice) {
-    return value.is_number() ? in_range(parameter, value.get<double>()) : std::nullopt;
-  }
-  for (std::size_t i = 0; i < parameter.values.size(); ++i) {
-    const config::Value& choice = parameter.values[i];
-    constexpr std::size_t kWhole = 1 << 16;
-    const bool is_its_yaml = value.is_string() && value.get<std::string>() == config::flow_text(choice, kWhole);
-    if (is_its_yaml || are_same(json_of(choice), value)) return static_cast<double>(i);
-  }
-  return std::nullopt;
 }
 
 /// "optimizer.type is sgd"
@@ -96,7 +71,7 @@ Point point_from(const Json& values, const SearchSpace& space) {
     if (found == values.end()) {
       throw UsageError(fmt::format("parameters.{}: expected {}, found none", parameter.key, expected_text(parameter)));
     }
-    point[i] = number_of(parameter, *found);
+    point[i] = parameter.number_from(*found);
     if (!point[i]) {
       throw UsageError(fmt::format("parameters.{}: expected {}, found {}", parameter.key, expected_text(parameter),
                                    found_text(*found)));
