@@ -27,9 +27,12 @@ struct MicrobatchWork {
 /// What a lane of a pipeline, with these stages, does in a step, in order: every stage computes as few microbatches
 /// forward as keep the later stages busy, then one backward after each forward ("1F1B", Narayanan et al., PipeDream,
 /// 2019), so that at most Mesh::in_flight() microbatches of a replica are between forward and backward. `trains`: else
-/// forward alone. A lane with several stages takes them as a lane for each would: the orders of all lanes and workers
-/// are parts of one, in which everything comes after what it needs, so that none waits for itself, nor lanes that
-/// divide a stage among their places for each other.
+/// forward alone.
+///
+/// Why nothing waits forever: there is one total order of the run's work, by the time at which it would be done if each
+/// stage had a lane of its own and everything took the same time, then by stage, then by replica. Every lane, of any
+/// worker, computes a subsequence of it, and what work waits for (values, memory, the other lanes at a barrier of a
+/// stage that places divide) is earlier in it or the same work of another place.
 std::vector<MicrobatchWork> pipeline_schedule(const Mesh& mesh, std::span<const StagePlace> stages, bool trains);
 
 /// Of a program's steps, by their layers' stages.
