@@ -1,6 +1,7 @@
 // What the workers of a cluster report of each other, and commands that they share or run alone.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "cli/program.h"
@@ -201,6 +202,39 @@ TEST_CASE_FIXTURE(Folder, "tasks predict together, with the bits of one, and one
   REQUIRE(run("launch --workers 2 -- predict stages --probabilities --output stages.npy").exit_code == 0);
   REQUIRE(run("predict stages --set strategy.pipeline=null --probabilities --output whole.npy").exit_code == 0);
   CHECK(text_of("stages.npy") == text_of("whole.npy"));
+}
+
+TEST_CASE_FIXTURE(Folder,
+                  "a run whose worker with the last stage is killed says so, and is resumed with the same bits") {
+  const std::string fit =
+      "-- fit net.yaml --set 'strategy.pipeline={split_before: [dense_1], microbatches: 2}' --set "
+      "training.epochs=1000000 --set checkpoint.keep=1000000 ";
+  const Outcome outcome = run_script(folder, fmt::format(R"sh(
+    "$MIRRORTRAIN" launch --workers 2 {}--run-dir run &
+    while kill -0 $! 2> /dev/null && ! ls run/checkpoints/step-?????? > /dev/null 2>&1; do sleep 0.05; done
+    set -- $(cat /proc/$!/task/$!/children)
+    kill -KILL $2
+    wait $!)sh",
+                                                         fit));
+  CHECK(outcome.exit_code == 128 + 9);
+  CHECK_MESSAGE(contains(outcome.err, "[worker 0] error: worker 1 (127.0.0.1:"), outcome.err);
+  CHECK_MESSAGE(contains(outcome.err, "ended unexpectedly; worker 0 was in step "), outcome.err);
+  CHECK_MESSAGE(contains(outcome.err, "; the last checkpoint is "), outcome.err);
+  int last = 0;
+  for (const auto& entry : fs::directory_iterator(folder / "run/checkpoints")) {
+    const std::string name = entry.path().filename().string();
+    if (name.size() == 11) last = std::max(last, std::stoi(name.substr(5)));
+  }
+  REQUIRE(last > 0);
+  const int end = last + 7;
+  const std::string until = fmt::format("--set training.steps={} ", end);
+  const Outcome resumed = run("launch --workers 2 " + fit + until + "--resume run");
+  CHECK_MESSAGE(resumed.exit_code == 0, resumed.err);
+  CHECK_MESSAGE(contains(resumed.err, "resuming from step "), resumed.err);
+  const Outcome whole = run("launch --workers 2 " + fit + until + "--run-dir whole");
+  CHECK_MESSAGE(whole.exit_code == 0, whole.err);
+  const std::string weights = fmt::format("checkpoints/step-{:06}/model.safetensors", end);
+  CHECK(text_of("run/" + weights) == text_of("whole/" + weights));
 }
 
 TEST_CASE_FIXTURE(Folder, "several processes that would each predict everything are refused, and told how to share") {
