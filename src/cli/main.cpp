@@ -13,18 +13,6 @@ namespace {
 constexpr std::array kStops = {SIGINT, SIGTERM, SIGHUP};
 std::array<struct sigaction, kStops.size()> inherited;
 
-void note_inherited() {
-  for (std::size_t i = 0; i < kStops.size(); ++i) ::sigaction(kStops[i], nullptr, &inherited[i]);
-}
-// Before the constructors of all libraries; only the executable's own sources may request this.
-[[gnu::used, gnu::section(".preinit_array")]] void (*const note_first)() = note_inherited;
-
-/// Restores the dispositions of SIGINT, SIGTERM and SIGHUP with which this process was started. Libraries (libpsm2,
-/// used by Open MPI) replace them by their own handlers before main, even if nohup has a signal ignored.
-void restore_stop_signals() {
-  for (std::size_t i = 0; i < kStops.size(); ++i) ::sigaction(kStops[i], &inherited[i], nullptr);
-}
-
 /// Prevents files opened later from becoming stdin, stdout or stderr if those were closed.
 void reserve_standard_streams() {
   // Writes to a closed stdout fail, because results must not be lost; stderr's text may be.
@@ -34,11 +22,27 @@ void reserve_standard_streams() {
   }
 }
 
+void note_inherited() {
+  for (std::size_t i = 0; i < kStops.size(); ++i) ::sigaction(kStops[i], nullptr, &inherited[i]);
+}
+void prepare() {
+  note_inherited();
+  reserve_standard_streams();
+}
+// Before the constructors of all libraries, which change handlers and open files; only the executable's own sources may
+// request this.
+[[gnu::used, gnu::section(".preinit_array")]] void (*const prepare_first)() = prepare;
+
+/// Restores the dispositions of SIGINT, SIGTERM and SIGHUP with which this process was started. Libraries (libpsm2,
+/// used by Open MPI) replace them by their own handlers before main, even if nohup has a signal ignored.
+void restore_stop_signals() {
+  for (std::size_t i = 0; i < kStops.size(); ++i) ::sigaction(kStops[i], &inherited[i], nullptr);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   using namespace mirrortrain::cli;
-  reserve_standard_streams();
   restore_stop_signals();
   set_up_logging();
   return run_program(argc, argv);

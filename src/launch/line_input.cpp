@@ -20,19 +20,21 @@ void LineInput::read_available() {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) return;
     has_ended_ = count <= 0;
-    if (count > 0) text_.append(part.data(), static_cast<std::size_t>(count));
+    if (count > 0) keep({part.data(), static_cast<std::size_t>(count)});
   }
+}
+
+void LineInput::keep(std::string_view part) {
+  for (std::size_t end; (end = part.find('\n')) != std::string_view::npos; part.remove_prefix(end + 1)) {
+    keep(part.substr(0, end));
+    lines_.push_back(std::exchange(text_, ""));
+  }
+  text_.append(part.substr(0, kMostBytes - text_.size()));
 }
 
 std::vector<std::string> LineInput::take_lines() {
   read_available();
-  std::vector<std::string> lines;
-  std::size_t at = 0;
-  for (std::size_t end; (end = text_.find('\n', at)) != std::string::npos; at = end + 1) {
-    lines.push_back(text_.substr(at, end - at));
-  }
-  text_.erase(0, at);
-  return lines;
+  return std::exchange(lines_, {});
 }
 
 std::string LineInput::take_unfinished() { return std::exchange(text_, ""); }

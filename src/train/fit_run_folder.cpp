@@ -80,7 +80,9 @@ FolderToResume require_folder_to_resume(const FitArguments& arguments, const Con
 /// Checks what open_folder would reject, without writing.
 void FitRun::check_folder() const {
   if (!arguments_.resume) {
-    if (arguments_.run_dir) require_free(*arguments_.run_dir);
+    if (!arguments_.run_dir) return;
+    require_free(*arguments_.run_dir);
+    require_no_trial(RunFolder{*arguments_.run_dir});
     return;
   }
   require_folder_to_resume(arguments_, values());

@@ -19,13 +19,30 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// Levels of lists and mappings in a line, which functions go through by calling themselves.
+constexpr int kMostLevels = 64;
+
 /// The object of a line; throws UsageError for anything else.
 Json object_in(const std::string& line) {
-  Json json = Json::parse(line, nullptr, false);
+  if (line.size() >= launch::LineInput::kMostBytes) throw UsageError("expected a line of less than 1 MiB");
+  int most = 0;
+  const auto note_depth = [&](int depth, Json::parse_event_t, Json&) {
+    most = std::max(most, depth);
+    return depth <= kMostLevels;  // deeper ones are not kept
+  };
+  Json json = Json::parse(line, note_depth, false);
+  if (most > kMostLevels) throw UsageError(fmt::format("expected at most {} levels of brackets", kMostLevels));
   if (!json.is_object()) {
     throw UsageError(R"(expected a line of JSON, as {"parameters": {"optimizer.learning_rate": 0.01}})");
   }
   return json;
+}
+
+/// A line's `id` as JSON. Throws UsageError for one that could not be answered as it was asked: numbers are doubles
+/// here but for integers of 64 bits.
+std::string id_in(const Json& id) {
+  if (id.is_number_float()) throw UsageError("id: expected a text or an integer of 64 bits, found another number");
+  return id.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 /// `id` first, as it was asked.
@@ -59,7 +76,7 @@ void AskedTrials::take_line(const std::string& line) {
   std::string id;
   try {
     const Json json = object_in(line);
-    if (json.contains("id")) id = json["id"].dump(-1, ' ', false, Json::error_handler_t::replace);
+    if (json.contains("id")) id = id_in(json["id"]);
     const TrialRequest request = trial_request_from(json, plan_.space, most_epochs(plan_));
     const int trial = trial_at(request.point);
     require_not_fewer_epochs(trial, request.epochs);

@@ -100,6 +100,12 @@ void Journal::read(const std::filesystem::path& path) {
                       "--run-dir",
                       place));
     }
+    if ((report::text_in(event, "event") == "study") != (line == 1)) {
+      throw Error(
+          fmt::format("{}: the line of the study, which says on what data it is, is expected first, and once; "
+                      "start a new study with another --run-dir",
+                      place));
+    }
     take_event(event, place);
   }
   for (Trial& trial : trials_) {
@@ -132,6 +138,9 @@ void Journal::take_event(const Json& event, const std::string& place) {
     trials_.push_back({std::move(*point), {}});
   } else if (kind == "result" || kind == "fold") {
     if (number < 1 || number > std::ssize(trials_)) refuse(fmt::format("there is no trial {}", number));
+    const std::string status = report::text_in(event, "status");
+    if (status != "done" && status != "failed") refuse(fmt::format("expected done or failed, found '{}'", status));
+    if (status == "done" && !report::number_in(event, "value")) refuse("a trial that is done has no value");
     Trial& trial = trials_[static_cast<std::size_t>(number - 1)];
     if (kind == "result") {
       trial.results.push_back(tune::result_of(event));

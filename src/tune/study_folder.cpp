@@ -28,6 +28,16 @@ std::vector<std::string> free_keys(const SearchOptions& search) {
   return keys;
 }
 
+/// The keys of the parameters, in the order in which a grid combines their values.
+std::vector<std::string> searched_keys(const config::Value& root) {
+  std::vector<std::string> keys;
+  const config::Value::Entry* const search = root.find("search");
+  const config::Value::Entry* const parameters = search == nullptr ? nullptr : search->value.find("parameters");
+  if (parameters == nullptr || !parameters->value.is_mapping()) return keys;
+  for (const config::Value::Entry& parameter : parameters->value.entries()) keys.push_back(parameter.key);
+  return keys;
+}
+
 }  // namespace
 
 std::string first_difference(const config::Value& before, const config::Value& now,
@@ -70,8 +80,11 @@ void StudyFolder::require_same(const CheckedConfiguration& checked) const {
   config::Errors errors;
   const config::Document before = config::load(file().string(), {}, errors);
   errors.throw_if_any();
-  const std::string difference = first_difference(before.root, config::Codec<Configuration>::show(checked.values()),
-                                                  free_keys(*checked.values().search));
+  const config::Value now = config::Codec<Configuration>::show(checked.values());
+  std::string difference = first_difference(before.root, now, free_keys(*checked.values().search));
+  if (difference.empty() && searched_keys(before.root) != searched_keys(now)) {
+    difference = "search.parameters are in another order";
+  }
   if (difference.empty()) return;
   throw UsageError(fmt::format("{}: this study has another configuration: {}; name another folder with --run-dir",
                                path_.string(), difference));

@@ -89,6 +89,27 @@ TEST_CASE_FIXTURE(Fixture, "a program asks for trials one by one, each with what
   CHECK(bytes("alone/model.safetensors") == bytes("study/trial-0002/model.safetensors"));
 }
 
+TEST_CASE_FIXTURE(Fixture, "a line is as deep, as long and as exact as it can be answered") {
+  write_file(folder / "asked.jsonl", "{\"id\": " + std::string(20'000, '[') + std::string(20'000, ']') + "}\n" +
+                                         request(0.1, 4, R"(, "id": 340282366920938463463374607431768211455)") + "\n" +
+                                         std::string(1 << 21, ' ') + "{}\n" +
+                                         request(0.1, 4, R"(, "id": 18446744073709551615)"));
+  const Outcome outcome = tune("net.yaml -q < asked.jsonl");
+  REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
+  const std::vector<json> answers = lines_of(outcome.out);
+  REQUIRE(answers.size() == 4);
+  CHECK(contains(answers[0]["error"], "at most 64 levels of brackets"));
+  CHECK(contains(answers[1]["error"], "id: expected a text or an integer of 64 bits"));
+  CHECK(contains(answers[2]["error"], "less than 1 MiB"));
+  CHECK(answers[3]["id"] == 18446744073709551615U);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a closed stdin has ended") {
+  const Outcome outcome = run_script(folder, R"(timeout 60 "$MIRRORTRAIN" tune net.yaml -q <&-)");
+  CHECK(outcome.exit_code == 1);
+  CHECK_MESSAGE(contains(outcome.err, "stdin has ended"), outcome.err);
+}
+
 TEST_CASE_FIXTURE(Fixture, "what cannot be a trial is answered with the error, and the study goes on") {
   write_file(folder / "asked.jsonl",
              request(3, 4, R"(, "id": 1)") + "\nnot json\n\n" + request(0.1, 5, R"(, "id": [2])") +

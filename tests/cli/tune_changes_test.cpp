@@ -66,6 +66,29 @@ TEST_CASE_FIXTURE(Fixture, "data that change while a study runs end it, and none
   CHECK(bytes("parts/best/model.safetensors") == bytes("whole/best/model.safetensors"));
 }
 
+TEST_CASE_FIXTURE(Fixture,
+                  "a grid is not continued with its parameters in another order, nor a trial's folder taken by fit") {
+  constexpr const char* kGrid = R"(
+search:
+  sampler: grid
+  parameters:
+    optimizer.learning_rate: {values: [0.01, 0.1]}
+    model.layers[0].dense.units: {values: [4, 16]}
+)";
+  write("grid.yaml", kGrid);
+  trained("grid.yaml --run-dir study");
+  const std::string rate = "    optimizer.learning_rate: {values: [0.01, 0.1]}\n",
+                    units = "    model.layers[0].dense.units: {values: [4, 16]}\n";
+  write("other.yaml", replaced(kGrid, rate + units, units + rate));
+  const Outcome other = tune("other.yaml --run-dir study");
+  CHECK(other.exit_code == 2);
+  CHECK_MESSAGE(contains(other.err, "search.parameters are in another order"), other.err);
+  write("plain.yaml", "");
+  const Outcome taken = run_program(folder, "fit plain.yaml --run-dir study/trial-0009");
+  CHECK(taken.exit_code == 2);
+  CHECK_MESSAGE(contains(taken.err, "a trial of the study"), taken.err);
+}
+
 TEST_CASE_FIXTURE(Fixture, "fit does not resume a trial of a study, but a copy of it") {
   REQUIRE(trained("net.yaml --run-dir study")["trials"].size() == 4);
   for (const std::string run : {"study/trial-0002", "study/best"}) {

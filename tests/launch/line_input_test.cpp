@@ -28,5 +28,22 @@ TEST_CASE("lines are taken as they come, without waiting for their ends") {
   CHECK(input.take_unfinished() == "");
 }
 
+TEST_CASE("of an endless line only the beginning is kept") {
+  Pipe pipe;
+  LineInput input(pipe.read.get());
+  const std::string part(1 << 14, 'x');
+  std::size_t written = 0;
+  while (written <= LineInput::kMostBytes + part.size()) {
+    REQUIRE(::write(pipe.write.get(), part.data(), part.size()) == static_cast<ssize_t>(part.size()));
+    written += part.size();
+    CHECK(input.take_lines().empty());
+  }
+  REQUIRE(::write(pipe.write.get(), "\nnext\n", 6) == 6);
+  const Lines lines = input.take_lines();
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0].size() == LineInput::kMostBytes);
+  CHECK(lines[1] == "next");
+}
+
 }  // namespace
 }  // namespace mirrortrain::launch

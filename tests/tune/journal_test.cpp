@@ -58,6 +58,15 @@ TEST_CASE("a journal of other parameters, or with a foreign line, is refused wit
   const SearchSpace other = space_from_text("real.a: {values: [3, 4]}\n");
   CHECK(error_text([&] { Journal(file, other, {}); }).find("journal.jsonl:2: its values are not those") !=
         std::string::npos);
+  const std::string whole = read_text_file(file);
+  write_file(file, whole.substr(whole.find('\n') + 1));
+  CHECK(contains(error_text([&] { Journal(file, space, {}); }), "journal.jsonl:1: the line of the study"));
+  const auto with = [&](const std::string& line) {
+    write_file(file, whole + line + "\n");
+    return error_text([&] { Journal(file, space, {}); });
+  };
+  CHECK(contains(with(R"({"event": "result", "trial": 1, "status": "dune"})"), "jsonl:3: expected done or failed"));
+  CHECK(contains(with(R"({"event": "result", "trial": 1, "status": "done", "value": null})"), "has no value"));
   write_file(file, "notes\n");
   CHECK(error_text([&] { Journal(file, space, {}); }).find("journal.jsonl:1: this is no line") != std::string::npos);
 }
