@@ -46,13 +46,14 @@ struct Start {
   char* const* environment;
   const cpu_set_t* cores;  ///< null: unchanged
   int in, out, err;
+  bool has_own_session;
   int parent_death_signal;
   int failure;  ///< closed by a successful exec; otherwise errno is written to it
   pid_t parent;
 };
 
 [[noreturn]] void become(const Start& start) {
-  ::setsid();
+  if (start.has_own_session) ::setsid();
   ::prctl(PR_SET_PDEATHSIG, start.parent_death_signal);
   if (::getppid() != start.parent) ::_exit(1);  // the parent died before the prctl
   ::dup2(start.in, STDIN_FILENO);
@@ -74,7 +75,7 @@ struct Start {
 
 int exit_code_of_status(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
 
-Process::Process(const ProcessOptions& options) {
+Process::Process(const ProcessOptions& options) : has_own_session_(!options.shows_output) {
   std::vector<std::string> words = options.argv, variables = environment_of(options);
   const std::vector<char*> argv = pointers(words), environment = pointers(variables);
   const cpu_set_t cores = core_set(options.cores);
@@ -100,6 +101,7 @@ Process::Process(const ProcessOptions& options) {
                     input.get(),
                     output ? output->write.get() : STDOUT_FILENO,
                     errors ? errors->write.get() : STDERR_FILENO,
+                    has_own_session_,
                     options.parent_death_signal,
                     failure.write.get(),
                     ::getpid()};
@@ -120,14 +122,16 @@ Process::Process(const ProcessOptions& options) {
 
 Process::~Process() {
   if (pid_ < 0) return;
-  ::kill(-pid_, SIGKILL);
+  send(SIGKILL);
   ::waitpid(pid_, nullptr, 0);
 }
+
+void Process::send(int number) const { ::kill(has_own_session_ ? -pid_ : pid_, number); }
 
 void Process::signal(int number) const {
   if (pid_ < 0) return;
   if (!in_.is_open() || number == SIGKILL) {
-    ::kill(-pid_, number);
+    send(number);
     return;
   }
   write_line(::sigabbrev_np(number));
@@ -146,7 +150,7 @@ std::optional<int> Process::take_status() {
       info.si_pid == 0) {
     return std::nullopt;
   }
-  ::kill(-pid_, SIGKILL);
+  if (has_own_session_) send(SIGKILL);
   int status = 0;
   ::waitpid(std::exchange(pid_, -1), &status, 0);
   return status;

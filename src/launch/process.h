@@ -41,9 +41,10 @@ struct ProcessOptions {
 /// for one that the signal ended.
 int exit_code_of_status(int status);
 
-/// A child process in its own session, so that a terminal's Ctrl-C does not reach it, with pipes for its output unless
-/// that is shown. It never outlives this process: the kernel sends it a signal, by default SIGKILL, when the thread
-/// that started it ends for any reason. Its standard input is empty.
+/// A child process in its own session, so that a terminal's Ctrl-C does not reach it, with pipes for its output; or, if
+/// its output is shown, in this process's group, so that Ctrl-C and Ctrl-Z do. It never outlives this process: the
+/// kernel sends it a signal, by default SIGKILL, when the thread that started it ends for any reason. Its standard
+/// input is empty.
 class Process {
  public:
   /// Throws Error if the program cannot be started.
@@ -53,16 +54,19 @@ class Process {
   /// Kills the process if it still runs.
   ~Process();
 
-  /// Sends a signal to the process and its descendants, or along its SignalPath; SIGKILL always to the local process.
+  /// Sends a signal to the process and, of its own session, its descendants, or along its SignalPath; SIGKILL always to
+  /// the local process.
   void signal(int number) const;
-  /// The status (as waitpid's) once it has ended; remaining descendants are then killed.
+  /// The status (as waitpid's) once it has ended; remaining descendants in its session are then killed.
   std::optional<int> take_status();
 
   Descriptor out, err;  ///< its stdout and stderr; nonblocking; closed if they are shown
 
  private:
   void write_line(std::string line) const;
+  void send(int number) const;
 
+  const bool has_own_session_;
   Descriptor in_;   ///< open if signals are sent by stdin
   pid_t pid_ = -1;  ///< -1: it has ended
 };
