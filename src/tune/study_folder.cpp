@@ -93,7 +93,7 @@ void StudyFolder::require_same(const CheckedConfiguration& checked) const {
 fs::path StudyFolder::trial(int number) const { return path_ / trial_folder_name(number); }
 
 fs::path StudyFolder::hparams(int number) const {
-  return path_ / "hparams" / trial_folder_name(number) / report::kHParamsFile;
+  return trial(number) / report::kHParamsFile;
 }
 
 void StudyFolder::link_best(int number) const {

@@ -23,8 +23,7 @@ class StudyFolder {
   std::filesystem::path report() const { return path_ / "report.html"; }
   /// Of the trial with this number, from 1.
   std::filesystem::path trial(int number) const;
-  /// Its file for TensorBoard's page of hyperparameters: beside the trials, where the link `best` does not lead to it
-  /// once more.
+  /// Its file for TensorBoard's page of hyperparameters.
   std::filesystem::path hparams(int number) const;
   /// Makes `best` a link to a trial's folder; replaces one to another.
   void link_best(int number) const;

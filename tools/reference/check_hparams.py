@@ -1,7 +1,7 @@
 """Whether TensorBoard's own reader finds each trial's hyperparameters, and their result: check_hparams.py STUDY
 
-STUDY is a folder of `mirrortrain tune`. Ends with 1 where a trial's values or its result are not those of its journal, or where TensorBoard,
-which follows the link to the best trial, finds a trial more than once. Needs: pip install tensorboard.
+STUDY is a folder of `mirrortrain tune`. Ends with 1 where a trial's values or its result are not those of its journal, or where TensorBoard
+finds a trial in more than one folder, but for the link to the best one, which it follows. Needs: pip install tensorboard.
 """
 import collections
 import json
@@ -43,7 +43,7 @@ def main():
     wrong = 0
     for line in trials:
         result = results[line["trial"]]
-        folder = study / "hparams" / f"trial-{line['trial']:04}"
+        folder = study / f"trial-{line['trial']:04}"
         data = plugin_data(folder)
         found = {name: getattr(value, value.WhichOneof("kind"))
                  for name, value in data["_hparams_/session_start_info"].session_start_info.hparams.items()}
@@ -61,7 +61,7 @@ def main():
             wrong += 1
             print(f"{folder}: {found}, expected {expected}; ends as it should: {ends_so}; {metric.tag}: {values}, expected {result}")
     sessions = collections.Counter()
-    for folder in io_wrapper.GetLogdirSubdirectories(str(study)):
+    for folder in {pathlib.Path(found).resolve() for found in io_wrapper.GetLogdirSubdirectories(str(study))}:
         start = plugin_data(folder).get("_hparams_/session_start_info")
         if start:
             sessions[start.session_start_info.group_name] += 1
