@@ -85,8 +85,8 @@ class Communicator {
   /// r. `received`, of as many elements, receives every rank's part for this one, in rank order.
   virtual void all_to_all(Stream& stream, Elements elements, std::byte* received) = 0;
 
-  /// In a group of two: the other rank receives the elements of rank `from`, which are any type's but uint8. Throws
-  /// Error where a group has no such operation.
+  /// In a group of two: the other rank receives the elements of rank `from`, 0 or 1, of any type. Throws Error in other
+  /// groups, and where a group has no such operation.
   virtual void transfer(Stream& stream, Elements elements, int from);
 
   /// Seconds that the thread which enqueues has waited in operations so far, for the other ranks and their elements: on

@@ -1,5 +1,7 @@
 #include "collective/host_communicator.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <exception>
 #include <thread>
@@ -18,6 +20,15 @@ std::string message_of_exception(const std::exception& error) { return error.wha
 HostCommunicator::HostCommunicator(int rank, int size, OperationWatch watch)
     : rank_(rank), size_(size), watch_(std::move(watch)) {
   for (Slot& slot : slots_) slot.owner = this;
+}
+
+void HostCommunicator::transfer(Stream& stream, Elements elements, int from) {
+  if (size_ != 2 || from < 0 || from > 1) {
+    throw Error(fmt::format("{}: rank {} of {} sends to the other one, which only a group of two has",
+                            CollectiveCall{CollectiveCall::Operation::kTransfer, elements, nullptr, from}.text(), from,
+                            size_));
+  }
+  enqueue(stream, {CollectiveCall::Operation::kTransfer, elements, nullptr, from});
 }
 
 void HostCommunicator::check() {

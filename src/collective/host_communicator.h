@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <mutex>
 #include <span>
 #include <string>
@@ -18,6 +19,10 @@ namespace mirrortrain {
 /// which fails all later ones.
 class HostCommunicator : public Communicator {
  public:
+  /// Operations that can be enqueued before the first is done; more than a host is ahead of its streams. The next one
+  /// waits.
+  static constexpr std::size_t kMostAhead = 64;
+
   HostCommunicator(int rank, int size, OperationWatch watch = {});
 
   int rank() const override { return rank_; }
@@ -32,9 +37,7 @@ class HostCommunicator : public Communicator {
     if (size_ == 1) return stream.copy(received, elements.data, elements.bytes());
     enqueue(stream, {CollectiveCall::Operation::kAllToAll, elements, received});
   }
-  void transfer(Stream& stream, Elements elements, int from) override {
-    enqueue(stream, {CollectiveCall::Operation::kTransfer, elements, nullptr, from});
-  }
+  void transfer(Stream& stream, Elements elements, int from) override;
   double waited_seconds() const override { return waited_seconds_; }
   void check() override;
   void synchronize(Stream& stream) override;
@@ -68,7 +71,7 @@ class HostCommunicator : public Communicator {
 
   const int rank_, size_;
   const OperationWatch watch_;
-  std::array<Slot, 64> slots_;  ///< more operations than a host is ahead of its streams
+  std::array<Slot, kMostAhead> slots_;
   std::size_t next_ = 0;
   double waited_seconds_ = 0;  ///< in `enqueue`
   std::mutex mutex_;

@@ -16,8 +16,9 @@ bool CollectiveCall::fits(const CollectiveCall& other) const {
 std::string CollectiveCall::text() const {
   constexpr std::array kNames = {"all_reduce", "all_gather", "all_to_all", "transfer"};  // in the order of Operation
   const std::string what = elements.what.empty() ? "" : fmt::format(" ({})", elements.what);
-  return fmt::format("{} of {} {} elements{}", kNames[static_cast<std::size_t>(operation)], elements.count,
-                     name_of(elements.dtype), what);
+  const std::string sender = operation == Operation::kTransfer ? fmt::format(" from rank {}", from) : "";
+  return fmt::format("{} of {} {} elements{}{}", kNames[static_cast<std::size_t>(operation)], elements.count,
+                     name_of(elements.dtype), sender, what);
 }
 
 Meeting::Meeting(std::size_t ranks, bool spin, double timeout_seconds)

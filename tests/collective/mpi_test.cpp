@@ -70,9 +70,26 @@ TEST_CASE("of two members, either sends the other its elements") {
         pair->transfer(stream, std::span(elements), from);
         CHECK(elements == sent);
       }
+      std::vector<std::uint8_t> bytes(1000, static_cast<std::uint8_t>(pair->rank() == from ? 200 + from : 0));
+      pair->transfer(stream, std::span(bytes), from);
+      CHECK(bytes == std::vector<std::uint8_t>(1000, static_cast<std::uint8_t>(200 + from)));
     }
   }
+  const auto all = make_group(20);
+  InlineStream stream;
+  std::vector<float> one(1);
+  CHECK(contains(error_text([&] { all->transfer(stream, std::span(one), 0); }), "which only a group of two has"));
+}
+
+TEST_CASE("two members that both send fail") {
   make_group(20);
+  const auto pair = make_mpi_communicator(the_session, 20, {}, {0, 1});
+  if (the_session->rank() < 2) {
+    InlineStream stream;
+    std::vector<float> elements(1000000);  // more than is sent before the other one asks
+    const std::string error = error_text([&] { pair->transfer(stream, std::span(elements), the_session->rank()); });
+    CHECK_MESSAGE(contains(error, "is in another operation than worker"), error);
+  }
 }
 
 TEST_CASE_TEMPLATE("all_reduce sums in rank order, with the same bits on every rank and every time", T, float, double,

@@ -134,6 +134,35 @@ TEST_CASE("of two ranks, either sends the other its elements, in order") {
   }
 }
 
+TEST_CASE("only of two ranks does one send to the other, and both have to say which one") {
+  for (const Way way : ways()) {
+    CAPTURE(static_cast<int>(way));
+    for (const int size : {1, 3}) {
+      const auto errors = run_processes(way, size, 20, [](Communicator& communicator) {
+        InlineStream stream;
+        std::vector<float> elements(4);
+        communicator.transfer(stream, {std::span(elements), "activations"}, 0);
+      });
+      for (const std::string& error : errors) {
+        CHECK(
+            contains(error, fmt::format("transfer of 4 float32 elements from rank 0 (activations): rank 0 of {} sends "
+                                        "to the other one, which only a group of two has",
+                                        size)));
+      }
+    }
+  }
+  const auto errors = run_processes(Way::kSharedMemory, 2, 20, [](Communicator& communicator) {
+    InlineStream stream;
+    std::vector<float> elements(4);
+    communicator.transfer(stream, std::span(elements), communicator.rank());
+  });
+  CHECK(
+      contains(errors[0],
+               "rank 0 is in transfer of 4 float32 elements from rank 0, but rank 1 in transfer of 4 float32 elements "
+               "from rank 1"));
+  CHECK(contains(errors[1], "rank 1 is in transfer of 4 float32 elements from rank 1, but rank 0 in "));
+}
+
 TEST_CASE("small and large operations of every kind follow each other, however far a rank lags") {
   for (const Way way : ways()) {
     CAPTURE(static_cast<int>(way));

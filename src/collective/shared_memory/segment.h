@@ -28,7 +28,7 @@ class SharedSegment {
 
   /// An operation as a rank announces it to the others.
   struct Call {
-    std::uint8_t operation, dtype;
+    std::uint8_t operation, dtype, from;
     std::uint64_t count;
   };
   /// The number of barriers that the rank has reached, modulo 2^32; the number of ranks sleeping until it changes; and

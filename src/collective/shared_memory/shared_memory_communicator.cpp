@@ -84,7 +84,8 @@ class SharedMemoryCommunicator : public HostCommunicator {
   void announce(const CollectiveCall& call) {
     call_ = &call;
     segment_->phase(rank()).calls[++calls_ % 2] = {static_cast<std::uint8_t>(call.operation),
-                                                   static_cast<std::uint8_t>(call.elements.dtype), call.elements.count};
+                                                   static_cast<std::uint8_t>(call.elements.dtype),
+                                                   static_cast<std::uint8_t>(call.from), call.elements.count};
   }
 
   /// Throws Error if another rank is in another operation.
@@ -96,7 +97,7 @@ class SharedMemoryCommunicator : public HostCommunicator {
       theirs.operation = static_cast<CollectiveCall::Operation>(announced.operation);
       theirs.elements.dtype = static_cast<DType>(announced.dtype);
       theirs.elements.count = announced.count;
-      theirs.from = own.from;
+      theirs.from = announced.from;
       if (own.fits(theirs)) continue;
       throw Error(fmt::format("rank {} is in {}, but rank {} in {}", rank(), own.text(), other, theirs.text()));
     }
