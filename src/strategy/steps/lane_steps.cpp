@@ -94,11 +94,16 @@ void LaneSteps::run_program(Replica& replica, StepKind kind, std::size_t first, 
   }
 }
 
+/// Its loss and its metrics.
+void LaneSteps::zero_sums(const Replica& replica) const {
+  const StepBuffers& buffers = lane_.buffers();
+  stream().zero(reinterpret_cast<std::byte*>(buffers.sums(replica.in_lane)), buffers.replica_bytes());
+}
+
 /// A replica without examples contributes zeros, and assigns only values that depend on the others.
 void LaneSteps::run_without_rows(Replica& replica, StepKind kind, std::size_t first, std::size_t last) const {
   if (first == 0) {
-    const StepBuffers& buffers = lane_.buffers();
-    stream().zero(reinterpret_cast<std::byte*>(buffers.sums(replica.in_lane)), buffers.replica_bytes());
+    zero_sums(replica);
     collectives(kind).zero_inputs(stream(), replica.index);
   }
   if (kind == StepKind::kTrain && last == kToTheEnd && replica.without_rows) replica.without_rows->enqueue(stream());

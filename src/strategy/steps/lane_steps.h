@@ -129,6 +129,7 @@ class LaneSteps {
   void run_program_piece(const Step& step, std::size_t piece);
   void choose_cores();
   void run_program(Replica& replica, StepKind kind, std::size_t first, std::size_t last) const;
+  void zero_sums(const Replica& replica) const;
   void run_without_rows(Replica& replica, StepKind kind, std::size_t first, std::size_t last) const;
   void run_collective(const Step& step, StepKind kind, std::size_t which);
 

@@ -57,8 +57,12 @@ void LaneSteps::run_stage(const Step& step, StepKind kind, const MicrobatchWork&
   const bool ends_forward = !work.backward && work.stage == stages_here_.last && !is_last;
   const bool ends = trains && (work.backward || is_last) && work.stage == stages_here_.first;
   for (Replica* const replica : places) {
-    if (begins) gather_rows(step, *replica);
-    if (begins && replica->program == nullptr) run_without_rows(*replica, kind, 0, 0);  // nothing but its sums
+    if (!begins) continue;
+    gather_rows(step, *replica);
+    // Which of a microbatch's sums the stages here write differs between training and evaluation, where a stage may
+    // have no nodes: those that others write are not the ones of a step before.
+    if (reduction_.stages) zero_sums(*replica);
+    if (replica->program == nullptr) run_without_rows(*replica, kind, 0, 0);  // nothing but its sums
   }
   Replica& first = *places.front();
   if (first.program != nullptr) {  // all places of a microbatch have the same rows

@@ -129,6 +129,41 @@ TEST_CASE("stages on several workers have the bits of one process") {
   }
 }
 
+TEST_CASE("a last stage that has nothing to compute in evaluation leaves the losses to the stage before it") {
+  // Dropout alone: training's loss is the second worker's, evaluation's the first one's.
+  const std::vector<std::string> more = {
+      "model.layers=[{dense: {units: 20, activation: tanh, name: a}}, {dense: {units: 3, name: b}}, "
+      "{dropout: {rate: 0.3, name: last}}]"};
+  struct Figures {
+    std::vector<double> trained, evaluated;
+  };
+  // Training and evaluation alternate, so that each follows the other's sums.
+  const auto figures_of = [](Training& training) {
+    Figures figures;
+    for (int i = 0; i < 3; ++i) {
+      for (const double loss : training.steps(2)) figures.trained.push_back(loss);
+      const StepSums found = evaluate_all(*training.strategy, training.examples(), 13);
+      figures.evaluated.push_back(found.loss);
+      figures.evaluated.insert(figures.evaluated.end(), found.metrics.begin(), found.metrics.end());
+    }
+    return figures;
+  };
+  for (const int microbatches : {1, 3}) {
+    CAPTURE(microbatches);
+    std::vector<std::string> one = more;
+    one.push_back(testing::replicas_on_cpus(1, pipeline("[last]", microbatches), "mirrored"));
+    Training training(kDense, one);
+    const Figures expected = figures_of(training);
+    std::vector<std::string> two = more;
+    two.push_back(testing::replicas_on_cpus(1, pipeline("[last]", microbatches)));
+    CHECK(run_workers(2, kDense, two, [&](int, Training& own) {
+            const Figures found = figures_of(own);
+            CHECK(found.trained == expected.trained);
+            CHECK(found.evaluated == expected.evaluated);
+          }) == "no error");
+  }
+}
+
 TEST_CASE("norms over the stages of several workers, and accumulated gradients, agree with one device") {
   const std::vector<std::string> more = {"gradients={accumulate_steps: 3, clip_norm: 0.3}"};
   const Result expected = in_one_process(kDense, "", more);
