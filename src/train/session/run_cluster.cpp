@@ -316,7 +316,7 @@ Hardware RunCluster::hardware() const {
     require_whole_replicas(topology, options);
     require_same("division of the run", fmt::format("{} x {} places in {} memories of each worker", topology.mesh.data,
                                                     topology.mesh.model, topology.domains().size()));
-    if (topology.replica_spans_workers() && !topology.on_gpus()) {
+    if (topology.replica_spans_workers() && !topology.has_stages_elsewhere() && !topology.on_gpus()) {
       // Each place computes the gradients of whole variables itself: in the same parts, for the same bits.
       require_same("number of threads of a place", std::to_string(topology.lanes.front().threads));
     }
