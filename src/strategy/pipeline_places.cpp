@@ -17,6 +17,10 @@ std::optional<std::int64_t> replicas_of_pipeline(const StrategyOptions& options,
 
 }  // namespace
 
+int workers_of_replica(std::int64_t replicas, int workers) {
+  return static_cast<int>(std::max<std::int64_t>(1, workers / replicas));
+}
+
 std::int64_t stages_to_deal(const StrategyOptions& options, int workers) {
   const std::int64_t model = options.mesh ? number_of(options.mesh->model).value_or(1) : 1;
   const std::int64_t stages = options.pipeline->stages() * replicas_of_pipeline(options, workers).value_or(1) * model;
@@ -35,16 +39,18 @@ Mesh mesh_of_pipeline(const StrategyOptions& options, std::size_t devices, int w
                                      m == 1 ? "" : fmt::format(" of {} places", m));
   const std::string on = fmt::format("{} devices{}", all, workers == 1 ? "" : fmt::format(" of {} workers", workers));
   if (stages * d * m % all != 0) {
-    throw WrongPipeline(
-        fmt::format("{} cannot be dealt to {}, each the same number; expected a multiple of {}", of, on, all));
+    throw WrongPipeline(fmt::format(
+        "{} cannot be dealt to {}, each the same number; expected a multiple of {}: set strategy.mesh.data, "
+        "name more or fewer layers in split_before, or list fewer strategy.devices",
+        of, on, all));
   }
-  const std::int64_t in_row = d % workers == 0 ? 1 : workers % d == 0 ? workers / d : 0;  // workers of a replica
-  if (in_row == 0 || stages % in_row != 0) {
+  const int in_row = workers_of_replica(d, workers);
+  if (d * in_row % workers != 0 || stages % in_row != 0) {
     throw WrongPipeline(
         fmt::format("{} cannot be dealt to {}: each worker has whole replicas, or those of a replica as many of its "
-                    "stages each; use a number of replicas that is a multiple of the workers, or divides them in "
-                    "parts that divide the stages",
-                    of, on));
+                    "stages each; set strategy.mesh.data to a multiple of the {} workers, or so that workers / data is "
+                    "a number that divides the {} stages",
+                    of, on, workers, stages));
   }
   if (in_row > 1 && m > 1) {
     throw WrongPipeline(

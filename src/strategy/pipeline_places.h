@@ -17,6 +17,10 @@ std::int64_t stages_to_deal(const StrategyOptions& options, int workers);
 /// WrongPipeline if they cannot be dealt.
 Mesh mesh_of_pipeline(const StrategyOptions& options, std::size_t devices, int workers);
 
+/// How many workers that follow each other have the stages of a replica, each as many: one alone where workers have
+/// whole replicas.
+int workers_of_replica(std::int64_t replicas, int workers);
+
 /// What a worker computes, stage by stage: the parts of each by replica and place.
 std::vector<StagePlace> stages_of_worker(const Topology& topology);
 

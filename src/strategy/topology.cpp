@@ -207,7 +207,7 @@ std::vector<DomainPlace> Topology::domains() const {
 }
 
 int Topology::memories_of_replica() const {
-  if (mesh.stages > 1) return std::max(1, cluster.workers / mesh.replicas());
+  if (mesh.stages > 1) return workers_of_replica(mesh.replicas(), cluster.workers);
   return mesh.model / mesh.parts_in(static_cast<int>(domains().front().replicas.size()));
 }
 
