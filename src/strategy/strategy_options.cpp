@@ -58,11 +58,12 @@ std::string pipeline_error(const StrategyOptions& options) {
   if (options.type == StrategyType::kMirrored) return "";
   if (options.elastic) return "a worker that leaves takes its stages with it; leave elastic out";
   if (options.communication.compression != Compression::kNone) {
-    return "compression of gradients does not know stages yet; leave communication.compression out";
+    return "compression of gradients between workers does not know stages yet; leave communication.compression out, or "
+           "pipeline";
   }
   if (options.optimizer_state != OptimizerState::kReplicated && options.optimizer_state != OptimizerState::kSharded) {
     return fmt::format(
-        "weights are gathered by all replicas at once, which stages do not reach together; use "
+        "the workers of a pipeline do not divide gradients and weights among replicas yet; use "
         "optimizer_state: sharded in place of {}",
         config::name_of(options.optimizer_state));
   }
@@ -127,8 +128,8 @@ config::Section<StrategyOptions> StrategyOptions::section() {
       .key("mesh", &StrategyOptions::mesh,
            "Devices in two axes, where several divide the layers of a replica; null: each replica has one device.")
       .key("pipeline", &StrategyOptions::pipeline,
-           "Layers in stages on devices of their own, computing one microbatch after the other; null: each replica's "
-           "devices compute all layers.",
+           "Layers in stages on devices of their own, of one worker or several, computing one microbatch after "
+           "another; null: each replica's devices compute all layers.",
            config::aliases("pipeline_parallel, pp"))
       .key("optimizer_state", &StrategyOptions::optimizer_state,
            "Where the optimizer's state is: replicated: all of it in each memory, a worker's or a GPU's; sharded: each "

@@ -234,7 +234,7 @@ TEST_CASE("what stages on several workers cannot be is refused") {
   CHECK(contains(message(2, pipeline("[b]", 2) + ", optimizer_state: sharded_weights"),
                  "use optimizer_state: sharded in place of sharded_weights"));
   CHECK(contains(message(2, pipeline("[b]", 2) + ", communication: {compression: bfloat16}"),
-                 "compression of gradients does not know stages yet"));
+                 "compression of gradients between workers does not know stages yet"));
 }
 
 TEST_CASE("a worker whose neighbour fails ends with its reason") {
