@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "model/layer_of_variable.h"
+#include "strategy/reduction/stage_links.h"
 
 namespace mirrortrain {
 namespace {
@@ -113,6 +114,26 @@ std::vector<StageBoundary> stage_boundaries(const ModelGraph& graph, const Stage
   return boundaries_of(DealtNodes(graph.graph, workers, trains), workers.workers);
 }
 
+/// Neighbours that both wait to send have microbatches on the way up and others on the way down, each as many as fill
+/// the direction, and all of them are between forward and backward. In evaluation all values go up, so that the last
+/// worker never waits to send.
+void check_boundaries(const Model& model, const StagesOfWorkers& workers, int in_flight) {
+  const auto fill = [](const std::vector<ValueId>& values) {
+    return StageLinks::most_under_way() / std::max<std::size_t>(1, values.size()) + 1;
+  };
+  const std::vector<StageBoundary> boundaries = stage_boundaries(model.training, workers, true);
+  for (std::size_t i = 0; i < boundaries.size(); ++i) {
+    const auto& [up, down] = boundaries[i];
+    if (fill(up) + fill(down) > static_cast<std::size_t>(in_flight)) continue;
+    const std::size_t stage = (i + 1) * static_cast<std::size_t>(workers.stages / workers.workers);
+    throw WrongPipeline(fmt::format(
+        "the layers from stage {} on, which other workers have, read {} values of earlier layers and send {} "
+        "gradients back, of each of {} microbatches at once, more than the {} that can be under way in each direction; "
+        "begin the stage at a layer after those that join them, or use fewer microbatches",
+        stage + 1, up.size(), down.size(), in_flight, StageLinks::most_under_way()));
+  }
+}
+
 std::vector<int> workers_of_variables(const Model& model, const StagesOfWorkers& workers) {
   std::vector<std::set<int>> readers(model.variables.size());
   for (const bool trains : {true, false}) {
@@ -144,9 +165,7 @@ std::vector<int> workers_of_variables(const Model& model, const StagesOfWorkers&
 }
 
 StageModel model_of_stages(const Model& model, const StagesOfWorkers& workers, int worker) {
-  StageModel part{model, {}, {}, {}, {}};
-  const int each = workers.stages / workers.workers;
-  part.here = {worker * each, worker * each + each - 1};
+  StageModel part{model, {}, {}, {}};
   const std::vector<int> keepers = workers_of_variables(model, workers);
   for (std::size_t i = 0; i < keepers.size(); ++i) {
     if (keepers[i] != worker) part.elsewhere.insert(i);

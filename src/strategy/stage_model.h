@@ -32,6 +32,10 @@ struct StageBoundary {
 /// By worker but the last one: what it exchanges with the next for each microbatch.
 std::vector<StageBoundary> stage_boundaries(const ModelGraph& graph, const StagesOfWorkers& workers, bool trains);
 
+/// Throws WrongPipeline where a boundary has so many values that neighbours could wait for each other to receive, each
+/// before it receives itself: see StageLinks::most_under_way. `in_flight`: Mesh::in_flight.
+void check_boundaries(const Model& model, const StagesOfWorkers& workers, int in_flight);
+
 /// The worker that computes with each variable, and keeps it. Throws WrongPipeline where several would.
 std::vector<int> workers_of_variables(const Model& model, const StagesOfWorkers& workers);
 
@@ -48,7 +52,6 @@ struct StageModel {
   Model model;
   StageGraph training, evaluation;
   std::set<std::size_t> elsewhere;  ///< variables that others keep
-  StageRange here;
 };
 
 StageModel model_of_stages(const Model& model, const StagesOfWorkers& workers, int worker);

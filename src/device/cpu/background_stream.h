@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <thread>
 
@@ -13,6 +14,9 @@ namespace mirrortrain {
 /// meanwhile. Copies, and recording an event, wait for earlier calls. Driven by one thread. Calls allocate nothing.
 class BackgroundStream : public InlineStream {
  public:
+  /// Calls that can be enqueued before the first is done; the next one waits.
+  static constexpr std::size_t kMostAhead = 64;
+
   BackgroundStream() : thread_([this] { run(); }) {}
   /// Makes the remaining calls first.
   ~BackgroundStream() override;
@@ -31,7 +35,7 @@ class BackgroundStream : public InlineStream {
   void run();
   void wait_until_done(std::uint64_t calls);
 
-  std::array<Call, 64> calls_;
+  std::array<Call, kMostAhead> calls_;
   std::atomic<std::uint64_t> enqueued_ = 0, done_ = 0;
   std::thread thread_;  ///< last, as it uses the rest
 };

@@ -73,7 +73,8 @@ void MirroredStrategy::evaluate(const StepSpec& step) { run_evaluation(step, ste
 void MirroredStrategy::run_evaluation(const StepSpec& step, const StepKey& key) {
   enqueue_deferred();
   if (!evaluation_regularization_) begin_evaluation();
-  const bool counts_it = !stages_ || stages_->here.first == 0;  // of several workers with a replica's stages, the first
+  const bool counts_it =
+      !stages_ || topology_.stages_here().first == 0;  // of several workers with a replica's stages, the first
   begin_step(step, key, counts_it ? evaluation_regularization_ : 0.0);
   run_lanes([this](int lane) { steps_of_lane(lane).evaluation().run(step_); });
 }
@@ -134,7 +135,7 @@ bool MirroredStrategy::gives_output(std::size_t number) const {
   if (!stages_) return true;
   const LanePrograms& programs = lanes_.replicas.front().lane->programs();
   if (programs.computes_output(number)) return programs.has(StepKind::kEvaluate, programs.output(number));
-  return stages_->here.last + 1 == topology_.mesh.stages;
+  return topology_.stages_here().last + 1 == topology_.mesh.stages;
 }
 
 /// Updates the values of the variables that are read outside the replicas.

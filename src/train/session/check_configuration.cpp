@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "base/error.h"
+#include "strategy/pipeline_places.h"
 #include "strategy/pipeline_stages.h"
 #include "strategy/topology.h"
 #include "train/session/check_callbacks.h"
@@ -219,16 +220,15 @@ int count_workers(const CheckedConfiguration& checked) {
   return checked.cluster ? static_cast<int>(checked.cluster->trainers().size()) : 1;
 }
 
-/// How many workers have the stages of a replica. Throws UsageError as mesh_of does.
-int workers_of_stages(const CheckedConfiguration& checked) {
+/// The places of all workers. Throws UsageError as mesh_of does.
+Mesh mesh_of_run(const CheckedConfiguration& checked) {
   const Configuration& values = checked.values();
-  const int workers = count_workers(checked);
-  const Mesh mesh = mesh_of(values.strategy, values.data.global_batch_size, this_machine(checked.cluster), workers);
-  return std::max(1, workers / mesh.replicas());
+  return mesh_of(values.strategy, values.data.global_batch_size, this_machine(checked.cluster), count_workers(checked));
 }
 
 /// What stages on several workers do not go with.
-void check_stages_of_workers(const CheckedConfiguration& checked, config::Errors& errors) {
+void check_stages_of_workers(const CheckedConfiguration& checked, const StagesOfWorkers& stages, const Mesh& mesh,
+                             config::Errors& errors) {
   const Configuration& values = checked.values();
   if (values.data.sequences.value) {
     errors.add(values.data.sequences.place, values.data.sequences.path,
@@ -241,22 +241,22 @@ void check_stages_of_workers(const CheckedConfiguration& checked, config::Errors
                            "stages",
                            reader, count_workers(checked)));
   }
-  workers_of_variables(*checked.model, *stages_of_workers(checked));
+  workers_of_variables(*checked.model, stages);
+  check_boundaries(*checked.model, stages, mesh.in_flight());
 }
 
 /// Whether the stages of a pipeline can be dealt to the devices.
 void check_fits_devices(const CheckedConfiguration& checked, config::Errors& errors) {
   const Configuration& values = checked.values();
   try {
-    const Mesh mesh =
-        mesh_of(values.strategy, values.data.global_batch_size, this_machine(checked.cluster), count_workers(checked));
+    const Mesh mesh = mesh_of_run(checked);
     if (mesh.data > values.data.global_batch_size) {
       errors.warn(checked.place_of(WrongPipeline::kKey), WrongPipeline::kKey,
                   fmt::format("a global batch of {} has fewer examples than the {} microbatches, so that some have "
                               "none; use fewer microbatches",
                               values.data.global_batch_size, mesh.data));
     }
-    if (workers_of_stages(checked) > 1) check_stages_of_workers(checked, errors);
+    if (const auto stages = stages_of_workers(checked)) check_stages_of_workers(checked, *stages, mesh, errors);
   } catch (const WrongPipeline& error) {
     errors.add(checked.place_of(WrongPipeline::kKey), WrongPipeline::kKey, error.reason());
   } catch (const UsageError&) {  // of the devices, reported elsewhere
@@ -269,9 +269,7 @@ int places_of_model(const CheckedConfiguration& checked, config::Errors& errors)
   if (!values.strategy.mesh || errors.concern("strategy")) return 1;
   int places = 1;
   try {
-    places =
-        mesh_of(values.strategy, values.data.global_batch_size, this_machine(checked.cluster), count_workers(checked))
-            .model;
+    places = mesh_of_run(checked).model;
   } catch (const WrongMesh& error) {
     errors.add(checked.place_of(WrongMesh::kKey), WrongMesh::kKey, error.reason());
     return 1;
@@ -428,7 +426,7 @@ CheckedConfiguration check_configuration(const std::string& file, std::span<cons
 std::optional<StagesOfWorkers> stages_of_workers(const CheckedConfiguration& checked) {
   const auto& pipeline = checked.values().strategy.pipeline;
   if (!pipeline || !checked.has_model()) return std::nullopt;
-  const int workers = workers_of_stages(checked);
+  const int workers = workers_of_replica(mesh_of_run(checked).replicas(), count_workers(checked));
   if (workers == 1) return std::nullopt;
   return StagesOfWorkers{stages_of_layers(*pipeline, *checked.model), pipeline->stages(), workers};
 }

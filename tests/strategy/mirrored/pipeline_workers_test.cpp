@@ -184,6 +184,25 @@ TEST_CASE("workers pass on what layers of distant stages read") {
   }
 }
 
+TEST_CASE("as many values cross a boundary as can be under way both ways, and more are refused") {
+  const auto joined = [](int values) {
+    std::string layers, names;
+    for (int i = 0; i < values; ++i) {
+      layers += fmt::format("{{dense: {{units: 2, inputs: [input], name: l{}}}}}, ", i);
+      names += fmt::format("{}l{}", i == 0 ? "" : ", ", i);
+    }
+    return std::vector<std::string>{fmt::format(
+        "model.layers=[{}{{concatenate: {{inputs: [{}], name: all}}}}, {{dense: {{units: 3}}}}]", layers, names)};
+  };
+  const std::string options = pipeline("[all]", 4);  // of 2 stages, 2 microbatches are under way
+  check_bits(kDense, 2, 1, options, joined(64));
+  std::vector<std::string> more = joined(65);
+  more.push_back(testing::replicas_on_cpus(1, options));
+  CHECK(contains(run_workers(2, kDense, more, [](int, Training&) {}),
+                 "the layers from stage 2 on, which other workers have, read 65 values of earlier layers and send 65 "
+                 "gradients back, of each of 2 microbatches at once, more than the 64 that can be under way"));
+}
+
 TEST_CASE("runs of some workers are resumed by others") {
   check_resumes(kDense,
                 {{1, ""},
