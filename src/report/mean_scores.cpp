@@ -23,23 +23,27 @@ Scores combined(std::span<const Scores> all, const Combine& combine) {
   return result;
 }
 
-double mean_of_numbers(const std::vector<double>& numbers) {
+}  // namespace
+
+double mean_of(std::span<const double> numbers) {
   double sum = 0;
   for (const double number : numbers) sum += number;
   return sum / static_cast<double>(numbers.size());
 }
 
-double deviation_of_numbers(const std::vector<double>& numbers) {
-  const double mean = mean_of_numbers(numbers);
+double deviation_of(std::span<const double> numbers) {
+  const double mean = mean_of(numbers);
   std::vector<double> squares;
   for (const double number : numbers) squares.push_back((number - mean) * (number - mean));
-  return std::sqrt(mean_of_numbers(squares));
+  return std::sqrt(mean_of(squares));
 }
 
-}  // namespace
+Scores mean_of(std::span<const Scores> all) {
+  return combined(all, [](const std::vector<double>& numbers) { return mean_of(numbers); });
+}
 
-Scores mean_of(std::span<const Scores> all) { return combined(all, mean_of_numbers); }
-
-Scores deviation_of(std::span<const Scores> all) { return combined(all, deviation_of_numbers); }
+Scores deviation_of(std::span<const Scores> all) {
+  return combined(all, [](const std::vector<double>& numbers) { return deviation_of(numbers); });
+}
 
 }  // namespace mirrortrain::report

@@ -6,11 +6,14 @@
 
 namespace mirrortrain::report {
 
-// Of the same scores of several runs, as those of a trial's folds; there has to be one.
+// Of several runs, as those of a trial's folds; there has to be one.
 
-/// The mean of each.
+double mean_of(std::span<const double> numbers);
+/// The root of the mean square of the differences from the mean, as numpy's std.
+double deviation_of(std::span<const double> numbers);
+
+/// The same of each score; all have the same ones.
 Scores mean_of(std::span<const Scores> all);
-/// Of each, the root of the mean square of its differences from its mean, as numpy's std.
 Scores deviation_of(std::span<const Scores> all);
 
 }  // namespace mirrortrain::report

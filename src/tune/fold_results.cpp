@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <numeric>
+#include "report/mean_scores.h"
 
 namespace mirrortrain::tune {
 
@@ -19,7 +19,7 @@ TrialResult result_of_folds(const std::vector<const TrialResult*>& folds) {
     all.epochs = folds[i]->epochs;
     all.folds.push_back(folds[i]->value);
   }
-  all.value = std::accumulate(all.folds.begin(), all.folds.end(), 0.0) / static_cast<double>(all.folds.size());
+  all.value = report::mean_of(all.folds);
   return all;
 }
 

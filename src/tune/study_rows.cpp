@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "base/utf8.h"
 #include "config/scalar.h"
 #include "report/format.h"
+#include "report/mean_scores.h"
 
 namespace mirrortrain::tune {
 namespace {
@@ -60,9 +60,7 @@ std::string_view name_of(TrialStatus status) {
 
 std::optional<double> TrialRow::deviation() const {
   if (folds.empty() || !value) return std::nullopt;
-  double squares = 0;
-  for (const double fold : folds) squares += (fold - *value) * (fold - *value);
-  return std::sqrt(squares / static_cast<double>(folds.size()));
+  return report::deviation_of(folds);
 }
 
 TrialRow row_of(int number, const Point& point, const TrialResult* result) {

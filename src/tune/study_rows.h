@@ -33,7 +33,7 @@ struct TrialRow {
   std::string reason;           ///< why it failed
   Point point;
 
-  /// Of the folds' values from their mean: the root of the mean square, as numpy's std; nullopt without folds.
+  /// Of the folds' values from their mean: report::deviation_of; nullopt without folds.
   std::optional<double> deviation() const;
 };
 
