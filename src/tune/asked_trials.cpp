@@ -1,6 +1,5 @@
 #include "tune/asked_trials.h"
 
-#include <errno.h>
 #include <fmt/format.h>
 #include <string.h>
 
@@ -63,7 +62,7 @@ std::optional<std::int64_t> most_epochs(const StudyPlan& plan) {
 
 }  // namespace
 
-AskedTrials::AskedTrials(const StudyPlan& plan, const StudyFolder& folder, Journal& journal, int in, std::FILE* out)
+AskedTrials::AskedTrials(const StudyPlan& plan, const StudyFolder& folder, Journal& journal, int in, int out)
     : plan_(plan), folder_(folder), journal_(journal), in_(in), out_(out) {}
 
 void AskedTrials::read() {
@@ -84,7 +83,7 @@ void AskedTrials::take_line(const std::string& line) {
   } catch (const UsageError& error) {
     Json answer = with_id(id);
     answer["error"] = error.what();
-    write(report::json_line(answer));
+    out_.add(report::json_line(answer));
   }
 }
 
@@ -113,6 +112,9 @@ void AskedTrials::require_not_fewer_epochs(int trial, std::int64_t epochs) const
   for (const Open& line : open_) {
     if (line.trial == trial) most = std::max(most, line.epochs);
   }
+  for (std::int64_t fold = 1; fold <= plan_.folds; ++fold) {
+    most = std::max(most, begun_epochs(folder_.run(trial + 1, plan_.folds > 1 ? fold : 0)));
+  }
   if (epochs >= most) return;
   throw UsageError(
       fmt::format("epochs: trial {} has these values, and {} epochs by now; expected as many or more, "
@@ -134,18 +136,28 @@ std::optional<TrialRun> AskedTrials::take_next() {
 }
 
 void AskedTrials::answer() {
+  add_answers();
+  const int error = out_.write_available();
+  if (error == 0) return;
+  throw Error(
+      fmt::format("cannot write an answer to stdout: {}; `mirrortrain tune` continues the study, and answers "
+                  "what it knows from the journal",
+                  ::strerror(error)));
+}
+
+void AskedTrials::add_answers() {
   std::erase_if(open_, [this](const Open& line) {
     const TrialResult* const result = journal_.trials()[static_cast<std::size_t>(line.trial)].result_of(line.epochs);
-    if (result != nullptr) answer(line, *result);
+    if (result != nullptr) add_answer(line, *result);
     return result != nullptr;
   });
 }
 
-void AskedTrials::answer(const Open& line, const TrialResult& result) {
+void AskedTrials::add_answer(const Open& line, const TrialResult& result) {
   const Point& point = journal_.trials()[static_cast<std::size_t>(line.trial)].point;
   Json answer = with_id(line.id);
   answer.update(trial_json(plan_.space, row_of(line.trial + 1, point, &result), folder_.path()));
-  if (plan_.folds == 1) {
+  if (plan_.folds == 1 && result.is_done) {
     Json values = Json::array();
     for (const double value :
          epoch_values(RunFolder{folder_.trial(line.trial + 1)}.metrics(), plan_.search().objective(), line.epochs)) {
@@ -153,16 +165,7 @@ void AskedTrials::answer(const Open& line, const TrialResult& result) {
     }
     answer["values"] = std::move(values);
   }
-  write(report::json_line(answer));
-}
-
-void AskedTrials::write(const std::string& json) {
-  const std::string text = json + "\n";
-  if (std::fwrite(text.data(), 1, text.size(), out_) == text.size() && std::fflush(out_) == 0) return;
-  throw Error(
-      fmt::format("cannot write an answer to stdout: {}; `mirrortrain tune` continues the study, and answers "
-                  "what it knows from the journal",
-                  ::strerror(errno)));
+  out_.add(report::json_line(answer));
 }
 
 }  // namespace mirrortrain::tune

@@ -12,7 +12,6 @@
 #include "base/utf8.h"
 #include "config/document.h"
 #include "report/tensorboard_hparams.h"
-#include "train/checkpoint/run_folder.h"
 #include "tune/study_rows.h"
 
 namespace mirrortrain::tune {
@@ -91,6 +90,10 @@ void StudyFolder::require_same(const CheckedConfiguration& checked) const {
 }
 
 fs::path StudyFolder::trial(int number) const { return path_ / trial_folder_name(number); }
+
+RunFolder StudyFolder::run(int number, std::int64_t fold) const {
+  return {fold > 0 ? trial(number) / fmt::format("fold-{}", fold) : trial(number)};
+}
 
 fs::path StudyFolder::hparams(int number) const {
   return trial(number) / report::kHParamsFile;

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
 
+#include "train/checkpoint/run_folder.h"
 #include "train/checkpoint/run_lock.h"
 #include "train/session/check_configuration.h"
 
@@ -23,6 +25,8 @@ class StudyFolder {
   std::filesystem::path report() const { return path_ / "report.html"; }
   /// Of the trial with this number, from 1.
   std::filesystem::path trial(int number) const;
+  /// Of its run for a fold, from 1, or of its only one (0).
+  RunFolder run(int number, std::int64_t fold) const;
   /// Its file for TensorBoard's page of hyperparameters.
   std::filesystem::path hparams(int number) const;
   /// Makes `best` a link to a trial's folder; replaces one to another.

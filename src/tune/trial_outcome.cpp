@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "report/event_lines.h"
+#include "train/checkpoint/checkpoint_folder.h"
 
 namespace mirrortrain::tune {
 
@@ -19,6 +20,7 @@ std::string stopped_by(const std::filesystem::path& summary) {
 std::vector<double> epoch_values(const std::filesystem::path& metrics, const WatchedMetric& objective,
                                  std::int64_t most) {
   std::vector<double> values;
+  if (!std::filesystem::exists(metrics)) return values;
   const std::string& name = objective.metric.value;
   report::for_each_event(metrics, [&](const nlohmann::ordered_json& event) {
     const std::int64_t epoch = report::integer_in(event, "epoch");
@@ -33,16 +35,24 @@ std::vector<double> epoch_values(const std::filesystem::path& metrics, const Wat
   return values;
 }
 
-std::optional<BestEpoch> best_epoch(const std::filesystem::path& metrics, const WatchedMetric& objective) {
+std::optional<BestEpoch> best_epoch(const std::filesystem::path& metrics, const WatchedMetric& objective,
+                                    std::int64_t most) {
   std::optional<BestEpoch> best;
   std::int64_t epoch = 0;
-  for (const double value : epoch_values(metrics, objective)) {
+  for (const double value : epoch_values(metrics, objective, most)) {
     ++epoch;
     if (!std::isfinite(value)) continue;
     const bool is_better = !best || (objective.less_is_better() ? value < best->value : value > best->value);
     if (is_better) best = BestEpoch{value, epoch};
   }
   return best;
+}
+
+std::int64_t begun_epochs(const RunFolder& run) {
+  const auto state = newest_checkpoint_state(run.checkpoints());
+  if (!state) return 0;
+  const auto& position = state->training.position;
+  return position.examples > 0 ? position.epoch : position.epoch - 1;
 }
 
 }  // namespace mirrortrain::tune

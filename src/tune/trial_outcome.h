@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "train/checkpoint/run_folder.h"
 #include "train/session/callback_options.h"
 
 namespace mirrortrain::tune {
@@ -20,11 +21,17 @@ struct BestEpoch {
 std::string stopped_by(const std::filesystem::path& summary);
 
 /// The metric after each epoch of a run, from its metrics.jsonl, up to epoch `most` (0: all); NaN where an epoch does
-/// not have it. Throws SystemError where the file cannot be read.
+/// not have it; none where there is no such file, as for a run that failed before its first step. Throws SystemError
+/// where the file cannot be read.
 std::vector<double> epoch_values(const std::filesystem::path& metrics, const WatchedMetric& objective,
                                  std::int64_t most = 0);
 
 /// Of these values; nullopt if none is finite. Throws as epoch_values.
-std::optional<BestEpoch> best_epoch(const std::filesystem::path& metrics, const WatchedMetric& objective);
+std::optional<BestEpoch> best_epoch(const std::filesystem::path& metrics, const WatchedMetric& objective,
+                                    std::int64_t most = 0);
+
+/// The epoch in which a run would resume from its newest checkpoint, or the last one that it has ended: it cannot be
+/// taken back to an earlier one. 0 without a checkpoint.
+std::int64_t begun_epochs(const RunFolder& run);
 
 }  // namespace mirrortrain::tune

@@ -61,11 +61,6 @@ std::optional<int> TrialRunner::exit_code() {
   return stopped_run_;
 }
 
-fs::path TrialRunner::folder_of(const TrialRun& run) const {
-  const fs::path trial = folder_.trial(run.trial + 1);
-  return run.fold > 0 ? trial / fmt::format("fold-{}", run.fold) : trial;
-}
-
 /// The overrides of a run's configuration.
 std::vector<std::string> TrialRunner::settings_of(const TrialRun& run, const Point& point) const {
   std::vector<std::string> settings = trial_overrides(plan_.overrides, plan_.space, point);
@@ -203,7 +198,7 @@ TrialResult TrialRunner::result_of(const TrialRun& run, const launch::ChildEnd& 
     if (result.reason.empty()) result.reason = fmt::format("its process ended with exit code {}", end.exit_code);
     return result;
   }
-  const auto best = best_epoch(RunFolder{folder_of(run)}.metrics(), objective_);
+  const auto best = best_epoch(RunFolder{folder_of(run)}.metrics(), objective_, run.epochs);
   result.is_done = best.has_value();
   result.reason = best ? "" : fmt::format("no epoch has a finite {}", objective_.text());
   result.value = best ? best->value : 0;

@@ -58,7 +58,7 @@ class TrialRunner {
   void stop_all(bool removes = false);
 
   /// The folder of a run.
-  std::filesystem::path folder_of(const TrialRun& run) const;
+  std::filesystem::path folder_of(const TrialRun& run) const { return folder_.run(run.trial + 1, run.fold).path; }
 
  private:
   struct Running {

@@ -108,7 +108,7 @@ int tune(const TuneArguments& arguments) {
   Study study(plan, folder, data, journal, arguments.catch_stop_signals());
   std::optional<int> stopped;
   if (is_asked) {
-    AskedTrials asked(plan, folder, journal, STDIN_FILENO, stdout);
+    AskedTrials asked(plan, folder, journal, STDIN_FILENO, STDOUT_FILENO);
     stopped = study.train_asked(asked);
   } else {
     stopped = study.train();

@@ -177,6 +177,79 @@ TEST_CASE_FIXTURE(Fixture, "a study that is killed gives the same answers when i
   CHECK(bytes("parts/best/model.safetensors") == bytes("whole/best/model.safetensors"));
 }
 
+TEST_CASE_FIXTURE(Fixture, "values that are only wrong together are an answer, and the same one once more") {
+  write("pair.yaml",
+        "search: {sampler: external, parameters: {gradients.clip_norm: {values: [1, null]}, gradients.clip_value: "
+        "{values: [null, 2]}}}\n");
+  const std::string pair = R"({"parameters": {"gradients.clip_norm": 1, "gradients.clip_value": 2}, "id": "wrong"})";
+  write_file(folder / "asked.jsonl", pair + "\n");
+  const Outcome first = tune("pair.yaml --run-dir study -q < asked.jsonl");
+  CHECK_MESSAGE(first.exit_code == 1, first.err);
+  const json answer = json::parse(first.out);
+  CHECK(answer["status"] == "failed");
+  CHECK_FALSE(answer.contains("values"));
+  CHECK(contains(answer["reason"], "clip_value"));
+  CHECK_FALSE(fs::exists(folder / "study/trial-0001/metrics.jsonl"));
+  const std::string journal = bytes("study/journal.jsonl");
+  const Outcome again = tune("pair.yaml --run-dir study -q < asked.jsonl");
+  CHECK_MESSAGE(again.exit_code == 1, again.err);
+  CHECK(json::parse(again.out) == answer);
+  CHECK(bytes("study/journal.jsonl") == journal);
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "fewer epochs than a killed run has by now are refused, and no later epoch is taken for them") {
+  write_file(folder / "nine.jsonl", request(0.05, 4, R"(, "epochs": 400)"));
+  write_file(folder / "three.jsonl", request(0.05, 4, R"(, "epochs": 3, "id": 1)") + "\n" +
+                                         request(0.05, 4, R"(, "epochs": 400, "id": 2)") + "\n");
+  const Outcome outcome = run_script(folder, R"sh(
+    set -- net.yaml --set training.epochs=400 --set checkpoint.every_steps=5 --run-dir study -q
+    "$MIRRORTRAIN" tune "$@" < nine.jsonl & study=$!
+    epochs() { grep -c '"event": "epoch"' study/trial-0001/metrics.jsonl; }
+    until [ "$(epochs 2> /dev/null)" -ge 8 ] 2> /dev/null || ! [ -e /proc/$study/exe ]; do sleep 0.01; done
+    kill -KILL $study
+    wait $study
+    "$MIRRORTRAIN" tune "$@" < three.jsonl)sh");
+  REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
+  const std::vector<json> answers = by_id(outcome.out);
+  REQUIRE(answers.size() == 2);
+  CHECK_MESSAGE(contains(answers[0]["error"], "epochs: trial 1 has these values, and "), answers[0].dump());
+  CHECK(contains(answers[0]["error"], "expected as many or more, found 3"));
+  CHECK(answers[1]["status"] == "done");
+  CHECK(answers[1]["values"].size() == 400);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a program that ends early, or reads no answers, gets its study saved") {
+  std::string asked;
+  for (int i = 0; i < 8; ++i) asked += request(0.01 * (i + 1), 4, fmt::format(R"(, "id": {})", i)) + "\n";
+  write_file(folder / "asked.jsonl", asked);
+  // Nobody reads: the first answer ends the study as any error does.
+  const Outcome closed = run_script(folder, R"sh(
+    { "$MIRRORTRAIN" tune net.yaml --run-dir closed -q < asked.jsonl; echo $? > status; } | true
+    cat status)sh");
+  CHECK(closed.out == "1\n");
+  CHECK_MESSAGE(contains(closed.err, "cannot write an answer to stdout: Broken pipe"), closed.err);
+  CHECK_FALSE(fs::exists(folder / "closed/run.lock"));
+  CHECK(contains(bytes("closed/journal.jsonl"), R"("event": "result")"));
+
+  // A pipe that is full does not keep a signal from the study.
+  std::string long_id(3000, 'x');
+  write_file(
+      folder / "long.jsonl", replaced(asked, R"("id": 0)", R"("id": ")" + long_id + "\"") + [&] {
+        std::string wrong;
+        for (int i = 0; i < 30; ++i) wrong += R"({"id": ")" + long_id + "\"}\n";
+        return wrong;
+      }());
+  const Outcome full = run_script(folder, R"sh(
+    mkfifo answers
+    "$MIRRORTRAIN" tune net.yaml --run-dir full -q < long.jsonl > answers & study=$!
+    exec 3< answers
+    until grep -q '"event": "result"' full/journal.jsonl 2> /dev/null || ! [ -e /proc/$study/exe ]; do sleep 0.01; done
+    kill -TERM $study
+    wait $study)sh");
+  CHECK_MESSAGE(full.exit_code == 143, full.err);
+}
+
 TEST_CASE_FIXTURE(Fixture, "with folds an answer has the mean, the deviation and each fold's value") {
   write_file(folder / "folds.yaml", replaced(kNet, "{fraction: 0.32}", "{folds: 2}") + kAsked);
   write_file(folder / "asked.jsonl", request(0.05, 4));
