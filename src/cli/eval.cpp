@@ -1,7 +1,11 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -60,6 +64,28 @@ void set_test_data(const std::vector<std::string>& named, CheckedConfiguration& 
   options.test = {std::move(source), {}, ""};
 }
 
+/// A mean of some folds would be taken for that of the trial. `checked`: the configuration of the first of them.
+void require_all_folds(const CheckedConfiguration& checked, const EvalArguments& arguments,
+                       const std::vector<NamedRun>& folds) {
+  const auto& validation = checked.values().data.validation.value;
+  const auto* const part = validation ? std::get_if<data::ValidationFraction>(&*validation) : nullptr;
+  const std::int64_t count = part != nullptr ? part->folds.value_or(0) : 0;
+  std::vector<std::string> missing;
+  for (std::int64_t fold = 1; fold <= count; ++fold) {
+    const std::string name = fmt::format("fold-{}", fold);
+    const auto found = std::ranges::find(folds, name, [](const NamedRun& run) { return name_of(run.folder); });
+    const bool is_there =
+        found != folds.end() && (arguments.checkpoint || std::filesystem::exists(found->folder.model()));
+    if (!is_there) missing.push_back(name);
+  }
+  if (missing.empty()) return;
+  throw UsageError(
+      fmt::format("{}: the trial has a run for each of {} folds, and {} {} not trained yet, or failed, so that there "
+                  "is no mean; `mirrortrain tune` continues its study, and a single fold is evaluated as {}",
+                  arguments.run_or_config, count, fmt::join(missing, ", "), missing.size() == 1 ? "is" : "are",
+                  folds.front().folder.path.string()));
+}
+
 /// The run of each fold of a trial, and their mean.
 int evaluate_folds(const EvalArguments& arguments, const std::vector<NamedRun>& folds) {
   std::vector<report::Scores> all;
@@ -68,6 +94,7 @@ int evaluate_folds(const EvalArguments& arguments, const std::vector<NamedRun>& 
     EvalArguments own = arguments;
     own.run_or_config = fold.folder.path.string();
     CheckedConfiguration checked = check_configuration(fold.folder.config().string(), arguments.overrides);
+    if (&fold == &folds.front()) require_all_folds(checked, arguments, folds);
     if (!arguments.data.empty()) set_test_data(arguments.data, checked);
     if (checked.cluster) throw UsageError("eval of a trial's folds takes one process; start it without a cluster");
     const Evaluation evaluation = evaluation_on(nullptr, own, checked, fold).value();

@@ -112,6 +112,39 @@ TEST_CASE_FIXTURE(FoldsFixture, "what takes one model refuses a trial with folds
   CHECK(json::parse(run_program(folder, "runs study --json -").out)["runs"].size() == 6);
 }
 
+TEST_CASE_FIXTURE(FoldsFixture, "eval refuses a trial of which folds are missing, and names them") {
+  REQUIRE(tune("folds.yaml --run-dir study -q").exit_code == 0);
+  const auto error = [&] {
+    const Outcome outcome = run_program(folder, "eval study/trial-0001 --split validation");
+    CHECK(outcome.exit_code == 2);
+    CHECK(outcome.out.empty());
+    return outcome.err;
+  };
+  fs::remove(folder / "study/trial-0001/fold-3/model.safetensors");  // as while it is trained
+  CHECK(contains(
+      error(),
+      "study/trial-0001: the trial has a run for each of 3 folds, and fold-3 is not trained yet, or failed, so "
+      "that there is no mean"));
+  fs::remove_all(folder / "study/trial-0001/fold-1");
+  CHECK(contains(error(), "and fold-1, fold-3 are not trained yet, or failed"));
+  const Outcome one = run_program(folder, "eval study/trial-0001/fold-2 --split validation");
+  CHECK_MESSAGE(one.exit_code == 0, one.err);
+}
+
+TEST_CASE_FIXTURE(FoldsFixture, "the advice to train one model leaves out what watches the validation data") {
+  const std::string watching =
+      "callbacks: [{early_stopping: {patience: 3}}]\ncheckpoint: {save_best: {metric: accuracy}}\n";
+  write_file(folder / "folds.yaml", bytes("folds.yaml") + watching);
+  const Outcome study = tune("folds.yaml --run-dir study -q");
+  REQUIRE_MESSAGE(study.exit_code == 0, study.err);
+  const std::string advised =
+      "fit study/best/fold-1/config.yaml --set data.validation=null --set 'callbacks=[]' --set "
+      "checkpoint.save_best=null";
+  CHECK(contains(run_program(folder, "predict study/best").err, "mirrortrain " + advised + "\n"));
+  const Outcome trained = run_program(folder, advised + " --run-dir all");
+  CHECK_MESSAGE(trained.exit_code == 0, trained.err);
+}
+
 TEST_CASE_FIXTURE(FoldsFixture, "fit says which fold it is validated on") {
   const Outcome first = run_program(folder, "fit folds.yaml --run-dir first");
   CHECK(contains(first.err,

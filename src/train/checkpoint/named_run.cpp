@@ -5,8 +5,11 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <functional>
+#include <initializer_list>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
@@ -75,6 +78,42 @@ std::optional<NamedRun> run_named(const fs::path& path) {
     return named;
   }
   return std::nullopt;
+}
+
+/// Of a trial's run, from 1, by its name, fold-2; 0 for other names.
+int fold_of(const RunFolder& run) {
+  constexpr std::string_view kFold = "fold-";
+  const std::string name = name_of(run);
+  int fold = 0;
+  if (!name.starts_with(kFold)) return 0;
+  const auto [end, error] = std::from_chars(name.data() + kFold.size(), name.data() + name.size(), fold);
+  return error == std::errc() && end == name.data() + name.size() && fold > 0 ? fold : 0;
+}
+
+/// Null if one of the keys, each in the value of the one before it, is not there.
+const config::Value* value_at(const config::Value& root, std::initializer_list<std::string_view> keys) {
+  const config::Value* at = &root;
+  for (const std::string_view key : keys) {
+    const config::Value::Entry* const entry = at->is_mapping() ? at->find(key) : nullptr;
+    if (entry == nullptr) return nullptr;
+    at = &entry->value;
+  }
+  return at;
+}
+
+/// The settings with which a run of a fold is trained on all of the training data: none of it is left to validate on,
+/// and so for what watches a score of it.
+std::string settings_without_validation(const RunFolder& fold) {
+  std::string settings = "--set data.validation=null";
+  config::Errors ignored;
+  const config::Document document = config::load(fold.config().string(), {}, ignored);
+  const config::Value* const callbacks = value_at(document.root, {"callbacks"});
+  if (callbacks != nullptr && callbacks->is_sequence() && !callbacks->items().empty()) {
+    settings += " --set 'callbacks=[]'";
+  }
+  const config::Value* const best = value_at(document.root, {"checkpoint", "save_best"});
+  if (best != nullptr && !best->is_null()) settings += " --set checkpoint.save_best=null";
+  return settings;
 }
 
 void report_choice(const std::string& text, const NamedRun& run) {
@@ -152,10 +191,12 @@ std::vector<NamedRun> runs_of_folds(const std::string& text) {
   if (text.empty()) return runs;
   const fs::path path = without_last_slash(text);
   for (const fs::path& trial : {path, "runs" / path}) {
-    const auto next = [&] { return RunFolder{trial / fmt::format("fold-{}", runs.size() + 1)}; };
-    while (next().exists()) runs.push_back({next()});
+    for (const RunFolder& run : all_runs(trial)) {
+      if (fold_of(run) > 0) runs.push_back({run});
+    }
     if (!runs.empty()) break;
   }
+  std::ranges::sort(runs, {}, [](const NamedRun& run) { return fold_of(run.folder); });
   return runs;
 }
 
@@ -165,12 +206,12 @@ NamedRun require_run(const std::string& text, const std::string& what) {
     return *run;
   }
   if (const std::vector<NamedRun> folds = runs_of_folds(text); !folds.empty()) {
-    throw UsageError(
-        fmt::format("{}: {} holds the runs of a trial's folds, {} to {}, each with a model of its own; name one of "
-                    "them, or train one model with the trial's values on all of the training data: mirrortrain fit {} "
-                    "--set data.validation=null",
-                    what, shortened(text, 200), name_of(folds.front().folder), name_of(folds.back().folder),
-                    launch::quoted(folds.front().folder.config().string())));
+    throw UsageError(fmt::format(
+        "{}: {} holds the runs of a trial's folds, {} to {}, each with a model of its own; name one of "
+        "them, or train one model with the trial's values on all of the training data: mirrortrain fit {} "
+        "{}",
+        what, shortened(text, 200), name_of(folds.front().folder), name_of(folds.back().folder),
+        launch::quoted(folds.front().folder.config().string()), settings_without_validation(folds.front().folder)));
   }
   fs::path above = without_last_slash(text).parent_path();
   if (above.filename() == "checkpoints") above = above.parent_path();
