@@ -13,6 +13,7 @@
 #include "report/tensorboard_hparams.h"
 #include "tune/fold_results.h"
 #include "tune/study_hparams.h"
+#include "tune/study_results.h"
 
 namespace mirrortrain::tune {
 
@@ -57,13 +58,17 @@ std::optional<int> Study::train_asked(AskedTrials& asked) {
 /// `train_all` returns false if something stopped it.
 std::optional<int> Study::until_trained(const std::function<bool()>& train_all) {
   if (plan_.checked.values().logging.tensorboard) {
-    write_file(folder_.path() / report::kHParamsFile, study_hparams(plan_.space, objective_));
+    // Written once, as it has the time in it: a study's parameters stay the same.
+    const fs::path file = folder_.path() / report::kHParamsFile;
+    if (!fs::exists(file)) write_file(file, study_hparams(plan_.space, objective_));
     write_missing_hparams();
   }
   try {
     return train_all() ? std::nullopt : runner_.exit_code();
   } catch (const DataChanged&) {
     runner_.stop_all(true);
+    // One that was trained further has a result, but no folder any more.
+    link_best_trial(folder_, rows_of(journal_.trials(), plan_.rounds), objective_.less_is_better());
     throw;
   } catch (const std::exception&) {
     runner_.stop_all();
@@ -183,7 +188,7 @@ void Study::record(int number, const TrialResult& result) {
   spdlog::info(table_.line(row));
   if (!result.is_done) spdlog::warn("trial {} has failed: {}", number + 1, result.reason);
   if (plan_.checked.values().logging.tensorboard) write_hparams(row);
-  if (const TrialRow* const best = best_row(rows, objective_.less_is_better())) folder_.link_best(best->number);
+  link_best_trial(folder_, rows, objective_.less_is_better());
 }
 
 void Study::write_hparams(const TrialRow& row) const {

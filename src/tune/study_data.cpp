@@ -1,18 +1,18 @@
 #include "tune/study_data.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
-#include <filesystem>
+#include <algorithm>
 
-#include "data/files/file_list.h"
 #include "data/fingerprint.h"
 #include "data/loading/load.h"
+#include "tune/check_comparable.h"
+#include "tune/check_search.h"
 
 namespace mirrortrain::tune {
 namespace {
 
-namespace fs = std::filesystem;
+constexpr std::string_view kBehindData = "; other files ";
 
 DataFingerprints fingerprints_of(const CheckedConfiguration& checked) {
   data::DataOptions options = checked.values().data;
@@ -36,74 +36,127 @@ std::string difference(const DataFingerprints& before, const DataFingerprints& n
   return "data.validation" + data::different_parts(before.validation, now.validation, now.validation_parts);
 }
 
-/// The files that a key of the configuration names: itself, all in it if it is a folder, or a glob's.
-std::vector<std::string> files_named(const std::string& path) {
-  std::vector<std::string> files;
-  std::error_code none;
-  if (fs::is_directory(path, none)) {
-    for (fs::recursive_directory_iterator at(path, none), end; at != end; at.increment(none)) {
-      if (!at->is_directory(none)) files.push_back(at->path().string());
+bool is_of_data(const config::NamedFile& named) {
+  return is_at_or_below(named.path, "data.train") || is_at_or_below(named.path, "data.validation");
+}
+
+std::vector<std::string> data_named(const CheckedConfiguration& checked) {
+  std::vector<std::string> names;
+  for (const config::NamedFile& named : checked.read.document.files) {
+    if (is_of_data(named)) names.push_back(named.file);
+  }
+  return names;
+}
+
+/// What else trials read, in the configuration itself and in each listed value.
+std::vector<std::string> others_named(const StudyPlan& plan, const std::vector<std::string>& known) {
+  std::set<std::string> names;
+  const auto take = [&](const config::Document& document) {
+    for (const config::NamedFile& named : document.files) {
+      const bool is_read =
+          is_of_data(named) || is_at_or_below(named.path, "data.preprocessing") || is_at_or_below(named.path, "model");
+      if (is_read && std::ranges::count(known, named.file) == 0) names.insert(named.file);
     }
-    return files;
+  };
+  take(plan.checked.read.document);
+  for (std::size_t i = 0; i < plan.space.parameters().size(); ++i) {
+    const Parameter& parameter = plan.space.parameters()[i];
+    if (parameter.kind != Parameter::Kind::kChoice) continue;
+    for (std::size_t value = 0; value < parameter.count(); ++value) {
+      const auto point = plan.space.point_with(i, parameter.nth(value));
+      config::Errors ignored;  // check_search has reported them
+      if (point) {
+        take(read_configuration(plan.config, trial_overrides(plan.overrides, plan.space, *point), ignored).document);
+      }
+    }
   }
-  try {
-    std::vector<std::string> remarks;
-    return data::expanded(config::Path{path}, remarks);
-  } catch (const Error&) {  // a glob without any file: reading the data says so
-    return {};
+  return {names.begin(), names.end()};
+}
+
+/// The values of a run that change which data it has, as far as they are not the configuration's own.
+std::string values_of_data(const SearchSpace& space, const Point& point, std::int64_t fold) {
+  std::string text = fold > 0 ? fmt::format("fold {}", fold) : "";
+  for (const std::string& setting : space.settings(point)) {
+    if (setting.starts_with("data") || setting.starts_with("seed")) text += "; " + setting;
   }
+  return text;
 }
 
 }  // namespace
 
-StudyData::StudyData(const CheckedConfiguration& checked)
-    : checked_(checked), files_(look_at_files()), data_(fingerprints_of(checked)) {}
+StudyData::StudyData(const StudyPlan& plan)
+    : plan_(plan),
+      named_(data_named(plan.checked)),
+      others_(others_named(plan, named_)),
+      files_(look()),
+      data_(fingerprints_of(plan.checked)) {
+  if (!others_.empty()) checksum_ = checksum_of_others();
+}
 
-std::string StudyData::text() const { return to_text(data_); }
+std::uint32_t StudyData::checksum_of_others() const { return checksum_of(look_at(others_)); }
+
+std::string StudyData::text() const {
+  return to_text(data_) + (checksum_ ? fmt::format("{}{:08x}", kBehindData, *checksum_) : "");
+}
 
 void StudyData::require_same(const std::string& before, const std::string& folder) const {
   if (before.empty() || before == text()) return;
+  const DataFingerprints data = data_fingerprints_from(before.substr(0, before.find(kBehindData)));
+  const std::string where = data == data_ ? "in a file that the values of its parameters, data.preprocessing or the "
+                                            "model name"
+                                          : difference(data, data_);
   throw DataChanged(
       fmt::format("{}: the data changed since the study began: {}: expected {}, found {}; give the study its data "
                   "again, or start a new one with another --run-dir",
-                  folder, difference(data_fingerprints_from(before), data_), before, text()));
+                  folder, where, before, text()));
 }
 
-StudyData::FileStates StudyData::look_at_files() const {
-  FileStates states;
-  for (const config::NamedFile& named : checked_.read.document.files) {
-    const bool is_read = named.path.starts_with("data.train") || named.path.starts_with("data.validation");
-    if (!is_read) continue;
-    for (const std::string& file : files_named(named.file)) {
-      struct stat status {};
-      FileState& state = states[file];
-      if (::stat(file.c_str(), &status) != 0) continue;
-      state = {status.st_size, status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec, status.st_ino};
-    }
-  }
+FileStates StudyData::look() {
+  const auto begin = std::chrono::steady_clock::now();
+  FileStates states = look_at(named_);
+  states.merge(look_at(others_));
+  looked_ = std::chrono::steady_clock::now();
+  look_takes_ = looked_ - begin;
   return states;
 }
 
-void StudyData::require_unchanged() {
-  FileStates now = look_at_files();
+void StudyData::require_unchanged(Look how) {
+  constexpr int kOnceIn = 20;
+  const bool may_wait = std::chrono::steady_clock::now() - looked_ < kOnceIn * look_takes_;
+  if (how == Look::kSometimes && may_wait) return;
+  FileStates now = look();
   if (now == files_) return;
-  std::string file;
-  for (const FileStates* const states : {&now, &files_}) {
-    for (const auto& [name, state] : *states) {
-      if (!file.empty()) break;
-      const auto in_now = now.find(name), before = files_.find(name);
-      if (in_now == now.end() || before == files_.end() || in_now->second != before->second) file = name;
-    }
-  }
-  const DataFingerprints data = fingerprints_of(checked_);
-  if (data == data_) {  // the same numbers, written again
+  const std::string file = first_changed(files_, now);
+  const DataFingerprints data = fingerprints_of(plan_.checked);
+  const bool are_others_same = others_.empty() || checksum_of_others() == checksum_;
+  if (data == data_ && are_others_same) {  // the same numbers, written again
     files_ = std::move(now);
     return;
   }
   throw DataChanged(
-      fmt::format("{} was changed while the study was running, so that trials would not be comparable: {}; give the "
+      fmt::format("{} was changed while the study was running, so that trials would not be comparable{}; give the "
                   "study its data again, and `mirrortrain tune` continues it",
-                  file, difference(data_, data)));
+                  file, data == data_ ? "" : ": " + difference(data_, data)));
+}
+
+void StudyData::require_data_of_run(const DataFingerprints& of_run, const Point& point, std::int64_t fold,
+                                    std::span<const std::string> settings, const std::string& run) {
+  const auto are_same = [&](const DataFingerprints& data) {
+    return of_run.train == data.train && (of_run.validation.empty() || of_run.validation == data.validation);
+  };
+  if (are_same(data_)) return;
+  const std::pair key(values_of_data(plan_.space, point, fold), to_text(of_run));
+  if (known_.contains(key)) return;
+  require_unchanged(Look::kNow);
+  const DataFingerprints expected = fingerprints_of(check_configuration(plan_.config, settings));
+  if (are_same(expected)) {
+    known_.insert(key);
+    return;
+  }
+  throw DataChanged(
+      fmt::format("{}: the data were changed for a while as the study was running, and this run was trained on other "
+                  "ones: {}; `mirrortrain tune` continues the study, and trains it anew",
+                  run, difference(of_run, expected)));
 }
 
 }  // namespace mirrortrain::tune

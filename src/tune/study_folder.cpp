@@ -59,6 +59,7 @@ std::string first_difference(const config::Value& before, const config::Value& n
 
 StudyFolder::StudyFolder(fs::path path, const CheckedConfiguration& checked) : path_(std::move(path)) {
   if (!fs::exists(file())) require_free(path_);
+  is_made_here_ = !fs::exists(path_);
   create_folders(path_);
   lock_ = RunLock(path_);
   if (const fs::path best = path_ / "best"; fs::exists(best) && !fs::is_symlink(best)) {
@@ -71,6 +72,18 @@ StudyFolder::StudyFolder(fs::path path, const CheckedConfiguration& checked) : p
   }
   require_free(path_);  // another process may have been first
   remove_temporary_files({path_});
+}
+
+StudyFolder::~StudyFolder() {
+  if (!is_made_here_) return;
+  lock_ = RunLock();
+  std::error_code none;
+  fs::remove(path_, none);  // only if it is empty
+}
+
+void StudyFolder::begin(const CheckedConfiguration& checked) {
+  is_made_here_ = false;
+  if (fs::exists(file())) return;
   write_file(file(), "# A study by `mirrortrain tune`, which continues it with the same configuration.\n" +
                          config::show(checked.values(), checked.read.document));
 }
@@ -106,6 +119,11 @@ void StudyFolder::link_best(int number) const {
   fs::remove(temporary);  // of a process that was killed
   fs::create_directory_symlink(trial_folder_name(number), temporary);
   rename_durably(temporary, link);
+}
+
+void StudyFolder::unlink_best() const {
+  std::error_code none;
+  if (fs::is_symlink(path_ / "best", none)) fs::remove(path_ / "best");
 }
 
 }  // namespace mirrortrain::tune

@@ -15,10 +15,17 @@ namespace mirrortrain::tune {
 /// to the best trial's, and report.html.
 class StudyFolder {
  public:
-  /// Creates the folder, or opens that of a study with the same configuration, apart from how many trials there are and
-  /// how many are trained at a time where neither changes the trials. Throws UsageError where it holds something else,
-  /// another study, or is in use.
+  /// Creates and locks the folder, or opens that of a study with the same configuration, apart from how many trials
+  /// there are and how many are trained at a time where neither changes the trials. Throws UsageError where it holds
+  /// something else, another study, or is in use.
   StudyFolder(std::filesystem::path path, const CheckedConfiguration& checked);
+  StudyFolder(const StudyFolder&) = delete;
+  StudyFolder& operator=(const StudyFolder&) = delete;
+  /// Removes a folder that it has created, unless the study has begun.
+  ~StudyFolder();
+
+  /// Writes study.yaml, with which the folder is a study's: once nothing more can be wrong with it.
+  void begin(const CheckedConfiguration& checked);
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path journal() const { return path_ / "journal.jsonl"; }
@@ -31,6 +38,7 @@ class StudyFolder {
   std::filesystem::path hparams(int number) const;
   /// Makes `best` a link to a trial's folder; replaces one to another.
   void link_best(int number) const;
+  void unlink_best() const;
 
  private:
   std::filesystem::path file() const { return path_ / "study.yaml"; }
@@ -38,6 +46,7 @@ class StudyFolder {
 
   std::filesystem::path path_;
   RunLock lock_;
+  bool is_made_here_ = false;  ///< and not begun
 };
 
 /// The first key in which two configurations differ, with both values, in words; empty if they are the same.

@@ -10,6 +10,9 @@
 #include "tune/study_report.h"
 
 namespace mirrortrain::tune {
+
+namespace fs = std::filesystem;
+
 namespace {
 
 void print_table(const StudyPlan& plan, std::span<const TrialRow> rows) {
@@ -42,6 +45,10 @@ void print_best(const StudyPlan& plan, const StudyFolder& folder, std::span<cons
                                                                best->folds.size(), best->deviation().value_or(0));
   spdlog::info("best: trial {}, {} {:.6g} {}: {}", best->number, objective.text(), *best->value, where,
                folder.trial(best->number).string());
+  if (!fs::exists(folder.trial(best->number))) {
+    spdlog::warn("its run is not there: it was removed, or the data were changed while it was trained further");
+    return;
+  }
   const std::int64_t epochs = best->epochs > 0 ? best->epochs : plan.checked.values().training.epochs.value_or(0);
   if (best->folds.empty() && best->best_epoch < epochs && !restores_best_epoch(plan.checked.values())) {
     spdlog::warn(
@@ -66,11 +73,18 @@ void write_report(const StudyPlan& plan, const StudyFolder& folder, std::span<co
 
 }  // namespace
 
+void link_best_trial(const StudyFolder& folder, std::span<const TrialRow> rows, bool less_is_better) {
+  for (const TrialRow& row : ranked_rows({rows.begin(), rows.end()}, less_is_better)) {
+    if (row.value && fs::exists(folder.trial(row.number))) return folder.link_best(row.number);
+  }
+  folder.unlink_best();
+}
+
 int show_results(const StudyPlan& plan, const StudyFolder& folder, std::span<const TrialRow> rows,
                  const std::optional<std::string>& json_file) {
   const WatchedMetric objective = plan.search().objective();
   // A study that was killed may have no link to the trial that its last result made the best.
-  if (const TrialRow* const best = best_row(rows, objective.less_is_better())) folder.link_best(best->number);
+  link_best_trial(folder, rows, objective.less_is_better());
   const std::string json = study_json(plan.space, objective, rows, folder.path());
   if (json_file && *json_file != "-") write_result(*json_file, json + "\n");
   if (json_file == "-") {

@@ -10,6 +10,10 @@
 
 namespace mirrortrain::tune {
 
+/// Makes `best` of the folder lead to the best trial whose run is there: one that was removed, as the data were changed
+/// while it was trained further, keeps its result in the journal.
+void link_best_trial(const StudyFolder& folder, std::span<const TrialRow> rows, bool less_is_better);
+
 /// Prints and writes what a study that is done has found: the table, or in its place JSON where `json` is "-", the
 /// best trial, report.html and the link to the best trial. With sampler: external stdout has the answers, and neither.
 /// Returns the exit code: 0 if a trial is done, else 1.

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "config/document.h"
+#include "train/checkpoint/checkpoint_folder.h"
 #include "train/checkpoint/run_folder.h"
 #include "tune/check_search.h"
 #include "tune/trial_outcome.h"
@@ -40,6 +41,11 @@ bool is_absent(const fs::path& path) {
 }
 
 }  // namespace
+
+bool TrialRunner::is_killed(const EndedProcess& one) { return one.end.exit_code == 128 + SIGKILL; }
+
+/// Until it was killed so often that the reason is its own.
+bool TrialRunner::is_resumed(const EndedProcess& one) { return is_killed(one) && one.of.kills < kMostKills; }
 
 TrialRunner::TrialRunner(const StudyPlan& plan, const StudyFolder& folder, StudyData& data, const TrialShare& share,
                          const std::atomic<int>& signal)
@@ -109,16 +115,19 @@ bool TrialRunner::remove_unfinished_folder(const fs::path& folder) {
   return false;
 }
 
-std::optional<TrialResult> TrialRunner::start(const TrialRun& run, const Point& point) { return start(run, point, 0); }
-
-std::optional<TrialResult> TrialRunner::start(const TrialRun& run, const Point& point, int kills) {
-  require_unchanged();
+std::optional<TrialResult> TrialRunner::start(const TrialRun& run, const Point& point) {
   data_.require_unchanged();
+  return start({run, point});
+}
+
+std::optional<TrialResult> TrialRunner::start(Running one) {
+  require_unchanged();
+  const TrialRun& run = one.run;
   const fs::path folder = folder_of(run);
   if (!remove_unfinished_folder(folder)) return std::nullopt;
   std::vector<std::string> words = {"fit", plan_.config};
   try {
-    for (std::string& setting : settings_of(run, point)) words.insert(words.end(), {"--set", std::move(setting)});
+    for (std::string& setting : settings_of(run, one.point)) words.insert(words.end(), {"--set", std::move(setting)});
   } catch (const UsageError& error) {
     const std::string text = error.what();
     TrialResult failed;
@@ -128,7 +137,7 @@ std::optional<TrialResult> TrialRunner::start(const TrialRun& run, const Point& 
     return failed;
   }
   words.insert(words.end(), {"--run-dir", folder.string(), "--resume=auto", "-q"});
-  running_.emplace(processes_.start(words), Running{run, point, kills});
+  running_.emplace(processes_.start(words), std::move(one));
   return std::nullopt;
 }
 
@@ -140,23 +149,45 @@ std::vector<TrialRunner::Ended> TrialRunner::take_ended() {
   if (const int by = stop(); by != 0 && !std::exchange(is_passed_on_, true)) {
     processes_.signal(by == kTimeLimit ? SIGINT : by);  // a limit has no grace, and neither has SIGINT
   }
-  std::vector<Ended> all;
-  for (const launch::SideBySide::Ended& one : processes_.take_ended()) {
-    const Running ended = std::move(running_.extract(one.child).mapped());
-    if (auto result = result_or_restart(ended, one.end)) all.push_back({ended.run, std::move(*result)});
+  std::vector<EndedProcess> ended;
+  for (launch::SideBySide::Ended& one : processes_.take_ended()) {
+    EndedProcess of{std::move(running_.extract(one.child).mapped()), std::move(one.end)};
+    if (!was_stopped(of)) ended.push_back(std::move(of));
   }
-  if (!all.empty()) require_same_data_for(all);
+  return ended.empty() ? std::vector<Ended>{} : results_of(std::move(ended));
+}
+
+/// The results of runs that have ended by themselves; a killed one is started again instead.
+std::vector<TrialRunner::Ended> TrialRunner::results_of(std::vector<EndedProcess> ended) {
+  std::vector<Ended> all;
+  try {
+    // A failure may be that of data that are wrong now.
+    const bool are_done = std::ranges::all_of(ended, [](const EndedProcess& one) { return one.end.exit_code == 0; });
+    data_.require_unchanged(are_done ? StudyData::Look::kSometimes : StudyData::Look::kNow);
+    for (const EndedProcess& one : ended) {
+      if (one.end.exit_code == 0) require_data_of_study(one.of);
+      if (!is_resumed(one)) all.push_back({one.of.run, result_of(one.of.run, one.end)});
+    }
+  } catch (const DataChanged&) {
+    // What was trained on other data, in part perhaps, is no trial of the study: it is trained anew.
+    for (const EndedProcess& one : ended) fs::remove_all(folder_of(one.of.run));
+    throw;
+  }
+  for (EndedProcess& one : ended) {
+    if (!is_resumed(one)) continue;
+    spdlog::warn("trial {} was killed; resuming it", one.of.run.trial + 1);
+    ++one.of.kills;
+    start(std::move(one.of));  // its values were right before
+  }
   return all;
 }
 
-/// What was trained on other data, in part perhaps, is no trial of the study: it is trained anew.
-void TrialRunner::require_same_data_for(const std::vector<Ended>& ended) {
-  try {
-    data_.require_unchanged();
-  } catch (const DataChanged&) {
-    for (const Ended& one : ended) fs::remove_all(folder_of(one.run));
-    throw;
-  }
+/// The data may have been others for a while, and be the study's again.
+void TrialRunner::require_data_of_study(const Running& one) {
+  const fs::path folder = folder_of(one.run);
+  const auto state = newest_checkpoint_state(RunFolder{folder}.checkpoints());
+  if (!state) return;
+  data_.require_data_of_run(state->data, one.point, one.run.fold, settings_of(one.run, one.point), folder.string());
 }
 
 void TrialRunner::stop_all(bool removes) {
@@ -170,23 +201,16 @@ void TrialRunner::stop_all(bool removes) {
   }
 }
 
-/// The result of a run that has ended by itself. A stopped one has none, and a killed one is started again.
-std::optional<TrialResult> TrialRunner::result_or_restart(const Running& ended, const launch::ChildEnd& end) {
+/// Whether a signal or a limit has ended the run, so that it has no result.
+bool TrialRunner::was_stopped(const EndedProcess& one) {
   // Its summary says whether it was stopped, since termination.exit_code may be any; a signal may also have come before
   // it had one.
-  const bool was_stopped = !stopped_by(RunFolder{folder_of(ended.run)}.summary()).empty();
-  if (was_stopped || is_stop_signal(end.exit_code - 128)) {
-    if (stop() == 0) stopped_run_ = end.exit_code;
-    return std::nullopt;
+  const int code = one.end.exit_code;
+  if (!stopped_by(RunFolder{folder_of(one.of.run)}.summary()).empty() || is_stop_signal(code - 128)) {
+    if (stop() == 0) stopped_run_ = code;
+    return true;
   }
-  if (end.exit_code == 128 + SIGKILL) {
-    if (is_stopped()) return std::nullopt;
-    if (ended.kills < kMostKills) {
-      spdlog::warn("trial {} was killed; resuming it", ended.run.trial + 1);
-      return start(ended.run, ended.point, ended.kills + 1);
-    }
-  }
-  return result_of(ended.run, end);
+  return is_killed(one) && is_stopped();
 }
 
 TrialResult TrialRunner::result_of(const TrialRun& run, const launch::ChildEnd& end) const {

@@ -51,7 +51,7 @@ class TrialRunner {
     TrialResult result;
   };
   /// The runs that have ended since the last call; not those that the study's stop has ended. Throws DataChanged if the
-  /// data were changed meanwhile; these runs are removed.
+  /// data were changed meanwhile, or were others while one of them was trained; all that have ended are removed then.
   std::vector<Ended> take_ended();
 
   /// Stops all runs, each with a checkpoint, and waits for them. `removes`: also removes their folders.
@@ -67,13 +67,22 @@ class TrialRunner {
     int kills = 0;  ///< how often something has killed it
   };
 
-  std::optional<TrialResult> start(const TrialRun& run, const Point& point, int kills);
+  /// One whose process has ended.
+  struct EndedProcess {
+    Running of;
+    launch::ChildEnd end;
+  };
+
+  static bool is_killed(const EndedProcess& one);
+  static bool is_resumed(const EndedProcess& one);
+  std::optional<TrialResult> start(Running one);
   std::vector<std::string> settings_of(const TrialRun& run, const Point& point) const;
   void require_unchanged() const;
   bool remove_unfinished_folder(const std::filesystem::path& folder);
-  std::optional<TrialResult> result_or_restart(const Running& ended, const launch::ChildEnd& end);
+  bool was_stopped(const EndedProcess& one);
+  std::vector<Ended> results_of(std::vector<EndedProcess> ended);
+  void require_data_of_study(const Running& one);
   TrialResult result_of(const TrialRun& run, const launch::ChildEnd& end) const;
-  void require_same_data_for(const std::vector<Ended>& ended);
   /// What stops the study: a signal, kTimeLimit, or 0.
   int stop();
 

@@ -85,7 +85,6 @@ int tune(const TuneArguments& arguments) {
   const TrialShare share = share_of_machine(machine, static_cast<int>(search.parallel), checked.values().strategy);
   require_trainable(checked, machine, share);
 
-  StudyData data(checked);
   StudyFolder folder(arguments.run_dir.value_or("runs/" + checked.values().name.text + "-study"), checked);
   const std::size_t trials = count_trials(search, space);
   const std::int64_t epochs = checked.values().training.epochs.value_or(0);
@@ -95,6 +94,8 @@ int tune(const TuneArguments& arguments) {
                        std::move(space),
                        rounds_of(search.pruner.value, trials, epochs),
                        count_folds(checked.values())};
+  StudyData data(plan);
+  folder.begin(checked);
   Journal journal(folder.journal(), plan.space, share, data.text());
   data.require_same(journal.data(), folder.path().string());
   if (journal.trials().size() > trials) {

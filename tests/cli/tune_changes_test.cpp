@@ -89,6 +89,122 @@ search:
   CHECK_MESSAGE(contains(taken.err, "a trial of the study"), taken.err);
 }
 
+TEST_CASE_FIXTURE(Fixture, "a trial that was trained on other data is none, though the data are back at its end") {
+  const json expected = trained("net.yaml --run-dir whole --set search.parallel=1");
+  write_table("other.csv", 2);
+  // While the study's process is stopped, the trial's run becomes one on other data.
+  const Outcome outcome = run_script(folder, R"(
+    cp table.csv kept.csv
+    set -- net.yaml --set search.parallel=1
+    "$MIRRORTRAIN" tune "$@" --run-dir parts -q & study=$!
+    until [ -d parts/trial-0001 ] || ! [ -e /proc/$study/exe ]; do sleep 0.01; done
+    kill -STOP $study
+    until [ -e parts/trial-0001/summary.json ]; do sleep 0.01; done
+    while [ -e parts/trial-0001/run.lock ]; do sleep 0.01; done
+    cp other.csv table.csv
+    "$MIRRORTRAIN" fit "$@" --set search=null --run-dir elsewhere -q > /dev/null
+    cp kept.csv table.csv
+    rm -r parts/trial-0001
+    mv elsewhere parts/trial-0001
+    kill -CONT $study
+    wait $study)");
+  CHECK(outcome.exit_code == 2);
+  CHECK_MESSAGE(contains(outcome.err,
+                         "parts/trial-0001: the data were changed for a while as the study was running, and this run "
+                         "was trained on other ones: data.train, in the features"),
+                outcome.err);
+  CHECK_FALSE(fs::exists(folder / "parts/trial-0001"));
+  CHECK(trained("net.yaml --run-dir parts --set search.parallel=1") == expected);
+  CHECK(bytes("parts/best/model.safetensors") == bytes("whole/best/model.safetensors"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a run that is killed while the data change is removed") {
+  write_table("other.csv", 2);
+  const Outcome outcome = run_script(folder, R"(
+    "$MIRRORTRAIN" tune net.yaml --set search.parallel=1 --set training.epochs=4000 --run-dir study -q & study=$!
+    until [ -s study/trial-0001/metrics.jsonl ] || ! [ -e /proc/$study/exe ]; do sleep 0.01; done
+    kill -STOP $study
+    kill -KILL $(cat /proc/$study/task/*/children)
+    mv other.csv table.csv
+    kill -CONT $study
+    wait $study)");
+  CHECK(outcome.exit_code == 2);
+  CHECK_MESSAGE(contains(outcome.err, "table.csv was changed while the study was running"), outcome.err);
+  CHECK_FALSE(fs::exists(folder / "study/trial-0001"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "best leads to a run that is there, though the best one was removed as its data changed") {
+  write_table("other.csv", 2);
+  write_file(folder / "asked.yaml", bytes("net.yaml").substr(0, bytes("net.yaml").find("search:")) +
+                                        "search: {sampler: external, parameters: {optimizer.learning_rate: {values: "
+                                        "[1.0e-6, 0.05]}}}\n");
+  const auto request = [](const char* rate, int epochs) {
+    return fmt::format("{{\"parameters\": {{\"optimizer.learning_rate\": {}}}, \"epochs\": {}}}\n", rate, epochs);
+  };
+  write_file(folder / "both.jsonl", request("1.0e-6", 4) + request("0.05", 4));
+  write_file(folder / "further.jsonl", request("0.05", 300));
+  const Outcome outcome = run_script(folder, R"sh(
+    set -- asked.yaml --set training.epochs=300 --run-dir study -q
+    "$MIRRORTRAIN" tune "$@" < both.jsonl > /dev/null
+    readlink study/best
+    "$MIRRORTRAIN" tune "$@" < further.jsonl > /dev/null & study=$!
+    until [ "$(grep -c '"event": "epoch"' study/trial-0002/metrics.jsonl)" -gt 5 ] || ! [ -e /proc/$study/exe ]; do
+      sleep 0.01
+    done
+    mv other.csv table.csv
+    wait $study
+    status=$?
+    readlink study/best
+    exit $status)sh");
+  CHECK_MESSAGE(outcome.exit_code == 2, outcome.err);
+  CHECK(outcome.out == "trial-0002\ntrial-0001\n");
+  CHECK_FALSE(fs::exists(folder / "study/trial-0002"));
+  CHECK(fs::exists(folder / "study/best/model.safetensors"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "files that only the values of parameters name are the study's data, too") {
+  write_table("valid.csv", 3);
+  write_table("more.csv", 4);
+  write_file(
+      folder / "files.yaml",
+      bytes("net.yaml").substr(0, bytes("net.yaml").find("search:")) +
+          "search: {trials: 2, sampler: grid, parameters: {data.train.file: {values: [table.csv, more.csv]}}}\n");
+  const std::string study =
+      "files.yaml --run-dir study -q --set 'data.validation={format: csv, file: valid.csv, labels: class}'";
+  const json first = trained(study);
+  CHECK(first["trials"].size() == 2);
+  CHECK(first["trials"][0]["value"] != first["trials"][1]["value"]);
+  CHECK(trained(study) == first);
+  write_table("more.csv", 5);
+  const Outcome changed = tune(study);
+  CHECK(changed.exit_code == 2);
+  CHECK_MESSAGE(contains(changed.err, "study: the data changed since the study began: in a file that the values of"),
+                changed.err);
+}
+
+TEST_CASE_FIXTURE(Fixture, "data that cannot be read leave no folder of a study behind") {
+  write_file(folder / "table.csv", bytes("table.csv") + "0.1,0.2,0.3\n");
+  const Outcome broken = tune("net.yaml --run-dir study");
+  CHECK(broken.exit_code != 0);
+  CHECK_MESSAGE(contains(broken.err, "table.csv"), broken.err);
+  CHECK_FALSE(fs::exists(folder / "study"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a study that is done writes no file of hyperparameters again") {
+  trained("net.yaml --run-dir study");
+  std::vector<std::pair<fs::path, fs::file_time_type>> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder / "study")) {
+    const bool is_of_study =
+        entry.path().string().find("trial-") == std::string::npos || contains(entry.path().string(), "hparams");
+    if (is_of_study && contains(entry.path().filename().string(), "tfevents")) {
+      files.emplace_back(entry.path(), entry.last_write_time());
+    }
+  }
+  CHECK(files.size() == 5);
+  trained("net.yaml --run-dir study");
+  for (const auto& [file, time] : files) CHECK(fs::last_write_time(file) == time);
+}
+
 TEST_CASE_FIXTURE(Fixture, "fit does not resume a trial of a study, but a copy of it") {
   REQUIRE(trained("net.yaml --run-dir study")["trials"].size() == 4);
   for (const std::string run : {"study/trial-0002", "study/best"}) {
