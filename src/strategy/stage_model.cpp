@@ -6,11 +6,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "collective/host_communicator.h"
+#include "device/cpu/background_stream.h"
 #include "model/layer_of_variable.h"
-#include "strategy/reduction/stage_links.h"
 
 namespace mirrortrain {
 namespace {
+
+/// Values that a worker can send to a neighbour before it receives the first, whatever their length; to send the next
+/// one it waits.
+constexpr std::size_t kMostUnderWay = std::min(HostCommunicator::kMostAhead, BackgroundStream::kMostAhead);
 
 /// By value: the one whose memory it uses, of an alias op's output its input's.
 std::vector<ValueId> roots_of(const Graph& graph) {
@@ -119,7 +124,7 @@ std::vector<StageBoundary> stage_boundaries(const ModelGraph& graph, const Stage
 /// worker never waits to send.
 void check_boundaries(const Model& model, const StagesOfWorkers& workers, int in_flight) {
   const auto fill = [](const std::vector<ValueId>& values) {
-    return StageLinks::most_under_way() / std::max<std::size_t>(1, values.size()) + 1;
+    return kMostUnderWay / std::max<std::size_t>(1, values.size()) + 1;
   };
   const std::vector<StageBoundary> boundaries = stage_boundaries(model.training, workers, true);
   for (std::size_t i = 0; i < boundaries.size(); ++i) {
@@ -130,7 +135,7 @@ void check_boundaries(const Model& model, const StagesOfWorkers& workers, int in
         "the layers from stage {} on, which other workers have, read {} values of earlier layers and send {} "
         "gradients back, of each of {} microbatches at once, more than the {} that can be under way in each direction; "
         "begin the stage at a layer after those that join them, or use fewer microbatches",
-        stage + 1, up.size(), down.size(), in_flight, StageLinks::most_under_way()));
+        stage + 1, up.size(), down.size(), in_flight, kMostUnderWay));
   }
 }
 

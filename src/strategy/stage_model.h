@@ -33,7 +33,7 @@ struct StageBoundary {
 std::vector<StageBoundary> stage_boundaries(const ModelGraph& graph, const StagesOfWorkers& workers, bool trains);
 
 /// Throws WrongPipeline where a boundary has so many values that neighbours could wait for each other to receive, each
-/// before it receives itself: see StageLinks::most_under_way. `in_flight`: Mesh::in_flight.
+/// before it receives itself, as only some can be sent ahead. `in_flight`: Mesh::in_flight.
 void check_boundaries(const Model& model, const StagesOfWorkers& workers, int in_flight);
 
 /// The worker that computes with each variable, and keeps it. Throws WrongPipeline where several would.

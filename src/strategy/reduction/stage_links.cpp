@@ -1,9 +1,5 @@
 #include "strategy/reduction/stage_links.h"
 
-#include <algorithm>
-
-#include "collective/host_communicator.h"
-
 namespace mirrortrain {
 namespace {
 
@@ -33,10 +29,6 @@ StageCommunicators stage_communicators(const Topology& topology,
 StageLinks::StageLinks(const StageCommunicators& communicators) : of_(communicators) {
   if (of_.to_before != nullptr) to_before_.emplace();
   if (of_.to_after != nullptr) to_after_.emplace();
-}
-
-std::size_t StageLinks::most_under_way() {
-  return std::min(HostCommunicator::kMostAhead, BackgroundStream::kMostAhead);
 }
 
 void StageLinks::send(bool before, const Elements& elements) {

@@ -40,10 +40,6 @@ class StageLinks {
  public:
   explicit StageLinks(const StageCommunicators& communicators);
 
-  /// How many elements, by their number and not their length, can be sent in a direction before the other worker
-  /// receives the first; `send` waits for it with the next. Neighbours that both wait so would never end.
-  static std::size_t most_under_way();
-
   bool has(bool before) const { return (before ? of_.from_before : of_.from_after) != nullptr; }
   /// Sends to the worker before or after this one, while the lane continues: the elements must stay in place until they
   /// are received.
