@@ -75,16 +75,18 @@ FolderToResume require_folder_to_resume(const FitArguments& arguments, const Con
   return {std::move(folder), std::move(changed)};
 }
 
+/// Throws if a new run cannot have the folder that it was given.
+void require_folder_for_new_run(const FitArguments& arguments) {
+  if (!arguments.run_dir) return;
+  require_free(*arguments.run_dir);
+  require_no_trial(RunFolder{*arguments.run_dir});
+}
+
 }  // namespace
 
 /// Checks what open_folder would reject, without writing.
 void FitRun::check_folder() const {
-  if (!arguments_.resume) {
-    if (!arguments_.run_dir) return;
-    require_free(*arguments_.run_dir);
-    require_no_trial(RunFolder{*arguments_.run_dir});
-    return;
-  }
+  if (!arguments_.resume) return require_folder_for_new_run(arguments_);
   require_folder_to_resume(arguments_, values());
 }
 
@@ -136,6 +138,7 @@ bool FitRun::open_folder_as_chief() {
     lock_ = RunLock(folder_.path);
     remove_temporary_files(folder_);
   } else {
+    require_folder_for_new_run(arguments_);
     folder_ = create_run_folder(values().name.text, arguments_.run_dir, lock_);
     run_.adapted.write(folder_.classes(), folder_.preprocessing());
     write_configuration();  // last: it makes the folder a run, which needs the rest when it is resumed

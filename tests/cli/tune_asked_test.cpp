@@ -92,7 +92,7 @@ TEST_CASE_FIXTURE(Fixture, "a program asks for trials one by one, each with what
 TEST_CASE_FIXTURE(Fixture, "a line is as deep, as long and as exact as it can be answered") {
   write_file(folder / "asked.jsonl", "{\"id\": " + std::string(20'000, '[') + std::string(20'000, ']') + "}\n" +
                                          request(0.1, 4, R"(, "id": 340282366920938463463374607431768211455)") + "\n" +
-                                         std::string(1 << 21, ' ') + "{}\n" +
+                                         std::string(1 << 21, 'x') + "\n" +
                                          request(0.1, 4, R"(, "id": 18446744073709551615)"));
   const Outcome outcome = tune("net.yaml -q < asked.jsonl");
   REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);

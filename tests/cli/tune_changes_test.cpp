@@ -80,7 +80,7 @@ search:
   const std::string rate = "    optimizer.learning_rate: {values: [0.01, 0.1]}\n",
                     units = "    model.layers[0].dense.units: {values: [4, 16]}\n";
   write("other.yaml", replaced(kGrid, rate + units, units + rate));
-  const Outcome other = tune("other.yaml --run-dir study");
+  const Outcome other = tune("other.yaml --set name=grid --run-dir study");
   CHECK(other.exit_code == 2);
   CHECK_MESSAGE(contains(other.err, "search.parameters are in another order"), other.err);
   write("plain.yaml", "");
