@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -140,7 +141,9 @@ void Journal::take_event(const Json& event, const std::string& place) {
     if (number < 1 || number > std::ssize(trials_)) refuse(fmt::format("there is no trial {}", number));
     const std::string status = report::text_in(event, "status");
     if (status != "done" && status != "failed") refuse(fmt::format("expected done or failed, found '{}'", status));
-    if (status == "done" && !report::number_in(event, "value")) refuse("a trial that is done has no value");
+    if (status == "done" && !std::isfinite(report::number_in(event, "value").value_or(NAN))) {
+      refuse("a trial that is done has no value");
+    }
     Trial& trial = trials_[static_cast<std::size_t>(number - 1)];
     if (kind == "result") {
       trial.results.push_back(tune::result_of(event));
