@@ -37,7 +37,8 @@ struct HParamSession {
 /// The bytes of a run's file, once the run has ended.
 std::string hparams_session(const HParamSession& session);
 
-/// The name of such a file: TensorBoard reads a folder's files in the order of their names, and this comes first.
-inline constexpr const char* kHParamsFile = "events.out.tfevents.0000000000.hparams";
+/// The name of such a file: TensorBoard reads a folder's files in the order of their names, and this comes last, as the
+/// start of a run discards what was read before of the steps that follow.
+inline constexpr const char* kHParamsFile = "events.out.tfevents.9999999999.hparams";
 
 }  // namespace mirrortrain::report

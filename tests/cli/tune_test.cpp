@@ -43,8 +43,8 @@ TEST_CASE_FIXTURE(Fixture, "tune trains a run for each trial, and the best one i
   const std::string page = bytes("runs/net-study/report.html");
   CHECK(contains(page, "<a href=\"trial-0013/report.html\">13</a>"));
   CHECK(contains(page, "aria-label=\"parameters and validation loss of each trial\""));
-  CHECK(fs::exists(folder / "runs/net-study/events.out.tfevents.0000000000.hparams"));
-  CHECK(fs::exists(folder / "runs/net-study/trial-0013/events.out.tfevents.0000000000.hparams"));
+  CHECK(fs::exists(folder / "runs/net-study/events.out.tfevents.9999999999.hparams"));
+  CHECK(fs::exists(folder / "runs/net-study/trial-0013/events.out.tfevents.9999999999.hparams"));
 
   // A study that was killed before its last result had made the link makes it when it is called again.
   fs::remove(folder / "runs/net-study/best");
