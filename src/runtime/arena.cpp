@@ -13,15 +13,6 @@ std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlig
 
 bool overlap(const Lifetime& a, const Lifetime& b) { return a.first <= b.last && b.first <= a.last; }
 
-std::vector<ValueId> roots_of(const Graph& graph) {
-  std::vector<ValueId> roots(graph.values().size());
-  for (std::size_t i = 0; i < roots.size(); ++i) roots[i] = static_cast<ValueId>(i);
-  for (const Node& node : graph.nodes()) {
-    if (node.op->is_alias()) roots[index(node.outputs[0])] = roots[index(node.inputs[0])];
-  }
-  return roots;
-}
-
 bool any_needed(const Node& node, const std::vector<bool>& needed) {
   return std::ranges::any_of(node.outputs, [&](ValueId output) { return needed[index(output)]; });
 }
@@ -40,6 +31,15 @@ std::vector<bool> needed_for(const Graph& graph, const std::vector<ValueId>& out
 }
 
 }  // namespace
+
+std::vector<ValueId> storage_roots(const Graph& graph) {
+  std::vector<ValueId> roots(graph.values().size());
+  for (std::size_t i = 0; i < roots.size(); ++i) roots[i] = static_cast<ValueId>(i);
+  for (const Node& node : graph.nodes()) {
+    if (node.op->is_alias()) roots[index(node.outputs[0])] = roots[index(node.inputs[0])];
+  }
+  return roots;
+}
 
 ArenaPlan plan_arena(const std::vector<Lifetime>& lifetimes) {
   ArenaPlan plan;
@@ -71,7 +71,7 @@ bool is_step(const Node& node, const Liveness& liveness) {
 }
 
 Liveness liveness_of(const Graph& graph, const std::vector<ValueId>& outputs) {
-  Liveness liveness{roots_of(graph), needed_for(graph, outputs), std::vector<NodeId>(graph.values().size(), -1)};
+  Liveness liveness{storage_roots(graph), needed_for(graph, outputs), std::vector<NodeId>(graph.values().size(), -1)};
   for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes().size()); ++id) {
     const Node& node = graph.node(id);
     if (!is_step(node, liveness)) continue;

@@ -7,9 +7,12 @@
 
 namespace mirrortrain {
 
+/// By value of a graph: the one whose storage it uses, of an alias op's output its input's.
+std::vector<ValueId> storage_roots(const Graph& graph);
+
 /// Which of a graph's values a program stores, in whose storage, and until when.
 struct Liveness {
-  std::vector<ValueId> roots;       ///< by value: the value whose storage it uses; of an alias op's output, its input's
+  std::vector<ValueId> roots;       ///< storage_roots
   std::vector<bool> needed;         ///< by value: it is an output, or one depends on it
   std::vector<NodeId> last_reader;  ///< by root: the last node that reads it or an alias of it, -1 if none does
 };

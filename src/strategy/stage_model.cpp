@@ -9,6 +9,7 @@
 #include "collective/host_communicator.h"
 #include "device/cpu/background_stream.h"
 #include "model/layer_of_variable.h"
+#include "runtime/arena.h"
 
 namespace mirrortrain {
 namespace {
@@ -17,22 +18,12 @@ namespace {
 /// one it waits.
 constexpr std::size_t kMostUnderWay = std::min(HostCommunicator::kMostAhead, BackgroundStream::kMostAhead);
 
-/// By value: the one whose memory it uses, of an alias op's output its input's.
-std::vector<ValueId> roots_of(const Graph& graph) {
-  std::vector<ValueId> roots(graph.values().size());
-  for (std::size_t i = 0; i < roots.size(); ++i) roots[i] = static_cast<ValueId>(i);
-  for (const Node& node : graph.nodes()) {
-    if (node.op->is_alias()) roots[index(node.outputs[0])] = roots[index(node.inputs[0])];
-  }
-  return roots;
-}
-
 /// The nodes of a graph, dealt to the workers.
 class DealtNodes {
  public:
   DealtNodes(const Graph& graph, const StagesOfWorkers& workers, bool trains)
       : graph_(graph),
-        roots_(roots_of(graph)),
+        roots_(storage_roots(graph)),
         ranges_(stages_of_nodes(graph, workers), workers.stages, trains),
         worker_of_(graph.nodes().size(), 0) {
     for (int stage = 0; stage < workers.stages; ++stage) {

@@ -53,7 +53,7 @@ void refuse_mixed(const PreprocessingStep& step, const Shape& picture, const Sha
 
 /// The transform as applied to labels, which have no colors.
 PreprocessingStep for_labels(PreprocessingStep step) {
-  std::visit(
+  config::visit(
       [](auto& held) {
         if constexpr (requires { held.moves_only; }) held.moves_only = true;
       },
@@ -63,7 +63,7 @@ PreprocessingStep for_labels(PreprocessingStep step) {
 
 /// The transform as applied to classes.
 PreprocessingStep by_nearest(PreprocessingStep step) {
-  std::visit(
+  config::visit(
       [](auto& held) {
         if constexpr (requires { held.interpolation; }) {
           held.interpolation = std::decay_t<decltype(held.interpolation)>::kNearest;

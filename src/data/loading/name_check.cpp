@@ -40,7 +40,7 @@ KnownSteps NameCheck::known_steps(const std::vector<PreprocessingStep>& steps) {
   KnownSteps known;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const std::size_t before = errors_.count();
-    std::visit(
+    config::visit(
         [&](const auto& step) {
           const std::string path = fmt::format("data.preprocessing[{}].{}", i, step.kName);
           if constexpr (std::is_base_of_v<Mixing, std::decay_t<decltype(step)>>) {
