@@ -62,7 +62,7 @@ void check(const ConfigArguments& arguments) {
 /// Prints how gradients are reduced, unless a device is missing.
 void show_reduction(const CheckedConfiguration& checked) {
   const Configuration& values = checked.values();
-  if (is_served(values.strategy.type)) return;  // the servers apply each replica's gradients
+  if (values.strategy.declaration().has_servers) return;  // the servers apply each replica's gradients
   try {
     const Hardware hardware = unconnected_hardware(checked);
     const Topology topology =

@@ -19,6 +19,7 @@
 #include "cli/evaluation.h"
 #include "cli/options.h"
 #include "data/loading/new_data.h"
+#include "data/sources/abilities.h"
 #include "report/json.h"
 #include "report/mean_scores.h"
 #include "train/checkpoint/named_run.h"
@@ -47,7 +48,7 @@ void set_test_data(const std::vector<std::string>& named, CheckedConfiguration& 
   if (files.front() == "-") throw UsageError("--data -: expected a file, as it is read several times; save it first");
   data::DataOptions& options = checked.read.values.data;
   data::Source source = data::new_source(files, options);
-  if (std::holds_alternative<data::Npy>(source) || std::holds_alternative<data::Idx>(source)) {
+  if (data::has_files_of_one_array(source)) {
     throw UsageError(
         fmt::format("--data {}: its labels are in another file; name both, as --set data.test.features=FILE --set "
                     "data.test.labels=FILE",
@@ -137,11 +138,11 @@ int evaluate(const EvalArguments& arguments) {
     if (const auto newest = newest_run(values.name.text)) named = NamedRun{*newest};
   }
 
-  if (checked.cluster && is_served(values.strategy.type)) {
+  const strategies::Declaration& type = values.strategy.declaration();
+  if (checked.cluster && type.has_servers) {
     throw UsageError("eval of a run with parameter servers takes one process; start it without a cluster");
   }
-  if (checked.cluster || !is_of_several_processes(values.strategy.type))
-    require_cluster(checked, process_environment());
+  if (checked.cluster || !type.on_cluster) require_cluster(checked, process_environment());
   if (!checked.cluster) return evaluate_on(nullptr, arguments, checked, named);
   return among_tasks(checked, fmt::format("eval --split {}", data::name_of(arguments.split)),
                      [&](const RunCluster& cluster) { return evaluate_on(&cluster, arguments, checked, named); });

@@ -66,24 +66,25 @@ bool is_pipe(const std::string& file) {
 /// Whether the tasks of a cluster share the work, which the environment or --set names: a run's own configuration names
 /// the one that it was trained on. Throws UsageError where several processes would each predict everything.
 bool is_shared(const PredictArguments& arguments, const CheckedConfiguration& checked) {
-  const StrategyType type = checked.values().strategy.type;
+  const strategies::Declaration& type = checked.values().strategy.declaration();
+  const std::string_view in_sync = declaration_of(kWorkersInSync).name;
   const auto processes = several_processes(process_environment());
-  if (processes && is_served(type)) {
+  if (processes && type.has_servers) {
     throw UsageError(fmt::format(
         "predict of a run with parameter servers takes one process, but {}; start one, or share the work with --set "
-        "strategy.type=multi_worker_mirrored",
-        *processes));
+        "strategy.type={}",
+        *processes, in_sync));
   }
-  if (processes && !is_of_several_processes(type)) {
+  if (processes && !type.on_cluster) {
     throw UsageError(fmt::format(
         "predict: {}, and the run's strategy.type is {}, with which each of them would predict everything; start one, "
-        "or share the work with --set strategy.type=multi_worker_mirrored",
-        *processes, config::name_of(type)));
+        "or share the work with --set strategy.type={}",
+        *processes, type.name, in_sync));
   }
   const bool is_given = processes || std::ranges::any_of(arguments.overrides, [](const std::string& one) {
                           return one.starts_with("strategy.cluster");
                         });
-  if (!is_given || !checked.cluster || is_served(type) || checked.cluster->trainers().size() < 2) return false;
+  if (!is_given || !checked.cluster || type.has_servers || checked.cluster->trainers().size() < 2) return false;
   if (std::ranges::any_of(arguments.data, is_pipe)) {
     throw UsageError(
         "--data: several tasks read the data, which a pipe has only once; save them to a file that each of them sees, "

@@ -76,9 +76,10 @@ std::vector<std::string> with_mesh(std::vector<std::string> overrides, const Mes
     overrides.emplace_back("strategy.mesh=null");
     return overrides;
   }
-  for (const char* const key : {"replicas=null", "cpu_replicas=null", "devices=[cpu:0]", "type=mirrored"}) {
+  for (const char* const key : {"replicas=null", "cpu_replicas=null", "devices=[cpu:0]"}) {
     overrides.push_back(std::string("strategy.") + key);
   }
+  overrides.push_back(fmt::format("strategy.type={}", declaration_of(kReplicasInProcess).name));
   overrides.push_back(fmt::format("strategy.mesh={{data: {}, model: {}}}", mesh.data, mesh.model));
   return overrides;
 }

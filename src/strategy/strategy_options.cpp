@@ -20,30 +20,36 @@ config::Section<CommunicationOptions> CommunicationOptions::section() {
       .key("bytes_per_pack", &CommunicationOptions::bytes_per_pack,
            "Size of a gradient bucket, whose gradients are reduced together as soon as backward has computed them: in "
            "bytes, or as 64K = 64KiB = 65536, 25MiB, 1MB = 1000000; 0: one bucket; null: 1MiB for the first one, so "
-           "that "
-           "communication begins early, and 25MiB for the others.")
+           "that communication begins early, and 25MiB for the others.")
       .key("implementation", &CommunicationOptions::implementation,
-           "What carries sums between workers: ring adds over the network (gloo, or MPI under mpirun), nccl between "
+           "Transport of sums between workers: ring adds over the network (gloo, or MPI under mpirun), nccl between "
            "GPUs; auto: nccl where the replicas are on GPUs, else memory that the workers share where all are on one "
            "machine, else ring.")
       .key("compression", &CommunicationOptions::compression,
-           "As what gradients go between workers, or between GPUs over NCCL: none: as float32; bfloat16: half the "
-           "bytes, "
-           "where the network is slow. What rounding leaves of a gradient is kept and goes with the next one (error "
+           "Wire format of gradients between workers, or between GPUs over NCCL: none: float32; bfloat16: half the "
+           "bytes, where the network is slow. Rounding errors are kept and added to the next step's gradients (error "
            "feedback), also over a resume.");
 }
 
 namespace {
-constexpr const char* kOfParameterServer = "belongs to `type: parameter_server`";
+/// The remedy for what needs several replicas.
+constexpr const char* kUseReplicas = "use `type: mirrored` or multi_worker_mirrored";
+
+std::string help_of_types() {
+  std::string help;
+  for (const strategies::Declaration* const type : kStrategyTypes) {
+    help += fmt::format("{}{}: {}", help.empty() ? "" : "; ", type->name, type->help);
+  }
+  return help + ".";
+}
 
 bool is_cpu(const DeviceId& device) { return device.kind == DeviceId::Kind::kCpu; }
 
 /// What a pipeline does not go with; empty if there is nothing.
 std::string pipeline_error(const StrategyOptions& options) {
   if (!options.pipeline) return "";
-  if (has_one_plain_copy(options.type)) {
-    return fmt::format("{} computes all layers on one device; use `type: mirrored` or multi_worker_mirrored",
-                       config::name_of(options.type));
+  if (!options.declaration().has_replicas_in_sync) {
+    return fmt::format("{} computes all layers on one device; {}", options.declaration().name, kUseReplicas);
   }
   if (options.cross_device_ops != CrossDeviceOps::kAuto) {
     return "microbatches are added in their order; leave cross_device_ops out";
@@ -55,7 +61,7 @@ std::string pipeline_error(const StrategyOptions& options) {
   if (listed != nullptr && !std::ranges::all_of(*listed, is_cpu)) {
     return "the stages of a pipeline are on CPUs; list CPU devices, or leave pipeline out";
   }
-  if (options.type == StrategyType::kMirrored) return "";
+  if (!options.declaration().on_cluster) return "";
   if (options.elastic) return "a worker that leaves takes its stages with it; leave elastic out";
   if (options.communication.compression != Compression::kNone) {
     return "compression of gradients between workers does not know stages yet; leave communication.compression out, or "
@@ -77,12 +83,10 @@ std::string mesh_error(const StrategyOptions& options) {
                      model = number_of(options.mesh->model).value_or(1);
   if (!number_of(options.mesh->data) && !number_of(options.mesh->model)) {
     return "expected a number for data or for model, found auto for both; write {data: auto, model: 2}, where 2 "
-           "devices "
-           "share a replica";
+           "devices share a replica";
   }
-  if (data * model > 1 && has_one_plain_copy(options.type)) {
-    return fmt::format("{} has no places but one of its devices; use `type: mirrored` or multi_worker_mirrored",
-                       config::name_of(options.type));
+  if (data * model > 1 && !options.declaration().has_replicas_in_sync) {
+    return fmt::format("{} has no places but one of its devices; {}", options.declaration().name, kUseReplicas);
   }
   if (options.replicas && number_of(options.mesh->data) && *options.replicas != data) {
     return fmt::format(
@@ -108,11 +112,7 @@ std::string conflict_with_divided_layers(const StrategyOptions& options) {
 
 config::Section<StrategyOptions> StrategyOptions::section() {
   return config::Section<StrategyOptions>("Distribution of training over devices.")
-      .key(
-          "type", &StrategyOptions::type,
-          "one_device: a single replica; mirrored: synchronous replicas on one or several devices; "
-          "multi_worker_mirrored: the same on several machines; parameter_server: workers compute steps independently, "
-          "and parameter servers keep the variables and apply each step's gradients when they come.")
+      .key("type", &StrategyOptions::type, help_of_types())
       .key("devices", &StrategyOptions::devices,
            "`all`: every visible GPU, or CPU replicas where there is none; or a list such as [cpu:0, cpu:1].",
            config::non_empty, config::aliases("gpu, gpus, device, num_gpus, n_gpus"),
@@ -157,8 +157,8 @@ config::Section<StrategyOptions> StrategyOptions::section() {
                if (listed == nullptr) return "";
                const auto cpus = std::count_if(listed->begin(), listed->end(), is_cpu);
                if (cpus > 0 && cpus < std::ssize(*listed)) return kMixedDevices;
-               if (options.type != StrategyType::kOneDevice || listed->size() == 1) return "";
-               return fmt::format("one_device takes one device, found {}; use `type: mirrored`", listed->size());
+               if (listed->size() == 1) return "";
+               return fmt::format(fmt::runtime(options.declaration().refuses.several_devices), listed->size());
              })
       .check("cross_device_ops",
              [](const StrategyOptions& options) -> std::string {
@@ -168,30 +168,25 @@ config::Section<StrategyOptions> StrategyOptions::section() {
              })
       .check("cross_device_ops",
              [](const StrategyOptions& options) -> std::string {
-               const bool chosen = options.cross_device_ops != CrossDeviceOps::kAuto;
-               return is_served(options.type) && chosen
-                          ? "parameter_server adds no gradients across devices; leave it out"
-                          : "";
+               const bool is_chosen = options.cross_device_ops != CrossDeviceOps::kAuto;
+               return std::string(is_chosen ? options.declaration().refuses.cross_device_ops : "");
              })
       .check("communication",
              [](const StrategyOptions& options) -> std::string {
                const CommunicationOptions& communication = options.communication;
-               const bool chosen = communication.bytes_per_pack || communication.implementation != Transport::kAuto ||
-                                   communication.compression != Compression::kNone;
-               return is_served(options.type) && chosen
-                          ? "parameter_server has timeout_seconds and join_timeout_seconds alone; leave the others out"
-                          : "";
+               const bool is_chosen = communication.bytes_per_pack ||
+                                      communication.implementation != Transport::kAuto ||
+                                      communication.compression != Compression::kNone;
+               return std::string(is_chosen ? options.declaration().refuses.communication : "");
              })
       .check("mesh", mesh_error)
       .check("pipeline", pipeline_error)
       .check("optimizer_state",
              [](const StrategyOptions& options) -> std::string {
                if (options.optimizer_state == OptimizerState::kReplicated) return "";
-               if (has_one_plain_copy(options.type)) {
-                 return fmt::format(
-                     "{} has no replicas to divide it among; use `type: mirrored` or "
-                     "multi_worker_mirrored, or leave it out",
-                     config::name_of(options.type));
+               if (!options.declaration().has_replicas_in_sync) {
+                 return fmt::format("{} has no replicas to divide it among; {}, or leave it out",
+                                    options.declaration().name, kUseReplicas);
                }
                return options.communication.compression == Compression::kNone
                           ? ""
@@ -200,11 +195,11 @@ config::Section<StrategyOptions> StrategyOptions::section() {
              })
       .check("partitioner",
              [](const StrategyOptions& options) -> std::string {
-               return options.partitioner && !is_served(options.type) ? kOfParameterServer : "";
+               return std::string(options.partitioner ? options.declaration().refuses.server_keys : "");
              })
       .check("max_staleness",
              [](const StrategyOptions& options) -> std::string {
-               return options.max_staleness && !is_served(options.type) ? kOfParameterServer : "";
+               return std::string(options.max_staleness ? options.declaration().refuses.server_keys : "");
              })
       .check("reduce_to_device",
              [](const StrategyOptions& options) -> std::string {
@@ -219,9 +214,8 @@ config::Section<StrategyOptions> StrategyOptions::section() {
       .check("replicas", [](const StrategyOptions& options) -> std::string {
         const auto* listed = std::get_if<std::vector<DeviceId>>(&options.devices);
         if (!options.replicas) return "";
-        if (options.type == StrategyType::kOneDevice && *options.replicas != 1) {
-          return "one_device has one replica; use `type: mirrored`";
-        }
+        const std::string_view refusal = options.declaration().refuses.several_replicas;
+        if (*options.replicas != 1 && !refusal.empty()) return std::string(refusal);
         const bool is_multiple =
             listed == nullptr || *options.replicas % static_cast<std::int64_t>(listed->size()) == 0;
         if (is_multiple || options.pipeline) return "";  // which has several devices for a replica

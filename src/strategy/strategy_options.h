@@ -16,18 +16,9 @@
 #include "strategy/mesh_options.h"
 #include "strategy/partitioner.h"
 #include "strategy/pipeline_options.h"
+#include "strategy/strategy_type.h"
 
 namespace mirrortrain {
-
-enum class StrategyType : std::uint8_t { kOneDevice, kMirrored, kMultiWorkerMirrored, kParameterServer };
-
-/// Whether parameter servers keep the variables.
-constexpr bool is_served(StrategyType type) { return type == StrategyType::kParameterServer; }
-/// Whether there is one plain copy of each variable, whatever the rules for variables say.
-constexpr bool has_one_plain_copy(StrategyType type) { return is_served(type) || type == StrategyType::kOneDevice; }
-constexpr bool is_of_several_processes(StrategyType type) {
-  return is_served(type) || type == StrategyType::kMultiWorkerMirrored;
-}
 
 /// The transport of sums between memories that cannot reach each other.
 enum class Transport : std::uint8_t { kAuto, kRing, kNccl };
@@ -95,6 +86,9 @@ struct StrategyOptions {
   std::optional<std::int64_t> max_staleness;
   bool elastic = false;
   ClusterOptions cluster;
+
+  /// What the type can do.
+  const strategies::Declaration& declaration() const { return declaration_of(type); }
   static config::Section<StrategyOptions> section();
 };
 
@@ -104,20 +98,6 @@ std::string conflict_with_divided_layers(const StrategyOptions& options);
 }  // namespace mirrortrain
 
 namespace mirrortrain::config {
-
-template <>
-struct EnumNames<StrategyType> {
-  static constexpr auto names = std::to_array<std::pair<std::string_view, StrategyType>>(
-      {{"one_device", StrategyType::kOneDevice},
-       {"mirrored", StrategyType::kMirrored},
-       {"multi_worker_mirrored", StrategyType::kMultiWorkerMirrored},
-       {"parameter_server", StrategyType::kParameterServer}});
-  static constexpr auto aliases = std::to_array<std::pair<std::string_view, std::string_view>>(
-      {{"one_device", "OneDeviceStrategy"},
-       {"mirrored", "MirroredStrategy, data_parallel, ddp"},
-       {"multi_worker_mirrored", "MultiWorkerMirroredStrategy, multi_worker"},
-       {"parameter_server", "ParameterServerStrategy"}});
-};
 
 template <>
 struct EnumNames<Transport> {

@@ -27,10 +27,10 @@ std::optional<std::int64_t> wanted_places(const StrategyOptions& options, int wo
 
 /// A number of CPU devices that suits the cores and the batch, or the requested number of places.
 int suitable_cpu_devices(const StrategyOptions& options, std::int64_t global_batch, std::size_t cores, int workers) {
-  if (options.type == StrategyType::kOneDevice) return 1;
+  if (options.declaration().has_one_device) return 1;
   std::optional<std::int64_t> places = wanted_places(options, workers);
   const bool chosen = options.cpu_replicas || places;
-  if (is_served(options.type) && !chosen) return 1;  // it has all cores of its worker
+  if (options.declaration().has_servers && !chosen) return 1;  // it has all cores of its worker
   if (options.cpu_replicas) return static_cast<int>(*options.cpu_replicas);
   const auto core_count = static_cast<std::int64_t>(cores);
   if (!places) {
@@ -83,7 +83,7 @@ std::vector<DeviceId> chosen_devices(const StrategyOptions& options, std::int64_
   if (!found.gpus.empty()) {
     const GpuShare share = share_of_gpus(machine.place, found.gpus.size());
     if (share.count < found.gpus.size()) topology.notes.push_back(share_note(machine.place, share, found.gpus.size()));
-    return devices_from(DeviceId::Kind::kCuda, share.first, options.type == StrategyType::kOneDevice ? 1 : share.count);
+    return devices_from(DeviceId::Kind::kCuda, share.first, options.declaration().has_one_device ? 1 : share.count);
   }
   const std::size_t cores = machine.cores.size();
   const int count = suitable_cpu_devices(options, global_batch, cores, workers);

@@ -226,7 +226,7 @@ void FitRun::warn() const {
 void FitRun::log_header() const {
   if (is_chief()) {
     warn();
-    if (cluster_ && !is_served(values().strategy.type)) {  // whose workers do not wait for each other
+    if (cluster_ && cluster_->trains_in_step()) {  // else workers do not wait for each other
       const std::string shared = shared_cores_warning(cluster_->spec(), run_.strategy->topology());
       if (!shared.empty()) spdlog::warn(shared);
     }

@@ -77,7 +77,7 @@ std::vector<DeviceId> usable_devices(const Configuration& values, const Machine&
 /// Uses as many of the devices as divide the places.
 StrategyOptions options_for(const StrategyOptions& configured, std::vector<DeviceId> devices, const Mesh& mesh) {
   StrategyOptions options = configured;
-  options.type = StrategyType::kMirrored;
+  options.type = kReplicasInProcess;
   options.reduce_to_device.reset();
   options.cpu_replicas.reset();
   options.replicas.reset();

@@ -144,10 +144,10 @@ SearchSpace check_search(const CheckedConfiguration& checked, const std::string&
   const Configuration& values = checked.values();
   const SearchOptions& search = *values.search;
   SearchSpace space(search, config::schema<Configuration>(), errors);
-  if (is_of_several_processes(values.strategy.type)) {
+  if (values.strategy.declaration().on_cluster) {
     errors.add(checked.place_of("strategy.type"), "strategy.type",
                fmt::format("a trial is one process, found {}; use mirrored or one_device in a search",
-                           config::name_of(values.strategy.type)));
+                           values.strategy.declaration().name));
   }
   if (!values.model) {
     errors.add(checked.place_of("search"), "search",

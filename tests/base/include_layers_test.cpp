@@ -27,7 +27,7 @@ const std::map<std::string, std::vector<std::string>> kRooms = {
     {"data",
      {"", "files", "preprocessing", "arrays", "text", "pictures", "tables", "folders", "records", "reading", "sources",
       "order", "loading", "feeding", "first_look"}},
-    {"strategy", {"", "variables", "reduction", "steps", "mirrored", "parameter_server"}},
+    {"strategy", {"types", "", "variables", "reduction", "steps", "mirrored", "parameter_server"}},
     {"serve", {"http", "tensors", "model", "page", "grpc", ""}},
     {"train", {"checkpoint", "session", "inference", "runs", "export", ""}},
 };
@@ -103,6 +103,9 @@ std::vector<std::string> violations(const std::string& file, const std::string& 
   if (file.starts_with("strategy/") && text.find("dynamic_cast<const ops::") != text.npos) {
     found.push_back("src/" + file + " asks for the type of an op, which the graph and the backends know");
   }
+  if (!file.starts_with("strategy/strategy_") && text.find("StrategyType::k") != text.npos) {
+    found.push_back("src/" + file + " asks for a type of strategy, not for an ability of its declaration");
+  }
   return found;
 }
 
@@ -135,6 +138,8 @@ TEST_CASE("an include of a higher layer, a neighbour, a later room or a misplace
   CHECK(violations("strategy/steps/lane.cpp", "#include \"kernels/cpu/update.h\"").size() == 1);
   CHECK(violations("strategy/steps/lane.cpp", "if (dynamic_cast<const ops::Conv2d*>(op))").size() == 1);
   CHECK(violations("strategy/topology.h", "#include \"strategy/steps/lane.h\"").size() == 1);
+  CHECK(violations("train/fit_run.cpp", "if (options.type == StrategyType::kMirrored)").size() == 1);
+  CHECK(violations("train/fit_run.cpp", "if (options.declaration().has_servers)").empty());
   CHECK(violations("data/feeding/feeder.h", "#include \"data/dataset.h\"\n#include \"data/reading/gather.h\"").empty());
   CHECK(violations("data/dataset.h", "#include \"data/tables/csv.h\"").size() == 1);
   CHECK(violations("train/trainer.h", "#include \"train/checkpoint/checkpoint.h\"").empty());

@@ -48,7 +48,7 @@ int Layout::threads() const {
 
 StrategyOptions options_of(const CheckedConfiguration& checked) {
   StrategyOptions options = checked.values().strategy;
-  options.type = StrategyType::kMultiWorkerMirrored;
+  options.type = kWorkersInSync;
   return options;
 }
 

@@ -38,12 +38,12 @@ void require_plannable(const CheckedConfiguration& checked) {
         "strategy.pipeline=null");
   }
   if (!checked.has_model()) throw UsageError("there is no model to plan, only state");
-  const StrategyType type = checked.values().strategy.type;
-  if (type == StrategyType::kMirrored || type == StrategyType::kMultiWorkerMirrored) return;
+  const strategies::Declaration& type = checked.values().strategy.declaration();
+  if (type.has_replicas_in_sync) return;
   throw UsageError(
       fmt::format("strategy.type: {} cannot be planned: steps are predicted for workers in sync; use `--set "
-                  "strategy.type=multi_worker_mirrored`",
-                  config::name_of(type)));
+                  "strategy.type={}`",
+                  type.name, declaration_of(kWorkersInSync).name));
 }
 
 /// The number of workers that fit side by side on the cores of a shared machine.

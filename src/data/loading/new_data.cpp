@@ -18,6 +18,7 @@
 #include "data/loading/open_source.h"
 #include "data/loading/picture_form.h"
 #include "data/pictures/picture_files.h"
+#include "data/sources/abilities.h"
 #include "data/tables/csv_table.h"
 #include "data/usable.h"
 
@@ -356,8 +357,7 @@ Dataset read_new(const Source& source, const Adapted& adapted, const Wanted& wan
           return encoded_new(std::move(table), adapted, *wanted.spec, bad.if_skips());
         } else if constexpr (std::is_same_v<Format, ImageFolder>) {
           const Source& run = options.train.value;
-          const bool is_of_arrays =
-              std::holds_alternative<Idx>(run) || std::holds_alternative<Npz>(run) || std::holds_alternative<Npy>(run);
+          const bool is_of_arrays = has_files_of_one_array(run) || std::holds_alternative<Npz>(run);
           return is_of_arrays
                      ? pictures_for_arrays(held, files, bad.skips(), wanted.spec->inputs.front(), format_name(run))
                      : pictures_in(held, files, bad.skips());

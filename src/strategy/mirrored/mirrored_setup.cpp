@@ -189,8 +189,9 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
     note_ += fmt::format("; {} gradient bucket{}", buckets, buckets == 1 ? "" : "s");
   }
   if (const std::string sparse = sparse_note(); !sparse.empty()) note_ += (note_.empty() ? "" : "; ") + sparse;
-  state_ = std::make_unique<StateVariables>(parts_.state, topology_.mesh.replicas(),
-                                            has_one_plain_copy(parts_.options.type), *make_cpu_device(0, 1, {}));
+  const bool one_plain_copy = !parts_.options.declaration().has_replicas_in_sync;
+  state_ = std::make_unique<StateVariables>(parts_.state, topology_.mesh.replicas(), one_plain_copy,
+                                            *make_cpu_device(0, 1, {}));
   std::vector<std::string> replicas;
   for (const LanePlace& lane : topology_.lanes) {
     replicas.push_back(lane.stages.empty() ? place_names(lane.replicas, topology_.mesh)
@@ -384,8 +385,7 @@ void MirroredStrategy::require_memory(int lane, const BatchSizes& sizes) const {
       own.examples() == nullptr ? "" : fmt::format(" and {} of examples", report::bytes_text(own.examples()->bytes()));
   throw Error(
       fmt::format("{}: not enough memory: a global batch of {} wants {} for activations and inputs here, and {} are "
-                  "free, beside {} "
-                  "of variables, gradients and optimizer{}; {}",
+                  "free, besides {} of variables, gradients and optimizer{}; {}",
                   memory_name(domain.place, own.device()), batch, report::bytes_text(wanted), report::bytes_text(free),
                   report::bytes_text(domain.bytes()), examples,
                   fits >= topology_.mesh.replicas()

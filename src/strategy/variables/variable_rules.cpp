@@ -109,8 +109,9 @@ config::Section<VariableRule> VariableRule::section() {
       });
 }
 
-std::vector<ResolvedVariable> resolve_variables(const Model& model, const VariableRules& rules, StrategyType strategy,
+std::vector<ResolvedVariable> resolve_variables(const Model& model, const VariableRules& rules, StrategyType type,
                                                 config::Errors& errors) {
+  const strategies::Declaration& strategy = declaration_of(type);
   std::vector<ResolvedVariable> all;
   for (std::size_t i = 0; i < model.variables.size(); ++i) {
     const VariableSpec& spec = model.variables[i].spec;
@@ -122,9 +123,8 @@ std::vector<ResolvedVariable> resolve_variables(const Model& model, const Variab
       // One error per rule: what is wrong with it for one variable is wrong for the others.
       const std::string error = policy_error(variable.policy, DType::kFloat32, spec.trainable);
       if (!error.empty() && !errors.concern(rule->path)) add_error(*rule, spec.name + ": " + error, errors);
-      const bool has_replicas = strategy != StrategyType::kOneDevice;
-      if (model.joins_examples && has_replicas && spec.trainable && variable.policy.aggregation != Aggregation::kMean &&
-          !errors.concern(rule->path)) {
+      if (model.joins_examples && !strategy.has_one_device && spec.trainable &&
+          variable.policy.aggregation != Aggregation::kMean && !errors.concern(rule->path)) {
         errors.add(
             rule->place, rule->path,
             fmt::format("{}: the loss {}, so that a gradient belongs to {}the global batch, which only aggregation: "
@@ -133,11 +133,11 @@ std::vector<ResolvedVariable> resolve_variables(const Model& model, const Variab
                         model.is_masked() ? "the tokens of " : "", name_of(variable.policy.aggregation)));
       }
     }
-    const bool one_plain_copy = has_one_plain_copy(strategy);
-    if (one_plain_copy) variable.why += fmt::format("; {} keeps one plain copy", config::name_of(strategy));
+    const bool one_plain_copy = !strategy.has_replicas_in_sync;
+    if (one_plain_copy) variable.why += fmt::format("; {} keeps one plain copy", strategy.name);
     variable.policy = resolved(variable.policy, one_plain_copy);
     // The replicas of a worker send one value for that copy.
-    if (is_served(strategy) && variable.policy.aggregation == Aggregation::kNone) {
+    if (strategy.has_servers && variable.policy.aggregation == Aggregation::kNone) {
       variable.policy.aggregation = spec.trainable ? Aggregation::kMean : Aggregation::kOnlyFirstReplica;
     }
     all.push_back(std::move(variable));

@@ -14,13 +14,13 @@ namespace mirrortrain {
 namespace {
 
 StrategyOptions strategy_to_predict(StrategyOptions options, bool one_replica, bool is_shared) {
-  if (is_of_several_processes(options.type)) {
-    if (!is_shared) options.type = StrategyType::kMirrored;
+  if (options.declaration().on_cluster) {
+    if (!is_shared) options.type = kReplicasInProcess;
     if (options.mesh) options.mesh->data = AutoSize::kAuto;  // that of the whole run is for all of its workers
   }
   options.threads_per_replica = 1;  // kernels may split a sum over threads
   if (!one_replica) return options;
-  options.type = StrategyType::kOneDevice;
+  options.type = kSingleReplica;
   options.replicas.reset();
   options.cpu_replicas.reset();
   if (auto* const listed = std::get_if<std::vector<DeviceId>>(&options.devices)) listed->resize(1);

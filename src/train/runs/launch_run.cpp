@@ -41,14 +41,14 @@ LaunchedRun check_launched_command(const LaunchedCommand& command, const Cluster
   const CheckedConfiguration checked = check_configuration(file, command.overrides, of_worker);
   const bool has_servers = !cluster.ps.empty();
   const StrategyOptions& strategy = checked.values().strategy;
-  const StrategyType expected = has_servers ? StrategyType::kParameterServer : StrategyType::kMultiWorkerMirrored;
-  if (strategy.type != expected) {
-    const char* const name = has_servers ? "parameter_server" : "multi_worker_mirrored";
+  const strategies::Declaration& type = strategy.declaration();
+  if (!type.on_cluster || type.has_servers != has_servers) {
+    const std::string_view name = declaration_of(has_servers ? kWorkersWithServers : kWorkersInSync).name;
     throw UsageError(
         fmt::format("{}: strategy.type: launch {} starts tasks of {}; write that in the file, or add "
                     "--set strategy.type={} after `--`{}",
                     file, has_servers ? "with --ps" : "without --ps", name, name,
-                    is_served(strategy.type) ? "; parameter_server needs --ps M" : ""));
+                    type.has_servers ? fmt::format("; {} needs --ps M", type.name) : ""));
   }
   require_cluster(checked, of_worker);
   return {checked.values().name.text, strategy.cluster.token_file.has_value() || strategy.cluster.tls.has_value(),
@@ -101,8 +101,7 @@ Launch::Launch(const RunLaunch& settings, LaunchedCommand command)
   if (settings_.prints && !chief_is_here() && !run.is_secured && given.empty()) {
     spdlog::warn(
         "launch: whoever reaches the hosts' ports can join the run: set strategy.cluster.token_file, or the same {} "
-        "for "
-        "every task",
+        "for every task",
         kTokenVariable);
   }
   workers_may_leave_ = run.workers_may_leave;

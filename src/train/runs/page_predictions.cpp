@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "data/feeding/example_picture.h"
+#include "data/sources/abilities.h"
 #include "train/inference/class_report.h"
 #include "train/inference/generate.h"
 #include "train/inference/number_report.h"
@@ -134,7 +135,7 @@ std::vector<std::int32_t> add_predictions(const CheckedConfiguration& checked, c
 void add_texts(CheckedConfiguration checked, const PageExamples& examples, std::span<const std::int32_t> beginning,
                report::RunPage& page) {
   constexpr std::int64_t kTokens = 300;
-  if (!std::holds_alternative<data::Text>(checked.values().data.train.value) || beginning.empty()) return;
+  if (!data::is_running_text(checked.values().data.train.value) || beginning.empty()) return;
   try {
     TextGenerator generator(std::move(checked), examples.adapted, page.name);
     examples.load_weights(generator.strategy());

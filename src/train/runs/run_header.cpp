@@ -88,13 +88,13 @@ std::string shared_cores_warning(const ClusterSpec& cluster, const Topology& top
 std::string run_header(const CheckedConfiguration& checked, const Strategy& strategy) {
   std::string text;
   for (const std::string& note : strategy.topology().notes) text += note + "\n";
-  const bool served = is_served(checked.values().strategy.type);
-  if (checked.cluster && !served) {
+  const bool has_servers = checked.values().strategy.declaration().has_servers;
+  if (checked.cluster && !has_servers) {
     const int workers = strategy.topology().cluster.workers;
     text += fmt::format("{} worker{}, from {}; this is {}\n", workers, workers == 1 ? "" : "s", checked.cluster->source,
                         checked.cluster->describe(checked.cluster->task));
   }
-  if (!served) text += replicas_text(strategy.topology(), "\n") + "\n";  // else only the workers have replicas
+  if (!has_servers) text += replicas_text(strategy.topology(), "\n") + "\n";  // else only the workers have replicas
   text += split_text(checked.values().data.global_batch_size, strategy.num_replicas_in_sync()) + "\n\n";
 
   if (!checked.has_model()) return text + "no model: the run writes its state alone\n";

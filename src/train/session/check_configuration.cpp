@@ -189,15 +189,14 @@ void check_logged_pictures(const CheckedConfiguration& checked, config::Errors& 
              "expected an input of the model that is a picture, [height, width, 1 or 3], found none; leave it out");
 }
 
-/// Parameter servers have the weights, and workers that compute by themselves would each assign others.
+/// Workers that compute by themselves would each assign others.
 void check_spectra(const CheckedConfiguration& checked, const Wiring& wiring, config::Errors& errors) {
-  if (!is_served(checked.values().strategy.type)) return;
+  const std::string refusal(checked.values().strategy.declaration().refuses.assigned_kernels);
+  if (refusal.empty()) return;
   for (std::size_t i = 0; i < wiring.names.size(); ++i) {
     const config::Located<Layer>& layer = checked.values().model->layers[i];
     if (!std::holds_alternative<layers::SpectralNormalization>(layer.value)) continue;
-    errors.add(layer.place, layer.path,
-               "each step assigns the kernel, which workers of parameter_server do not do together; use strategy.type: "
-               "mirrored or multi_worker_mirrored");
+    errors.add(layer.place, layer.path, refusal);
   }
 }
 
@@ -400,13 +399,13 @@ CheckedConfiguration look_at_configuration(const std::string& file, std::span<co
   const Configuration& values = checked.values();
   if (!errors.concern("strategy")) checked.cluster = cluster_of(values, environment);
   check_model(checked, readable, errors);
-  const bool served = is_served(values.strategy.type);
-  const bool replicas_are_known = served || checked.cluster || !is_of_several_processes(values.strategy.type);
+  const strategies::Declaration& strategy = values.strategy.declaration();
+  const bool replicas_are_known = strategy.has_servers || checked.cluster || !strategy.on_cluster;
   if (!values.state.empty() && replicas_are_known && !errors.concern("strategy")) {
     // With parameter servers, it is one plain copy, which the chief writes.
-    const int replicas = served ? 1
-                                : count_replicas(values.strategy, values.data.global_batch_size,
-                                                 this_machine(checked.cluster), count_workers(checked));
+    const int replicas = strategy.has_servers ? 1
+                                              : count_replicas(values.strategy, values.data.global_batch_size,
+                                                               this_machine(checked.cluster), count_workers(checked));
     check_state(values.state, replicas, errors);
   }
   check_stored_names(checked, errors);

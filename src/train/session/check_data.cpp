@@ -168,7 +168,7 @@ void check_batches(const CheckedConfiguration& checked, std::int64_t rows, confi
 /// Adds the errors that a run with this many examples would report before its first step.
 void check_steps(const CheckedConfiguration& checked, std::int64_t rows, config::Errors& errors) {
   const Configuration& values = checked.values();
-  if (is_of_several_processes(values.strategy.type) || rows == 0) return;  // the examples' distribution is unknown
+  if (values.strategy.declaration().on_cluster || rows == 0) return;  // the examples' distribution is unknown
   check_batches(checked, rows, errors);
   const std::int64_t batch = values.data.global_batch_size;
   const bool drops = values.data.drop_remainder && rows >= batch;  // else as check_batches advises
@@ -179,7 +179,7 @@ void check_steps(const CheckedConfiguration& checked, std::int64_t rows, config:
 void check_initial_weights(const CheckedConfiguration& checked, config::Errors& errors) {
   if (!checked.has_model() || !checked.values().model->initial_weights) return;
   StrategyOptions alone;
-  alone.type = StrategyType::kOneDevice;
+  alone.type = kSingleReplica;
   alone.devices = std::vector<DeviceId>{{DeviceId::Kind::kCpu, 0}};
   try {
     const auto strategy = make_strategy(checked, {.trains = false, .strategy = alone}, this_hardware());

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/utf8.h"
+#include "data/sources/abilities.h"
 #include "train/session/answer_warnings.h"
 #include "train/session/number_warnings.h"
 #include "train/session/training_columns.h"
@@ -85,7 +86,7 @@ std::string same_words(const std::vector<std::string>& words) {
 
 /// Not of the tokens of a vocabulary, where 'A' and 'a' are two on purpose.
 void warn_of_spellings(const data::Adapted& adapted, const auto& source, config::Errors& errors) {
-  if (std::holds_alternative<data::Text>(source.value)) return;
+  if (data::is_running_text(source.value)) return;
   for (const auto& [output, classes] : adapted.classes) {
     const std::string same = same_words(classes);
     if (same.empty()) continue;

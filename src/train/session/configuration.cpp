@@ -28,13 +28,9 @@ std::string why_not_logged(const Configuration& values) {
   for (const auto& [is_asked, key] : asked) {
     if (is_asked && !values.model) return fmt::format("without a model there is nothing to log; leave out {}", key);
   }
-  if (logging.reads_gradients() && is_served(values.strategy.type)) {
-    return fmt::format(
-        "no task of parameter_server has the gradient of a whole step: each worker pushes that of its own batch; leave "
-        "out {}",
-        logging.gradient_norms ? "gradient_norms" : "gradient_histograms");
-  }
-  return "";
+  if (!logging.reads_gradients()) return "";
+  return fmt::format(fmt::runtime(values.strategy.declaration().refuses.gradient_logging),
+                     logging.gradient_norms ? "gradient_norms" : "gradient_histograms");
 }
 
 }  // namespace
@@ -96,8 +92,8 @@ config::Section<CheckpointOptions> CheckpointOptions::section() {
            config::aliases("save_every, save_steps"))
       .key("keep", &CheckpointOptions::keep, "Number of most recent checkpoints to keep.", config::at_least(1))
       .key("save_best", &CheckpointOptions::save_best,
-           "Keeps the checkpoint of the epoch with the best metric as checkpoints/best, beside the most recent ones; "
-           "null: none.",
+           "Keeps the checkpoint of the epoch with the best metric as checkpoints/best, in addition to the most recent "
+           "ones; null: none.",
            config::aliases("save_best_only"));
 }
 
@@ -114,9 +110,9 @@ config::Section<Configuration> Configuration::section() {
       .key("name", &Configuration::name,
            "Name of the run and of its folder; default: the file's name without its extension.")
       .key("extends", &Configuration::extends,
-           "A configuration file that this one extends, relative to this one: its keys hold where this file has "
-           "none of its "
-           "own. Lists, and sections of another type, are taken as a whole. The resolved configuration has them all.")
+           "A configuration file that this one extends, relative to this one: its keys hold where this file has none "
+           "of its own. Lists, and sections of another type, are taken as a whole. The resolved configuration has them "
+           "all.")
       .key("seed", &Configuration::seed, "Random seed of the initial weights, shuffling and dropout.",
            config::aliases("random_seed, manual_seed"))
       .key("data", &Configuration::data, "The data sets, and how they are batched and preprocessed.", config::required,
@@ -164,35 +160,24 @@ config::Section<Configuration> Configuration::section() {
              })
       .check("gradients",
              [](const Configuration& values) -> std::string {
-               return is_served(values.strategy.type) && values.gradients.accumulate_steps > 1
-                          ? "parameter servers apply the gradients of every step when they come; leave out "
-                            "accumulate_steps and use a larger data.global_batch_size"
-                          : "";
+               const bool accumulates = values.gradients.accumulate_steps > 1;
+               return std::string(accumulates ? values.strategy.declaration().refuses.accumulation : "");
              })
       .check("logging", why_not_logged)
       .check("data",
              [](const Configuration& values) -> std::string {
                const data::AutoShard shard = values.data.auto_shard;
-               return is_served(values.strategy.type) && shard != data::AutoShard::kAuto &&
-                              shard != data::AutoShard::kData
-                          ? fmt::format(
-                                "parameter_server gives each global batch to one worker, whatever files it comes "
-                                "from; leave out auto_shard: {}",
-                                config::name_of(shard))
-                          : "";
+               if (shard == data::AutoShard::kAuto || shard == data::AutoShard::kData) return "";
+               return fmt::format(fmt::runtime(values.strategy.declaration().refuses.auto_shard),
+                                  config::name_of(shard));
              })
       .check("training",
              [](const Configuration& values) -> std::string {
-               return is_served(values.strategy.type) && values.training.on_non_finite == OnNonFinite::kSkip
-                          ? "on_non_finite: skip needs all gradients at once, and parameter servers apply each as it "
-                            "comes; use "
-                            "stop or ignore"
-                          : "";
+               const bool skips = values.training.on_non_finite == OnNonFinite::kSkip;
+               return std::string(skips ? values.strategy.declaration().refuses.skipped_non_finite : "");
              })
       .check("strategy", [](const Configuration& values) -> std::string {
-        return is_served(values.strategy.type) && !values.model
-                   ? "parameter_server needs a model; use one_device or mirrored"
-                   : "";
+        return std::string(values.model ? "" : values.strategy.declaration().refuses.no_model);
       });
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/axes.h"
 #include "config/scalar.h"
+#include "data/sources/abilities.h"
 #include "model/wiring.h"
 
 namespace mirrortrain {
@@ -70,7 +71,7 @@ void warn_of_seen_future(const config::Located<Layer>& layer, const Shape& outpu
 
 void warn_of_layers(const CheckedConfiguration& checked, config::Errors& errors) {
   const Configuration& values = checked.values();
-  const bool predicts_text = std::holds_alternative<data::Text>(values.data.train.value);
+  const bool predicts_text = data::is_running_text(values.data.train.value);
   config::Errors reported;  // errors of the wiring, not used here
   const Wiring wiring = wire_layers(*values.model, reported);
   auto built = checked.model->layers.begin();  // without those that are left out

@@ -58,23 +58,21 @@ std::string own_host(const ClusterSpec& cluster) {
 }  // namespace
 
 std::optional<ClusterSpec> cluster_of(const Configuration& values, const Environment& environment) {
-  if (!is_of_several_processes(values.strategy.type)) return std::nullopt;
+  if (!values.strategy.declaration().on_cluster) return std::nullopt;
   return discover_cluster(values.strategy.cluster, environment);
 }
 
 void require_cluster(const CheckedConfiguration& checked, const Environment& environment) {
   const StrategyOptions& options = checked.values().strategy;
-  const std::string type(config::name_of(options.type));
-  if (is_of_several_processes(options.type)) {
-    if (checked.cluster && options.type == StrategyType::kMultiWorkerMirrored && !checked.cluster->ps.empty()) {
+  const strategies::Declaration& type = options.declaration();
+  if (options.elastic && !type.refuses.elastic.empty()) {
+    throw UsageError(fmt::format("strategy.elastic: {}", type.refuses.elastic));
+  }
+  if (type.on_cluster) {
+    if (checked.cluster && !type.has_servers && !checked.cluster->ps.empty()) {
       throw UsageError(
-          fmt::format("{}: multi_worker_mirrored has no parameter servers; leave out the cluster's ps tasks, or "
-                      "use strategy.type: parameter_server",
-                      checked.cluster->source));
-    }
-    if (options.elastic && is_served(options.type)) {
-      throw UsageError(
-          "strategy.elastic: parameter_server's workers may always leave and come back; leave elastic out");
+          fmt::format("{}: {} has no parameter servers; leave out the cluster's ps tasks, or use strategy.type: {}",
+                      checked.cluster->source, type.name, declaration_of(kWorkersWithServers).name));
     }
     if (options.elastic && checked.cluster && checked.cluster->evaluator) {
       throw UsageError(fmt::format("{}: strategy.elastic goes without an evaluator; leave it out of the cluster",
@@ -92,7 +90,7 @@ void require_cluster(const CheckedConfiguration& checked, const Environment& env
           "{}: the evaluator has nothing to evaluate on: give data.validation or data.test, or leave it out",
           checked.cluster->source));
     }
-    if (checked.cluster && is_served(options.type)) {
+    if (checked.cluster && type.has_servers) {
       require_parameter_server_jobs(*checked.cluster);
       // Checks the assignment of shards to servers, and whether the optimizer can update them there.
       if (checked.has_model() && checked.values().optimizer) {
@@ -104,17 +102,13 @@ void require_cluster(const CheckedConfiguration& checked, const Environment& env
     throw UsageError(
         fmt::format("strategy.type: {} needs a cluster, and {}: start the tasks with `mirrortrain launch`, "
                     "mpirun, srun or torchrun, set TF_CONFIG, or list them in strategy.cluster",
-                    type, is_set ? "TF_CONFIG has no `cluster`" : "none was found"));
-  }
-  if (options.elastic) {
-    throw UsageError(
-        fmt::format("strategy.elastic: only multi_worker_mirrored loses workers, and strategy.type is {}", type));
+                    type.name, is_set ? "TF_CONFIG has no `cluster`" : "none was found"));
   }
   if (const auto processes = several_processes(environment)) {
     throw UsageError(
-        fmt::format("strategy.type: {} trains in one process, but {}: each of them would do the same; use "
-                    "multi_worker_mirrored, or start one",
-                    type, *processes));
+        fmt::format("strategy.type: {} trains in one process, but {}: each of them would do the same; use {}, or start "
+                    "one",
+                    type.name, *processes, declaration_of(kWorkersInSync).name));
   }
 }
 
@@ -127,7 +121,7 @@ RunCluster::RunCluster(const CheckedConfiguration& checked, const std::string& c
   const CommunicationOptions& communication = checked.values().strategy.communication;
   timeouts.silence_seconds = communication.timeout_seconds;
   std::vector<grpc::Service*> services;
-  if (is_served(checked.values().strategy.type)) {
+  if (checked.values().strategy.declaration().has_servers) {
     servers_.emplace(checked, spec_, security_);
     timeouts = servers_->timeouts();
     services = servers_->services();
@@ -197,7 +191,7 @@ Hardware unconnected_hardware(const CheckedConfiguration& checked) {
   hardware.machine.place = cluster.local;
   const std::vector<Task> trainers = cluster.trainers();
   const bool is_trainer = std::ranges::count(trainers, cluster.task) > 0;
-  if (is_served(checked.values().strategy.type) || !is_trainer || trainers.size() == 1) return hardware;
+  if (checked.values().strategy.declaration().has_servers || !is_trainer || trainers.size() == 1) return hardware;
   hardware.cluster = workers_of(cluster);
   hardware.communicators = [](const Topology& topology, const StrategyOptions& options, const ReductionChoice&,
                               const Backend&, std::span<Device* const>) {
@@ -235,7 +229,7 @@ std::pair<std::shared_ptr<Communicator>, std::string> RunCluster::among_workers(
   const CommunicationOptions& options = strategy.communication;
   const double timeout = options.timeout_seconds;
   const std::string prefix = fmt::format("workers {}{}: ", fmt::join(workers, ","), purpose);
-  const RendezvousStore meeting{
+  const RendezvousStore rendezvous{
       [this, prefix](const std::string& key, const std::string& value) { control_->put(prefix + key, value); },
       [this, prefix](const std::string& key) { return control_->get(prefix + key); },
       [this, prefix](const std::string& key, int rank, int size, std::span<const std::string> values) {
@@ -256,12 +250,12 @@ std::pair<std::shared_ptr<Communicator>, std::string> RunCluster::among_workers(
   const auto size = static_cast<int>(workers.size());
   const auto rank = static_cast<int>(std::ranges::find(workers, this->workers().worker) - workers.begin());
   if (options.implementation == Transport::kAuto) {
-    auto shared = make_shared_memory_communicator(rank, size, timeout, meeting, watch);
+    auto shared = make_shared_memory_communicator(rank, size, timeout, rendezvous, watch);
     if (shared) return {std::move(shared), "shared memory"};
   }
   GlooOptions gloo{rank, size, own_host(spec_), timeout};
   if (strategy.elastic) gloo.reach_seconds = kElasticReach;
-  return {make_gloo_communicator(gloo, meeting, watch), "gloo"};
+  return {make_gloo_communicator(gloo, rendezvous, watch), "gloo"};
 }
 
 /// Warns where the places of a replica, which exchange activations in every layer, are on several machines.
@@ -278,8 +272,7 @@ void RunCluster::warn_of_distance(const Topology& topology) const {
     if (hosts.size() < 2) continue;
     spdlog::warn(
         "strategy.mesh: the places of a replica are on several machines ({}), and exchange activations in every layer; "
-        "a "
-        "`model` of the places that a machine has is faster",
+        "a `model` of the places that a machine has is faster",
         fmt::join(hosts, ", "));
     return;
   }

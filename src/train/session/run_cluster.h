@@ -28,14 +28,14 @@ class RunCluster {
              const Environment& environment = process_environment());
 
   rpc::ControlPlane& control() const { return *control_; }
-  /// Whether this task trains synchronously with the others: multi_worker_mirrored.
+  /// Whether this task trains synchronously with the others.
   bool trains_in_step() const;
   /// This task's part in a run with parameter servers; null in other runs.
   const ParameterServerTask* parameter_server_task() const { return servers_ ? &*servers_ : nullptr; }
   /// For the chief's strategy; nothing without parameter servers.
   std::optional<ParameterServerRole> parameter_servers() const;
   const ClusterSpec& spec() const { return spec_; }
-  /// For multi_worker_mirrored: this worker's number and the number of workers.
+  /// Of a task that trains synchronously: its number among the workers, and how many there are.
   Cluster workers() const;
   /// Call it if the exception being handled ends this task: notifies the others and rethrows it; if another task's
   /// failure is the cause, as an exception that ends this task with the same exit code.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "data/row_blocks.h"
+#include "data/sources/abilities.h"
 
 namespace mirrortrain {
 namespace {
@@ -102,7 +103,7 @@ double largest_of(const std::vector<Column>& columns) {
 
 std::string rescaled_twice(const CheckedConfiguration& checked, std::size_t input, double largest) {
   const std::optional<data::Rescaling> rescaling = rescaling_of(checked, input);
-  if (std::holds_alternative<data::Synthetic>(checked.values().data.train.value)) return "";  // which have no scale
+  if (data::is_generated(checked.values().data.train.value)) return "";  // which have no scale
   if (!rescaling || rescaling->scale >= 0.1 || rescaling->offset != 0 || largest == 0 || largest > 1) return "";
   return fmt::format(
       "features{} reach {:g} in the file and only {:g} after rescaling; remove rescaling from data.preprocessing",
