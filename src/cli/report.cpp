@@ -12,7 +12,7 @@
 #include "base/files.h"
 #include "cli/commands.h"
 #include "cli/options.h"
-#include "model/metrics/direction.h"
+#include "model/metrics/lower_is_better.h"
 #include "report/page/page.h"
 #include "train/checkpoint/named_run.h"
 #include "train/runs/predicted_page.h"

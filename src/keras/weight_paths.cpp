@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <span>
+
+#include "base/utf8.h"
 
 namespace mirrortrain::keras {
 namespace {
@@ -118,9 +119,9 @@ std::string snake_case(std::string_view class_name) {
     const bool begins_word = i > 0 && is_upper(c) && i + 1 < class_name.size() && is_lower(class_name[i + 1]);
     const bool follows_lower = i > 0 && is_upper(c) && is_lower(class_name[i - 1]);
     if (begins_word || follows_lower) name += '_';
-    name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    name += c;
   }
-  return name;
+  return in_lower_case(name);
 }
 
 }  // namespace mirrortrain::keras

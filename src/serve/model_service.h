@@ -8,7 +8,7 @@
 
 #include "serve/http/http_message.h"
 #include "serve/http/tokens.h"
-#include "serve/model/metrics.h"
+#include "serve/model/request_metrics.h"
 #include "serve/model/served_model.h"
 
 namespace mirrortrain {

@@ -15,7 +15,7 @@
 #include "serve/grpc/grpc_server.h"
 #include "serve/http/http_server.h"
 #include "serve/http/tokens.h"
-#include "serve/model/metrics.h"
+#include "serve/model/request_metrics.h"
 #include "serve/model/served_model.h"
 #include "serve/model_service.h"
 #include "train/runs/run_weights.h"

@@ -1,7 +1,5 @@
 #include "tune/watched_files.h"
 
-#include <sys/stat.h>
-
 #include <array>
 #include <cstddef>
 #include <filesystem>
@@ -32,19 +30,12 @@ std::vector<std::string> files_named(const std::string& path) {
   }
 }
 
-std::int64_t nanoseconds(const timespec& time) { return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
-
 }  // namespace
 
 FileStates look_at(const std::vector<std::string>& named) {
   FileStates states;
   for (const std::string& name : named) {
-    for (const std::string& file : files_named(name)) {
-      struct stat status {};
-      FileState& state = states[file];
-      if (::stat(file.c_str(), &status) != 0) continue;
-      state = {status.st_size, status.st_ino, nanoseconds(status.st_mtim), nanoseconds(status.st_ctim)};
-    }
+    for (const std::string& file : files_named(name)) states[file] = data::state_of(file);
   }
   return states;
 }

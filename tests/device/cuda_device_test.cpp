@@ -34,11 +34,10 @@ TEST_CASE("more memory than a GPU has is refused with the bytes, and the GPU goe
   testing::check_copies(*device);
 }
 
-TEST_CASE("every visible GPU has a name, memory and a compute capability") {
+TEST_CASE("every visible GPU has a name, a compute capability and a link to each other one") {
   const cuda::Gpus found = cuda::visible_gpus();
   for (const cuda::Gpu& gpu : found.gpus) {
     CHECK_FALSE(gpu.name.empty());
-    CHECK(gpu.memory_bytes > 0);
     CHECK(gpu.major >= 7);
     CHECK(gpu.links.size() == found.gpus.size());
   }

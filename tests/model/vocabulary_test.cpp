@@ -9,7 +9,7 @@
 #include "error_text.h"
 #include "model/from_text.h"
 #include "model/metrics.h"
-#include "model/metrics/direction.h"
+#include "model/metrics/lower_is_better.h"
 
 using namespace mirrortrain;
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "bench/plan/exchange.h"
+#include "bench/plan/worker_exchange.h"
 #include "collective/communicator.h"
 
 namespace mirrortrain::plan {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "bench/plan/network.h"
+#include "bench/plan/network_speed.h"
 
 namespace mirrortrain::plan {
 

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "bench/plan/network.h"
+#include "bench/plan/network_speed.h"
 
 namespace mirrortrain::plan {
 

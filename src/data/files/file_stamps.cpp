@@ -7,17 +7,23 @@
 
 namespace mirrortrain::data {
 
+FileState state_of(const std::string& path) {
+  const auto nanoseconds = [](const timespec& time) {
+    return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+  };
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return {};
+  return {status.st_size, status.st_ino, nanoseconds(status.st_mtim), nanoseconds(status.st_ctim)};
+}
+
 void FileStamps::add_bytes(std::string_view bytes) {
   for (const char c : bytes) hash_ = (hash_ ^ static_cast<std::uint8_t>(c)) * 0x100000001b3;
 }
 
 void FileStamps::add(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) status = {};  // reading the file reports the error
+  const FileState state = state_of(path);  // where there is no file, reading it reports the error
   add_bytes(std::filesystem::absolute(path).string());
-  // A copy may have kept the modification time, but not the change time.
-  add_bytes(fmt::format("\n{} {} {}.{:09} {}.{:09}\n", status.st_size, status.st_ino, status.st_mtim.tv_sec,
-                        status.st_mtim.tv_nsec, status.st_ctim.tv_sec, status.st_ctim.tv_nsec));
+  add_bytes(fmt::format("\n{} {} {} {}\n", state.bytes, state.inode, state.modified, state.changed));
   ++files_;
 }
 

@@ -32,10 +32,11 @@ std::vector<std::string> words_of_name(std::string_view name) {
     const auto code = static_cast<unsigned char>(c);
     const bool begins = std::isupper(code) != 0 && std::isupper(static_cast<unsigned char>(before)) == 0;
     if ((begins || std::isalnum(code) == 0) && !words.back().empty()) words.emplace_back();
-    if (std::isalnum(code) != 0) words.back() += static_cast<char>(std::tolower(code));
+    if (std::isalnum(code) != 0) words.back() += c;
     before = c;
   }
   if (words.back().empty()) words.pop_back();
+  for (std::string& word : words) word = in_lower_case(word);
   return words;
 }
 

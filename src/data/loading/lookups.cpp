@@ -131,7 +131,7 @@ struct Numbers {
 Numbers numbers_in(const AdaptedTable& table, const LookedUp& looked_up, const TableInput& input, bool shares) {
   if (!looked_up.feature) {
     const auto& texts = std::get<TableInput::Texts>(input.content);
-    if (texts.vocabulary.empty()) return {kBytes, "texts, whose tokens are bytes", ""};
+    if (texts.vocabulary.empty()) return {kByteTokens, "texts, whose tokens are bytes", ""};
     return {std::ssize(texts.vocabulary), fmt::format("texts, of the tokens of {}", texts.vocabulary_name), ""};
   }
   const AdaptedColumn& column = table.features[*looked_up.feature];
@@ -214,7 +214,7 @@ void check_lookups(const AdaptedTable& table, const ExampleSpec* spec, const std
 
 void check_lookups(std::int64_t tokens, const ExampleSpec* spec, const std::string& origin) {
   if (spec == nullptr || spec->inputs.front().trained) return;
-  const std::string text = tokens == kBytes ? "256 tokens, one for each byte" : fmt::format("{} tokens", tokens);
+  const std::string text = tokens == kByteTokens ? "256 tokens, one for each byte" : fmt::format("{} tokens", tokens);
   require_rows({tokens, text, ""}, spec->inputs.front(), "the text", origin);
 }
 

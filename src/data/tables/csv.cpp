@@ -110,8 +110,7 @@ config::Section<MissingIsMean> MissingIsMean::section() {
 config::Section<MissingIsConstant> MissingIsConstant::section() {
   return config::Section<MissingIsConstant>(
              "An empty cell among numbers takes a constant; among words it is a word of its own, and an empty text is "
-             "all "
-             "padding.")
+             "all padding.")
       .key("value", &MissingIsConstant::value, "The constant.");
 }
 
@@ -336,8 +335,7 @@ config::Section<Csv> Csv::section() {
            "Whether the first line is a header of column names; null: it is one if it holds no number.")
       .key("delimiter", &Csv::delimiter,
            "The character between cells; null: comma, semicolon or tab, whichever the first line has most of, or | "
-           "where "
-           "it has none of these.",
+           "where it has none of these.",
            config::aliases("sep, separator"))
       .key("decimal", &Csv::decimal,
            "The character before a number's fraction: `.`, or `,` as many spreadsheets write it; where commas separate "
@@ -360,8 +358,7 @@ config::Section<Parquet> Parquet::section() {
   return with_columns(
       config::Section<Parquet>(
           "A Parquet file with one example per row; the columns that are not labels are the features. Booleans are 0 "
-          "and "
-          "1, durations are seconds, dictionaries, dates and times are words, nulls are empty cells, and nested "
+          "and 1, durations are seconds, dictionaries, dates and times are words, nulls are empty cells, and nested "
           "columns are not read. Other "
           "splits, and new data, are matched by the column names of the training data.")
           .key("file", &Parquet::file, "Path of the Parquet file; or a glob or a list of files.", config::required,

@@ -63,8 +63,7 @@ std::map<std::size_t, std::string> CsvFile::doubtful_numbers() const {
     if (!code.empty()) {
       doubtful[column] = fmt::format(
           "{0}: column {1}: {2} is read as the number {3:g}; if these are codes, as of places or articles, encode "
-          "them, "
-          "as encoding: {{{4}: one_hot}}",
+          "them, as encoding: {{{4}: one_hot}}",
           line_.file, name, code, std::stod(code),
           line_.header.empty() ? std::to_string(column) : shortened(line_.header[column]));
       continue;

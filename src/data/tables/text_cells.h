@@ -28,7 +28,7 @@ class TextCells {
   void keep() { tokens_.insert(tokens_.end(), text_.begin(), text_.end()); }
 
   /// How many different tokens there may be.
-  std::int64_t different() const { return vocabulary_ ? vocabulary_->size() : kBytes; }
+  std::int64_t different() const { return vocabulary_ ? vocabulary_->size() : kByteTokens; }
   /// The type of tokens: uint8 if there are at most 256 different ones, else int32.
   DType dtype() const { return different() <= 256 ? DType::kUint8 : DType::kInt32; }
   /// The tokens of all texts that were kept, which are of so many rows.

@@ -225,7 +225,7 @@ TokenWindows open_windows(const Text& source, const UnpackedFiles& cache) {
   TokenWindows windows{examples_of(joined(std::move(features)), joined(std::move(labels))), {}};
   Array& first = windows.examples.inputs.front().array;
   first.remarks.insert(first.remarks.end(), remarks.begin(), remarks.end());
-  first.tokens = vocabulary ? vocabulary->size() : kBytes;
+  first.tokens = vocabulary ? vocabulary->size() : kByteTokens;
   if (vocabulary) windows.tokens = vocabulary->tokens();
   return windows;
 }

@@ -72,8 +72,7 @@ class Windows {
 config::Section<Text> Text::section() {
   return config::Section<Text>(
              "Files of text cut into windows, for models that predict the next token: the features are a window's "
-             "tokens "
-             "as numbers, the labels the same shifted by one token.")
+             "tokens as numbers, the labels the same shifted by one token.")
       .key("files", &Text::files, "Path of the file; or a glob or a list of files.", config::required)
       .key("window", &Text::window, "Number of tokens of an example.", config::required, config::between(1, 1 << 20))
       .key("vocabulary", &Text::vocabulary,
@@ -109,7 +108,7 @@ TokenWindows read_windows(const Text& source) {
       const std::string text(text_of(path));
       windows.add<std::uint8_t>(std::span(text.data(), text.size()), path);
     }
-    return {taken(kBytes), {}};
+    return {taken(kByteTokens), {}};
   }
   const Vocabulary vocabulary = Vocabulary::read(source.vocabulary->text);
   for (const std::string& path : paths) {

@@ -9,7 +9,7 @@
 namespace mirrortrain::data {
 
 /// How many tokens there are without a vocabulary.
-inline constexpr std::int64_t kBytes = 256;
+inline constexpr std::int64_t kByteTokens = 256;
 
 /// The tokens of a text: characters, words or parts of words, numbered from 0 in the given order.
 class Vocabulary {

@@ -38,10 +38,10 @@ config::Section<Formula> Formula::section() {
   return config::Section<Formula>("A metric given as a formula: its mean over all of its numbers and all examples.")
       .key("name", &Formula::name, "The metric's name in events and files.", config::required)
       .key("formula", &Formula::formula,
-           "What is averaged, in Python's syntax: `y_pred` is the output, `y_true` the labels. docs/formulas.md lists "
-           "the functions.",
+           "The terms to average, in Python's syntax: `y_pred` is the output, `y_true` the labels. docs/formulas.md "
+           "lists the functions.",
            config::required)
-      .key("finish", &Formula::finish, "What is done to the mean, once.")
+      .key("finish", &Formula::finish, "Formula applied to the mean.")
       .check("name", wrong_name)
       .check("formula", [](const Formula& metric) { return formula::syntax_mistake(metric.formula); });
 }

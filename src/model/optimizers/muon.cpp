@@ -3,8 +3,8 @@
 #include <re2/re2.h>
 
 #include <algorithm>
-#include <cctype>
 
+#include "base/utf8.h"
 #include "model/key_aliases.h"
 
 namespace mirrortrain::optimizers {
@@ -17,11 +17,6 @@ re2::RE2 compiled(const std::string& expression) { return {expression, re2::RE2:
 std::string mistake_in(const std::string& expression) {
   const re2::RE2 made = compiled(expression);
   return made.ok() ? "" : "'" + expression + "' is not a regular expression: " + made.error();
-}
-
-std::string in_lower_case(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
 }
 
 }  // namespace

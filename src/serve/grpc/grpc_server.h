@@ -6,7 +6,7 @@
 #include <string>
 
 #include "serve/http/tokens.h"
-#include "serve/model/metrics.h"
+#include "serve/model/request_metrics.h"
 #include "serve/model/served_model.h"
 
 namespace mirrortrain {

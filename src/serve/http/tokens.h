@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/utf8.h"
+
 namespace mirrortrain {
 
 /// The tokens that requests may have.
@@ -20,10 +22,8 @@ class Tokens {
   /// Whether a request may be answered. `authorization`: "Bearer TOKEN"; empty if it has none.
   bool accept(std::string_view authorization) const {
     if (tokens_.empty()) return true;
-    constexpr std::string_view kScheme = "Bearer ";
-    const auto are_alike = [](char a, char b) { return (a | 0x20) == (b | 0x20); };  // schemes have any case
-    if (authorization.size() < kScheme.size()) return false;
-    if (!std::equal(kScheme.begin(), kScheme.end(), authorization.begin(), are_alike)) return false;
+    constexpr std::string_view kScheme = "bearer ";
+    if (in_lower_case(authorization.substr(0, kScheme.size())) != kScheme) return false;  // schemes have any case
     authorization.remove_prefix(kScheme.size());
     // All are compared, so that the time does not reveal which it was.
     return std::ranges::count_if(tokens_, [&](const std::string& one) { return is_same(authorization, one); }) > 0;

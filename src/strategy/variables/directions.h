@@ -10,7 +10,7 @@
 #include "device/device.h"
 #include "kernels/backend.h"
 #include "model/model.h"
-#include "model/optimizers/direction.h"
+#include "model/optimizers/direction_graph.h"
 #include "runtime/program.h"
 #include "strategy/variables/domain_lane.h"
 #include "strategy/variables/variable_store.h"

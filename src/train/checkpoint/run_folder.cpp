@@ -107,7 +107,6 @@ void require_free(const fs::path& run_dir) {
 
 RunFolder create_run_folder(const std::string& name, const std::optional<fs::path>& run_dir, RunLock& lock) {
   if (run_dir) {
-    require_free(*run_dir);
     create_folders(*run_dir);
     lock = RunLock(*run_dir);
     require_free(*run_dir);  // another process may have been first

@@ -57,8 +57,8 @@ bool is_quiet();
 /// Throws UsageError if the folder of --run-dir is not empty.
 void require_free(const std::filesystem::path& run_dir);
 
-/// Creates the folder of a new run and locks it: `run_dir` itself, which must be empty (UsageError), or the first of
-/// runs/NAME, runs/NAME-2, ... that is free. Two processes never get the same.
+/// Creates the folder of a new run and locks it: `run_dir` itself, for which require_free has been called and is called
+/// again under the lock, or the first of runs/NAME, runs/NAME-2, ... that is free. Two processes never get the same.
 RunFolder create_run_folder(const std::string& name, const std::optional<std::filesystem::path>& run_dir,
                             RunLock& lock);
 

@@ -1,18 +1,19 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
+#include <stdlib.h>
 
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/scratch_folder.h"
 #include "keras/write_columns.h"
 #include "keras/write_keras_model.h"
 #include "model/learning_rate.h"
@@ -26,6 +27,28 @@ namespace mirrortrain {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// A folder in the system's temporary one, removed with all it holds.
+class ScratchFolder {
+ public:
+  /// `what`: begins the message of the Error where it cannot be made.
+  explicit ScratchFolder(const std::string& what) {
+    std::string name = (std::filesystem::temp_directory_path() / "mirrortrain-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw Error(what + ": " + name);
+    path_ = name;
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  ~ScratchFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
 
 /// Throws UsageError for columns whose cells no layer of Keras's takes, by their names.
 void require_columns(const TrainedRun& run) {
@@ -112,8 +135,7 @@ std::string keras_bytes(const TrainedRun& run, const ExportOptions& options) {
   if (values.optimizer && average_weights(*values.optimizer) && of_run.file == run.named.folder.model()) {
     spdlog::warn(
         "optimizer: the weights are their moving averages, from which fit in Keras goes on, as after its own fit; "
-        "those "
-        "that were trained are in {}",
+        "those that were trained are in {}",
         run.named.folder.checkpoints().string());
   }
   for (const std::string& remark : remarks) spdlog::warn("{}", remark);

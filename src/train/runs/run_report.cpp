@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "launch/shell.h"
-#include "model/metrics/direction.h"
+#include "model/metrics/lower_is_better.h"
 #include "report/event_lines.h"
 #include "report/page/sections.h"
 #include "train/inference/class_report.h"

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/utf8.h"
-#include "model/metrics/direction.h"
+#include "model/metrics/lower_is_better.h"
 #include "report/event_lines.h"
 #include "report/format.h"
 #include "train/checkpoint/named_run.h"

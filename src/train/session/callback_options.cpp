@@ -1,12 +1,12 @@
 #include "train/session/callback_options.h"
 
-#include "model/metrics/direction.h"
+#include "model/metrics/lower_is_better.h"
 
 namespace mirrortrain {
 
 config::Section<WatchedMetric> WatchedMetric::section() {
   return config::Section<WatchedMetric>("The figure to watch at the end of each epoch.")
-      .key("metric", &WatchedMetric::metric, "What to watch: loss, or one of the metrics by its name.",
+      .key("metric", &WatchedMetric::metric, "Metric to watch: loss, or one of the metrics by its name.",
            config::non_empty, config::aliases("monitor"))
       .key("mode", &WatchedMetric::mode,
            "Whether a smaller (`min`) or a larger value (`max`) is better; `auto`: `min` for the loss and for errors, "

@@ -11,7 +11,7 @@
 #include "base/utf8.h"
 #include "config/schema.h"
 #include "model/metrics.h"
-#include "model/metrics/direction.h"
+#include "model/metrics/lower_is_better.h"
 
 namespace mirrortrain {
 namespace {

@@ -335,7 +335,7 @@ void warn_of_data(const CheckedConfiguration& checked, const SplitsToCheck& spli
                             validation->rows(), validation->rows() == 1 ? "" : "s"));
   }
   const std::int64_t batch = values.data.global_batch_size, rows = train.rows();
-  const std::int64_t batches = values.data.drop_remainder ? rows / batch : (rows + batch - 1) / batch;
+  const std::int64_t batches = data::batches_of(rows, batch, values.data.drop_remainder);
   warn_of_schedule(checked, values.training.total_steps(batches), errors);
   warn_of_padding_alone(checked, train, errors);
   warn_of_columns(checked, splits, errors);

@@ -1,4 +1,4 @@
-#include "serve/model/metrics.h"
+#include "serve/model/request_metrics.h"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/plan/network.h"
+#include "bench/plan/network_speed.h"
 
 namespace mirrortrain::plan {
 

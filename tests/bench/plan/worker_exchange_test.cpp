@@ -1,4 +1,4 @@
-#include "bench/plan/exchange.h"
+#include "bench/plan/worker_exchange.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "model/optimizers/direction.h"
+#include "model/optimizers/direction_graph.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "bench/plan/network.h"
+#include "bench/plan/network_speed.h"
 
 #include <doctest/doctest.h>
 
