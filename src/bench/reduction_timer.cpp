@@ -237,7 +237,7 @@ class Timer {
       domain.reducer->start(*lane.stream, bucket, own.scales, lane.place);
     }
     domain.reducer->finish(lane.place);
-    lane.place.meet();
+    lane.place.arrive_and_wait();
     domain.communicator != nullptr ? domain.communicator->synchronize(*lane.stream) : lane.stream->synchronize();
     lane.seconds = seconds_since(start) / static_cast<double>(rows);
     lane.wrong = 0;

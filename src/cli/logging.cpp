@@ -83,8 +83,8 @@ ConsoleSink& console() { return static_cast<ConsoleSink&>(*spdlog::default_logge
 
 /// A failure to write the log, or stderr, must not end the program that is being logged.
 void warn_of_lost_log(const std::string& error) {
-  static std::atomic_flag is_told;
-  if (is_told.test_and_set()) return;
+  static std::atomic_flag is_reported;
+  if (is_reported.test_and_set()) return;
   try {
     console().print(spdlog::level::warn, "warning: the log is incomplete: " + error);
   } catch (const std::system_error&) {  // there is no other output

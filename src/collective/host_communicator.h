@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
+#include "collective/call_barrier.h"
 #include "collective/communicator.h"
-#include "collective/meeting.h"
 #include "collective/other_ranks.h"
 #include "collective/process_group.h"
 

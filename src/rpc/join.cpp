@@ -50,7 +50,7 @@ class ChiefControl : public Member {
   ChiefControl(const ClusterSpec& cluster, const Security& security, const Timeouts& timeouts,
                std::span<grpc::Service* const> services, const Generation& generation)
       : Member(
-            cluster, [this](const FromTask& message) { tell_hub(message); }, timeouts),
+            cluster, [this](const FromTask& message) { send_to_hub(message); }, timeouts),
         security_(security),
         hub_(cluster, timeouts, generation),
         service_(hub_, security_, most_calls(cluster)),
@@ -82,7 +82,7 @@ class ChiefControl : public Member {
   std::vector<Loss> losses() const override { return hub_.losses(); }
 
  private:
-  void tell_hub(const FromTask& message) {
+  void send_to_hub(const FromTask& message) {
     if (message.has_hello()) {
       session_ = hub_.connect(message.hello(), [this](const ToTask& reply) { inbox_.send(reply); });
     } else if (session_.task >= 0) {

@@ -87,10 +87,10 @@ class FitRun {
   std::function<void(report::RunPage& page)> predictions_of(const TrainingState& state,
                                                             const StoredTensors& weights) const;
   void emit_pictures(const std::function<report::PicturesEvent()>& make);
-  void tell_what_next(bool has_report) const;
+  void suggest_commands(bool has_report) const;
   void print_profile(std::int64_t last_step) const;
   std::string how_to_resume() const;
-  void tell_results(const RunResult& result) const;
+  void log_results(const RunResult& result) const;
 
   const FitArguments& arguments_;
   const CheckedConfiguration& checked_;

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "data/sources/abilities.h"
 #include "launch/shell.h"
 #include "report/jsonl.h"
 #include "train/checkpoint/weights.h"
@@ -92,8 +93,8 @@ void FitRun::finish(const TrainingState& state) {
   writers_.clear();
   // It reads all events again, and the user who stops a run waits for its end.
   const bool has_report = stop_signal_ == 0 && write_report(predictions_of(state, weights));
-  tell_results(result);
-  if (stop_signal_ == 0) tell_what_next(has_report);
+  log_results(result);
+  if (stop_signal_ == 0) suggest_commands(has_report);
 }
 
 /// Pictures that cannot be made must not fail the run.
@@ -145,7 +146,7 @@ bool FitRun::write_report(const std::function<void(report::RunPage& page)>& add_
 
 /// Where the page is, and after the first run in a folder of runs also the commands that are of use now: who has more
 /// runs knows them.
-void FitRun::tell_what_next(bool has_report) const {
+void FitRun::suggest_commands(bool has_report) const {
   if (has_report) spdlog::info("page: {}", folder_.report().string());
   if (!checked_.has_model() || arguments_.run_dir || arguments_.resume) return;
   std::error_code none;
@@ -153,7 +154,7 @@ void FitRun::tell_what_next(bool has_report) const {
     if (entry.path().filename() != folder_.path.filename() && RunFolder{entry.path()}.exists()) return;
   }
   const std::string run = launch::quoted(folder_.path.filename().string());
-  const bool is_language_model = std::holds_alternative<data::Text>(values().data.train.value);
+  const bool is_language_model = data::is_running_text(values().data.train.value);
   std::string text = fmt::format("\nnext:\n  mirrortrain report {}\n  mirrortrain eval {} --data FILE\n", run, run);
   if (is_language_model) {
     text += fmt::format("  mirrortrain generate {} --prompt TEXT --tokens 200\n", run);
@@ -193,7 +194,7 @@ std::string FitRun::how_to_resume() const {
                      cluster.evaluator ? " --evaluator" : "", fit);
 }
 
-void FitRun::tell_results(const RunResult& result) const {
+void FitRun::log_results(const RunResult& result) const {
   if (const std::string text = staleness_text(run_.strategy->staleness()); !text.empty()) {
     spdlog::info("staleness of all updates: {}", text);
   }

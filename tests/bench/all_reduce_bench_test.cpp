@@ -175,7 +175,7 @@ namespace {
 class WrongReducer : public GradientReducer {
  public:
   void start(Stream&, const GradientBucket& bucket, std::span<const float> scales, DomainLane& lane) override {
-    lane.meet();
+    lane.arrive_and_wait();
     if (!lane.is_first()) return;
     for (std::int64_t i = 0; i < bucket.elements; ++i) {
       for (std::size_t r = 1; r + 1 < scales.size(); ++r) bucket.gradient(0)[i] += bucket.gradient(r)[i];

@@ -5,15 +5,15 @@
 #include <cstring>
 #include <exception>
 
+#include "collective/call_barrier.h"
 #include "collective/host_communicator.h"
-#include "collective/meeting.h"
 #include "collective/stage_work.h"
 
 namespace mirrortrain::testing {
 
 struct ThreadGroup::Shared {
-  Shared(int size, double timeout_seconds) : meeting(static_cast<std::size_t>(size), false, timeout_seconds) {}
-  Meeting meeting;
+  Shared(int size, double timeout_seconds) : barrier(static_cast<std::size_t>(size), false, timeout_seconds) {}
+  CallBarrier barrier;
 };
 
 class ThreadGroup::Rank : public HostCommunicator {
@@ -22,7 +22,7 @@ class ThreadGroup::Rank : public HostCommunicator {
       : HostCommunicator(rank, size), shared_(shared), data_(static_cast<std::size_t>(size)) {}
 
   void check() override {
-    shared_.meeting.throw_if_failed();
+    shared_.barrier.throw_if_failed();
     HostCommunicator::check();
   }
 
@@ -32,17 +32,17 @@ class ThreadGroup::Rank : public HostCommunicator {
     try {
       take_part(call);
     } catch (const std::exception& error) {  // the others must not wait for this rank
-      shared_.meeting.fail(fmt::format("{}; rank {} was in {}", error.what(), rank(), call.text()));
+      shared_.barrier.fail(fmt::format("{}; rank {} was in {}", error.what(), rank(), call.text()));
       throw;
     }
   }
-  void interrupt(const std::string& reason) override { shared_.meeting.fail(reason); }
+  void interrupt(const std::string& reason) override { shared_.barrier.fail(reason); }
 
  private:
   void take_part(const CollectiveCall& call) {
-    shared_.meeting.announce(rank(), call);
-    shared_.meeting.meet();
-    shared_.meeting.learn(rank(), data_);
+    shared_.barrier.announce(rank(), call);
+    shared_.barrier.arrive_and_wait();
+    shared_.barrier.read_elements(rank(), data_);
     const StageWork& work = shared_memory_work();
     const auto& [dtype, own, count, what] = call.elements;
     if (call.operation == CollectiveCall::Operation::kAllReduce) {
@@ -62,7 +62,7 @@ class ThreadGroup::Rank : public HostCommunicator {
         }
       }
     }
-    shared_.meeting.meet();
+    shared_.barrier.arrive_and_wait();
   }
 
   Shared& shared_;

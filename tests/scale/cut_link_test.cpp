@@ -39,10 +39,10 @@ std::unique_ptr<Communicator> connect(rpc::ControlPlane& control, const std::str
   const auto size = static_cast<int>(tasks.size());
   int own = 0;
   while (tasks[static_cast<std::size_t>(own)] != control.cluster().task) ++own;
-  RendezvousStore meeting;
-  meeting.failure = [&control] { return control.failure(); };
-  meeting.gather = [&control, &nobody, tasks](const std::string& key, int rank, int ranks,
-                                              std::span<const std::string> values) {
+  RendezvousStore rendezvous;
+  rendezvous.failure = [&control] { return control.failure(); };
+  rendezvous.gather = [&control, &nobody, tasks](const std::string& key, int rank, int ranks,
+                                                 std::span<const std::string> values) {
     std::vector<std::string> gathered = control.gather(key, rank, ranks, values);
     for (int other = 0; key.ends_with("/reach") && other < ranks; ++other) {
       const auto i = static_cast<std::size_t>(other);
@@ -58,7 +58,7 @@ std::unique_ptr<Communicator> connect(rpc::ControlPlane& control, const std::str
   };
   GlooOptions options{own, size, "127.0.0.1", 20};
   options.reach_seconds = 1;
-  return make_gloo_communicator(options, meeting, watch);
+  return make_gloo_communicator(options, rendezvous, watch);
 }
 
 TEST_CASE("a worker that two others do not reach is left out, and the others train on") {

@@ -136,7 +136,7 @@ class Process {
     note(figures_.joined);
     std::unique_ptr<Communicator> communicator;
     if (options_.peers) {
-      const RendezvousStore meeting{
+      const RendezvousStore rendezvous{
           [&](const std::string& key, const std::string& value) { control->put(key, value); },
           [&](const std::string& key) { return control->get(key); },
           [&](const std::string& key, int rank, int size, std::span<const std::string> values) {
@@ -144,7 +144,7 @@ class Process {
           },
           [&] { return control->failure(); }};
       const GlooOptions gloo{task, options_.tasks, "127.0.0.1", 60, options_.most_direct};
-      communicator = make_gloo_communicator(gloo, meeting, {});
+      communicator = make_gloo_communicator(gloo, rendezvous, {});
       note(figures_.connected);
       InlineStream stream;
       float one = 1;

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/median.h"
-#include "collective/meeting_board.h"
 #include "collective/shared_memory/shared_memory_communicator.h"
+#include "collective/thread_rendezvous.h"
 #include "device/cpu/cpu_device.h"
 
 namespace mirrortrain::plan {
@@ -36,10 +36,10 @@ double sum_seconds(Communicator& communicator, std::size_t bytes, int times) {
 
 std::optional<Network> measure_shared_memory() {
   constexpr std::size_t kSmall = 8, kLarge = 1 << 20;
-  MeetingBoard board;
+  ThreadRendezvous rendezvous;
   double small = 0, large = 0;
   const auto take_part = [&](int rank) {
-    const auto communicator = make_shared_memory_communicator(rank, 2, 0, board.point(), {});
+    const auto communicator = make_shared_memory_communicator(rank, 2, 0, rendezvous.store(), {});
     if (!communicator) return;
     const double of_small = sum_seconds(*communicator, kSmall, 1001), of_large = sum_seconds(*communicator, kLarge, 51);
     if (rank != 0) return;

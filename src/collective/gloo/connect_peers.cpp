@@ -119,10 +119,10 @@ std::vector<int> all_peers(int rank, int size) {
 }
 
 std::shared_ptr<gloo::Context> connect_peers(const std::string& name, const std::vector<int>& peers,
-                                             const GlooOptions& options, const RendezvousStore& meeting) {
+                                             const GlooOptions& options, const RendezvousStore& rendezvous) {
   const int rank = options.rank, size = options.size;
   const auto gather = [&](const std::string& key, std::span<const std::string> values) {
-    return meeting.gather(name + "/" + key, rank, size, values);
+    return rendezvous.gather(name + "/" + key, rank, size, values);
   };
   // Exchanges the ranks' errors, empty if none; returns this rank's own, or the first of the others.
   const auto agree = [&](const std::string& key, const std::string& own) {
@@ -130,7 +130,7 @@ std::shared_ptr<gloo::Context> connect_peers(const std::string& name, const std:
     const auto first = std::ranges::find_if(errors, [](const std::string& error) { return !error.empty(); });
     return !own.empty() || first == errors.end() ? own : *first;
   };
-  Descriptor reached = reach_peers(name, peers, options, meeting);
+  Descriptor reached = reach_peers(name, peers, options, rendezvous);
   const auto device = make_device(options.host);
   for (int attempt = 1;; ++attempt) {
     const std::string number = std::to_string(attempt);

@@ -36,6 +36,6 @@ std::vector<int> all_peers(int rank, int size);
 /// with other ports. Throws std::runtime_error if they do not reach each other, Error if the group has failed
 /// meanwhile.
 std::shared_ptr<gloo::Context> connect_peers(const std::string& name, const std::vector<int>& peers,
-                                             const GlooOptions& options, const RendezvousStore& meeting);
+                                             const GlooOptions& options, const RendezvousStore& rendezvous);
 
 }  // namespace mirrortrain

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "collective/meeting.h"
+#include "collective/call_barrier.h"
 
 namespace mirrortrain {
 

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "collective/meeting.h"
+#include "collective/call_barrier.h"
 
 namespace mirrortrain {
 

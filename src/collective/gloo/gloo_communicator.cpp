@@ -40,8 +40,8 @@ void add(void* to, const void* a, const void* b, std::size_t count) {
 
 class GlooCommunicator : public HostCommunicator {
  public:
-  GlooCommunicator(const GlooOptions& options, const RendezvousStore& meeting, OperationWatch watch)
-      : HostCommunicator(options.rank, options.size, std::move(watch)), options_(options), meeting_(meeting) {
+  GlooCommunicator(const GlooOptions& options, const RendezvousStore& rendezvous, OperationWatch watch)
+      : HostCommunicator(options.rank, options.size, std::move(watch)), options_(options), rendezvous_(rendezvous) {
     // gloo writes to sockets as to files: if the peer died, SIGPIPE would silently kill this process.
     ::signal(SIGPIPE, SIG_IGN);
     if (options.size == 1) return;
@@ -49,7 +49,7 @@ class GlooCommunicator : public HostCommunicator {
       connect_directly();
       return;
     }
-    context_ = connect_peers("gloo", peers_by_doubling(options.rank, options.size), options, meeting);
+    context_ = connect_peers("gloo", peers_by_doubling(options.rank, options.size), options, rendezvous);
     doubling_.emplace(*context_, options.rank, options.size);
   }
 
@@ -91,7 +91,7 @@ class GlooCommunicator : public HostCommunicator {
 
   void connect_directly() {
     std::shared_ptr<gloo::Context> context =
-        connect_peers("gloo with all", all_peers(rank(), size()), options_, meeting_);
+        connect_peers("gloo with all", all_peers(rank(), size()), options_, rendezvous_);
     direct_.emplace(*context, rank(), size());
     const std::scoped_lock lock(connecting_);
     direct_context_ = std::move(context);
@@ -191,7 +191,7 @@ class GlooCommunicator : public HostCommunicator {
   }
 
   const GlooOptions options_;
-  const RendezvousStore meeting_;
+  const RendezvousStore rendezvous_;
   std::mutex connecting_;
   std::shared_ptr<gloo::Context> context_;         ///< of all operations but all_to_all
   std::shared_ptr<gloo::Context> direct_context_;  ///< with connections to all; of few ranks the same
@@ -203,10 +203,10 @@ class GlooCommunicator : public HostCommunicator {
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_gloo_communicator(const GlooOptions& options, const RendezvousStore& meeting,
+std::unique_ptr<Communicator> make_gloo_communicator(const GlooOptions& options, const RendezvousStore& rendezvous,
                                                      OperationWatch watch) {
   try {
-    return std::make_unique<GlooCommunicator>(options, meeting, watch);
+    return std::make_unique<GlooCommunicator>(options, rendezvous, watch);
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {

@@ -22,7 +22,7 @@ struct GlooOptions {
 
 /// Connects to the other ranks, to all of them or of many to a few; all ranks call it at the same time. Throws Error if
 /// a rank does not connect in time or the host is not this machine's, UsageError in a build without gloo.
-std::unique_ptr<Communicator> make_gloo_communicator(const GlooOptions& options, const RendezvousStore& meeting,
+std::unique_ptr<Communicator> make_gloo_communicator(const GlooOptions& options, const RendezvousStore& rendezvous,
                                                      OperationWatch watch);
 
 /// Why there is no gloo, as a sentence; empty if there is.

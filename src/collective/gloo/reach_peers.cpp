@@ -35,7 +35,7 @@ struct Greeting {
 class Reach {
  public:
   Reach(const std::string& name, const std::vector<int>& peers, const GlooOptions& options,
-        const RendezvousStore& meeting);
+        const RendezvousStore& rendezvous);
   void wait(double timeout_seconds);
   Descriptor take_listener() { return std::move(listener_); }
 
@@ -69,7 +69,7 @@ class Reach {
   Unreachable unreachable(const std::string& reason) const;
 
   const int rank_;
-  const RendezvousStore& meeting_;
+  const RendezvousStore& rendezvous_;
   SocketAddress own_;
   Descriptor listener_;
   std::vector<Peer> peers_;
@@ -81,12 +81,12 @@ class Reach {
 std::string text_of(const SocketAddress& address) { return Address{address.text(), address.port()}.text(); }
 
 Reach::Reach(const std::string& name, const std::vector<int>& peers, const GlooOptions& options,
-             const RendezvousStore& meeting)
-    : rank_(options.rank), meeting_(meeting) {
+             const RendezvousStore& rendezvous)
+    : rank_(options.rank), rendezvous_(rendezvous) {
   listen(options.host);
   const std::string own = text_of(own_);
   const std::vector<std::string> addresses =
-      meeting.gather(name + "/reach", options.rank, options.size, std::span(&own, 1));
+      rendezvous.gather(name + "/reach", options.rank, options.size, std::span(&own, 1));
   for (const int other : peers) {
     Peer& peer = peers_.emplace_back();
     peer.rank = other;
@@ -217,7 +217,7 @@ void Reach::wait(double timeout_seconds) {
   const auto begin = Clock::now();
   bool has_warned = false;
   while (!all_reached()) {
-    if (const std::string why = meeting_.failure ? meeting_.failure() : ""; !why.empty()) throw Error(why);
+    if (const std::string why = rendezvous_.failure ? rendezvous_.failure() : ""; !why.empty()) throw Error(why);
     begin_attempts();
     std::vector<pollfd> polled;
     if (Clock::now() >= next_accept_) polled.push_back({listener_.get(), POLLIN, 0});
@@ -244,8 +244,8 @@ void Reach::wait(double timeout_seconds) {
 }  // namespace
 
 Descriptor reach_peers(const std::string& name, const std::vector<int>& peers, const GlooOptions& options,
-                       const RendezvousStore& meeting) {
-  Reach reach(name, peers, options, meeting);
+                       const RendezvousStore& rendezvous) {
+  Reach reach(name, peers, options, rendezvous);
   const double least = options.reach_seconds, most = options.timeout_seconds;
   reach.wait(least > 0 && (most <= 0 || least < most) ? least : most);
   return reach.take_listener();

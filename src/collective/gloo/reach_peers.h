@@ -17,6 +17,6 @@ namespace mirrortrain {
 /// one is not reached within the options' reach_seconds or timeout_seconds, std::runtime_error if nothing can listen on
 /// their host, or others cannot reach that; Error if the group has failed meanwhile.
 [[nodiscard]] Descriptor reach_peers(const std::string& name, const std::vector<int>& peers, const GlooOptions& options,
-                                     const RendezvousStore& meeting);
+                                     const RendezvousStore& rendezvous);
 
 }  // namespace mirrortrain

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cluster/mpi/session.h"
-#include "collective/meeting.h"
+#include "collective/call_barrier.h"
 #include "collective/mpi/failure_note.h"
 
 namespace mirrortrain::mpi {

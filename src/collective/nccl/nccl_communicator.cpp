@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/watched_call.h"
-#include "collective/meeting.h"
+#include "collective/call_barrier.h"
 #include "collective/nccl/nccl_library.h"
 #include "collective/nccl/watch.h"
 #include "device/cuda/cuda_check.h"

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "collective/meeting.h"
+#include "collective/call_barrier.h"
 #include "device/cuda/cuda_stream.h"
 
 namespace mirrortrain::nccl {

@@ -5,7 +5,7 @@
 #include <array>
 #include <string>
 
-#include "collective/meeting.h"
+#include "collective/call_barrier.h"
 #include "collective/peer/peer_work.h"
 
 namespace mirrortrain {
@@ -22,7 +22,7 @@ struct PeerGroup::Shared {
   /// By rank: events of its stream's last two barriers. One would not suffice: a rank could record the next barrier
   /// while another is about to wait for this one.
   std::vector<std::array<std::unique_ptr<Event>, 2>> reached;
-  Meeting threads;  ///< that drive the ranks
+  CallBarrier threads;  ///< that drive the ranks
 };
 
 class PeerGroup::Rank : public Communicator {
@@ -74,12 +74,12 @@ class PeerGroup::Rank : public Communicator {
   void enqueue(Stream& stream, const CollectiveCall& call, int stages, const Body& body) {
     try {
       shared_.threads.announce(rank_, call);
-      meet(stream);
-      shared_.threads.learn(rank_, data_);
+      wait_for_others(stream);
+      shared_.threads.read_elements(rank_, data_);
       work_.start(stream, call.elements.data);
       for (int stage = 0; stage < stages; ++stage) {
         body(stage);
-        meet(stream);
+        wait_for_others(stream);
       }
     } catch (const std::exception& error) {  // the others must not wait for this rank
       shared_.threads.fail(fmt::format("{}; rank {} ({}) was in {}", error.what(), rank_, device_, call.text()));
@@ -88,13 +88,13 @@ class PeerGroup::Rank : public Communicator {
   }
 
   /// A barrier of the streams: later work of a rank starts when every rank's stream has reached it.
-  void meet(Stream& stream) {
-    stream.record(*shared_.reached[static_cast<std::size_t>(rank_)][meeting_]);
-    shared_.threads.meet();
+  void wait_for_others(Stream& stream) {
+    stream.record(*shared_.reached[static_cast<std::size_t>(rank_)][parity_]);
+    shared_.threads.arrive_and_wait();
     for (std::size_t other = 0; other < data_.size(); ++other) {
-      if (other != static_cast<std::size_t>(rank_)) stream.wait(*shared_.reached[other][meeting_]);
+      if (other != static_cast<std::size_t>(rank_)) stream.wait(*shared_.reached[other][parity_]);
     }
-    meeting_ = 1 - meeting_;
+    parity_ = 1 - parity_;
   }
 
   const int rank_;
@@ -102,7 +102,7 @@ class PeerGroup::Rank : public Communicator {
   Shared& shared_;
   PeerWork work_;
   std::vector<std::byte*> data_;  ///< by rank
-  std::size_t meeting_ = 0;       ///< even or odd
+  std::size_t parity_ = 0;        ///< even or odd
 };
 
 PeerGroup::PeerGroup(const StagedReduction& reduction, std::span<Device* const> devices, const StepKernels& kernels,

@@ -17,19 +17,19 @@ std::size_t rounded(std::size_t bytes) { return (bytes + kLine - 1) / kLine * kL
 }  // namespace
 
 std::unique_ptr<SharedSegment> SharedSegment::open(int rank, int size, const SegmentLayout& layout,
-                                                   const RendezvousStore& meeting, const std::string& what) {
+                                                   const RendezvousStore& rendezvous, const std::string& what) {
   const std::size_t all = static_cast<std::size_t>(size) * (kLine + layout.buffers * rounded(layout.buffer_bytes));
   // The name exists only briefly: from when all ranks are here until all have opened it.
   const auto gather = [&](const std::string& key, const std::string& value) {
-    return meeting.gather(key, rank, size, std::span(&value, 1));
+    return rendezvous.gather(key, rank, size, std::span(&value, 1));
   };
   gather(fmt::format("ready for {}", what), "");
   std::unique_ptr<SharedMemory> memory;
   if (rank == 0) {
     memory = SharedMemory::make(all);
-    meeting.put(what, memory ? memory->name() : "");
+    rendezvous.put(what, memory ? memory->name() : "");
   } else {
-    memory = SharedMemory::open(meeting.get(what), all);
+    memory = SharedMemory::open(rendezvous.get(what), all);
   }
   const std::vector<std::string> states = gather(fmt::format("who opened {}", what), memory ? "open" : "closed");
   if (!std::ranges::all_of(states, [](const std::string& state) { return state == "open"; })) return nullptr;

@@ -24,7 +24,7 @@ class SharedSegment {
   /// that nothing is left behind if a process dies. Null on every rank if any of them cannot open it, because ranks are
   /// on other machines or /dev/shm has too little space. `what`: a name that the group has not used before.
   static std::unique_ptr<SharedSegment> open(int rank, int size, const SegmentLayout& layout,
-                                             const RendezvousStore& meeting, const std::string& what);
+                                             const RendezvousStore& rendezvous, const std::string& what);
 
   /// An operation as a rank announces it to the others.
   struct Call {

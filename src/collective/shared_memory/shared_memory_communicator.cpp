@@ -13,8 +13,8 @@
 #include "base/error.h"
 #include "base/futex.h"
 #include "base/relax.h"
+#include "collective/call_barrier.h"
 #include "collective/host_communicator.h"
-#include "collective/meeting.h"
 #include "collective/shared_memory/segment.h"
 #include "collective/stage_work.h"
 
@@ -33,17 +33,17 @@ constexpr std::chrono::milliseconds kSleep{10};
 class SharedMemoryCommunicator : public HostCommunicator {
  public:
   SharedMemoryCommunicator(int rank, int size, double timeout_seconds, std::unique_ptr<SharedSegment> segment,
-                           RendezvousStore meeting, OperationWatch watch)
+                           RendezvousStore rendezvous, OperationWatch watch)
       : HostCommunicator(rank, size, std::move(watch)),
         timeout_seconds_(timeout_seconds),
         segment_(std::move(segment)),
-        meeting_(std::move(meeting)),
+        rendezvous_(std::move(rendezvous)),
         terms_(static_cast<std::size_t>(size)) {}
 
   Buffer allocate(std::size_t bytes) override {
     if (bytes == 0) return {};
     const std::string what = fmt::format("shared memory {}", ++allocations_);
-    std::shared_ptr<SharedSegment> memory = SharedSegment::open(rank(), size(), {1, bytes}, meeting_, what);
+    std::shared_ptr<SharedSegment> memory = SharedSegment::open(rank(), size(), {1, bytes}, rendezvous_, what);
     if (!memory) return {};
     allocated_.push_back(memory);
     return {memory->buffer(rank()), bytes, [memory](std::byte*) {}};
@@ -108,7 +108,7 @@ class SharedMemoryCommunicator : public HostCommunicator {
     std::byte* const own = elements.data + part.begin * item;
     const std::size_t which = next_buffer_++ % kBuffers;
     std::memcpy(segment_->buffer(rank(), which), own, part.size() * item);
-    meet();
+    wait_for_others();
     for (int other = 0; other < size(); ++other) {
       terms_[static_cast<std::size_t>(other)] = segment_->buffer(other, which);
     }
@@ -116,7 +116,7 @@ class SharedMemoryCommunicator : public HostCommunicator {
     std::byte* const total = segment_->buffer(rank(), which);
     shared_memory_work().combine(AggregationMethod::kAddN, elements.dtype, terms_, std::span(&total, 1),
                                  shard_of(part.size(), rank(), size()));
-    meet();
+    wait_for_others();
     for (int other = 0; other < size(); ++other) {
       const Shard shard = shard_of(part.size(), other, size());
       std::memcpy(own + shard.begin * item, segment_->buffer(other, which) + shard.begin * item, shard.size() * item);
@@ -140,10 +140,10 @@ class SharedMemoryCommunicator : public HostCommunicator {
     const std::ptrdiff_t offset = elements.data - memory.buffer(rank());
     for (int other = 0; other < size(); ++other)
       terms_[static_cast<std::size_t>(other)] = memory.buffer(other) + offset;
-    meet();
+    wait_for_others();
     shared_memory_work().combine(AggregationMethod::kAddN, elements.dtype, terms_, terms_,
                                  shard_of(elements.count, rank(), size()));
-    meet();
+    wait_for_others();
   }
 
   void gather(const Elements& elements, std::size_t part_count, Shard part) {
@@ -153,7 +153,7 @@ class SharedMemoryCommunicator : public HostCommunicator {
     };
     const std::size_t which = next_buffer_++ % kBuffers;
     std::memcpy(segment_->buffer(rank(), which), place(rank()), part.size() * item);
-    meet();
+    wait_for_others();
     for (int other = 0; other < size(); ++other) {
       if (other != rank()) std::memcpy(place(other), segment_->buffer(other, which), part.size() * item);
     }
@@ -170,7 +170,7 @@ class SharedMemoryCommunicator : public HostCommunicator {
       std::memcpy(segment_->buffer(rank(), which) + static_cast<std::size_t>(other) * bytes,
                   elements.data + place(other), bytes);
     }
-    meet();
+    wait_for_others();
     for (int other = 0; other < size(); ++other) {
       std::memcpy(received + place(other), segment_->buffer(other, which) + static_cast<std::size_t>(rank()) * bytes,
                   bytes);
@@ -181,12 +181,12 @@ class SharedMemoryCommunicator : public HostCommunicator {
     const std::size_t item = size_of(elements.dtype), which = next_buffer_++ % kBuffers;
     std::byte* const own = elements.data + part.begin * item;
     if (rank() == from) std::memcpy(segment_->buffer(from, which), own, part.size() * item);
-    meet();  // the other rank has read the piece before
+    wait_for_others();  // the other rank has read the piece before
     if (rank() != from) std::memcpy(own, segment_->buffer(from, which), part.size() * item);
   }
 
   /// A barrier: returns when every rank has arrived; earlier writes are then visible to all.
-  void meet() {
+  void wait_for_others() {
     // Sequentially consistent, as in wait_for: either this rank sees the sleeper, or the sleeper sees the new phase.
     SharedSegment::Phase& own = segment_->phase(rank());
     own.number.store(++phase_);
@@ -230,7 +230,7 @@ class SharedMemoryCommunicator : public HostCommunicator {
 
   const double timeout_seconds_;
   const std::unique_ptr<SharedSegment> segment_;
-  const RendezvousStore meeting_;
+  const RendezvousStore rendezvous_;
   std::vector<std::shared_ptr<SharedSegment>> allocated_;
   int allocations_ = 0;
   std::vector<std::byte*> terms_;  ///< by rank
@@ -243,10 +243,10 @@ class SharedMemoryCommunicator : public HostCommunicator {
 }  // namespace
 
 std::unique_ptr<Communicator> make_shared_memory_communicator(int rank, int size, double timeout_seconds,
-                                                              const RendezvousStore& meeting, OperationWatch watch) {
-  auto segment = SharedSegment::open(rank, size, {kBuffers, kBufferBytes}, meeting, "shared memory");
+                                                              const RendezvousStore& rendezvous, OperationWatch watch) {
+  auto segment = SharedSegment::open(rank, size, {kBuffers, kBufferBytes}, rendezvous, "shared memory");
   if (!segment) return nullptr;
-  return std::make_unique<SharedMemoryCommunicator>(rank, size, timeout_seconds, std::move(segment), meeting,
+  return std::make_unique<SharedMemoryCommunicator>(rank, size, timeout_seconds, std::move(segment), rendezvous,
                                                     std::move(watch));
 }
 

@@ -10,8 +10,8 @@ namespace mirrortrain {
 /// One rank of a group of processes on one machine, which add through shared memory: each copies its elements there,
 /// adds its shard of all ranks' elements in rank order, and copies the others' sums back. Memory from `allocate` is
 /// added in place. Null on every rank if shared memory is unavailable; see SharedSegment::open. `timeout_seconds`: of
-/// each operation; 0: none. `meeting` is used again by `allocate`.
+/// each operation; 0: none. `rendezvous` is used again by `allocate`.
 std::unique_ptr<Communicator> make_shared_memory_communicator(int rank, int size, double timeout_seconds,
-                                                              const RendezvousStore& meeting, OperationWatch watch);
+                                                              const RendezvousStore& rendezvous, OperationWatch watch);
 
 }  // namespace mirrortrain

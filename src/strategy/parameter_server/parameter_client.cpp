@@ -139,7 +139,7 @@ std::size_t ParameterClient::ask_for(const std::vector<PartRows>& rows, auto& re
 }
 
 template <class Message>
-void ParameterClient::tell_place(std::span<const float> elements, Message& message) const {
+void ParameterClient::write_place(std::span<const float> elements, Message& message) const {
   SharedPlace& place = *message.mutable_place();
   place.set_name(shared_->name());
   place.set_bytes(static_cast<std::int64_t>(shared_->bytes().size()));
@@ -159,7 +159,7 @@ std::vector<std::int64_t> ParameterClient::pull(std::int64_t generation, Content
     if (own_rows != nullptr) row_values.resize(ask_for(*own_rows, request));
     const std::span<float> place = to.subspan(first, count);
     const bool offers = is_shared(place) && server.shares != Server::Shares::kNo;
-    if (offers) tell_place(place, request);
+    if (offers) write_place(place, request);
     const auto reader = server.stub->Pull(&call.context, request);
     ElementsReceiver receiver(place), row_receiver(row_values);
     Pulled message;
@@ -205,7 +205,7 @@ std::optional<std::int64_t> ParameterClient::push(const PushedStep& step, std::s
     header.set_scale(step.scale);
     const std::span<const float> own = elements.subspan(first, count);
     const bool in_place = is_shared(own) && server.shares == Server::Shares::kYes;
-    if (in_place) tell_place(own, header);
+    if (in_place) write_place(own, header);
     send_elements(in_place ? std::span<const float>() : own, message,
                   [&](const PushMessage& part) { return writer->Write(part); });
     if (!rows.empty()) send_rows(rows[index], [&](const PushMessage& part) { return writer->Write(part); });

@@ -57,7 +57,7 @@ class ParameterClient {
   bool is_shared(std::span<const float> elements) const;
   std::size_t ask_for(const std::vector<PartRows>& rows, auto& request) const;
   template <class Message>
-  void tell_place(std::span<const float> elements, Message& message) const;
+  void write_place(std::span<const float> elements, Message& message) const;
   template <class Call>
   void for_each_server(Content content, const Call& call) const;
 

@@ -13,9 +13,9 @@
 #include "base/error.h"
 #include "strategy/parameter_server/messages.h"
 #include "strategy/parameter_server/parameter_server.grpc.pb.h"
+#include "strategy/parameter_server/reported_reason.h"
 #include "strategy/parameter_server/served_variables.h"
 #include "strategy/parameter_server/shared_places.h"
-#include "strategy/parameter_server/told_reason.h"
 
 namespace mirrortrain {
 namespace {
@@ -151,7 +151,7 @@ class ParameterServer::Body final : public Parameters::Service {
       if (const std::string reason = failure ? failure() : ""; !reason.empty()) throw Error(reason);
     }
     if (failure_.empty()) return;
-    throw Error(told_reason(failure, fmt::format("the run failed: {}", failure_)));
+    throw Error(reported_reason(failure, fmt::format("the run failed: {}", failure_)));
   }
 
  private:

@@ -15,7 +15,7 @@
 #include "collective/shared_memory/shared_memory.h"
 #include "strategy/parameter_server/chief_connection.h"
 #include "strategy/parameter_server/parameter_client.h"
-#include "strategy/parameter_server/told_reason.h"
+#include "strategy/parameter_server/reported_reason.h"
 #include "strategy/parameter_server/variable_exchange.h"
 #include "strategy/parameter_server/worker_tables.h"
 
@@ -126,7 +126,7 @@ class Worker {
     try {
       while (auto step = chief_.take()) orders_.put(std::move(*step));
     } catch (const Error& error) {
-      throw ChiefGone{parameter_server::told_reason(parts_.failure, error.what())};
+      throw ChiefGone{parameter_server::reported_reason(parts_.failure, error.what())};
     }
     orders_.close();
   }

@@ -26,7 +26,7 @@ void SumReducer::start(Stream& stream, const GradientBucket& bucket, std::span<c
   sources.resize(scales.size());
   for (std::size_t r = 0; r < scales.size(); ++r) sources[r] = {bucket.gradient(r), scales[r]};
   if (sources.size() == 1 && scales[0] == 1) return;
-  lane.meet();  // every replica's gradients are complete
+  lane.arrive_and_wait();  // every replica's gradients are complete
   const auto [begin, end] = lane.part_of(bucket.elements, scalar::kUpdateChunk);
   kernels_.sum_sources(stream, sources, bucket.gradient(0), begin, end);
 }
@@ -37,7 +37,7 @@ void StagedReducer::start(Stream&, const GradientBucket& bucket, std::span<const
     scale_elements(scales[r], bucket.gradient(r), bucket.gradient(r), bucket.elements);
   }
   for (int stage = 0; stage < reduction_.stages(); ++stage) {
-    lane.meet();
+    lane.arrive_and_wait();
     for (const int replica : lane.replicas) {
       reduction_.run(stage, replica, DType::kFloat32, static_cast<std::size_t>(bucket.elements), bucket.gradients);
     }
@@ -66,7 +66,7 @@ void CollectiveReducer::start(Stream& stream, const GradientBucket& bucket, std:
     const CompressedBucket& of = *bucket.compressed;
     kernels_.compress(adds_on, bucket.gradient(0) + begin, of.residual + begin, of.sent.data() + begin, end - begin);
   }
-  lane.meet();  // every lane has added its part
+  lane.arrive_and_wait();  // every lane has added its part
   if (!lane.is_first()) return;
   if (bucket.compressed) return exchange(*bucket.compressed, bucket.name);
   if (bucket.scattered) return exchange(bucket, *bucket.scattered);
@@ -121,17 +121,17 @@ void GatheringReducer::start(Stream& stream, const GradientBucket& bucket, std::
   const auto count = static_cast<std::size_t>(bucket.elements);
   const auto of_run = [&](std::size_t replica) { return gathered_.as<float>() + replica * count; };
   const std::size_t first = static_cast<std::size_t>(link_.communicator().rank()) * scales.size();
-  lane.meet();  // no lane reads the previous bucket any more
+  lane.arrive_and_wait();  // no lane reads the previous bucket any more
   for (const int replica : lane.replicas) {
     const auto r = static_cast<std::size_t>(replica);
     scale_elements(scales[r], bucket.gradient(r), of_run(first + r), bucket.elements);
   }
-  lane.meet();
+  lane.arrive_and_wait();
   const auto replicas = static_cast<std::size_t>(reduction_.ranks());
   if (lane.is_first()) {
     link_.communicator().all_gather(stream, {std::span(gathered_.as<float>(), replicas * count), bucket.name});
   }
-  lane.meet();
+  lane.arrive_and_wait();
   // As in reduction_to_one_device at its root, but each lane computes a part.
   std::array<std::byte*, StagedReduction::kMaxRanks> terms;
   for (std::size_t r = 0; r < replicas; ++r) terms[r] = reinterpret_cast<std::byte*>(of_run(r));

@@ -62,7 +62,7 @@ void PartsExchange::bind(int place, std::vector<std::byte*>& values) {
 }
 
 void PartsExchange::run(std::int64_t examples, DomainLane& lane, GradientReducer* reducer) {
-  lane.meet();  // the memory's last readers are done, and every gradient is written
+  lane.arrive_and_wait();  // the memory's last readers are done, and every gradient is written
   if (gathers_) {
     gather(lane, reducer);
   } else {
@@ -77,7 +77,7 @@ void PartsExchange::gather(DomainLane& lane, GradientReducer* reducer) {
     const auto part = static_cast<std::size_t>(places_.mesh.data_index(place));
     lane.stream->copy(tensor.table + part * bytes, own_.at(place).variable, bytes);
   }
-  lane.meet();
+  lane.arrive_and_wait();
   if (others_ == nullptr) return;
   if (lane.is_first()) {
     if (reducer != nullptr) reducer->finish(lane);  // ranks enqueue on streams that wait for each other
@@ -86,7 +86,7 @@ void PartsExchange::gather(DomainLane& lane, GradientReducer* reducer) {
       others_->all_gather(*lane.stream, {table, name_});
     }
   }
-  lane.meet();
+  lane.arrive_and_wait();
 }
 
 void PartsExchange::reduce(std::int64_t examples, DomainLane& lane, GradientReducer* reducer) {
@@ -96,7 +96,7 @@ void PartsExchange::reduce(std::int64_t examples, DomainLane& lane, GradientRedu
     lane.stream->zero(own_.at(place).row, table_bytes(tensor_of(place)));
   }
   const auto floats = [](std::byte* memory) { return reinterpret_cast<float*>(memory); };
-  lane.meet();
+  lane.arrive_and_wait();
   if (tensors_[0].places.size() > 1) {
     std::vector<scalar::GradientSource>& sources = own_.at(places.front()).sources;
     for (const Tensor& tensor : tensors_) {
@@ -105,7 +105,7 @@ void PartsExchange::reduce(std::int64_t examples, DomainLane& lane, GradientRedu
       for (const int place : tensor.places) sources.push_back({floats(own_.at(place).row) + begin, 1});
       sum_sources(kernels_, *lane.stream, sources, floats(own_.at(tensor.places.front()).row) + begin, end - begin);
     }
-    lane.meet();
+    lane.arrive_and_wait();
   }
   if (others_ != nullptr) {
     if (lane.is_first()) {
@@ -115,7 +115,7 @@ void PartsExchange::reduce(std::int64_t examples, DomainLane& lane, GradientRedu
         others_->all_to_all(*lane.stream, {sum, name_}, tensor.table);
       }
     }
-    lane.meet();
+    lane.arrive_and_wait();
   }
   for (const int place : places) {
     const Tensor& tensor = tensor_of(place);

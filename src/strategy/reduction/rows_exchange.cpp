@@ -78,13 +78,13 @@ void RowsExchange::zero_inputs(Stream& stream, int place) const {
 }
 
 void RowsExchange::run(std::int64_t examples, DomainLane& lane, GradientReducer* reducer) {
-  lane.meet();  // every place of the domain has written its inputs
+  lane.arrive_and_wait();  // every place of the domain has written its inputs
   if (exchanges_) {
     if (lane.is_first()) {
       if (reducer != nullptr) reducer->finish(lane);  // ranks enqueue on streams that wait for each other
       rows_.gather(*lane.stream);
     }
-    lane.meet();
+    lane.arrive_and_wait();
   }
   for (Result& result : results_[static_cast<std::size_t>(lane.index)]) {
     add(result, result.place, examples, *lane.stream);
@@ -92,7 +92,7 @@ void RowsExchange::run(std::int64_t examples, DomainLane& lane, GradientReducer*
 }
 
 void RowsExchange::run_for(int place, std::int64_t examples, DomainLane& lane) {
-  lane.meet();  // every place of the replica has written its inputs
+  lane.arrive_and_wait();  // every place of the replica has written its inputs
   if (gathers() || places_of_axis() == 1) return;
   add(result_of(place), place, examples, *lane.stream);
 }

@@ -35,7 +35,7 @@ void LaneSteps::write_shared(const Step& step, const DistributedVariable& variab
     stream().copy(reinterpret_cast<std::byte*>(assigned), variable.data(replica->in_domain), variable.bytes());
   }
   reduction_.assigned->gather(stream(), assignment);
-  if (reduction_.along_data) meet_while_warming_up(step);
+  if (reduction_.along_data) wait_while_warming_up(step);
   for (const LaneReplica& one : domain_replicas_) {
     std::byte* const copy = variable.data(one.replica->in_domain);
     const auto first = std::ranges::find_if(

@@ -22,8 +22,8 @@ bool LaneSteps::is_finite_in_domain() const {
 }
 
 void LaneSteps::find_non_finite(const Step& step) {
-  own_.meet();         // every gradient is accumulated
-  double domains = 0;  // with a number that is not finite
+  own_.arrive_and_wait();  // every gradient is accumulated
+  double domains = 0;      // with a number that is not finite
   auto* const number = reinterpret_cast<std::byte*>(&domains);
   auto* const of_domain = reinterpret_cast<std::byte*>(domain_replicas_.front().lane->norms());
   if (own_.is_first()) {
@@ -33,14 +33,14 @@ void LaneSteps::find_non_finite(const Step& step) {
       reduction_.for_each_link([&](const DomainLink& to) {
         to.sum_number(stream(), reinterpret_cast<double*>(of_domain), "numbers that are not finite");
       });
-      meet_while_warming_up(step);
+      wait_while_warming_up(step);
     }
   }
-  own_.meet();
+  own_.arrive_and_wait();
   stream().copy(number, of_domain, sizeof domains);
   reduction_.synchronize(stream());
   skips_ = domains > 0 || step.spec.skips;
-  own_.meet();
+  own_.arrive_and_wait();
 }
 
 }  // namespace mirrortrain

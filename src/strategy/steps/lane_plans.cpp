@@ -19,7 +19,7 @@ StepPlan LaneSteps::training_plan() {
     add_normalization(plan);
     add_programs(plan, StepKind::kTrain);
   }
-  add_meeting(plan);  // every gradient is complete, every variable was read for the last time
+  add_barrier(plan);  // every gradient is complete, every variable was read for the last time
   add_sparse_gathering(plan);
   if (shares_programs()) {
     plan.add("set up the next step", [this, lane](const Step&) { team_.programs().restart(lane); });
@@ -57,9 +57,9 @@ void LaneSteps::add_inputs(StepPlan& plan) {
 void LaneSteps::add_normalization(StepPlan& plan) {
   if (!domain_.spectra.any()) return;
   plan.add_fixed("normalize weights", [this](const Step&) { domain_.spectra.apply(own_); });
-  add_meeting(plan);  // every weight is normalized
+  add_barrier(plan);  // every weight is normalized
   plan.add_fixed("refresh derived copies", [this](const Step&) { refresh_derived_copies(true); });
-  add_meeting(plan);  // every copy is refreshed
+  add_barrier(plan);  // every copy is refreshed
 }
 
 /// Kernels [first, last) of a replica's program; before the first, its rows are gathered.
@@ -112,7 +112,7 @@ void LaneSteps::add_sparse_gathering(StepPlan& plan) {
   plan.add("gather sparse gradients", [this](const Step&) {
     if (own_.is_first()) reduction_.sparse->gather(stream());
   });
-  add_meeting(plan);
+  add_barrier(plan);
 }
 
 /// The stages of replicas that the lane computes, microbatch by microbatch. The counts are set back where all lanes
@@ -127,7 +127,7 @@ void LaneSteps::add_pipeline(StepPlan& plan, StepKind kind) {
              [this, kind, work](const Step& step) { run_stage(step, kind, work); });
   }
   if (reduction_.stages) plan.add("wait for other stages", [this](const Step&) { finish_sends(); });
-  add_meeting(plan);  // every stage is done
+  add_barrier(plan);  // every stage is done
   plan.add("set up the next step", [this, &stages](const Step&) { team_.pipeline()->restart(stages); });
   if (!trains || !reduction_.reducer) return;
   for (const GradientBucket& bucket : reduction_.buckets) {
@@ -185,7 +185,7 @@ void LaneSteps::add_update(StepPlan& plan) {
   if (update.keeps_gradients()) {
     plan.add_fixed("accumulate gradients", [this, &update](const Step&) { update.accumulate(own_); });
     if (options_.skips_non_finite) plan.add("find non-finite", [this](const Step& step) { find_non_finite(step); });
-    if (update.needs_norm()) add_meeting(plan);  // every lane computes the whole norm
+    if (update.needs_norm()) add_barrier(plan);  // every lane computes the whole norm
     if (update.needs_own_squares()) {
       add_unless_skipped(plan, "sum own squares", [this, &update](const Step&) { update.sum_own_squares(own_); });
       if (exchanges()) {
@@ -195,19 +195,19 @@ void LaneSteps::add_update(StepPlan& plan) {
     }
     if (update.needs_norm()) {
       add_unless_skipped(plan, "scale to norms", [this, &update](const Step&) { update.scale_to_norms(own_); });
-      add_meeting(plan);  // every lane's params are set
+      add_barrier(plan);  // every lane's params are set
     }
   }
   if (update.takes_directions()) {
-    if (!update.needs_norm()) add_meeting(plan);  // each lane reads whole gradients
+    if (!update.needs_norm()) add_barrier(plan);  // each lane reads whole gradients
     add_unless_skipped(plan, "make directions", [this](const Step& step) {
       if (step.key.applies) directions_->enqueue(stream());
     });
-    add_meeting(plan);  // each lane reads a part of every direction
+    add_barrier(plan);  // each lane reads a part of every direction
   }
   if (update.measures()) {
     add_unless_skipped(plan, "measure directions", [this, &update](const Step&) { update.measure(own_); });
-    add_meeting(plan);  // every lane reads the norms of whole variables
+    add_barrier(plan);  // every lane reads the norms of whole variables
   }
   if (shares_update()) {
     add_shared_update(plan);
@@ -215,12 +215,12 @@ void LaneSteps::add_update(StepPlan& plan) {
     add_unless_skipped(plan, "update", [this, &update](const Step&) { update.apply(own_); });
   }
   if (update.is_sharded()) {
-    add_meeting(plan);  // every lane has updated its part
+    add_barrier(plan);  // every lane has updated its part
     add_unless_skipped(
         plan, "gather weights", [this](const Step& step) { gather_weights(step); }, false);
   }
   if (domain_.constraints.any()) {
-    add_meeting(plan);  // every weight is updated
+    add_barrier(plan);  // every weight is updated
     add_unless_skipped(plan, "constrain weights", [this](const Step& step) {
       if (step.key.applies) domain_.constraints.apply(own_);
     });
@@ -228,7 +228,7 @@ void LaneSteps::add_update(StepPlan& plan) {
   // Across domains, the sums of shared variables are added.
   add_unless_skipped(
       plan, "write variables", [this](const Step& step) { write_assigned(step); }, reduction_.along_data == nullptr);
-  add_meeting(plan);  // every variable is written
+  add_barrier(plan);  // every variable is written
   add_unless_skipped(plan, "refresh derived copies", [this](const Step& step) {
     if (step.key.applies) refresh_derived_copies(true);
   });
@@ -252,8 +252,8 @@ void LaneSteps::add_unless_skipped(StepPlan& plan, const char* name, StepPlan::R
   }
 }
 
-void LaneSteps::add_meeting(StepPlan& plan) {
-  if (own_.lanes > 1) plan.add("wait for other devices", [this](const Step&) { own_.meet(); });
+void LaneSteps::add_barrier(StepPlan& plan) {
+  if (own_.lanes > 1) plan.add("wait for other devices", [this](const Step&) { own_.arrive_and_wait(); });
 }
 
 }  // namespace mirrortrain

@@ -150,7 +150,7 @@ void LaneSteps::choose_cores() {
 void LaneSteps::run_collective(const Step& step, StepKind kind, std::size_t which) {
   GradientReducer* const reducer = kind == StepKind::kTrain ? reduction_.reducer.get() : nullptr;
   collectives(kind).run(which, step.key.examples, own_, reducer);
-  if (collectives(kind).exchanges(which)) meet_while_warming_up(step);
+  if (collectives(kind).exchanges(which)) wait_while_warming_up(step);
 }
 
 void LaneSteps::reduce(const Step& step, const GradientBucket& bucket) {
@@ -159,7 +159,7 @@ void LaneSteps::reduce(const Step& step, const GradientBucket& bucket) {
     scales_[i] = gradient_scale(bucket.aggregation, replica, step.key.examples, topology_.mesh);
   }
   reduction_.reducer->start(stream(), bucket, std::span(scales_).first(bucket.replicas.size()), own_);
-  meet_while_warming_up(step);
+  wait_while_warming_up(step);
 }
 
 /// Adds the squares that each domain has of its own over the others that have such, for the norm.
@@ -173,14 +173,14 @@ void LaneSteps::add_squares_of_domains(const Step& step) {
       if (squares.along_data && reduction_.along_data) reduction_.along_data->sum_number(stream(), number, kWhat);
       if (squares.along_model && reduction_.along_model) reduction_.along_model->sum_number(stream(), number, kWhat);
     }
-    meet_while_warming_up(step);
+    wait_while_warming_up(step);
   }
-  own_.meet();
+  own_.arrive_and_wait();
   if (!own_.is_first()) {  // lanes of one domain are in host memory
     const double* const first = domain_replicas_.front().lane->norms();
     for (const OwnSquares& squares : own) lane_.norms()[squares.place] = first[squares.place];
   }
-  own_.meet();
+  own_.arrive_and_wait();
 }
 
 /// Each domain has updated its shard of every bucket.
@@ -192,11 +192,11 @@ void LaneSteps::gather_weights(const Step& step) {
     const std::span<float> all(weights, static_cast<std::size_t>(bucket.elements));
     reduction_.along_data->communicator().all_gather(stream(), {all, bucket.weights_name});
   }
-  meet_while_warming_up(step);
+  wait_while_warming_up(step);
 }
 
 void LaneSteps::renew_derived_copies() {
-  own_.meet();
+  own_.arrive_and_wait();
   refresh_derived_copies(false);
 }
 

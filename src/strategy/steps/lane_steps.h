@@ -85,8 +85,8 @@ class LaneSteps {
   /// In the first steps of a kind, kernels are loaded and graphs captured, for which CUDA may wait for all work on a
   /// GPU and block every thread meanwhile. An operation that waits for another lane must not be part of that work:
   /// therefore all lanes enqueue it before any continues.
-  void meet_while_warming_up(const Step& step) const {
-    if (step.is_warming_up) team_.meet();
+  void wait_while_warming_up(const Step& step) const {
+    if (step.is_warming_up) team_.arrive_and_wait();
   }
 
   Collectives& collectives(StepKind kind) const { return reduction_.collectives(kind == StepKind::kTrain); }
@@ -106,7 +106,7 @@ class LaneSteps {
   void add_collective(StepPlan& plan, StepKind kind, std::size_t which);
   void add_update(StepPlan& plan);
   void add_unless_skipped(StepPlan& plan, const char* name, StepPlan::Run run, bool fixed = true);
-  void add_meeting(StepPlan& plan);
+  void add_barrier(StepPlan& plan);
   void add_sparse_gathering(StepPlan& plan);
   bool shares_programs() const;
   void add_shared_programs(StepPlan& plan);

@@ -48,7 +48,7 @@ LaneTeam::LaneTeam(std::vector<Device*> devices, std::vector<std::string> replic
       updates_(size(), working_),
       timeout_seconds_(timeout_seconds),
       start_(size(), spin),
-      meet_(size(), spin, timeout_seconds),
+      barrier_(size(), spin, timeout_seconds),
       done_(devices_.size()),
       left_(devices_.size()) {
   require_threads(devices_);
@@ -66,7 +66,7 @@ LaneTeam::~LaneTeam() { end_threads("the run is over"); }
 void LaneTeam::end_threads(const std::string& reason) {
   stop_ = true;
   start_.abort(reason);
-  meet_.abort(reason);
+  barrier_.abort(reason);
   if (pipeline_) pipeline_->abort(reason);
   for (int lane = 1; lane <= static_cast<int>(threads_.size()); ++lane) {
     std::thread& thread = threads_[static_cast<std::size_t>(lane - 1)];
@@ -83,7 +83,7 @@ void LaneTeam::end_threads(const std::string& reason) {
 
 void LaneTeam::set_timeout(double seconds) {
   timeout_seconds_ = seconds;
-  meet_.set_timeout(seconds);
+  barrier_.set_timeout(seconds);
   if (pipeline_) pipeline_->set_timeout(seconds);
 }
 
@@ -135,11 +135,11 @@ void LaneTeam::run(const std::function<void(int)>& work, std::int64_t step) {
 
 void LaneTeam::finish(int lane) {
   done_[static_cast<std::size_t>(lane)].time = Clock::now();
-  meet();
+  arrive_and_wait();
 }
 
-void LaneTeam::meet() {
-  if (size() > 1) meet_.arrive_and_wait();
+void LaneTeam::arrive_and_wait() {
+  if (size() > 1) barrier_.arrive_and_wait();
 }
 
 void LaneTeam::loop(int lane) {
@@ -166,7 +166,7 @@ void LaneTeam::record_error(std::exception_ptr error) {
     if (!error_) error_ = std::move(error);
   }
   if (pipeline_) pipeline_->abort("another lane failed");
-  meet_.abort("another lane failed");
+  barrier_.abort("another lane failed");
   start_.abort("another lane failed");
 }
 

@@ -25,8 +25,8 @@ namespace mirrortrain {
 class LaneTeam {
  public:
   /// `replicas`: each lane's, as errors name them. `spin`: every lane has its own cores. `timeout_seconds`: how long a
-  /// lane waits for the others in `meet`; 0: no limit. The devices must outlive the team. Throws Error if the system
-  /// cannot start as many threads as the devices use.
+  /// lane waits for the others in `arrive_and_wait`; 0: no limit. The devices must outlive the team. Throws Error if
+  /// the system cannot start as many threads as the devices use.
   LaneTeam(std::vector<Device*> devices, std::vector<std::string> replicas, bool spin, double timeout_seconds);
   LaneTeam(const LaneTeam&) = delete;
   LaneTeam& operator=(const LaneTeam&) = delete;
@@ -55,9 +55,9 @@ class LaneTeam {
   std::optional<PipelineProgress>& pipeline() { return pipeline_; }
 
   /// Inside `work`: waits for the other lanes; all writes before it are visible to all after it.
-  void meet();
-  /// The barrier of `meet`; null for a single lane.
-  Barrier* barrier() { return size() > 1 ? &meet_ : nullptr; }
+  void arrive_and_wait();
+  /// The barrier of `arrive_and_wait`; null for a single lane.
+  Barrier* barrier() { return size() > 1 ? &barrier_ : nullptr; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -80,7 +80,7 @@ class LaneTeam {
   SharedWork programs_, updates_;
   std::optional<PipelineProgress> pipeline_;
   double timeout_seconds_;
-  Barrier start_, meet_;
+  Barrier start_, barrier_;
   const std::function<void(int)>* work_ = nullptr;
   std::int64_t step_ = 0;
   std::vector<Done> done_;     ///< by lane: when its work of the last run finished

@@ -21,13 +21,13 @@ struct alignas(64) DomainLane {
   Barrier* barrier = nullptr;    ///< of the domain's lanes; null for a single lane
   StepParams* params = nullptr;  ///< one for what replicas share, then one for each of `replicas`
   double* norms = nullptr;       ///< squared: of what replicas share, of the shards of all memories, of each replica
-  double waited_seconds = 0;     ///< in `meet`
+  double waited_seconds = 0;     ///< in `arrive_and_wait`
   double waited_for_sums = 0;    ///< seconds, for sums over domains that were added meanwhile
 
   bool is_first() const { return index == 0; }
 
   /// Returns when every lane of the domain has called it; all writes before it are visible to all after it.
-  void meet() {
+  void arrive_and_wait() {
     if (barrier == nullptr) return;
     const auto start = std::chrono::steady_clock::now();
     barrier->arrive_and_wait();

@@ -42,7 +42,7 @@ TEST_CASE("lanes see what the others wrote before they met") {
   fixture.team->run(
       [&](int lane) {
         written[static_cast<std::size_t>(lane)] = lane + 1;
-        fixture.team->meet();
+        fixture.team->arrive_and_wait();
         for (const int value : written) seen[static_cast<std::size_t>(lane)] += value;
       },
       1);
@@ -55,19 +55,19 @@ TEST_CASE("the error of any lane leaves run, and nobody hangs") {
     CHECK_THROWS_WITH_AS(fixture.team->run(
                              [&](int lane) {
                                if (lane == failing) throw Error("lane is broken");
-                               fixture.team->meet();
+                               fixture.team->arrive_and_wait();
                              },
                              1),
                          "lane is broken", Error);
   }
 }
 
-TEST_CASE("a lane that does not come to a meeting fails the run after the timeout") {
+TEST_CASE("a lane that does not reach a barrier fails the run after the timeout") {
   Team fixture(2, 0.05);
   CHECK_THROWS_AS(fixture.team->run(
                       [&](int lane) {
                         if (lane == 1) std::this_thread::sleep_for(std::chrono::milliseconds(400));
-                        fixture.team->meet();
+                        fixture.team->arrive_and_wait();
                       },
                       1),
                   Error);
@@ -78,7 +78,7 @@ TEST_CASE("a lane that never comes back is named and left behind") {
   static Team* fixture = new Team(3, 0.05);
   static const std::function<void(int)> work = [](int lane) {
     while (lane == 2) std::this_thread::sleep_for(std::chrono::seconds(1));
-    fixture->team->meet();
+    fixture->team->arrive_and_wait();
   };
   CHECK_THROWS_WITH_AS(fixture->team->run(work, 7), "replica 2 on cpu:2 did not finish step 7 within 0.05 s, and hangs",
                        Error);

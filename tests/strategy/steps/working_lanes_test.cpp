@@ -46,7 +46,7 @@ TEST_CASE("the last lane rests where steps are faster without it") {
   CHECK(training.share_with(1, 60, contended) > 0.9);
   const auto free = [](int lanes) { return lanes == 2 ? 0.01 : 0.02; };
   training.share_with(2, 4, free, 0);
-  CHECK(training.share_with(2, 20, free, 0) == 1);  // found out within four seconds
+  CHECK(training.share_with(2, 20, free, 0) == 1);  // noticed within four seconds of such steps
 }
 
 TEST_CASE("all lanes go on where steps are not faster without the last") {

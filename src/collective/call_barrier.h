@@ -27,17 +27,17 @@ struct alignas(64) CollectiveCall {
 
 /// A barrier for the threads of a group's ranks, at which they announce their operations and learn why the group
 /// failed. Allocates nothing unless something fails.
-class Meeting {
+class CallBarrier {
  public:
   /// `spin` and `timeout_seconds`: see Barrier.
-  Meeting(std::size_t ranks, bool spin, double timeout_seconds);
+  CallBarrier(std::size_t ranks, bool spin, double timeout_seconds);
 
   /// Before the barrier: sets the operation that `rank` is in.
   void announce(int rank, const CollectiveCall& call) { calls_[static_cast<std::size_t>(rank)] = call; }
-  void meet() { barrier_.arrive_and_wait(); }
+  void arrive_and_wait() { barrier_.arrive_and_wait(); }
   /// After the barrier: the pointers to all ranks' elements, by rank. Throws Error if another rank is in another
   /// operation.
-  void learn(int rank, std::span<std::byte*> elements) const;
+  void read_elements(int rank, std::span<std::byte*> elements) const;
 
   /// Aborts every rank's current and later barriers; the first text is the reason why the group failed.
   void fail(const std::string& text);

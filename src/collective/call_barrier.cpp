@@ -1,4 +1,4 @@
-#include "collective/meeting.h"
+#include "collective/call_barrier.h"
 
 #include <fmt/format.h>
 
@@ -21,10 +21,10 @@ std::string CollectiveCall::text() const {
                      name_of(elements.dtype), sender, what);
 }
 
-Meeting::Meeting(std::size_t ranks, bool spin, double timeout_seconds)
+CallBarrier::CallBarrier(std::size_t ranks, bool spin, double timeout_seconds)
     : calls_(ranks), barrier_(static_cast<int>(ranks), spin, timeout_seconds) {}
 
-void Meeting::learn(int rank, std::span<std::byte*> elements) const {
+void CallBarrier::read_elements(int rank, std::span<std::byte*> elements) const {
   const CollectiveCall& own = calls_[static_cast<std::size_t>(rank)];
   for (std::size_t other = 0; other < calls_.size(); ++other) {
     const CollectiveCall& theirs = calls_[other];
@@ -35,13 +35,13 @@ void Meeting::learn(int rank, std::span<std::byte*> elements) const {
   }
 }
 
-void Meeting::fail(const std::string& text) {
+void CallBarrier::fail(const std::string& text) {
   const std::lock_guard lock(failure_mutex_);
   if (failure_.empty()) failure_ = text;
   barrier_.abort(text);
 }
 
-void Meeting::throw_if_failed() {
+void CallBarrier::throw_if_failed() {
   if (!barrier_.aborted()) return;
   const std::lock_guard lock(failure_mutex_);
   if (!failure_.empty()) throw Error(failure_);

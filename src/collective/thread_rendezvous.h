@@ -11,11 +11,11 @@
 
 namespace mirrortrain {
 
-/// A rendezvous store for ranks that are threads of one process; ranks of several processes use the control plane. It
-/// must outlive its points.
-class MeetingBoard {
+/// Rendezvous stores for ranks that are threads of one process; ranks of several processes use the control plane. It
+/// must outlive its stores.
+class ThreadRendezvous {
  public:
-  RendezvousStore point() {
+  RendezvousStore store() {
     const auto put = [this](const std::string& key, const std::string& value) {
       const std::scoped_lock lock(mutex_);
       values_[key] = value;
