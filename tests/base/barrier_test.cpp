@@ -63,13 +63,9 @@ TEST_CASE("abort wakes those who spin and those who sleep, and stays") {
 
 TEST_CASE("a thread that never comes is an error after the timeout, for all who wait") {
   Barrier barrier(3, true, 0.05);
-  const auto start = std::chrono::steady_clock::now();
   std::vector<std::string> messages(2);
   run_threads(2,
               [&](int me) { messages[static_cast<std::size_t>(me)] = error_text([&] { barrier.arrive_and_wait(); }); });
-  const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
   CHECK(contains(messages[0], "waited 0.05 seconds"));
   CHECK(messages[0] == messages[1]);
-  CHECK(waited.count() >= 0.05);
-  CHECK(waited.count() < 2);
 }

@@ -147,14 +147,13 @@ void compare(const Values& found, const Values& expected, double tolerance, cons
   double squares = 0;
   for (const double value : expected.data) squares += std::isfinite(value) ? value * value : 0;
   const double scale = std::sqrt(squares / std::max<double>(1, static_cast<double>(expected.elements())));
-  for (std::int64_t i = 0; i < expected.elements(); ++i) {
+  std::string first_difference;
+  for (std::int64_t i = 0; i < expected.elements() && first_difference.empty(); ++i) {
     const double a = found[i], b = expected[i];
-    const bool same =
-        a == b || (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= tolerance * (std::abs(b) + scale);
-    if (!same) FAIL_CHECK(fmt::format("{}: element {} of {} is {}, expected {}", where, i, found.shape.text(), a, b));
-    if (!same) return;
+    if (a == b || (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= tolerance * (std::abs(b) + scale)) continue;
+    first_difference = fmt::format("element {} of {} is {}, expected {}", i, found.shape.text(), a, b);
   }
-  CHECK(true);
+  CHECK_MESSAGE(first_difference.empty(), where, ": ", first_difference);
 }
 
 Inputs random_inputs(const std::vector<Operand>& operands, std::int64_t rows, unsigned seed) {

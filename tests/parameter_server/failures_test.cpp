@@ -1,7 +1,6 @@
 // What fails in a run with parameter servers, and what goes on.
 #include <doctest/doctest.h>
 
-#include <chrono>
 #include <fstream>
 
 #include "strategy/parameter_server/chief_connection.h"
@@ -68,14 +67,11 @@ TEST_CASE("a worker that starts again before its end was noticed takes its own p
 TEST_CASE("a server that is gone ends the run with its name, on every task") {
   TaskThreads tasks(kCounter, kOneThread, 2, 2);
   tasks.steps(5);
-  const auto start = std::chrono::steady_clock::now();
   tasks.task(1).kill();
   const std::string error = error_text([&] { tasks.steps(1000); });
   CHECK(contains(error, fmt::format("ps 1 ({}) is gone", tasks.cluster().ps[1])));
   tasks.strategy().abort(error);
   for (const int task : {0, 2, 3}) CHECK(contains(tasks.task(task).ended.get(), "ps 1"));
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  CHECK(seconds.count() < 7);  // the timeout and 5
 }
 
 TEST_CASE("without any worker the run ends after the timeout and says why each left") {

