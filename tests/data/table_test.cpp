@@ -10,6 +10,7 @@
 #include "data/files.h"
 #include "data/fingerprint.h"
 #include "data/loading/load.h"
+#include "has_in_order.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -136,11 +137,8 @@ TEST_CASE("a word that the training data does not have is refused, unless it is 
   csv.encoding.entries = {{"c", OneHotEncoding{}}};
   DataOptions options = options_of(csv);
   options.test.value = tables.csv("b.csv", "c,y\ngreen,1\n");
-  CHECK(error_of(options) ==
-        tables.path("b.csv") +
-            ":2: row 0 (counting from 0), column 0 ('c'): the word 'green' is none of the 2 in the "
-            "training data (blue, red); correct it, or train with the column encoded by hash or by "
-            "one_hot: {unknown: own_class}, which take any word");
+  CHECK(has_in_order(error_of(options), {tables.path("b.csv") + ":2: row 0 (counting from 0), column 0 ('c'): ",
+                                         "'green'", "(blue, red); ", "hash", "one_hot: {unknown: own_class}"}));
   csv.encoding.entries = {{"c", HashEncoding{}}};
   options.train.value = csv;
   CHECK(load_all(options).test->rows() == 1);

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "has_in_order.h"
 #include "tune/sampler.h"
 #include "tune/space_from_text.h"
 
@@ -85,10 +86,9 @@ TEST_CASE("values on steps are the numbers that a reader would write") {
 }
 
 TEST_CASE("wrong conditions and ranges are reported at their parameter") {
-  CHECK(
-      errors_of("real.a: {min: 1, max: 2, when: {real.b: 1}}\n") ==
-      "search.yaml:2:3: parameters.real.a: when: real.b is not searched, so that the condition always or never holds; "
-      "name one of the other parameters; did you mean 'real.a'?\n1 error");
+  CHECK(has_in_order(
+      errors_of("real.a: {min: 1, max: 2, when: {real.b: 1}}\n"),
+      {"search.yaml:2:3: parameters.real.a: when: real.b is not searched", "did you mean 'real.a'?\n1 error"}));
   CHECK(errors_of("real.a: {min: 1, max: 2, when: {real.b: 3}}\nreal.b: {values: [1, 2]}\n")
             .find("when: real.b is never 3") != std::string::npos);
   CHECK(errors_of("real.a: {min: 1, max: 2, when: {real.b: 2}}\nreal.b: {min: 1, max: 2}\n")

@@ -56,26 +56,26 @@ void fill(const Dataset& dataset, StallWatch* watch, const std::vector<std::int6
 
 TEST_CASE("a file that is not read in time is named, from another thread than the one that waits") {
   std::promise<void> disk;
-  std::promise<std::string> told;
+  std::promise<std::string> reported;
   StallWatch watch(0.3, [&](const std::string& what) {
-    told.set_value(what);
+    reported.set_value(what);
     disk.set_value();  // else this test would hang as a run would
   });
   fill(pictures(disk.get_future().share()), &watch, {0, 1, 2, 3});
-  CHECK(told.get_future().get().starts_with("picture-2.png was not read within 0.3 s: "));
+  CHECK(reported.get_future().get().starts_with("picture-2.png was not read within 0.3 s: "));
 }
 
 TEST_CASE("what is read in time is not reported, however long reading all of it takes") {
   std::promise<void> disk;
   disk.set_value();
   const Dataset dataset = pictures(disk.get_future().share());
-  bool is_told = false;
+  bool is_reported = false;
   {
-    StallWatch watch(0.3, [&](const std::string&) { is_told = true; });
+    StallWatch watch(0.3, [&](const std::string&) { is_reported = true; });
     const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(700);
     while (std::chrono::steady_clock::now() < end) fill(dataset, &watch, {2, 3});
   }
-  CHECK_FALSE(is_told);
+  CHECK_FALSE(is_reported);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "data/files.h"
 #include "data/tables/csv_table.h"
 #include "data/tables/csv_text.h"
+#include "has_in_order.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -110,11 +111,9 @@ TEST_CASE("wrong csv cells are refused with line, row and column") {
   CHECK(contains(error("x,y\n1e39,2\n"), "found '1e39'"));
   CHECK(contains(error("x,y\n1,\n"), "found an empty cell"));
   CHECK(contains(error("x,y\n,1\n"), "found an empty cell"));
-  CHECK(error("x,y\n1.5abc,1\n") ==
-        read.path() +
-            ":2: row 0 (counting from 0), column 0 ('x'): expected a number and then a comma or the end of the "
-            "line, found '1.5abc'; a column of words needs an encoding, as in 'encoding: {x: one_hot}', or is left out "
-            "where 'features' lists the others");
+  CHECK(has_in_order(error("x,y\n1.5abc,1\n"),
+                     {read.path() + ":2: row 0 (counting from 0), column 0 ('x'): expected a number",
+                      "found '1.5abc'; ", "'encoding: {x: one_hot}'", "'features'"}));
   CHECK(contains(error("x,y\n1,2\n3, 7.0.1 \n"), ":3: row 1 (counting from 0), column 1 ('y'): "));
   CHECK(contains(error("x,y\n1,2\n3, 7.0.1 \n"), "found '7.0.1'"));
   CHECK(contains(error("x,y\n1 2,1\n"), "found '1 2'"));
@@ -157,7 +156,7 @@ TEST_CASE("a short file with many columns and lines claims little memory") {
   CHECK(contains(read.error(header + std::string(200'000, '\n') + ",", std::int64_t{0}, true), "empty cell"));
 }
 
-TEST_CASE("a wrong label is told with its line where rows are lines") {
+TEST_CASE("a wrong label is reported with its line where rows are lines") {
   const Reader read;
   CHECK(read("x,y\n1,2\n3,4\n", std::int64_t{1}).outputs[0].array.row_text(1) ==
         read.path() + ":3: row 1 (counting from 0)");
@@ -165,7 +164,7 @@ TEST_CASE("a wrong label is told with its line where rows are lines") {
         read.path() + ": row 1 (counting from 0)");
 }
 
-TEST_CASE("decimal commas are told as what they are, among features and labels") {
+TEST_CASE("decimal commas are reported as what they are, among features and labels") {
   const Reader read;
   CHECK(contains(
       read.error("a;y\n1;2,5\n", "y"),

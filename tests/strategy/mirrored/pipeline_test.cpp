@@ -9,59 +9,22 @@
 #include <vector>
 
 #include "error_text.h"
+#include "strategy/mirrored/pipeline_networks.h"
 #include "strategy/mirrored/trained_result.h"
 
 namespace mirrortrain {
 namespace {
 
 using testing::check_alike;
+using testing::kDenseStages;
 using testing::Result;
 
-constexpr const char* kDense = R"(
-seed: 3
-data:
-  global_batch_size: 13
-  shuffle: true
-  train: {format: synthetic, examples: 40, shape: [9], classes: 3, seed: 5}
-model:
-  input_shape: [9]
-  layers:
-    - dense: {units: 20, activation: tanh, kernel_regularizer: {l2: 0.01}, name: a}
-    - dropout: {rate: 0.3}
-    - dense: {units: 17, activation: relu, name: b}
-    - layer_normalization: {name: norm}
-    - dense: {units: 11, activation: tanh, kernel_constraint: {max_norm: {max_value: 0.9}}, name: c}
-    - dense: {units: 3, name: d}
-loss: {type: sparse_categorical_crossentropy, from_logits: true}
-metrics: [accuracy]
-optimizer: {type: sgd, learning_rate: 0.1, momentum: 0.9}
-)";
-
-/// A block twice, an embedding that the last layer reads too, a connection over stages, convolutions.
-constexpr const char* kLayers = R"(
-seed: 4
-data:
-  global_batch_size: 11
-  train: {format: synthetic, examples: 36, inputs: {input: {shape: [12], below: 31}}, classes: 31, seed: 5}
-model:
-  input_shape: [12]
-  blocks:
-    encoder:
-      layers:
-        - layer_normalization: {name: norm}
-        - multi_head_attention: {num_heads: 2, key_dim: 4, use_bias: false, name: attention}
-        - dropout: {rate: 0.2}
-  layers:
-    - reversible_embedding: {input_dim: 31, output_dim: 16, name: words}
-    - encoder: {name: first}
-    - conv1d: {filters: 16, kernel_size: 3, padding: same, activation: relu, name: convolution}
-    - encoder: {name: second}
-    - add: {inputs: [words, second], name: sum}
-    - global_average_pooling1d: {name: pooled}
-    - reuse: {layer: words, reverse: true, name: logits}
-loss: {type: sparse_categorical_crossentropy, from_logits: true}
-optimizer: {type: sgd, learning_rate: 0.1}
-)";
+/// The last layer reads the embedding, too.
+std::string tied_stages() {
+  return testing::connected_stages("reversible_embedding",
+                                   "    - global_average_pooling1d: {name: pooled}\n"
+                                   "    - reuse: {layer: words, reverse: true, name: logits}");
+}
 
 constexpr const char* kNormalized = R"(
 data:
@@ -77,7 +40,7 @@ loss: {type: sparse_categorical_crossentropy, from_logits: true}
 optimizer: {type: sgd, learning_rate: 0.1}
 )";
 
-Result trained(const char* network, const std::vector<std::string>& overrides, int steps = 7) {
+Result trained(const std::string& network, const std::vector<std::string>& overrides, int steps = 7) {
   Training training(network, overrides);
   return testing::trained(training, steps);
 }
@@ -100,7 +63,7 @@ TEST_CASE("a pipeline trains as one device, and the same bits on any number of d
     CAPTURE(more.empty() ? std::string("sgd") : more.front());
     std::vector<std::string> one = more;
     one.push_back(strategy("cpu:0", ""));
-    const Result expected = trained(kDense, one);
+    const Result expected = trained(kDenseStages, one);
     for (const char* stages : {"[b]", "[norm, d]", "[dropout, c, d]"}) {
       for (const int microbatches : {1, 2, 5, 16}) {
         for (const int replicas : {1, 2}) {
@@ -114,7 +77,7 @@ TEST_CASE("a pipeline trains as one device, and the same bits on any number of d
                                                            "microbatches: {}}}",
                                                            replicas, stages, microbatches)));
             if (replicas == 1 && std::string(devices) != "cpu:0" && std::string(stages) == "[norm, d]") continue;
-            const Result found = trained(kDense, staged);
+            const Result found = trained(kDenseStages, staged);
             check_same(expected, found);
             if (!first) first = found;
             CHECK(found.variables == first->variables);
@@ -137,7 +100,7 @@ TEST_CASE(
     CAPTURE(more.empty() ? std::string("sgd") : more.front());
     std::vector<std::string> one = more;
     one.push_back(strategy("cpu:0", ""));
-    const Result expected = trained(kDense, one);
+    const Result expected = trained(kDenseStages, one);
     for (const char* mesh : {"{data: 1, model: 2}", "{data: 2, model: 2}", "{data: 1, model: 3}"}) {
       for (const char* stages : {"[b]", "[dropout, c]"}) {
         for (const int microbatches : {1, 4}) {
@@ -158,7 +121,7 @@ TEST_CASE(
             staged.push_back(
                 strategy(devices, fmt::format(", mesh: {}, pipeline: {{split_before: {}, microbatches: {}}}", mesh,
                                               stages, microbatches)));
-            const Result found = trained(kDense, staged);
+            const Result found = trained(kDenseStages, staged);
             check_same(expected, found);
             if (!first) first = found;
             CHECK(found.variables == first->variables);
@@ -180,7 +143,7 @@ TEST_CASE("attention, convolutions and a head of many classes are divided in sta
       "metrics=[accuracy]"};
   std::vector<std::string> one = untied, staged = untied;
   one.push_back(strategy("cpu:0", ""));
-  const Result expected = trained(kLayers, one);
+  const Result expected = trained(tied_stages(), one);
   for (const char* stages : {"[convolution]", "[second, pooled, logits]"}) {
     CAPTURE(std::string(stages));
     staged = untied;
@@ -188,7 +151,7 @@ TEST_CASE("attention, convolutions and a head of many classes are divided in sta
         strategy("cpu:0, cpu:1", fmt::format(", mesh: {{data: 1, model: 2}}, pipeline: {{split_before: {}, "
                                              "microbatches: 3}}",
                                              stages)));
-    check_same(expected, trained(kLayers, staged));
+    check_same(expected, trained(tied_stages(), staged));
   }
 }
 
@@ -202,32 +165,33 @@ TEST_CASE("a first stage may have no kernels, and microbatches no examples") {
         "data.global_batch_size=5", "data.train.examples=18"};
     std::vector<std::string> one = model;
     one.push_back(strategy("cpu:0", ""));
-    const Result expected = trained(kDense, one);
+    const Result expected = trained(kDenseStages, one);
     for (const int microbatches : {4, 8, 16}) {
       for (const int replicas : {1, 2}) {
         std::vector<std::string> staged = model;
         staged.push_back(strategy("cpu:0, cpu:1", fmt::format(", mesh: {{data: {}}}, pipeline: {{split_before: [a], "
                                                               "microbatches: {}}}",
                                                               replicas, microbatches)));
-        check_same(expected, trained(kDense, staged));
+        check_same(expected, trained(kDenseStages, staged));
       }
     }
   }
 }
 
 TEST_CASE("stages may begin with uses of blocks, and layers read what earlier stages computed") {
-  const Result expected = trained(kLayers, {strategy("cpu:0", "")});
+  const Result expected = trained(tied_stages(), {strategy("cpu:0", "")});
   for (const char* stages : {"[convolution]", "[first, second]", "[second, pooled, logits]"}) {
     CAPTURE(std::string(stages));
     const std::string options =
         fmt::format(", mesh: {{data: 2}}, pipeline: {{split_before: {}, microbatches: 3}}", stages);
-    check_same(expected, trained(kLayers, {strategy("cpu:0, cpu:1", options)}));
+    check_same(expected, trained(tied_stages(), {strategy("cpu:0, cpu:1", options)}));
   }
 }
 
 TEST_CASE("a pipeline has the replicas of its mesh, and keeps few microbatches at a time") {
   const auto with = [](const std::string& more) {
-    return Training(kDense, {strategy("cpu:0, cpu:1", more), "data.global_batch_size=400", "data.train.examples=400"});
+    return Training(kDenseStages,
+                    {strategy("cpu:0, cpu:1", more), "data.global_batch_size=400", "data.train.examples=400"});
   };
   const Training whole = with(", replicas: 2"), staged = with(", pipeline: {split_before: [c], microbatches: 16}");
   CHECK(staged.strategy->num_replicas_in_sync() == 1);
@@ -240,16 +204,17 @@ TEST_CASE("what a pipeline cannot compute is refused") {
     more.push_back(strategy("cpu:0, cpu:1", ", pipeline: " + pipeline));
     return error_text([&] { Training(network, more); });
   };
-  CHECK(contains(message(kDense, "{split_before: [bb], microbatches: 2}"), "'bb' is no layer and no use of a block"));
-  CHECK(contains(message(kDense, "{split_before: [a], microbatches: 2}"), "'a' is the first layer"));
-  const std::string both = message(kDense, "{split_before: [bb, cc], microbatches: 2}");
+  CHECK(contains(message(kDenseStages, "{split_before: [bb], microbatches: 2}"),
+                 "'bb' is no layer and no use of a block"));
+  CHECK(contains(message(kDenseStages, "{split_before: [a], microbatches: 2}"), "'a' is the first layer"));
+  const std::string both = message(kDenseStages, "{split_before: [bb, cc], microbatches: 2}");
   CHECK(contains(both, "'bb' is no layer"));
   CHECK(contains(both, "'cc' is no layer"));
-  CHECK(contains(message(kDense, "{split_before: [c, b], microbatches: 2}"), "'b' comes before 'c'"));
-  CHECK(contains(message(kDense, "{split_before: [b, b], microbatches: 2}"), "name each layer once"));
-  CHECK(contains(message(kDense, "{split_before: [], microbatches: 2}"), "split_before"));
-  CHECK(contains(message(kDense, "{split_before: [b], microbatches: 0}"), "microbatches"));
-  CHECK(contains(message(kDense, "{split_before: [b, c], microbatches: 2}"),
+  CHECK(contains(message(kDenseStages, "{split_before: [c, b], microbatches: 2}"), "'b' comes before 'c'"));
+  CHECK(contains(message(kDenseStages, "{split_before: [b, b], microbatches: 2}"), "name each layer once"));
+  CHECK(contains(message(kDenseStages, "{split_before: [], microbatches: 2}"), "split_before"));
+  CHECK(contains(message(kDenseStages, "{split_before: [b], microbatches: 0}"), "microbatches"));
+  CHECK(contains(message(kDenseStages, "{split_before: [b, c], microbatches: 2}"),
                  "3 stages of 1 replica cannot be dealt to 2 devices"));
   for (const char* synchronized : {"false", "true"}) {
     CHECK(contains(message(kNormalized, "{split_before: [d], microbatches: 2}",
@@ -257,12 +222,12 @@ TEST_CASE("what a pipeline cannot compute is refused") {
                    "is a statistic of a replica's whole part of the batch"));
   }
   CHECK(contains(
-      message(kDense, "{split_before: [b], microbatches: 2}", {"variables=[{match: \"a/*\", aggregation: sum}]"}),
+      message(kDenseStages, "{split_before: [b], microbatches: 2}", {"variables=[{match: \"a/*\", aggregation: sum}]"}),
       "only aggregation: mean is possible"));
   CHECK(contains(error_text([] {
-                   Training(kDense, {strategy("cpu:0, cpu:1, cpu:2, cpu:3, cpu:4",
-                                              ", mesh: {data: 1, model: 2}, pipeline: {split_before: [b], "
-                                              "microbatches: 2}")});
+                   Training(kDenseStages, {strategy("cpu:0, cpu:1, cpu:2, cpu:3, cpu:4",
+                                                    ", mesh: {data: 1, model: 2}, pipeline: {split_before: [b], "
+                                                    "microbatches: 2}")});
                  }),
                  "2 stages of 1 replica of 2 places cannot be dealt to 5 devices"));
 }

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "error_text.h"
+#include "has_in_order.h"
+#include "strategy/mirrored/pipeline_networks.h"
 #include "strategy/mirrored/trained_result.h"
 #include "strategy/stage_model.h"
 
@@ -16,55 +18,13 @@ namespace {
 
 using testing::check_alike;
 using testing::check_resumes;
+using testing::kDenseStages;
 using testing::on_workers;
 using testing::Result;
 using testing::run_workers;
 
-constexpr const char* kDense = R"(
-seed: 3
-data:
-  global_batch_size: 13
-  shuffle: true
-  train: {format: synthetic, examples: 40, shape: [9], classes: 3, seed: 5}
-model:
-  input_shape: [9]
-  layers:
-    - dense: {units: 20, activation: tanh, kernel_regularizer: {l2: 0.01}, name: a}
-    - dropout: {rate: 0.3}
-    - dense: {units: 17, activation: relu, name: b}
-    - layer_normalization: {name: norm}
-    - dense: {units: 11, activation: tanh, kernel_regularizer: {l1: 0.001}, kernel_constraint: {max_norm: {max_value: 0.9}}, name: c}
-    - dense: {units: 3, name: d}
-loss: {type: sparse_categorical_crossentropy, from_logits: true}
-metrics: [accuracy]
-optimizer: {type: sgd, learning_rate: 0.1, momentum: 0.9}
-)";
-
-/// Layers that read what earlier stages computed, which the workers between pass on.
-constexpr const char* kConnected = R"(
-seed: 4
-data:
-  global_batch_size: 11
-  train: {format: synthetic, examples: 36, inputs: {input: {shape: [12], below: 31}}, classes: 31, seed: 5}
-model:
-  input_shape: [12]
-  blocks:
-    encoder:
-      layers:
-        - layer_normalization: {name: norm}
-        - multi_head_attention: {num_heads: 2, key_dim: 4, use_bias: false, name: attention}
-        - dropout: {rate: 0.2}
-  layers:
-    - embedding: {input_dim: 31, output_dim: 16, name: words}
-    - encoder: {name: first}
-    - conv1d: {filters: 16, kernel_size: 3, padding: same, activation: relu, name: convolution}
-    - encoder: {name: second}
-    - add: {inputs: [words, second], name: sum}
-    - flatten: {name: flat}
-    - dense: {units: 31, name: logits}
-loss: {type: sparse_categorical_crossentropy, from_logits: true}
-optimizer: {type: sgd, learning_rate: 0.1}
-)";
+const std::string kConnected =
+    testing::connected_stages("embedding", "    - flatten: {name: flat}\n    - dense: {units: 31, name: logits}");
 
 std::string pipeline(const std::string& stages, int microbatches, const std::string& mesh = "") {
   return fmt::format("{}, pipeline: {{split_before: {}, microbatches: {}}}", mesh, stages, microbatches);
@@ -104,9 +64,9 @@ TEST_CASE("each worker sends the next what its layers read, and gets the gradien
     of_variables.erase(std::unique(of_variables.begin(), of_variables.end()), of_variables.end());
     return fmt::format("{}; variables of {}", text, fmt::join(of_variables, ", "));
   };
-  CHECK(boundaries(kDense, "[b, d]") == "1 up, 1 down; 1 up, 1 down; variables of 0, 1, 2");
+  CHECK(boundaries(kDenseStages, "[b, d]") == "1 up, 1 down; 1 up, 1 down; variables of 0, 1, 2");
   // The words, too, which the last stage adds to what the blocks give.
-  CHECK(boundaries(kConnected, "[first, sum]") == "1 up, 1 down; 2 up, 1 down; variables of 0, 1, 2");
+  CHECK(boundaries(kConnected.c_str(), "[first, sum]") == "1 up, 1 down; 2 up, 1 down; variables of 0, 1, 2");
 }
 
 TEST_CASE("stages on several workers have the bits of one process") {
@@ -118,14 +78,14 @@ TEST_CASE("stages on several workers have the bits of one process") {
   for (const std::vector<std::string>& more : variants) {
     CAPTURE(more.empty() ? std::string("sgd") : more.front());
     for (const int microbatches : {1, 2, 5, 16}) {
-      check_bits(kDense, 2, 1, pipeline("[b]", microbatches), more);
-      check_bits(kDense, 3, 1, pipeline("[b, d]", microbatches), more);
+      check_bits(kDenseStages, 2, 1, pipeline("[b]", microbatches), more);
+      check_bits(kDenseStages, 3, 1, pipeline("[b, d]", microbatches), more);
     }
-    check_bits(kDense, 2, 1, pipeline("[dropout, c, d]", 4), more);  // two stages each
-    check_bits(kDense, 2, 2, pipeline("[dropout, c, d]", 4), more);  // on two devices
-    check_bits(kDense, 4, 1, pipeline("[b]", 3, ", mesh: {data: 2}"), more);
-    check_bits(kDense, 2, 1, pipeline("[b]", 3, ", mesh: {data: 2}"), more);  // whole replicas
-    check_bits(kDense, 2, 2, pipeline("[b]", 2, ", mesh: {data: 2, model: 2}"), more);
+    check_bits(kDenseStages, 2, 1, pipeline("[dropout, c, d]", 4), more);  // two stages each
+    check_bits(kDenseStages, 2, 2, pipeline("[dropout, c, d]", 4), more);  // on two devices
+    check_bits(kDenseStages, 4, 1, pipeline("[b]", 3, ", mesh: {data: 2}"), more);
+    check_bits(kDenseStages, 2, 1, pipeline("[b]", 3, ", mesh: {data: 2}"), more);  // whole replicas
+    check_bits(kDenseStages, 2, 2, pipeline("[b]", 2, ", mesh: {data: 2, model: 2}"), more);
   }
 }
 
@@ -152,11 +112,11 @@ TEST_CASE("a last stage that has nothing to compute in evaluation leaves the los
     CAPTURE(microbatches);
     std::vector<std::string> one = more;
     one.push_back(testing::replicas_on_cpus(1, pipeline("[last]", microbatches), "mirrored"));
-    Training training(kDense, one);
+    Training training(kDenseStages, one);
     const Figures expected = figures_of(training);
     std::vector<std::string> two = more;
     two.push_back(testing::replicas_on_cpus(1, pipeline("[last]", microbatches)));
-    CHECK(run_workers(2, kDense, two, [&](int, Training& own) {
+    CHECK(run_workers(2, kDenseStages, two, [&](int, Training& own) {
             const Figures found = figures_of(own);
             CHECK(found.trained == expected.trained);
             CHECK(found.evaluated == expected.evaluated);
@@ -166,17 +126,18 @@ TEST_CASE("a last stage that has nothing to compute in evaluation leaves the los
 
 TEST_CASE("norms over the stages of several workers, and accumulated gradients, agree with one device") {
   const std::vector<std::string> more = {"gradients={accumulate_steps: 3, clip_norm: 0.3}"};
-  const Result expected = in_one_process(kDense, "", more);
+  const Result expected = in_one_process(kDenseStages, "", more);
   for (const int workers : {2, 4}) {
     const std::string options = pipeline("[b]", 3, workers == 4 ? ", mesh: {data: 2}" : "");
-    check_alike(expected, on_workers(kDense, workers, 1, options, more), 2e-6, 3e-6);
-    check_alike(expected, on_workers(kDense, workers, 1, options + ", optimizer_state: sharded", more), 2e-6, 3e-6);
+    check_alike(expected, on_workers(kDenseStages, workers, 1, options, more), 2e-6, 3e-6);
+    check_alike(expected, on_workers(kDenseStages, workers, 1, options + ", optimizer_state: sharded", more), 2e-6,
+                3e-6);
   }
 }
 
 TEST_CASE("workers pass on what layers of distant stages read") {
   for (const char* stages : {"[convolution]", "[first, second]", "[first, second, sum]"}) {
-    check_bits(kConnected,
+    check_bits(kConnected.c_str(),
                std::string(stages) == "[convolution]"     ? 2
                : std::string(stages) == "[first, second]" ? 3
                                                           : 4,
@@ -195,16 +156,15 @@ TEST_CASE("as many values cross a boundary as can be under way both ways, and mo
         "model.layers=[{}{{concatenate: {{inputs: [{}], name: all}}}}, {{dense: {{units: 3}}}}]", layers, names)};
   };
   const std::string options = pipeline("[all]", 4);  // of 2 stages, 2 microbatches are under way
-  check_bits(kDense, 2, 1, options, joined(64));
+  check_bits(kDenseStages, 2, 1, options, joined(64));
   std::vector<std::string> more = joined(65);
   more.push_back(testing::replicas_on_cpus(1, options));
-  CHECK(contains(run_workers(2, kDense, more, [](int, Training&) {}),
-                 "the layers from stage 2 on, which other workers have, read 65 values of earlier layers and send 65 "
-                 "gradients back, of each of 2 microbatches at once, more than the 64 that can be under way"));
+  CHECK(has_in_order(run_workers(2, kDenseStages, more, [](int, Training&) {}),
+                     {"stage 2", "65 values", "65 gradients", "2 microbatches", "more than the 64 "}));
 }
 
 TEST_CASE("runs of some workers are resumed by others") {
-  check_resumes(kDense,
+  check_resumes(kDenseStages,
                 {{1, ""},
                  {1, pipeline("[b]", 4)},
                  {2, pipeline("[b]", 4)},
@@ -220,11 +180,11 @@ TEST_CASE("each worker keeps the variables and slots of its stages alone") {
       "optimizer={type: adam, learning_rate: 0.001}"};
   std::vector<std::string> one = wide;
   one.push_back(testing::replicas_on_cpus(1, pipeline("[c]", 4), "mirrored"));
-  const std::size_t whole = Training(kDense, one).strategy->memory().variables;
+  const std::size_t whole = Training(kDenseStages, one).strategy->memory().variables;
   std::vector<std::string> staged = wide;
   staged.push_back(testing::replicas_on_cpus(1, pipeline("[c]", 4)));
   std::vector<std::size_t> bytes(2);
-  CHECK(run_workers(2, kDense, staged, [&](int worker, Training& training) {
+  CHECK(run_workers(2, kDenseStages, staged, [&](int worker, Training& training) {
           bytes[static_cast<std::size_t>(worker)] = training.strategy->memory().variables;
           CHECK(training.strategy->is_divided_among_workers());
         }) == "no error");
@@ -236,7 +196,7 @@ TEST_CASE("each worker keeps the variables and slots of its stages alone") {
 TEST_CASE("what stages on several workers cannot be is refused") {
   const auto message = [](int workers, const std::string& options, std::vector<std::string> more = {}) {
     more.push_back(testing::replicas_on_cpus(1, options));
-    return run_workers(workers, kDense, more, [](int, Training&) {});
+    return run_workers(workers, kDenseStages, more, [](int, Training&) {});
   };
   CHECK(contains(message(2, pipeline("[b, d]", 2)), "3 stages of 1 replica cannot be dealt to 2 devices of 2 workers"));
   CHECK(contains(message(4, pipeline("[b]", 2, ", mesh: {data: 1, model: 2}")),
@@ -257,12 +217,12 @@ TEST_CASE("what stages on several workers cannot be is refused") {
 }
 
 TEST_CASE("a worker whose neighbour fails ends with its reason") {
-  const std::string error =
-      run_workers(2, kDense, {testing::replicas_on_cpus(1, pipeline("[b]", 4))}, [](int worker, Training& training) {
-        training.steps(2);
-        if (worker == 1) throw Error("the disk is full");
-        training.steps(3);
-      });
+  const std::string error = run_workers(2, kDenseStages, {testing::replicas_on_cpus(1, pipeline("[b]", 4))},
+                                        [](int worker, Training& training) {
+                                          training.steps(2);
+                                          if (worker == 1) throw Error("the disk is full");
+                                          training.steps(3);
+                                        });
   CHECK(contains(error, "the disk is full"));
 }
 

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "error_text.h"
+#include "has_in_order.h"
 
 namespace mirrortrain {
 namespace {
@@ -106,15 +107,10 @@ TEST_CASE("across workers reduction_to_one_device is over replicas, other operat
   const ReductionChoice ring = choose({}, second);
   CHECK(ring.body == ReductionChoice::Body::kCollective);
   CHECK_FALSE(ring.stages.has_value());  // their communicator's
-  CHECK(
-      ring.note ==
-      "cross_device_ops: auto: 3 workers are processes of their own, so their communicator adds the gradients, in its "
-      "own order, once each has added its own replicas' gradients");
+  CHECK(has_in_order(ring.note, {"cross_device_ops: auto: 3 workers ", "their communicator adds", "own replicas'"}));
   const ReductionChoice named = choose(with(CrossDeviceOps::kHierarchicalCopy), replicas(1, {.workers = 2}));
   CHECK(
-      named.note ==
-      "cross_device_ops: hierarchical_copy has no effect: 2 workers are processes of their own, so their communicator "
-      "adds the gradients, in its own order");
+      has_in_order(named.note, {"cross_device_ops: hierarchical_copy has no effect: 2 workers ", "communicator adds"}));
 }
 
 TEST_CASE("without gradients to add there is nothing to choose") {
