@@ -109,9 +109,7 @@ void add_generate(CLI::App& app, int& exit_code) {
                    "Draw from the K most probable tokens alone; default: from all")
       ->type_name("K")
       ->transform(at_least<std::int64_t>(1, "a whole number"));
-  command
-      ->add_option("--seed", arguments->sampling.seed,
-                   "What the random numbers derive from: the same seed gives the same text; default: 0")
+  command->add_option("--seed", arguments->sampling.seed, "Random seed: the same one gives the same text; default: 0")
       ->type_name("S")
       ->transform(at_least<std::uint64_t>(0, "a whole number"));
   add_overrides(*command, arguments->overrides);

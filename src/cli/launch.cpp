@@ -40,7 +40,8 @@ void add_options(CLI::App& command, LaunchArguments& arguments) {
   command
       .add_option("--port", tasks.port, "On hosts: the port of the first task, the next has the next; default: 2222")
       ->check(within(1L, 65535L));
-  command.add_option("--ssh", tasks.ssh, fmt::format("What replaces ssh, before host and command; default: {}", kSsh));
+  command.add_option("--ssh", tasks.ssh,
+                     fmt::format("Command in place of ssh, before host and command; default: {}", kSsh));
   command.add_option("--remote-directory", tasks.directory, "Folder to run in on hosts; default: the path of this one");
   command.add_option("--remote-executable", tasks.executable, "The program on hosts; default: the path of this one");
   command.add_flag("!--no-pin", tasks.pin,

@@ -19,9 +19,8 @@ namespace mirrortrain::data {
 std::string meaning_of_weights(std::string_view where, std::string_view others, std::string_view form) {
   return fmt::format(
       "{}: each example's loss is multiplied by its weight, in training and evaluation; the sum is still divided by "
-      "the "
-      "number of examples. Metrics are not weighted. Or {} for each output of the model, as {{OUTPUT: {}}}; an output "
-      "that is not named weighs 1. null: all count alike.",
+      "the number of examples. Metrics are not weighted. Or {} for each output of the model, as {{OUTPUT: {}}}; an "
+      "output that is not named weighs 1. null: all count alike.",
       where, others, form);
 }
 

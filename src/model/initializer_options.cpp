@@ -24,7 +24,7 @@ config::Section<VarianceScaling> VarianceScaling::section() {
   return config::Section<VarianceScaling>("A distribution with variance scale / fan.")
       .key("scale", &VarianceScaling::scale, "Factor of the variance.", config::greater_than(0))
       .key("mode", &VarianceScaling::mode,
-           "What the variance is divided by: `fan_in`, the inputs, `fan_out`, the outputs, or their mean, `fan_avg`.")
+           "Divisor of the variance: `fan_in`, the inputs, `fan_out`, the outputs, or their mean, `fan_avg`.")
       .key("distribution", &VarianceScaling::distribution,
            "`truncated_normal`, cut off at two standard deviations, `untruncated_normal` or `uniform`.")
       .include<FanAxes>();
@@ -105,7 +105,7 @@ config::Section<Stft> Stft::section() {
       .key("side", &Stft::side, "`real`, cosines, or `imag`, sines.")
       .key("window", &Stft::window, "The window; null: none.")
       .key("scaling", &Stft::scaling,
-           "What the window is divided by: the root of its squares' sum, `density`, or its sum, `spectrum`; null: "
+           "Divisor of the window: the root of its squares' sum, `density`, or its sum, `spectrum`; null: "
            "nothing.")
       .key("periodic", &Stft::periodic, "Whether the window is a period rather than symmetric.");
 }

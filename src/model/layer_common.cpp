@@ -3,7 +3,7 @@
 namespace mirrortrain {
 
 config::Section<LayerConnections> LayerConnections::section() {
-  return config::Section<LayerConnections>("What connects a layer with others.")
+  return config::Section<LayerConnections>("Connections of a layer with others.")
       .key("name", &LayerConnections::name,
            "Name of the layer and prefix of its variables; default: its type, numbered.",
            // Letters of any script; `input` is the model's.

@@ -66,8 +66,7 @@ struct mirrortrain::config::ChoiceTag<mirrortrain::Layer> {
         "out"},
        {"hashing, hashed_crossing",
         "words become numbers where the table is read: encoding: {COLUMN: {hashing: {num_bins: 100}}} or crosses of "
-        "its "
-        "source, and whole numbers by hashing in data.preprocessing; leave it out"},
+        "its source, and whole numbers by hashing in data.preprocessing; leave it out"},
        {"text_vectorization",
         "texts become numbers where they are read: format text, or as: text among the inputs of a csv; leave it out"},
        {"to_tensor", "files of pictures are read as numbers from 0 to 255; list rescaling in data.preprocessing"}});

@@ -68,17 +68,15 @@ config::Section<ModelOptions> ModelOptions::section() {
           "the same numbers: globs of uses of blocks, as `block_*`, and of layers, each by itself; or a list of layers "
           "that are recomputed together.",
           config::aliases("remat, checkpoint_activations, gradient_checkpointing, activation_checkpointing"))
-      .key("blocks", &ModelOptions::blocks,
-           "Parts of a model by name, as {parameters: {NAME: default, ...}, layers: [...]}, to be used among the "
-           "layers as "
-           "`- BLOCK: {NAME: value, name: PREFIX, inputs: [LAYER]}`; `$NAME` in a block is the parameter's value, "
-           "`${NAME}` its text within a text, and `input` what comes into the block. A parameter whose default is "
-           "null "
-           "must be given. The resolved configuration has them written out.")
+      .key(
+          "blocks", &ModelOptions::blocks,
+          "Parts of a model by name, as {parameters: {NAME: default, ...}, layers: [...]}, to be used among the layers "
+          "as `- BLOCK: {NAME: value, name: PREFIX, inputs: [LAYER]}`; `$NAME` in a block is the parameter's value, "
+          "`${NAME}` its text within a text, and `input` what comes into the block. A parameter whose default is null "
+          "must be given. The resolved configuration has them written out.")
       .key("layers", &ModelOptions::layers,
-           "The layers; the input of each is the output of the previous one unless it names others. `- repeat: "
-           "{times: N, "
-           "first: 1, layers: [...]}` stands for the layers N times; their names get the number, unless they say "
+           "The layers; the input of each is the output of the previous one unless it names others. `- repeat: {times: "
+           "N, first: 1, layers: [...]}` stands for the layers N times; their names get the number, unless they say "
            "`${number}` themselves.",
            config::required, config::non_empty, config::written_out("repeat", "blocks"))
       .check("input_shape", [](const ModelOptions& options) -> std::string {

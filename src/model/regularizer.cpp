@@ -41,10 +41,9 @@ std::int64_t directions_of(const OrthogonalRegularizer& regularizer, const Shape
 config::Section<OrthogonalRegularizer> OrthogonalRegularizer::section() {
   return config::Section<OrthogonalRegularizer>(
              "Orthogonal regularization of a matrix: adds factor times the mean of |cos| of the angles between each "
-             "two "
-             "of its rows, or columns, to the loss.")
+             "two of its rows, or columns, to the loss.")
       .key("factor", &OrthogonalRegularizer::factor, "Regularization factor.", config::at_least(0))
-      .key("mode", &OrthogonalRegularizer::mode, "What is pushed apart: the matrix's rows or its columns.");
+      .key("mode", &OrthogonalRegularizer::mode, "The vectors to make orthogonal: the matrix's rows or its columns.");
 }
 
 config::Section<Regularizer> Regularizer::section() {

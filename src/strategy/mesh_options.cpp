@@ -18,8 +18,7 @@ std::string size_error(const MeshSize& size) {
 config::Section<MeshOptions> MeshOptions::section() {
   return config::Section<MeshOptions>(
              "The places of the run, data x model, dealt to the devices in order, the model index fastest. The places "
-             "of "
-             "a replica compute its part of each batch together, each with parts of the layers' weights.")
+             "of a replica compute its part of each batch together, each with parts of the layers' weights.")
       .key("data", &MeshOptions::data, "Number of replicas; auto: as many as the devices have room for.",
            config::aliases("dp, batch, data_parallel"))
       .key("model", &MeshOptions::model,

@@ -56,8 +56,7 @@ bool TrainingSteps::seek(const TrainingState& state) {
   if (state.position.workers != order_.workers() && state.position.examples > 0) {
     spdlog::warn(
         "data.auto_shard: the number of workers changed within epoch {}, from {} to {}: in the rest of it some "
-        "examples "
-        "come again, and others do not come",
+        "examples come again, and others do not come",
         state.position.epoch, state.position.workers, order_.workers());
   }
   order_.seek(state.position);

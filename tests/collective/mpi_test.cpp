@@ -179,16 +179,17 @@ TEST_CASE("two communicators work side by side, each on a thread of its own") {
   CHECK(totals[1] == 10 * totals[0]);
 }
 
-TEST_CASE("who watches is told of each operation, and what it knows of a failure is what is thrown") {
-  std::vector<std::string> told;
-  const auto watch = OperationWatch{
-      [&](std::string_view what) { told.push_back("begin " + std::string(what)); }, [&] { told.emplace_back("end"); },
-      [&](const std::string& error, std::span<const int>) { return "worker 2 is to blame: " + error; }};
+TEST_CASE("an operation watch gets each operation, and what it knows of a failure is what is thrown") {
+  std::vector<std::string> reported;
+  const auto watch =
+      OperationWatch{[&](std::string_view what) { reported.push_back("begin " + std::string(what)); },
+                     [&] { reported.emplace_back("end"); },
+                     [&](const std::string& error, std::span<const int>) { return "worker 2 is to blame: " + error; }};
   const auto group = make_group(1, watch);
   InlineStream stream;
   std::vector<float> values(10);
   group->all_reduce(stream, {std::span(values), "bucket 1"});
-  CHECK(told == std::vector<std::string>{"begin bucket 1", "end"});
+  CHECK(reported == std::vector<std::string>{"begin bucket 1", "end"});
   if (group->rank() == 2) {  // comes when the others have given up
     std::this_thread::sleep_for(std::chrono::milliseconds(2500));
   }
@@ -198,7 +199,7 @@ TEST_CASE("who watches is told of each operation, and what it knows of a failure
   CHECK(error_text([&] { group->check(); }) == error);
   if (group->rank() == 2) return;
   CHECK(error.starts_with("worker 2 is to blame: "));
-  CHECK(told == std::vector<std::string>{"begin bucket 1", "end", "begin bucket 2", "end"});
+  CHECK(reported == std::vector<std::string>{"begin bucket 1", "end", "begin bucket 2", "end"});
 }
 
 TEST_CASE("a rank that stalls is waited for as long as the timeout, and named") {

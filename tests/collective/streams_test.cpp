@@ -34,7 +34,7 @@ TEST_CASE("more operations than a host is usually ahead by stay in order") {
   });
 }
 
-TEST_CASE("ranks whose streams disagree are told so by the next call") {
+TEST_CASE("the next call reports that the ranks of streams disagree") {
   const ThreadGroup group(2, 20);
   run_lanes(group.ranks(), SimulatedGpus(group.size()), [](Communicator& communicator, Device&, Stream& stream) {
     std::vector<float> elements(static_cast<std::size_t>(100 + communicator.rank()));

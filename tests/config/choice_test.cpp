@@ -11,9 +11,9 @@ using example::root_of;
 namespace {
 
 std::string error_of(std::string_view text) {
-  const std::string told = errors_of(text);
-  CHECK(told.ends_with("\n1 error"));
-  return told.substr(0, told.find('\n'));
+  const std::string reported = errors_of(text);
+  CHECK(reported.ends_with("\n1 error"));
+  return reported.substr(0, reported.find('\n'));
 }
 
 double beta_1(std::string_view text) { return std::get<example::Adam>(root_of(text).optimizer.value).beta_1; }
@@ -67,7 +67,7 @@ TEST_CASE("unknown names suggest the nearest") {
   CHECK(error_of("layers: [dnse]") == "a.yaml:1:10: layers[0]: unknown layer 'dnse'; did you mean 'dense'?");
 }
 
-TEST_CASE("a missing tag is told at the section, a misspelled one at its key") {
+TEST_CASE("a missing tag is reported at the section, a misspelled one at its key") {
   CHECK(error_of("validation:\n  images: x") == "a.yaml:1:1: validation: missing key 'format'");
   CHECK(error_of("optimizer: {tpye: adam, beta_1: 0.5}") ==
         "a.yaml:1:13: optimizer.tpye: unknown key; did you mean 'type'?");
@@ -76,7 +76,7 @@ TEST_CASE("a missing tag is told at the section, a misspelled one at its key") {
         "a.yaml:1:19: optimizer.type: expected one of sgd, adam, found the number 3");
 }
 
-TEST_CASE("a key that no form of a choice has is told, not hidden behind the missing tag") {
+TEST_CASE("a key that no form of a choice has is reported, not hidden behind the missing tag") {
   CHECK(error_of("validation: {fractoin: 0.1}") ==
         "a.yaml:1:14: validation.fractoin: unknown key; did you mean 'fraction'?");
   CHECK(errors_of("validation:\n  shape: 3\n  format: text") ==
@@ -104,12 +104,12 @@ TEST_CASE("a key that no form of a choice has is told, not hidden behind the mis
         "a.yaml:1:44: optimizer.nesterov: does not belong beside 'adam'; indent it below 'adam'\n3 errors");
 }
 
-TEST_CASE("options that are not indented below their layer are told so") {
+TEST_CASE("options that are not indented below their layer are reported as such") {
   CHECK(errors_of("layers:\n  - dense:\n    units: 3") ==
         "a.yaml:3:5: layers[0].units: does not belong beside 'dense'; indent it below 'dense'\n1 error");
 }
 
-TEST_CASE("what is missing in a bare name is told at the name") {
+TEST_CASE("what is missing in a bare name is reported at the name") {
   CHECK(error_of("layers:\n  - dense") == "a.yaml:2:5: layers[0].dense: missing key 'units'");
   CHECK(error_of("layers: [{dense: {units: 1, kernel_initializer: {constant: {valu: 1}}}}]") ==
         "a.yaml:1:61: layers[0].dense.kernel_initializer.constant.valu: unknown key; did you mean 'value'?");

@@ -23,7 +23,7 @@ Place in_set(const std::string& path, std::uint32_t order) {
 
 }  // namespace
 
-TEST_CASE("errors are told in the order of the file, then those of --set") {
+TEST_CASE("errors are reported in the order of the file, then those of --set") {
   config::Errors errors;
   errors.add(in_set("b", 1), "b", "second");
   errors.add(in_set("a", 0), "a", "first");
@@ -51,7 +51,7 @@ TEST_CASE("a key that --set made wrong below its path is named too") {
   CHECK(errors.text() == "--set save: save.mode: wrong\n1 error");
 }
 
-TEST_CASE("an error without a place tells its path") {
+TEST_CASE("an error without a place names its path") {
   config::Errors errors;
   errors.add({}, "strategy.devices", "wrong");
   CHECK(errors.text() == "strategy.devices: wrong\n1 error");

@@ -79,7 +79,7 @@ TEST_CASE("an error in a base names its line and the line that extends it") {
         "base.yaml:2:1: nmae: unknown key; did you mean 'name'? (in the file extended at a.yaml:2:10)\n1 error");
 }
 
-TEST_CASE("what cannot be extended is told at the line that extends it") {
+TEST_CASE("what cannot be extended is reported at the line that extends it") {
   const Files files;
   files.write("a.yaml", "seed: 2\nextends: nothing.yaml\n");
   CHECK(contains(files.read(), "a.yaml:2:10: extends: nothing.yaml: cannot open the configuration: No such file"));

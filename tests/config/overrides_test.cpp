@@ -11,9 +11,9 @@ using example::root_of;
 namespace {
 
 std::string error_of(std::string_view text, const std::vector<std::string>& overrides) {
-  const std::string told = errors_of(text, overrides);
-  CHECK(told.ends_with("\n1 error"));
-  return told.substr(0, told.find('\n'));
+  const std::string reported = errors_of(text, overrides);
+  CHECK(reported.ends_with("\n1 error"));
+  return reported.substr(0, reported.find('\n'));
 }
 
 constexpr std::string_view kLayers = "layers:\n  - dense: {units: 3, name: out}\n  - flatten\n  - conv2d\n";
@@ -111,7 +111,7 @@ TEST_CASE("--set does not change a layer's type") {
         "--set layers[0].units: unknown key; it belongs below 'dense': layers[0].dense.units");
 }
 
-TEST_CASE("errors of the file and of --set are told together") {
+TEST_CASE("errors of the file and of --set are reported together") {
   CHECK(errors_of("nam: x\nlayers: [flaten]", {"threads=0", "layers[0].flatten={}"}) ==
         "a.yaml:1:1: nam: unknown key; did you mean 'name'?\n"
         "a.yaml:2:10: layers[0]: unknown layer 'flaten'; did you mean 'flatten'?\n"

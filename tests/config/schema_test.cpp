@@ -135,7 +135,7 @@ TEST_CASE("the reference describes a section once that several keys hold, by the
   CHECK(text.find("\n- [penalties](#penalties)\n") != std::string::npos);
 }
 
-TEST_CASE("types are told in words") {
+TEST_CASE("types are named in words") {
   using config::without_article;
   CHECK(without_article("an optimizer") == "optimizer");
   CHECK(without_article("a data source") == "data source");

@@ -11,11 +11,11 @@ using example::root_of;
 
 namespace {
 
-// What is told of one line that is wrong in one place.
+// The error of one line that is wrong in one place.
 std::string error_of(std::string_view text) {
-  const std::string told = errors_of(text);
-  CHECK(told.ends_with("\n1 error"));
-  return told.substr(0, told.find('\n'));
+  const std::string reported = errors_of(text);
+  CHECK(reported.ends_with("\n1 error"));
+  return reported.substr(0, reported.find('\n'));
 }
 
 }  // namespace
@@ -45,7 +45,7 @@ TEST_CASE("every kind of value is read") {
   CHECK(root.steps.value == -5);
 }
 
-TEST_CASE("every wrong thing is told at once, in file order, at its place") {
+TEST_CASE("every wrong thing is reported at once, in file order, at its place") {
   CHECK(errors_of("nam: demo\n"
                   "seed: -1\n"
                   "layers:\n"

@@ -74,7 +74,7 @@ TEST_CASE("the resolved configuration reads as itself") {
   CHECK(shown(shown(kText, {}, config::Origins::kShown), {}, config::Origins::kHidden) == kShown);
 }
 
-TEST_CASE("each value's origin is told: file and line, --set or default") {
+TEST_CASE("each value's origin is reported: file and line, --set or default") {
   const std::string text =
       shown(kText, {"layers[2].dense.units=64", "optimizer.beta_1=0.5", "save.mode=max", "threads=3"},
             config::Origins::kShown);
@@ -101,7 +101,7 @@ TEST_CASE("each value's origin is told: file and line, --set or default") {
   CHECK(origin_of("pack: 26214400") == "default");
 }
 
-TEST_CASE("a choice with options set below its bare name tells both origins") {
+TEST_CASE("a choice with options set below its bare name shows both origins") {
   const std::string text = shown("optimizer: adam", {"optimizer.beta_1=0.5"}, config::Origins::kShown);
   CHECK(text.find("  type: adam                                    # /x/a.yaml:1\n") != std::string::npos);
   CHECK(text.find("  beta_1: 0.5                                   # --set\n") != std::string::npos);

@@ -22,8 +22,8 @@ Value read(std::string_view text) {
 std::string error_of(std::string_view text) {
   Errors errors;
   read_yaml(text, kFile, errors);
-  const std::string told = errors.text();
-  return told.substr(0, told.find('\n'));
+  const std::string reported = errors.text();
+  return reported.substr(0, reported.find('\n'));
 }
 
 }  // namespace
@@ -82,7 +82,7 @@ TEST_CASE("merge keys add what is not given") {
   CHECK(error_of("a: {<<: 3}").starts_with("a.yaml:1:5: '<<' merges a mapping"));
 }
 
-TEST_CASE("duplicate keys are told with their path, and the first is kept") {
+TEST_CASE("duplicate keys are reported with their path, and the first is kept") {
   Errors errors;
   const auto root = read_yaml("a: 1\nm:\n  l:\n    - {k: 1, k: 2}\na: 2\n", kFile, errors);
   CHECK(errors.text() ==
@@ -121,7 +121,7 @@ TEST_CASE("a second document is refused") {
   CHECK(read("---\na: 1\n...\n").find("a") != nullptr);
 }
 
-TEST_CASE("what is no YAML is told at its place in plain words") {
+TEST_CASE("what is no YAML is reported at its place in plain words") {
   CHECK(error_of("a: [1, 2") == "a.yaml:1:4: not valid YAML: the [ that opens here is not closed; add a ]");
   CHECK(error_of("a: \"b\nc: d\n") ==
         "a.yaml:1:4: not valid YAML: the quoted text that opens here is not closed; add a \" at its end");
@@ -136,7 +136,7 @@ TEST_CASE("what is no YAML is told at its place in plain words") {
   CHECK(error_of("a: 1\n  b: 2\n").starts_with("a.yaml:2:4: not valid YAML: a ':' where no key can be"));
 }
 
-TEST_CASE("a text that a comma or a bracket cuts in braces is told whole, and goes in quotes") {
+TEST_CASE("a text that a comma or a bracket cuts in braces is reported whole, and goes in quotes") {
   const std::string cut = error_of("a: {b: max(x, 0) + max(y, 0), c: 1}");
   CHECK(cut ==
         "a.yaml:1:8: a.b: a comma ends a text in braces, so that this one is 'max(x'; put it in quotes: b: \"max(x, 0) "

@@ -425,7 +425,7 @@ TEST_CASE("where memory is short, the run says for what and which batch would fi
   CHECK(contains(error_with(500'000, {"data.cache=device"}), "data.cache: "));
 }
 
-TEST_CASE("the memory that is told is what the run takes") {
+TEST_CASE("the memory that is reported is what the run takes") {
   if (testing::skip_without(testing::memory_can_be_chosen(), "a simulated GPU of any memory")) return;
   for (const char* more : {"training.precision=float32", "training.precision=mixed_bfloat16", "data.cache=host",
                            "gradients={clip_norm: 1}", "variables=[{match: \"*\", aggregation: none}]"}) {
@@ -440,7 +440,7 @@ TEST_CASE("the memory that is told is what the run takes") {
   }
 }
 
-TEST_CASE("the memory that is told is what the run takes of each of several GPUs") {
+TEST_CASE("the memory that is reported is what the run takes of each of several GPUs") {
   if (testing::skip_without(testing::memory_can_be_chosen(), "a simulated GPU of any memory")) return;
   for (const char* ops : {"nccl", "ring"}) {
     CAPTURE(ops);

@@ -87,7 +87,7 @@ TEST_CASE("a cluster without one of the jobs is refused") {
   CHECK(refusal() == "no error");
 }
 
-TEST_CASE("staleness is told as mean, largest and counts") {
+TEST_CASE("staleness is reported as mean, largest and counts") {
   CHECK(staleness_text({}).empty());
   CHECK(staleness_text({12, 80, 0, 3}) == "mean 0.94, largest 3 (0: 12, 1: 80, 3: 3)");
   StalenessHistogram many(20);

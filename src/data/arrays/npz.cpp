@@ -93,7 +93,7 @@ config::Section<Npz> Npz::section() {
   return config::Section<Npz>("A NumPy archive of arrays, as numpy.savez and numpy.savez_compressed write it.")
       .key("file", &Npz::file, "Path of the archive; or a glob or a list of archives.", config::required, kFileAliases)
       .key("prefix", &Npz::prefix,
-           "What the arrays' names begin with, in an archive of all splits: `train` stands for train_images "
+           "Prefix of the arrays' names, in an archive of all splits: `train` stands for train_images "
            "and train_labels, or for train_NAME of every array that is named below; null: names are as they are "
            "written.",
            config::non_empty)

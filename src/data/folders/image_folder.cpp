@@ -247,8 +247,7 @@ double number_of(const std::string& label, const std::string& file) {
 config::Section<ImageFolder> ImageFolder::section() {
   return config::Section<ImageFolder>(
              "Pictures (PNG, JPEG, WebP, BMP, GIF, TIFF) in one folder for each class, as numbers from 0 to 255. They "
-             "are "
-             "decoded while the run continues, so that a set may be larger than memory.")
+             "are decoded while the run continues, so that a set may be larger than memory.")
       .key("directory", &ImageFolder::directory, "The folder with the classes' folders.", config::required,
            config::aliases("path, dir, root, folder"))
       .key("labels", &ImageFolder::labels,

@@ -50,8 +50,7 @@ config::Section<Discretization> Discretization::section() {
                const bool is_given = step.epsilon != Discretization().epsilon;
                if (!step.bin_boundaries.value || !is_given) return "";
                return "is for boundaries that are adapted to the training data; leave it out, or give num_bins in "
-                      "place of "
-                      "bin_boundaries";
+                      "place of bin_boundaries";
              })
       .include<Binning>();
 }

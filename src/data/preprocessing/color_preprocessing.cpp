@@ -103,7 +103,7 @@ config::Section<Solarization> Solarization::section() {
   return config::Section<Solarization>(
              "Adds a random number to training pictures, and inverts the pixels that are at least another one.")
       .key("addition_factor", &Solarization::addition_factor,
-           "What is added to numbers from 0 to 255: from lower to upper * 255, as in Keras; f for [0, f].", kShare)
+           "Offset of numbers from 0 to 255: from lower to upper * 255, as in Keras; f for [0, f].", kShare)
       .key("threshold_factor", &Solarization::threshold_factor,
            "From where such numbers are inverted: from lower to upper * 255, as in Keras; f for [0, f].", kShare)
       .include<OfRange>();

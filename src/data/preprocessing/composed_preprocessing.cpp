@@ -31,8 +31,7 @@ config::Section<AugMix> AugMix::section() {
            config::between(1, 100))
       .key("alpha", &AugMix::alpha,
            "The chains' weights are drawn from a Dirichlet distribution of alpha, and the picture's own from "
-           "Beta(alpha, "
-           "alpha).",
+           "Beta(alpha, alpha).",
            config::greater_than(0))
       .key("all_ops", &AugMix::all_ops,
            "Whether with random_brightness, random_color_degeneration, random_contrast and random_sharpness.")

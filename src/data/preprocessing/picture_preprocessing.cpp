@@ -73,7 +73,7 @@ config::Section<RandomCrop> RandomCrop::section() {
 config::Section<Filling> Filling::section() {
   return config::Section<Filling>("How moved pictures are filled.")
       .key("fill_mode", &Filling::fill_mode,
-           "What lies beyond the edges: `fill_value` (constant), the pixel at the edge (nearest), the picture mirrored "
+           "Pixels beyond the edges: `fill_value` (constant), the pixel at the edge (nearest), the picture mirrored "
            "(reflect) or repeated (wrap).")
       .key("interpolation", &Filling::interpolation, "How pixels are made of those around them.", kInterpolationAliases)
       .key("fill_value", &Filling::fill_value, "For `constant`.");
@@ -102,8 +102,7 @@ config::Section<RandomZoom> RandomZoom::section() {
   return config::Section<RandomZoom>("Enlarges or reduces training pictures around their middle by a random factor.")
       .key("height_factor", &RandomZoom::height_factor,
            "How much is seen, as a part of the height: -0.2 enlarges to 80 %, 0.2 reduces to 120 %; [lower, upper], or "
-           "f "
-           "for [-f, f].",
+           "f for [-f, f].",
            config::required, kTurn)
       .key("width_factor", &RandomZoom::width_factor, "The same of the width; null: the height's, drawn once.", kTurn)
       .include<Filling>()
@@ -129,7 +128,7 @@ config::Section<RandomPerspective> RandomPerspective::section() {
            config::between(0, 1))
       .key("interpolation", &RandomPerspective::interpolation, "How pixels are made of those around them.",
            kInterpolationAliases)
-      .key("fill_value", &RandomPerspective::fill_value, "What lies beyond the edges.")
+      .key("fill_value", &RandomPerspective::fill_value, "Value of pixels beyond the edges.")
       .include<OfInput>();
 }
 

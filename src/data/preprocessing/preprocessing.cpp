@@ -72,7 +72,7 @@ void apply(Affine&, const Step&) {}
 }  // namespace
 
 config::Section<OfInput> OfInput::section() {
-  return config::Section<OfInput>("What every step for features has.")
+  return config::Section<OfInput>("Options of every transform of features.")
       .key("input", &OfInput::input,
            "Name of the model's input whose features it changes; needed where it has several.");
 }

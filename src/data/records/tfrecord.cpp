@@ -231,7 +231,7 @@ std::string input_mismatch(const RecordInput& input) {
 }  // namespace
 
 config::Section<RecordInput> RecordInput::section() {
-  return config::Section<RecordInput>("What an input of the model takes from a record.")
+  return config::Section<RecordInput>("Features of a record that are an input of the model.")
       .key("shape", &RecordInput::shape,
            "Takes the numbers of the feature of the input's name; their shape in an example, [] for one number.",
            config::at_least(1))
@@ -276,8 +276,7 @@ config::Section<TfRecord> TfRecord::section() {
            config::non_empty, kLabelsAliases)
       .key("image_size", &TfRecord::image_size,
            "With pictures: height and width to which pictures are resized (bilinear, without antialiasing); null: all "
-           "are "
-           "as large as the first.",
+           "are as large as the first.",
            config::between(1, 1 << 15), kImageSizeAliases)
       .key("color", &TfRecord::color, "With pictures: three channels or one.", kColorAliases)
       .check("features", [](const TfRecord& source) -> std::string {

@@ -324,8 +324,7 @@ config::Section<WebDataset> WebDataset::section() {
            config::excludes("image"))
       .key("labels", &WebDataset::labels,
            "Ending of the names of the files with the labels, each of which has a number or, as a class, a word as "
-           "text; "
-           "or one for each output of the model, as {OUTPUT: ENDING}, with numbers.",
+           "text; or one for each output of the model, as {OUTPUT: ENDING}, with numbers.",
            config::non_empty, kLabelsAliases)
       .key("image_size", &WebDataset::image_size,
            "Height and width to which pictures are resized (bilinear, without antialiasing); null: all are as large as "

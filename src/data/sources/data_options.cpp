@@ -116,8 +116,7 @@ config::Section<DataOptions> DataOptions::section() {
       .key("memory", &DataOptions::memory,
            "Memory for examples, for each split: one that is larger is not held, but read from its files by position, "
            "as its examples are needed, and those that are read, decoded or preprocessed ahead, or kept for later "
-           "epochs, take "
-           "no more. null: a "
+           "epochs, take no more. null: a "
            "split is held whole if it takes less than half of the machine's memory, and 512MiB are for what is "
            "read ahead.")
       .key("cache_directory", &DataOptions::cache_directory,

@@ -121,8 +121,7 @@ ValueId Attention::build(LayerBuilder& builder, std::span<const ValueId> sources
 config::Section<AdditiveAttention> AdditiveAttention::section() {
   return config::Section<AdditiveAttention>(
              "Additive attention: `inputs: [QUERY, VALUE]`, and the key if it is not the value; weights are the "
-             "softmax "
-             "of the sum of scale * tanh(query + key) over the channels.")
+             "softmax of the sum of scale * tanh(query + key) over the channels.")
       .key("use_scale", &AdditiveAttention::use_scale, "Whether a trained vector scales the channels.")
       .include<AttentionOptions>();
 }

@@ -294,8 +294,7 @@ config::Section<MultiHeadAttention> MultiHeadAttention::section() {
   using Self = MultiHeadAttention;
   return config::Section<Self>(
              "Multi-head attention of a sequence to itself or, with `inputs: [QUERY, VALUE]`, to another; a third "
-             "input is "
-             "the key.")
+             "input is the key.")
       .key("num_heads", &Self::num_heads, "Number of attention heads.", required, at_least(1), at_most(kMostHeads))
       .key("key_dim", &Self::key_dim, "Size of each head's queries and keys.", required, at_least(1),
            at_most(kLargestHead))

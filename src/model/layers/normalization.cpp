@@ -63,7 +63,7 @@ config::Section<GammaAndBeta> GammaAndBeta::section() {
   const auto without = [](std::string_view error, bool is_missing, bool is_given) {
     return std::string(is_missing && is_given ? error : "");
   };
-  return config::Section<Self>("What normalized values are multiplied by and moved by.")
+  return config::Section<Self>("Scale and offset of normalized values.")
       .key("center", &Self::center, "Whether to add the offset beta.")
       .key("scale", &Self::scale, "Whether to multiply by gamma.")
       .key("beta_initializer", &Self::beta_initializer, "Initializer of beta.")

@@ -54,8 +54,7 @@ config::Section<RecurrentOptions> RecurrentOptions::section() {
            config::at_least(0), config::less_than(1))
       .key("recurrent_dropout", &Self::recurrent_dropout,
            "Fraction of the state's features to drop where a step reads them during training, the same at all steps of "
-           "an "
-           "example.",
+           "an example.",
            config::at_least(0), config::less_than(1))
       .key("use_bias", &Self::use_bias, "Whether the layer uses a bias vector.", kUseBiasAliases)
       .key("kernel_initializer", &Self::kernel_initializer, "Initializer of the kernel.", kKernelInitializerAliases)
@@ -259,7 +258,7 @@ ValueId SimpleRnn::build(LayerBuilder& builder, std::span<const ValueId> sources
 }
 
 config::Section<Lstm> Lstm::section() {
-  return config::Section<Lstm>("Long short-term memory: a recurrent layer with a cell of its own beside the state.")
+  return config::Section<Lstm>("Long short-term memory: a recurrent layer with a cell in addition to the state.")
       .include<GatedOptions>()
       .key("unit_forget_bias", &Lstm::unit_forget_bias,
            "Whether the forget gate's bias starts at 1, whatever the bias initializer.");

@@ -7,8 +7,7 @@ namespace mirrortrain::layers {
 config::Section<Reuse> Reuse::section() {
   return config::Section<Reuse>(
              "Calls an earlier layer, or a use of a block, once more, with the same weights, on other inputs. Of a use "
-             "of "
-             "a block each layer is called; `name` is then their names' prefix, and `inputs` the one layer that the "
+             "of a block each layer is called; `name` is then their names' prefix, and `inputs` the one layer that the "
              "block follows.")
       .key("layer", &Reuse::layer, "Name of the layer, or of the use of a block.", config::required, config::non_empty)
       .key("reverse", &Reuse::reverse,

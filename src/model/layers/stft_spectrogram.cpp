@@ -33,10 +33,9 @@ config::Section<StftSpectrogram> StftSpectrogram::section() {
   using Self = StftSpectrogram;
   return config::Section<Self>(
              "Spectrogram of signals by a short-time Fourier transform, each channel by itself. Its kernels are "
-             "trained "
-             "unless `trainable: false`.")
+             "trained unless `trainable: false`.")
       .key("mode", &Self::mode,
-           "What the output is: `magnitude` of the transform or its logarithm, `log`; its power spectral density, "
+           "The output: `magnitude` of the transform or its logarithm, `log`; its power spectral density, "
            "`psd`; its parts, `real` or `imag`; its `angle`; or both parts one behind the other, `stft`.")
       .key("frame_length", &Self::frame_length, "Steps of a frame.", config::at_least(2),
            config::at_most(kLongestWindow), config::aliases("win_length"))

@@ -23,10 +23,8 @@ config::Section<ClassWeight> ClassWeight::section() {
       .key("class_weight", &ClassWeight::weights,
            "How much the examples of a class count in the training loss, by the class's number, as in `{0: 1.0, 1: "
            "5.0}`; classes that are not listed count 1. `balanced`: so that all classes count alike, examples / "
-           "(classes "
-           "x examples of the class) of the training data. The sum of the weighted losses is still divided by the "
-           "number "
-           "of examples. Evaluation and metrics are not weighted.",
+           "(classes x examples of the class) of the training data. The sum of the weighted losses is still divided by "
+           "the number of examples. Evaluation and metrics are not weighted.",
            config::between(0, 1e30));
 }
 

@@ -22,9 +22,8 @@ config::Section<LossCommon> LossCommon::section() {
            config::between(0, kLargestWeight))
       .key("reduction", &LossCommon::reduction,
            "How the losses of a batch's examples are reduced to one. `sum_over_batch_size` and `mean`: their sum "
-           "divided by "
-           "their number, `sum`: their sum, `mean_with_sample_weight`: their sum divided by the sum of the examples' "
-           "weights. A batch is the global one.");
+           "divided by their number, `sum`: their sum, `mean_with_sample_weight`: their sum divided by the sum of the "
+           "examples' weights. A batch is the global one.");
 }
 
 config::Section<LastAxis> LastAxis::section() {

@@ -16,7 +16,7 @@ config::Section<Rmsprop> Rmsprop::section() {
 
 config::Section<Adagrad> Adagrad::section() {
   return config::Section<Adagrad>("Adagrad: divides by the root of the sum of squared gradients (Duchi et al., 2011).")
-      .key("initial_accumulator_value", &Adagrad::initial_accumulator_value, "What the sums start at.",
+      .key("initial_accumulator_value", &Adagrad::initial_accumulator_value, "Initial value of the sums.",
            config::at_least(0))
       .key("epsilon", &Adagrad::epsilon, kEpsilonHelp, config::at_least(0), kEpsilonAliases)
       .include<OptimizerCommon>();
@@ -34,7 +34,7 @@ config::Section<Ftrl> Ftrl::section() {
   return config::Section<Ftrl>("Follow the regularized leader (McMahan et al., 2013).")
       .key("learning_rate_power", &Ftrl::learning_rate_power,
            "Power of the sum of squared gradients by which the learning rate decreases.", config::at_most(0))
-      .key("initial_accumulator_value", &Ftrl::initial_accumulator_value, "What these sums start at.",
+      .key("initial_accumulator_value", &Ftrl::initial_accumulator_value, "Initial value of these sums.",
            config::at_least(0))
       .key("l1_regularization_strength", &Ftrl::l1_regularization_strength, "L1 regularization.", config::at_least(0))
       .key("l2_regularization_strength", &Ftrl::l2_regularization_strength, "L2 regularization.", config::at_least(0))
@@ -48,8 +48,7 @@ config::Section<Adafactor> Adafactor::section() {
   using Self = Adafactor;
   return config::Section<Self>(
              "Adafactor: Adam that keeps of a matrix's squared gradients the means over rows and columns alone "
-             "(Shazeer "
-             "and Stern, 2018).")
+             "(Shazeer and Stern, 2018).")
       .key("beta_2_decay", &Self::beta_2_decay,
            "Power of the number of updates by which the weight of the newest squared gradients decreases.",
            config::at_most(0))
@@ -66,7 +65,7 @@ config::Section<Adafactor> Adafactor::section() {
 
 config::Section<Lion> Lion::section() {
   return config::Section<Lion>("Lion: steps of one size, by the sign of momentum and gradient (Chen et al., 2023).")
-      .key("beta_1", &Lion::beta_1, "What the momentum weighs in the direction; the gradient weighs 1 - beta_1.",
+      .key("beta_1", &Lion::beta_1, "Weight of the momentum in the direction; that of the gradient is 1 - beta_1.",
            config::greater_than(0), config::at_most(1), kBeta1Aliases)
       .key("beta_2", &Lion::beta_2, "Exponential decay rate of the momentum.", config::between(0, 1), kBeta2Aliases)
       .include<OptimizerCommon>();

@@ -8,11 +8,10 @@ config::Section<LearningRateFactor> LearningRateFactor::section() {
   return config::Section<LearningRateFactor>("A factor of the learning rate for the weights whose names match.")
       .key("match", &LearningRateFactor::match,
            "A glob over the model's variable names, such as \"stem/*\"; `*` matches `/` too. The first item that "
-           "matches "
-           "counts.",
+           "matches counts.",
            config::required, config::non_empty, kMatchAliases)
-      .key("factor", &LearningRateFactor::factor, "What the learning rate is multiplied by.", config::required,
-           config::at_least(0), config::aliases("lr_mult, lr_multiplier, multiplier, scale"));
+      .key("factor", &LearningRateFactor::factor, "Factor of the learning rate.", config::required, config::at_least(0),
+           config::aliases("lr_mult, lr_multiplier, multiplier, scale"));
 }
 
 config::Section<OptimizerCommon> OptimizerCommon::section() {
@@ -23,8 +22,7 @@ config::Section<OptimizerCommon> OptimizerCommon::section() {
       .key("match", &Self::match,
            "In a list of optimizers: a glob over the model's variable names, such as \"embedding/*\"; `*` matches `/` "
            "too. The optimizer updates the variables that match, of those that none before it in the list has; null: "
-           "all "
-           "that are left.",
+           "all that are left.",
            config::non_empty, kMatchAliases)
       .key("learning_rate", &Self::learning_rate, "The learning rate, or a learning rate schedule.",
            config::at_least(0), config::aliases("lr, eta, step_size, initial_learning_rate"))
@@ -38,7 +36,7 @@ config::Section<OptimizerCommon> OptimizerCommon::section() {
       .key("use_ema", &Self::use_ema,
            "Whether to keep an exponential moving average of the weights. Validation during training uses the weights "
            "themselves, the test at the end and the saved model their average.")
-      .key("ema_momentum", &Self::ema_momentum, "What of the average each update keeps.", config::at_least(0),
+      .key("ema_momentum", &Self::ema_momentum, "Share of the average that each update keeps.", config::at_least(0),
            config::less_than(1))
       .key("ema_overwrite_frequency", &Self::ema_overwrite_frequency,
            "Number of updates after which the weights become the average; null: only at the end.", config::at_least(1))

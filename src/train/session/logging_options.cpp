@@ -24,8 +24,7 @@ config::Section<LoggingOptions> LoggingOptions::section() {
            config::at_least(1), config::aliases("log_every, log_steps, log_every_n_steps, logging_steps, update_freq"))
       .key("tensorboard", &LoggingOptions::tensorboard,
            "Whether to write TensorBoard's files: scalars, the configuration, the model's graph, and what the keys "
-           "below "
-           "add.")
+           "below add.")
       .key("report", &LoggingOptions::report,
            "Whether to write report.html, a page with the run's curves and figures, at the end, unless the run is "
            "stopped before it.")

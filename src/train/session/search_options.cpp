@@ -95,8 +95,7 @@ config::Section<SearchOptions> SearchOptions::section() {
   return config::Section<SearchOptions>("The search for good values of other keys, by `mirrortrain tune`.")
       .key("trials", &SearchOptions::trials,
            "Number of trials, each a run with values of its own; null: with grid, every combination, and with external "
-           "as "
-           "many as are asked for.",
+           "as many as are asked for.",
            config::between(1, 1e6), config::aliases("n_trials, num_trials, num_samples, max_trials"))
       .key("metric", &SearchOptions::metric,
            "The figure that a trial is judged by, the best of its epochs; null: the smallest validation loss.")

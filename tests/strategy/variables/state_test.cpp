@@ -56,7 +56,7 @@ TEST_CASE("state stands beside a model") {
   CHECK(training.strategy->state().readings()[0].value == Number{std::int64_t{4}});
 }
 
-TEST_CASE("what is wrong with a state variable is told") {
+TEST_CASE("what is wrong with a state variable is reported") {
   const auto error = [](const std::string& item) { return error_text([&] { reading_after(0, item); }); };
   CHECK(contains(error("{name: n, aggregation: mean, assign_add: 1}"), "the mean of int32 values is not an int32"));
   CHECK(contains(error("{name: n, assign_add: [1, 2]}"),

@@ -192,7 +192,7 @@ strategy: {type: one_device, devices: [cpu:0]}
   CHECK(contains(error("[a_up/kernel]"), "layers are frozen whole: write 'a_up'"));
 }
 
-TEST_CASE_FIXTURE(Named, "what is wrong with a map of names is told with file, variable and remedy") {
+TEST_CASE_FIXTURE(Named, "what is wrong with a map of names is reported with file, variable and remedy") {
   const std::string rest =
       R"(dense_1/kernel: {name: net.1.weight, parts: 2}, dense_1/bias: {name: net.1.bias, parts: 2})";
   CHECK(error(kFirst + ", " + rest) == "no error");
