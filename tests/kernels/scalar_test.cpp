@@ -29,14 +29,23 @@ double worst_ulps(double low, double high, const Function& function, const Right
 }  // namespace
 
 TEST_CASE("exp, log, tanh and their like are accurate to the last places") {
-  CHECK(worst_ulps(-87, 88.7, scalar::exp<float>, [](double x) { return std::exp(x); }) < 2);
-  CHECK(worst_ulps(-30, 0, scalar::expm1_negative<float>, [](double x) { return std::expm1(x); }) < 2);
-  CHECK(worst_ulps(1e-7, 30, scalar::log<float>, [](double x) { return std::log(x); }) < 2);
-  CHECK(worst_ulps(0.7, 1.4, scalar::log<float>, [](double x) { return std::log(x); }) < 2);
-  CHECK(worst_ulps(-0.5, 1, scalar::log1p<float>, [](double x) { return std::log1p(x); }) < 2.5);
-  CHECK(worst_ulps(-10, 10, scalar::tanh, [](double x) { return std::tanh(x); }) < 2.5);
-  CHECK(worst_ulps(-80, 20, scalar::sigmoid<float>, [](double x) { return 1 / (1 + std::exp(-x)); }) < 4);
-  CHECK(worst_ulps(-80, 20, scalar::softplus<float>, [](double x) { return std::log1p(std::exp(x)); }) < 4);
+  CHECK(worst_ulps(
+            -87, 88.7, [](float x) { return scalar::exp(x); }, [](double x) { return std::exp(x); }) < 2);
+  CHECK(worst_ulps(
+            -30, 0, [](float x) { return scalar::expm1_negative(x); }, [](double x) { return std::expm1(x); }) < 2);
+  CHECK(worst_ulps(
+            1e-7, 30, [](float x) { return scalar::log(x); }, [](double x) { return std::log(x); }) < 2);
+  CHECK(worst_ulps(
+            0.7, 1.4, [](float x) { return scalar::log(x); }, [](double x) { return std::log(x); }) < 2);
+  CHECK(worst_ulps(
+            -0.5, 1, [](float x) { return scalar::log1p(x); }, [](double x) { return std::log1p(x); }) < 2.5);
+  CHECK(worst_ulps(
+            -10, 10, [](float x) { return scalar::tanh(x); }, [](double x) { return std::tanh(x); }) < 2.5);
+  CHECK(worst_ulps(
+            -80, 20, [](float x) { return scalar::sigmoid(x); }, [](double x) { return 1 / (1 + std::exp(-x)); }) < 4);
+  CHECK(worst_ulps(
+            -80, 20, [](float x) { return scalar::softplus(x); }, [](double x) { return std::log1p(std::exp(x)); }) <
+        4);
 }
 
 TEST_CASE("the normal distribution is accurate in its tails too") {

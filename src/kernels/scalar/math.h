@@ -28,7 +28,7 @@ MIRRORTRAIN_HOST_DEVICE constexpr Real all(float value) {
 }
 
 template <class Real>
-MIRRORTRAIN_HOST_DEVICE inline Real magnitude(Real x) {
+MIRRORTRAIN_HOST_DEVICE MIRRORTRAIN_ALWAYS_INLINE Real magnitude(Real x) {
   return x < 0.0f ? -x : x;
 }
 
@@ -40,7 +40,7 @@ struct ReducedExponent {
 };
 
 template <class Real>
-MIRRORTRAIN_HOST_DEVICE inline ReducedExponent<Real> reduce_exponent(Real x) {
+MIRRORTRAIN_HOST_DEVICE MIRRORTRAIN_ALWAYS_INLINE ReducedExponent<Real> reduce_exponent(Real x) {
   // Adding 1.5 * 2^23 leaves the nearest integer in the low bits.
   constexpr float kRounder = 12582912.0f;
   const Real shifted = x * 1.44269504f + kRounder;
@@ -52,20 +52,20 @@ MIRRORTRAIN_HOST_DEVICE inline ReducedExponent<Real> reduce_exponent(Real x) {
 
 /// e^r - 1 for |r| <= ln 2 / 2.
 template <class Real>
-MIRRORTRAIN_HOST_DEVICE inline Real exp_minus_one_near_zero(Real r) {
+MIRRORTRAIN_HOST_DEVICE MIRRORTRAIN_ALWAYS_INLINE Real exp_minus_one_near_zero(Real r) {
   const Real q = (((1.38145592e-3f * r + 8.3687352e-3f) * r + 4.1668389e-2f) * r + 1.66665211e-1f) * r + 4.9999994e-1f;
   return r * r * q + r;
 }
 
 /// 2^n for -126 <= n <= 127.
 template <class Real>
-MIRRORTRAIN_HOST_DEVICE inline Real power_of_two(Integers<Real> n) {
+MIRRORTRAIN_HOST_DEVICE MIRRORTRAIN_ALWAYS_INLINE Real power_of_two(Integers<Real> n) {
   return bit_cast<Real>((n + 127) << 23);
 }
 
 /// e^x; underflows to 0 and overflows to infinity, NaN propagates.
 template <class Real>
-MIRRORTRAIN_HOST_DEVICE inline Real exp(Real x) {
+MIRRORTRAIN_HOST_DEVICE MIRRORTRAIN_ALWAYS_INLINE Real exp(Real x) {
   x = x < -104.0f ? all<Real>(-104.0f) : x;
   x = x > 89.0f ? all<Real>(89.0f) : x;
   const auto [n, r] = reduce_exponent(x);
@@ -76,7 +76,7 @@ MIRRORTRAIN_HOST_DEVICE inline Real exp(Real x) {
 
 /// e^x - 1 for x <= 0, exact to the last places near 0 too.
 template <class Real>
-MIRRORTRAIN_HOST_DEVICE inline Real expm1_negative(Real x) {
+MIRRORTRAIN_HOST_DEVICE MIRRORTRAIN_ALWAYS_INLINE Real expm1_negative(Real x) {
   x = x < -30.0f ? all<Real>(-30.0f) : x;
   const auto [n, r] = reduce_exponent(x);
   const Real power = power_of_two<Real>(n);
@@ -85,7 +85,7 @@ MIRRORTRAIN_HOST_DEVICE inline Real expm1_negative(Real x) {
 
 /// ln x for normal x > 0.
 template <class Real>
-MIRRORTRAIN_HOST_DEVICE inline Real log(Real x) {
+MIRRORTRAIN_HOST_DEVICE MIRRORTRAIN_ALWAYS_INLINE Real log(Real x) {
   // x = 2^n (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)).
   const Integers<Real> bits = bit_cast<Integers<Real>>(x), n = (bits - 0x3f3504f3) >> 23;
   const Real f = bit_cast<Real>(bits - (n << 23)) - 1.0f;
@@ -103,12 +103,12 @@ MIRRORTRAIN_HOST_DEVICE inline Real log(Real x) {
 
 /// ln(1 + x) for x >= -1/2, exact to the last places near 0 too.
 template <class Real>
-MIRRORTRAIN_HOST_DEVICE inline Real log1p(Real x) {
+MIRRORTRAIN_HOST_DEVICE MIRRORTRAIN_ALWAYS_INLINE Real log1p(Real x) {
   const Real sum = 1.0f + x, lost = x - (sum - 1.0f);
   return scalar::log(sum) + lost / sum;
 }
 
-MIRRORTRAIN_HOST_DEVICE inline float tanh(float x) {
+MIRRORTRAIN_HOST_DEVICE MIRRORTRAIN_ALWAYS_INLINE float tanh(float x) {
   const float magnitude = std::fabs(x), z = x * x;
   float p = -5.71704516e-3f;
   p = p * z + 2.0650588e-2f;
@@ -122,13 +122,13 @@ MIRRORTRAIN_HOST_DEVICE inline float tanh(float x) {
 
 /// 1 / (1 + e^-x), accurate for any x.
 template <class Real>
-MIRRORTRAIN_HOST_DEVICE inline Real sigmoid(Real x) {
+MIRRORTRAIN_HOST_DEVICE MIRRORTRAIN_ALWAYS_INLINE Real sigmoid(Real x) {
   return 1.0f / (1.0f + scalar::exp<Real>(-x));
 }
 
 /// ln(1 + e^x), accurate for any x.
 template <class Real>
-MIRRORTRAIN_HOST_DEVICE inline Real softplus(Real x) {
+MIRRORTRAIN_HOST_DEVICE MIRRORTRAIN_ALWAYS_INLINE Real softplus(Real x) {
   return (x < 0.0f ? Real{} : x) + log1p<Real>(scalar::exp<Real>(-magnitude(x)));
 }
 
@@ -137,7 +137,7 @@ struct Normal {
   float density, below;
 };
 
-MIRRORTRAIN_HOST_DEVICE inline Normal normal(float x) {
+MIRRORTRAIN_HOST_DEVICE MIRRORTRAIN_ALWAYS_INLINE Normal normal(float x) {
   const float magnitude = std::fabs(x), bell = scalar::exp(-0.5f * x * x);
   // The tail above |x| is e^(-x^2 / 2) times a smooth function of t.
   const float t = 1.0f / (1.0f + 0.25f * magnitude);
