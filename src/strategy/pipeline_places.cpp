@@ -52,12 +52,6 @@ Mesh mesh_of_pipeline(const StrategyOptions& options, std::size_t devices, int w
                     "a number that divides the {} stages",
                     of, on, workers, stages));
   }
-  if (in_row > 1 && m > 1) {
-    throw WrongPipeline(
-        fmt::format("{} on {} workers each: stages that several workers have are not divided among "
-                    "places yet; use mesh.model: 1, or a `data` that is a multiple of the workers",
-                    of, in_row));
-  }
   return {static_cast<int>(d * pipeline.microbatches), static_cast<int>(m), static_cast<int>(pipeline.microbatches),
           static_cast<int>(stages)};
 }

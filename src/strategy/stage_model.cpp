@@ -161,13 +161,17 @@ std::vector<int> workers_of_variables(const Model& model, const StagesOfWorkers&
 }
 
 StageModel model_of_stages(const Model& model, const StagesOfWorkers& workers, int worker) {
-  StageModel part{model, {}, {}, {}};
+  StageModel part{model, {}, {}};
   const std::vector<int> keepers = workers_of_variables(model, workers);
   for (std::size_t i = 0; i < keepers.size(); ++i) {
     if (keepers[i] != worker) part.elsewhere.insert(i);
   }
-  part.training = keep_own_nodes(part.model.training, workers, worker, true);
-  part.evaluation = keep_own_nodes(part.model.evaluation, workers, worker, false);
+  const auto add_place = [&](ModelGraph& training, ModelGraph& evaluation) {
+    part.places.push_back(
+        {keep_own_nodes(training, workers, worker, true), keep_own_nodes(evaluation, workers, worker, false)});
+  };
+  add_place(part.model.training, part.model.evaluation);
+  for (PlaceGraphs& other : part.model.other_places) add_place(other.training, other.evaluation);
   return part;
 }
 

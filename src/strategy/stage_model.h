@@ -46,11 +46,18 @@ struct StageGraph {
   std::vector<std::size_t> origin;  ///< by node of the worker's graph: the whole graph's
 };
 
+/// The same of both graphs of a place.
+struct PlaceStages {
+  StageGraph training, evaluation;
+};
+
 /// A worker's part of a model.
 struct StageModel {
   /// Its graphs have the nodes of the worker's stages alone; no node computes what it receives, or what others do.
   Model model;
-  StageGraph training, evaluation;
+  /// By index on the axis `model`: places have the same nodes, but what crosses a boundary may have another id, as each
+  /// place takes its own part of a gathered value's gradient.
+  std::vector<PlaceStages> places;
   std::set<std::size_t> elsewhere;  ///< variables that others keep
 };
 

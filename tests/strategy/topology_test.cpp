@@ -228,7 +228,10 @@ TEST_CASE("the stages of places are dealt to devices stage by stage, and those o
   CHECK_FALSE(whole.has_stages_elsewhere());
   CHECK(whole.memory_groups(ops::Axis::kData) == Groups{{0, 1}});
   CHECK_THROWS_AS(placed(1, 3, 1, 1, {.workers = 2}), WrongPipeline);
-  CHECK_THROWS_AS(placed(1, 2, 1, 2, {.workers = 2}), WrongPipeline);
+  const Topology divided = placed(2, 2, 1, 2, {.workers = 2, .worker = 1});
+  CHECK(stages_of(divided.lanes[1]) == "1.0.1");
+  CHECK(divided.lanes[1].replicas == std::vector{1, 3});
+  CHECK(divided.memory_groups(ops::Axis::kModel) == Groups{{0, 1}});
   CHECK_THROWS_AS(placed(3, 2, 1, 1), WrongPipeline);
 }
 

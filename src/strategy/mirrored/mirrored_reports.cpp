@@ -72,7 +72,7 @@ std::string differing_variable(const RunVariables& run, const Model& model, cons
       halves.insert(halves.end(), {high_half(sum), low_half(sum)});
     }
     const std::vector<double> all = workers.gather(halves);
-    const auto parts = static_cast<std::size_t>(are_divided ? mesh.model : stage_holders);
+    const auto parts = static_cast<std::size_t>(are_divided || stage_holders > 1 ? mesh.model * stage_holders : 1);
     std::vector<std::vector<std::uint64_t>> of_places(parts);  // by part
     for (std::size_t i = 0; i < all.size(); i += 2) of_places[i / 2 % parts].push_back(whole(all[i], all[i + 1]));
     std::string text;

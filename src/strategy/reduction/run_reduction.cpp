@@ -51,7 +51,10 @@ void RunReduction::add_domains(const RunVariables& variables, const ReductionCho
     };
     reduction.along_data = link_in(communicators_.along_data);
     reduction.along_model = link_in(communicators_.along_model);
-    if (communicators_.stages.owner) reduction.stages = std::make_unique<StageLinks>(communicators_.stages);
+    reduction.to_stages = communicators_.stages;
+    for (const PlaceCommunicators& of_place : communicators_.stages.of_places) {
+      reduction.stages.push_back(std::make_unique<StageLinks>(of_place));
+    }
     const DomainLink* const link = reduction.along_data.get();
     Communicator* const rank = reduction.others(ops::Axis::kData);
     reduction.assigned = std::make_unique<AssignedValues>(device, kernels, model, replicas, domain->mesh, rank);
@@ -81,14 +84,18 @@ void RunReduction::add_collectives(const RunVariables& variables, const Topology
     const std::vector<int>& lanes = variables.domains()[i]->place.lanes;
     std::vector<std::vector<int>> places;
     for (const int lane : lanes) places.push_back(topology.lanes[static_cast<std::size_t>(lane)].replicas);
-    if (mesh.stages > 1) places = by_model_index(variables.domains()[i]->place.replicas, mesh);
     DomainReduction& reduction = domains_[i];
+    Communicator* along_model = reduction.others(ops::Axis::kModel);
+    if (mesh.stages > 1) {
+      places = by_model_index(variables.domains()[i]->place.replicas, mesh);
+      along_model = nullptr;  // the row's other memories have other stages
+    }
     Device& device = *devices[static_cast<std::size_t>(lanes.front())];
     const auto of = [&](bool trains) {
       std::vector<const Graph*> graphs;
       for (int place = 0; place < mesh.model; ++place) graphs.push_back(&model.graph(trains, place).graph);
       return std::make_unique<Collectives>(device, kernels, graphs, most_rows, mesh, places, largest,
-                                           reduction.others(ops::Axis::kData), reduction.others(ops::Axis::kModel));
+                                           reduction.others(ops::Axis::kData), along_model);
     };
     reduction.training = of(true);
     reduction.evaluation = of(false);
@@ -135,9 +142,7 @@ void RunReduction::abort(const char* reason) const {
   for (const Communicators* const group : {&communicators_.along_data, &communicators_.along_model}) {
     for (Communicator* const rank : group->ranks) rank->abort(reason);
   }
-  for (const DomainReduction& domain : domains_) {
-    if (domain.stages) domain.stages->abort(reason);
-  }
+  communicators_.stages.abort(reason);
   if (communicators_.workers != nullptr) communicators_.workers->abort(reason);
 }
 

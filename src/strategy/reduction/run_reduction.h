@@ -47,7 +47,8 @@ struct DomainReduction {
   std::unique_ptr<DomainLink> along_model;            ///< to those with the other places of its replica; null if alone
   std::unique_ptr<GradientReducer> reducer;           ///< null if the update adds the gradients
   Buffer compressed, received;                        ///< of the buckets
-  std::unique_ptr<StageLinks> stages;                 ///< to other workers' stages; null if there are none
+  StageCommunicators to_stages;                       ///< to other workers' stages; none if there are none
+  std::vector<std::unique_ptr<StageLinks>> stages;    ///< the same, by index on the axis `model`
   std::unique_ptr<SparseSums> sparse;                 ///< null without sparse gradients
   std::unique_ptr<AssignedValues> assigned;           ///< values that layers assign to variables
   std::unique_ptr<Collectives> training, evaluation;  ///< of the programs; null before they are built
@@ -91,7 +92,7 @@ struct DomainReduction {
   /// Fails the domain's current and later operations.
   void abort(const std::string& reason) const {
     for_each_link([&](const DomainLink& to) { to.communicator().abort(reason); });
-    if (stages) stages->abort(reason);
+    to_stages.abort(reason);
   }
 };
 

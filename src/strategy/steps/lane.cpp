@@ -53,7 +53,7 @@ std::size_t Lane::step_bytes() const {
   for (const ModelOutput& output : graph.outputs) {
     inputs += bytes_of(output.labels) + bytes_of(output.weights) + bytes_of(output.present);
   }
-  return arenas() * (arena_bytes() + exchanged_bytes()) + replicas_.size() * inputs;
+  return arenas() * arena_bytes() + (replicas_.empty() ? 0 : exchanged_bytes()) + replicas_.size() * inputs;
 }
 
 std::size_t Lane::arena_of(const Replica& replica) const {
@@ -64,24 +64,28 @@ std::size_t Lane::arena_of(const Replica& replica) const {
   return number * in_flight() + microbatch % in_flight();
 }
 
-/// Calls body(kind, value, bytes) for what a microbatch exchanges with other workers' stages.
+/// Calls body(kind, value, bytes) for what a microbatch at one of the lane's places exchanges with other workers'
+/// stages.
 template <class Body>
-void Lane::for_each_exchanged(const Body& body) const {
+void Lane::for_each_exchanged(const LanePrograms& of_place, const Body& body) {
   for (const StepKind kind : {StepKind::kTrain, StepKind::kEvaluate}) {
-    const StageGraph* const others = programs().exchanged(kind);
-    if (others == nullptr || programs().of(kind).empty()) continue;
+    const StageGraph* const others = of_place.exchanged(kind);
+    if (others == nullptr || of_place.of(kind).empty()) continue;
     std::set<ValueId> all;
     for (const StageBoundary* boundary : {&others->before, &others->after}) {
       for (const auto* values : {&boundary->up, &boundary->down}) all.insert(values->begin(), values->end());
     }
-    const Graph& graph = programs().graph_of(kind).graph;
-    for (const ValueId value : all) body(kind, value, graph.spec(value).bytes_at(programs().most_rows()));
+    const Graph& graph = of_place.graph_of(kind).graph;
+    for (const ValueId value : all) body(kind, value, graph.spec(value).bytes_at(of_place.most_rows()));
   }
 }
 
+/// Of all microbatches that are computed at a time.
 std::size_t Lane::exchanged_bytes() const {
   std::size_t all = 0;
-  for_each_exchanged([&](StepKind, ValueId, std::size_t bytes) { all += bytes; });
+  for (const auto& [place, of_place] : programs_) {
+    for_each_exchanged(of_place, [&](StepKind, ValueId, std::size_t bytes) { all += in_flight() * bytes; });
+  }
   return all;
 }
 
@@ -111,9 +115,13 @@ void Lane::bind(MemoryDomain& domain, const DomainReduction& reduction, std::siz
   blocks_done_ = device_->allocate(sizeof(unsigned));
   arena_ = device_->allocate(arenas() * arena_bytes());
   exchanged_.resize(arenas());
-  for_each_exchanged([&](StepKind kind, ValueId value, std::size_t bytes) {
-    for (auto& of_arena : exchanged_) of_arena[static_cast<std::size_t>(kind)].emplace(value, device_->allocate(bytes));
-  });
+  for (const Replica& replica : replicas_) {
+    auto& of_arena = exchanged_[arena_of(replica)];
+    for_each_exchanged(programs_of(replica), [&](StepKind kind, ValueId value, std::size_t bytes) {
+      Buffer& memory = of_arena[static_cast<std::size_t>(kind)][value];
+      if (memory.bytes() < bytes) memory = device_->allocate(bytes);
+    });
+  }
   for (Replica& replica : replicas_) {
     allocate(replica);
     bind_programs(replica, StepKind::kTrain, domain, reduction);
@@ -202,7 +210,7 @@ Bindings Lane::bindings_of(const Replica& replica, StepKind kind, const Variable
     bind(graph.assignments[i].value, reduction.assigned->own(i, replica.in_domain));
   }
   reduction.collectives(train).bind(replica.index, bindings.values);
-  for_each_exchanged([&](StepKind of, ValueId value, std::size_t) {
+  for_each_exchanged(programs, [&](StepKind of, ValueId value, std::size_t) {
     if (of == kind && bindings.values[index(value)] == nullptr) bind(value, place_of(replica, kind, value));
   });
   bindings.arena = arena_.data() + arena_of(replica) * arena_bytes();
@@ -235,7 +243,7 @@ void Lane::bind_programs(Replica& replica, StepKind kind, MemoryDomain& domain, 
   const LanePrograms& programs = programs_of(replica);
   const ModelGraph& graph = programs.graph_of(kind);
   Bindings bound = bindings_of(replica, kind, domain.variables, reduction);
-  for_each_exchanged([&](StepKind of, ValueId value, std::size_t) {
+  for_each_exchanged(programs, [&](StepKind of, ValueId value, std::size_t) {
     if (of == kind) replica.exchanged[static_cast<std::size_t>(kind)][value] = bound.values[index(value)];
   });
   if (kind == StepKind::kTrain && programs.without_rows())
@@ -285,7 +293,7 @@ std::size_t Lane::bytes() const {
     }
     for (const auto& [value, buffer] : replica.operands) total += buffer.bytes();
   }
-  return total + exchanged_.size() * exchanged_bytes();
+  return total + (exchanged_.empty() ? 0 : exchanged_bytes());
 }
 
 }  // namespace mirrortrain

@@ -137,8 +137,7 @@ class Lane {
   /// Memory of a value that is exchanged with other workers' stages.
   std::byte* place_of(const Replica& replica, StepKind kind, ValueId value) const;
   template <class Body>
-  void for_each_exchanged(const Body& body) const;
-  /// Of the values of a microbatch, for both kinds of steps.
+  static void for_each_exchanged(const LanePrograms& of_place, const Body& body);
   std::size_t exchanged_bytes() const;
   TensorView canonical(const Replica& replica, StepKind kind, const VariableStore& variables,
                        std::size_t variable) const;

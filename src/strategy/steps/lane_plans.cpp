@@ -126,7 +126,7 @@ void LaneSteps::add_pipeline(StepPlan& plan, StepKind kind) {
     plan.add(work.backward ? "run stage backward" : "run stage",
              [this, kind, work](const Step& step) { run_stage(step, kind, work); });
   }
-  if (reduction_.stages) plan.add("wait for other stages", [this](const Step&) { finish_sends(); });
+  if (!reduction_.stages.empty()) plan.add("wait for other stages", [this](const Step&) { finish_sends(); });
   add_barrier(plan);  // every stage is done
   plan.add("set up the next step", [this, &stages](const Step&) { team_.pipeline()->restart(stages); });
   if (!trains || !reduction_.reducer) return;

@@ -87,6 +87,31 @@ std::optional<StageRanges> LanePrograms::steps_of_stages(StepKind kind, const st
   });
 }
 
+std::vector<std::pair<int, bool>> LanePrograms::stages_of_collectives(StepKind kind, const StageRanges& steps,
+                                                                      int count) const {
+  std::vector<std::pair<int, bool>> turns;  // of stages, in the order of a microbatch
+  for (int stage = 0; stage < count; ++stage) turns.emplace_back(stage, false);
+  for (int stage = count - 1; kind == StepKind::kTrain && stage >= 0; --stage) turns.emplace_back(stage, true);
+  std::vector<std::pair<int, bool>> found;
+  if (const StageGraph* const part = exchanged(kind)) {
+    const std::vector<Node>& nodes = graph_of(kind).graph.nodes();
+    for (std::size_t node = 0; node < nodes.size(); ++node) {
+      if (!nodes[node].op->is_collective()) continue;
+      found.push_back(*std::ranges::find_if(
+          turns, [&](const auto& turn) { return part->nodes.of(turn.first, turn.second).has(part->origin[node]); }));
+    }
+    return found;
+  }
+  // One that is between two stages is the earlier one's.
+  for (const std::size_t end : segment_ends(kind)) {
+    found.push_back(*std::ranges::find_if(turns, [&](const auto& turn) {
+      const auto [first, last] = steps.of(turn.first, turn.second);
+      return end <= last && (first < end || end == 0);
+    }));
+  }
+  return found;
+}
+
 bool LanePrograms::is_assigned_without_rows(std::size_t assignment) const {
   return !graph_of(StepKind::kTrain).graph.depends_on_rows(graph_of(StepKind::kTrain).assignments[assignment].value);
 }

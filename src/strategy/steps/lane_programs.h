@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device/device.h"
@@ -77,12 +78,17 @@ class LanePrograms {
   /// Whether these programs give a value of the graph; else those of another worker's stages do.
   bool has(StepKind kind, ValueId value) const;
   /// What the programs exchange with other workers' stages; null where they have all stages.
-  const StageGraph* exchanged(StepKind kind) const {
+  const StageGraph* exchanged(StepKind kind) const { return exchanged(kind, place_); }
+  /// The same of another place of the model.
+  const StageGraph* exchanged(StepKind kind, int place) const {
     if (stages_ == nullptr) return nullptr;
-    return kind == StepKind::kTrain ? &stages_->training : &stages_->evaluation;
+    const PlaceStages& of = stages_->places[static_cast<std::size_t>(place)];
+    return kind == StepKind::kTrain ? &of.training : &of.evaluation;
   }
   /// Which of the programs' steps each stage computes, given the layers' stages; nothing if there are no programs.
   std::optional<StageRanges> steps_of_stages(StepKind kind, const std::map<std::string, int>& layers, int count) const;
+  /// The stage that each collective is of, and whether in its backward pass; `steps`: as steps_of_stages gives them.
+  std::vector<std::pair<int, bool>> stages_of_collectives(StepKind kind, const StageRanges& steps, int count) const;
 
   /// The number of kernels of a training program after which a variable's gradient is complete; nothing if no replica
   /// of the lane has examples, or if the variable has no gradient.

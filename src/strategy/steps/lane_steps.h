@@ -183,9 +183,10 @@ class LaneSteps {
   std::map<std::pair<int, int>, std::vector<Replica*>> microbatches_;  ///< by replica and microbatch: its places
   std::array<std::optional<StageRanges>, 2> stage_steps_;              ///< by StepKind: of the programs
   std::array<std::vector<std::size_t>, 2> segment_ends_;               ///< by StepKind: see LanePrograms
-  std::vector<std::vector<std::size_t>> stage_variables_;              ///< whose gradients a stage completes
-  std::vector<Replica*> stage_replicas_;                               ///< that compute a stage now
-  std::array<float, 2> tokens_{};                                      ///< sent and received in place of values
+  std::array<std::vector<std::pair<int, bool>>, 2> collective_stages_;  ///< by StepKind: see LanePrograms
+  std::vector<std::vector<std::size_t>> stage_variables_;               ///< whose gradients a stage completes
+  std::vector<Replica*> stage_replicas_;                                ///< that compute a stage now
+  std::array<float, 2> tokens_{};                                       ///< sent and received in place of values
 
   bool skips_ = false;  ///< the last step checked changes no variable
   bool on_own_cores_ = true;

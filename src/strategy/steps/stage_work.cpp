@@ -4,6 +4,7 @@
 #include <chrono>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "strategy/steps/lane_steps.h"
 
@@ -31,6 +32,9 @@ void LaneSteps::divide_among_stages(const std::map<std::string, int>& stages) {
   for (const StepKind kind : {StepKind::kTrain, StepKind::kEvaluate}) {
     stage_steps_[static_cast<std::size_t>(kind)] = programs.steps_of_stages(kind, stages, mesh.stages);
     segment_ends_[static_cast<std::size_t>(kind)] = programs.segment_ends(kind);
+    if (const auto& steps = stage_steps_[static_cast<std::size_t>(kind)]) {
+      collective_stages_[static_cast<std::size_t>(kind)] = programs.stages_of_collectives(kind, *steps, mesh.stages);
+    }
   }
   const std::optional<StageRanges>& training = stage_steps_[static_cast<std::size_t>(StepKind::kTrain)];
   stage_variables_.resize(static_cast<std::size_t>(mesh.stages));
@@ -61,16 +65,19 @@ void LaneSteps::run_stage(const Step& step, StepKind kind, const MicrobatchWork&
     gather_rows(step, *replica);
     // Which of a microbatch's sums the stages here write differs between training and evaluation, where a stage may
     // have no nodes: those that others write are not the ones of a step before.
-    if (reduction_.stages) zero_sums(*replica);
+    if (!reduction_.stages.empty()) zero_sums(*replica);
     if (replica->program == nullptr) run_without_rows(*replica, kind, 0, 0);  // nothing but its sums
   }
-  Replica& first = *places.front();
-  if (first.program != nullptr) {  // all places of a microbatch have the same rows
-    if (begins && stages_here_.first > 0) receive(step, kind, first, true);
-    if (work.backward && work.stage == stages_here_.last) receive(step, kind, first, false);
+  if (places.front()->program != nullptr) {  // all places of a microbatch have the same rows
+    for (Replica* const replica : places) {
+      if (begins && stages_here_.first > 0) receive(step, kind, *replica, true);
+      if (work.backward && work.stage == stages_here_.last) receive(step, kind, *replica, false);
+    }
     run_programs_of_stage(step, kind, work, places);
-    if (ends_forward) send(step, kind, first, false);
-    if (ends && stages_here_.first > 0) send(step, kind, first, true);
+    for (Replica* const replica : places) {
+      if (ends_forward) send(step, kind, *replica, false);
+      if (ends && stages_here_.first > 0) send(step, kind, *replica, true);
+    }
     // In training, what comes back shows that it was received; here the next microbatch may take its memory.
     if (ends_forward && !trains) finish_sends();
   }
@@ -88,11 +95,10 @@ void LaneSteps::run_programs_of_stage(const Step& step, StepKind kind, const Mic
   const bool is_end =
       trains ? work.stage == stages_here_.first && (work.backward || is_last) : work.stage == stages_here_.last;
   const std::vector<std::size_t>& ends = segment_ends_[static_cast<std::size_t>(kind)];
+  const std::vector<std::pair<int, bool>>& stages = collective_stages_[static_cast<std::size_t>(kind)];
   std::size_t begin = first;
   for (std::size_t which = 0; which < ends.size(); ++which) {
-    // A collective between two stages is the earlier one's.
-    const bool is_first = ends[which] == 0 && work.stage == 0 && !work.backward;
-    if (!is_first && (ends[which] <= first || ends[which] > last)) continue;
+    if (stages[which] != std::pair(work.stage, work.backward)) continue;
     for (Replica* const replica : places) run_program(*replica, kind, begin, ends[which]);
     DomainLane lane = own_;
     lane.barrier = team_.pipeline()->barrier_of(work.replica, work.stage);
@@ -128,7 +134,7 @@ void LaneSteps::add_microbatch(const Replica& replica, const MicrobatchWork& wor
 
 Elements LaneSteps::exchanged_elements(const Step& step, StepKind kind, Replica& replica, ValueId value,
                                        bool is_up) const {
-  const ValueSpec& spec = domain_replicas_.front().lane->programs().graph_of(kind).graph.spec(value);
+  const ValueSpec& spec = model().graph(kind == StepKind::kTrain, replica.model).graph.spec(value);
   Elements elements;
   elements.dtype = spec.dtype;
   elements.data = replica.exchanged[static_cast<std::size_t>(kind)].at(value);
@@ -139,30 +145,30 @@ Elements LaneSteps::exchanged_elements(const Step& step, StepKind kind, Replica&
 
 void LaneSteps::receive(const Step& step, StepKind kind, Replica& replica, bool before) {
   const auto start = std::chrono::steady_clock::now();
-  const StageGraph& others = *domain_replicas_.front().lane->programs().exchanged(kind);
+  const StageGraph& others = *domain_replicas_.front().lane->programs().exchanged(kind, replica.model);
   const std::vector<ValueId>& values = before ? others.before.up : others.after.down;
-  for (const ValueId value : values) {
-    reduction_.stages->receive(before, exchanged_elements(step, kind, replica, value, before));
-  }
-  if (values.empty()) reduction_.stages->receive(before, {std::span(tokens_).last(1), kToken});
+  StageLinks& links = *reduction_.stages[static_cast<std::size_t>(replica.model)];
+  for (const ValueId value : values) links.receive(before, exchanged_elements(step, kind, replica, value, before));
+  if (values.empty()) links.receive(before, {std::span(tokens_).last(1), kToken});
   waited_for_stages_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 void LaneSteps::send(const Step& step, StepKind kind, Replica& replica, bool before) {
-  const StageGraph& others = *domain_replicas_.front().lane->programs().exchanged(kind);
+  const StageGraph& others = *domain_replicas_.front().lane->programs().exchanged(kind, replica.model);
   const std::vector<ValueId>& values = before ? others.before.down : others.after.up;
-  for (const ValueId value : values) {
-    reduction_.stages->send(before, exchanged_elements(step, kind, replica, value, !before));
-  }
-  if (values.empty()) reduction_.stages->send(before, {std::span(tokens_).first(1), kToken});
+  StageLinks& links = *reduction_.stages[static_cast<std::size_t>(replica.model)];
+  for (const ValueId value : values) links.send(before, exchanged_elements(step, kind, replica, value, !before));
+  if (values.empty()) links.send(before, {std::span(tokens_).first(1), kToken});
 }
 
 void LaneSteps::finish_sends() {
-  if (reduction_.stages == nullptr) return;
-  for (const bool before : {true, false}) {
-    const int stage = before ? stages_here_.first : stages_here_.last;
-    const auto sends = [stage](const auto& own) { return own.first.second == stage; };
-    if (reduction_.stages->has(before) && std::ranges::any_of(stage_places_, sends)) reduction_.stages->finish(before);
+  if (reduction_.stages.empty()) return;
+  for (const auto& [row, models] : stage_places_) {
+    for (const int model : models) {
+      StageLinks& links = *reduction_.stages[static_cast<std::size_t>(model)];
+      if (row.second == stages_here_.first && links.has(true)) links.finish(true);
+      if (row.second == stages_here_.last && links.has(false)) links.finish(false);
+    }
   }
 }
 

@@ -283,7 +283,8 @@ StageCommunicators RunCluster::among_stages(const Topology& topology, const Stra
   return stage_communicators(topology, [&](const StagePair& pair) -> std::shared_ptr<Communicator> {
     const std::array both = {pair.lower, pair.lower + 1};
     if (!mpi_ && std::ranges::count(both, topology.cluster.worker) == 0) return nullptr;
-    return among_workers(both, strategy, pair.is_up ? " (activations)" : " (gradients)").first;
+    return among_workers(both, strategy, fmt::format(" ({} {})", pair.is_up ? "activations" : "gradients", pair.model))
+        .first;
   });
 }
 
@@ -334,9 +335,7 @@ Hardware RunCluster::hardware() const {
     control_->on_failure([workers = workers, along = std::vector{made.along_model, made.along_data},
                           stages = made.stages](const std::string& reason) {
       workers->abort(reason);
-      for (Communicator* const rank : stages.all()) {
-        if (rank != nullptr) rank->abort(reason);
-      }
+      stages.abort(reason);
       for (const Communicators& groups : along) {
         for (Communicator* const rank : groups.ranks) rank->abort(reason);
       }

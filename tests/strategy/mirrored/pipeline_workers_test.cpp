@@ -86,6 +86,9 @@ TEST_CASE("stages on several workers have the bits of one process") {
     check_bits(kDenseStages, 4, 1, pipeline("[b]", 3, ", mesh: {data: 2}"), more);
     check_bits(kDenseStages, 2, 1, pipeline("[b]", 3, ", mesh: {data: 2}"), more);  // whole replicas
     check_bits(kDenseStages, 2, 2, pipeline("[b]", 2, ", mesh: {data: 2, model: 2}"), more);
+    check_bits(kDenseStages, 2, 1, pipeline("[b]", 3, ", mesh: {data: 1, model: 2}"), more);  // each stage divided
+    check_bits(kDenseStages, 2, 2, pipeline("[b]", 3, ", mesh: {data: 1, model: 2}"), more);
+    check_bits(kDenseStages, 4, 2, pipeline("[c]", 2, ", mesh: {data: 2, model: 2}"), more);
   }
 }
 
@@ -130,8 +133,9 @@ TEST_CASE("norms over the stages of several workers, and accumulated gradients, 
   for (const int workers : {2, 4}) {
     const std::string options = pipeline("[b]", 3, workers == 4 ? ", mesh: {data: 2}" : "");
     check_alike(expected, on_workers(kDenseStages, workers, 1, options, more), 2e-6, 3e-6);
-    check_alike(expected, on_workers(kDenseStages, workers, 1, options + ", optimizer_state: sharded", more), 2e-6,
-                3e-6);
+    check_alike(expected, on_workers(kDenseStages, workers, 1, options + ", optimizer_state: sharded", more), 2e-6, 3e-6);
+    const std::string divided = pipeline("[b]", 3, fmt::format(", mesh: {{data: {}, model: 2}}", workers / 2));
+    check_alike(expected, on_workers(kDenseStages, workers, 2, divided, more), 2e-6, 3e-6);
   }
 }
 
@@ -163,12 +167,19 @@ TEST_CASE("as many values cross a boundary as can be under way both ways, and mo
                      {"stage 2", "65 values", "65 gradients", "2 microbatches", "more than the 64 "}));
 }
 
+TEST_CASE("workers pass on what places of distant stages read") {
+  for (const int devices : {1, 2}) {
+    check_bits(kConnected, 3, devices, pipeline("[first, second]", 3, ", mesh: {data: 1, model: 2}"), {});
+  }
+}
+
 TEST_CASE("runs of some workers are resumed by others") {
   check_resumes(kDenseStages,
                 {{1, ""},
                  {1, pipeline("[b]", 4)},
                  {2, pipeline("[b]", 4)},
                  {3, pipeline("[b, d]", 2)},
+                 {2, pipeline("[c]", 2, ", mesh: {data: 1, model: 2}")},
                  {4, pipeline("[c]", 2, ", mesh: {data: 2}") + ", optimizer_state: sharded"}},
                 "optimizer={type: adam, learning_rate: 0.001}", 1e-4);
 }
@@ -201,8 +212,6 @@ TEST_CASE("what stages on several workers cannot be is refused") {
   CHECK(contains(message(2, pipeline("[b, d]", 2)), "3 stages of 1 replica cannot be dealt to 2 devices of 2 workers"));
   CHECK(contains(message(4, pipeline("[b]", 2, ", mesh: {data: 1, model: 2}")),
                  "cannot be dealt to 4 devices of 4 workers"));
-  CHECK(contains(message(2, pipeline("[b]", 2, ", mesh: {data: 1, model: 2}")),
-                 "stages that several workers have are not divided among places yet"));
   CHECK(
       contains(message(2, pipeline("[b]", 2),
                        {"model.layers=[{dense: {units: 9, name: a}}, {dense: {units: 9, name: b}}, {reuse: {layer: a, "

@@ -59,7 +59,7 @@ inline Hardware as_worker(int worker, ThreadGroups& groups) {
     made.stages = stage_communicators(topology, [&](const StagePair& pair) -> std::shared_ptr<Communicator> {
       const std::vector<int> both = {pair.lower, pair.lower + 1};
       if (std::ranges::count(both, worker) == 0) return nullptr;
-      return {std::shared_ptr<void>(), &groups.rank_of(worker, both, pair.is_up ? 1 : 2)};
+      return {std::shared_ptr<void>(), &groups.rank_of(worker, both, 1 + 2 * pair.model + (pair.is_up ? 1 : 0))};
     });
     return made;
   };
