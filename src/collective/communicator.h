@@ -120,4 +120,7 @@ struct Communicators {
 /// Ranks without a group object.
 Communicators owned(std::vector<std::unique_ptr<Communicator>> ranks);
 
+/// Throws Error if the rank is in no group of two, or `from` is none of its ranks: for Communicator::transfer.
+void require_pair(const Communicator& rank, const Elements& elements, int from);
+
 }  // namespace mirrortrain

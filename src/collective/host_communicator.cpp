@@ -1,7 +1,5 @@
 #include "collective/host_communicator.h"
 
-#include <fmt/format.h>
-
 #include <chrono>
 #include <exception>
 #include <thread>
@@ -23,11 +21,7 @@ HostCommunicator::HostCommunicator(int rank, int size, OperationWatch watch)
 }
 
 void HostCommunicator::transfer(Stream& stream, Elements elements, int from) {
-  if (size_ != 2 || from < 0 || from > 1) {
-    throw Error(fmt::format("{}: rank {} of {} sends to the other one, which only a group of two has",
-                            CollectiveCall{CollectiveCall::Operation::kTransfer, elements, nullptr, from}.text(), from,
-                            size_));
-  }
+  require_pair(*this, elements, from);
   enqueue(stream, {CollectiveCall::Operation::kTransfer, elements, nullptr, from});
 }
 

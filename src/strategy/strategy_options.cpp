@@ -57,10 +57,6 @@ std::string pipeline_error(const StrategyOptions& options) {
   if (options.cpu_replicas) {
     return "write the number of replicas as mesh.data, or as replicas; leave cpu_replicas out";
   }
-  const auto* const listed = std::get_if<std::vector<DeviceId>>(&options.devices);
-  if (listed != nullptr && !std::ranges::all_of(*listed, is_cpu)) {
-    return "the stages of a pipeline are on CPUs; list CPU devices, or leave pipeline out";
-  }
   if (!options.declaration().on_cluster) return "";
   if (options.elastic) return "a worker that leaves takes its stages with it; leave elastic out";
   if (options.communication.compression != Compression::kNone) {

@@ -255,9 +255,6 @@ Topology make_topology(const StrategyOptions& options, std::int64_t global_batch
     if (const std::string conflict = conflict_with_divided_layers(options); !conflict.empty())
       throw WrongMesh(conflict);
   }
-  if (options.pipeline && on_gpus) {
-    throw WrongPipeline("the stages of a pipeline are on CPUs; list CPU devices, or leave it out");
-  }
   // What is dealt to the devices: places, or what the worker has of a pipeline.
   std::vector<StagePlace> stages;
   if (options.pipeline) stages = stages_of_worker(topology);
@@ -272,6 +269,12 @@ Topology make_topology(const StrategyOptions& options, std::int64_t global_batch
     }
   }
   if (!options.pipeline) require_rows(topology);
+  if (options.pipeline && on_gpus && topology.lanes.size() > 1) {
+    throw WrongPipeline(fmt::format(
+        "each process has one GPU of a pipeline, and this one {}; start a process for each GPU, as `mirrortrain launch "
+        "--workers {}` does, or list one in strategy.devices",
+        topology.lanes.size(), topology.lanes.size() * static_cast<std::size_t>(cluster.workers)));
+  }
 
   const std::vector<int>& cores = machine.cores;
   const auto core_count = static_cast<int>(cores.size());

@@ -132,6 +132,17 @@ class NcclCommunicator : public Communicator {
     });
   }
 
+  void transfer(Stream& stream, Elements elements, int from) override {
+    require_pair(*this, elements, from);
+    enqueue(stream, {Operation::kTransfer, elements, nullptr, from}, [&](cudaStream_t native) {
+      if (rank() == from) {
+        require(nccl_.send(elements.data, elements.bytes(), ncclUint8, 1 - from, comm_, native), "ncclSend");
+      } else {
+        require(nccl_.receive(elements.data, elements.bytes(), ncclUint8, from, comm_, native), "ncclRecv");
+      }
+    });
+  }
+
   void check() override {
     or_abort([&] {
       ncclResult_t state = ncclSuccess;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "base/error.h"
 #include "device/cpu/cpu_device.h"
@@ -229,7 +230,8 @@ void MirroredStrategy::prepare(const BatchSizes& sizes) {
                          rows_of_place(parts_.largest_batch, 0, topology_.mesh).count);
   // One device that needs only numbers from the host runs several steps at once.
   const bool together = parts_.steps.captures && !parts_.steps.skips_non_finite && topology_.ranks() == 1 &&
-                        lanes_.size() == 1 && lanes_[0].stream().can_capture() && !model_.layers.empty();
+                        lanes_.size() == 1 && lanes_[0].stream().can_capture() && !model_.layers.empty() &&
+                        topology_.mesh.stages == 1;
   for (int lane = 0; lane < lanes_.size(); ++lane) {
     lanes_[lane].place_examples(sizes.data_sets);
     require_memory(lane, sizes);
@@ -326,6 +328,10 @@ void MirroredStrategy::connect_domains() {
       to.all_reduce(lanes_.stream(lane), {reinterpret_cast<float*>(lanes_[lane].norms()), 1},
                     "the first, which connects the devices");
     });
+    for (const auto& stages : reduction.stages) {
+      stages->connect(lanes_.stream(lane), {std::span(reinterpret_cast<float*>(lanes_[lane].norms()), 1),
+                                            "the first, which connects the stages"});
+    }
     if (variables_->of_lane(lane).place.on_host || !reduction.reducer) return;
     reduction.synchronize(lanes_.stream(lane));  // operations of a rank on two streams are unordered
     for (const GradientBucket& bucket : reduction.buckets) reduction.reducer->connect(bucket);

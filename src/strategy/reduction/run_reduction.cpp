@@ -53,7 +53,7 @@ void RunReduction::add_domains(const RunVariables& variables, const ReductionCho
     reduction.along_model = link_in(communicators_.along_model);
     reduction.to_stages = communicators_.stages;
     for (const PlaceCommunicators& of_place : communicators_.stages.of_places) {
-      reduction.stages.push_back(std::make_unique<StageLinks>(of_place));
+      reduction.stages.push_back(std::make_unique<StageLinks>(of_place, device, domain->place.on_host));
     }
     const DomainLink* const link = reduction.along_data.get();
     Communicator* const rank = reduction.others(ops::Axis::kData);

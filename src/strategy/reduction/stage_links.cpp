@@ -1,5 +1,7 @@
 #include "strategy/reduction/stage_links.h"
 
+#include "device/cpu/background_stream.h"
+
 namespace mirrortrain {
 namespace {
 
@@ -37,25 +39,49 @@ void StageCommunicators::abort(const std::string& reason) const {
   }
 }
 
-StageLinks::StageLinks(const PlaceCommunicators& communicators) : of_(communicators) {
-  if (of_.to_before != nullptr) to_before_.emplace();
-  if (of_.to_after != nullptr) to_after_.emplace();
+StageLinks::StageLinks(const PlaceCommunicators& communicators, Device& device, bool on_host) : of_(communicators) {
+  const auto sender_to = [&](Communicator* to) {
+    Sender made;
+    if (to == nullptr) return made;
+    made.to = to;
+    if (on_host) made.stream = std::make_unique<BackgroundStream>();
+    if (!on_host) made.stream = device.make_urgent_stream();
+    made.computed = device.make_event();
+    made.received = device.make_event();
+    return made;
+  };
+  to_before_ = sender_to(of_.to_before);
+  to_after_ = sender_to(of_.to_after);
 }
 
-void StageLinks::send(bool before, const Elements& elements) {
-  if (before) return of_.to_before->transfer(*to_before_, elements, kUpper);
-  of_.to_after->transfer(*to_after_, elements, kLower);
+void StageLinks::send(Stream& lane, bool before, const Elements& elements) {
+  const Sender& by = sender(before);
+  lane.record(*by.computed);
+  by.stream->wait(*by.computed);
+  by.to->transfer(*by.stream, elements, before ? kUpper : kLower);
 }
 
-void StageLinks::receive(bool before, const Elements& elements) {
-  InlineStream stream;
-  if (before) return of_.from_before->transfer(stream, elements, kLower);
-  of_.from_after->transfer(stream, elements, kUpper);
+void StageLinks::receive(Stream& lane, bool before, const Elements& elements) {
+  if (before) return of_.from_before->transfer(lane, elements, kLower);
+  of_.from_after->transfer(lane, elements, kUpper);
 }
 
-void StageLinks::finish(bool before) {
-  if (before) return of_.to_before->synchronize(*to_before_);
-  of_.to_after->synchronize(*to_after_);
+void StageLinks::finish(Stream& lane, bool before) {
+  const Sender& by = sender(before);
+  by.stream->record(*by.received);
+  lane.wait(*by.received);
+  by.to->check();
+}
+
+/// Pair by pair in the order of the row, so that no two wait for each other.
+void StageLinks::connect(Stream& lane, const Elements& element) {
+  for (const bool before : {true, false}) {
+    if (!has(before)) continue;
+    if (before) receive(lane, before, element);
+    send(lane, before, element);
+    finish(lane, before);
+    if (!before) receive(lane, before, element);
+  }
 }
 
 }  // namespace mirrortrain

@@ -3,12 +3,11 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "collective/communicator.h"
-#include "device/cpu/background_stream.h"
+#include "device/device.h"
 #include "strategy/topology.h"
 
 namespace mirrortrain {
@@ -42,23 +41,35 @@ StageCommunicators stage_communicators(const Topology& topology,
 
 /// A place's links to the workers that have the stages of its replica before and after this one's. Values go `up` in
 /// forward passes and `down` in backward passes. For each link and direction, one lane at a time, and both sides send
-/// and receive the same values in the same order.
+/// and receive the same values in the same order. All waiting is a stream's: a GPU's lane only enqueues, and a CPU's,
+/// which is its stream, waits itself.
 class StageLinks {
  public:
-  explicit StageLinks(const PlaceCommunicators& communicators);
+  /// `device`: of the lanes; `on_host`: it is a CPU.
+  StageLinks(const PlaceCommunicators& communicators, Device& device, bool on_host);
 
   bool has(bool before) const { return (before ? of_.from_before : of_.from_after) != nullptr; }
-  /// Sends to the worker before or after this one, while the lane continues: the elements must stay in place until they
-  /// are received.
-  void send(bool before, const Elements& elements);
-  /// Waits for elements from the worker before or after this one.
-  void receive(bool before, const Elements& elements);
-  /// Waits until everything that was sent is received. Throws Error if anything failed.
-  void finish(bool before);
+  /// Sends to the worker before or after this one what the lane's stream has computed so far, while it continues: the
+  /// elements must stay in place until they are received.
+  void send(Stream& lane, bool before, const Elements& elements);
+  /// The lane's stream waits for elements from the worker before or after this one.
+  void receive(Stream& lane, bool before, const Elements& elements);
+  /// The lane's stream waits until everything that was sent is received. Throws Error if anything has failed.
+  void finish(Stream& lane, bool before);
+  /// The first of each, which establish connections, with the other workers of the row; `element` is overwritten.
+  void connect(Stream& lane, const Elements& element);
 
  private:
+  /// What sends while the lane's stream continues.
+  struct Sender {
+    Communicator* to = nullptr;
+    std::unique_ptr<Stream> stream;
+    std::unique_ptr<Event> computed, received;
+  };
+  Sender& sender(bool before) { return before ? to_before_ : to_after_; }
+
   const PlaceCommunicators of_;
-  std::optional<BackgroundStream> to_before_, to_after_;
+  Sender to_before_, to_after_;
 };
 
 }  // namespace mirrortrain

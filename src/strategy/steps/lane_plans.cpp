@@ -42,7 +42,9 @@ StepPlan LaneSteps::evaluation_plan() {
 }
 
 void LaneSteps::add_inputs(StepPlan& plan) {
-  if (options_.captures && stream().can_capture() && has_model()) plan.capture_on(stream());
+  // What the stages of a pipeline compute waits for other memories on the host too.
+  const bool captures = options_.captures && !team_.pipeline() && has_model();
+  if (captures && stream().can_capture()) plan.capture_on(stream());
   plan.add("send inputs", [this](const Step& step) { send_inputs(step); });
   if (lane_.examples() == nullptr || !has_model()) return;
   const auto gather = [this](const Step& step) { gather_on_device(step); };

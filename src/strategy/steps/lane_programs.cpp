@@ -76,15 +76,22 @@ std::optional<StageRanges> LanePrograms::steps_of_stages(StepKind kind, const st
   const StageGraph* const part = exchanged(kind);
   if (part == nullptr) return stage_steps(of(kind).begin()->second, layers, count, kind == StepKind::kTrain);
   // The whole graph's nodes before a position are as many steps here.
-  const Graph& graph = graph_of(kind).graph;
-  const Liveness live = liveness_of(graph, outputs_of(kind));
+  const std::vector<std::size_t>& origins = step_origins_[static_cast<std::size_t>(kind)];
   return part->nodes.at([&](std::size_t position) {
-    std::size_t steps = 0;
-    for (std::size_t node = 0; node < part->origin.size() && part->origin[node] < position; ++node) {
-      if (is_step(graph.nodes()[node], live)) ++steps;
-    }
-    return steps;
+    return static_cast<std::size_t>(std::ranges::lower_bound(origins, position) - origins.begin());
   });
+}
+
+/// Merging replaces nodes by those that come last of them, and keeps their order.
+std::vector<std::size_t> LanePrograms::origins_of_steps(StepKind kind, const Graph& merged) const {
+  const Graph& own = graph_of(kind).graph;
+  const Liveness live = liveness_of(merged, outputs_of(kind));
+  std::vector<std::size_t> origins;
+  for (const Node& node : merged.nodes()) {
+    if (!is_step(node, live)) continue;
+    origins.push_back(exchanged(kind)->origin[static_cast<std::size_t>(own.value(node.outputs[0]).producer)]);
+  }
+  return origins;
 }
 
 std::vector<std::pair<int, bool>> LanePrograms::stages_of_collectives(StepKind kind, const StageRanges& steps,
@@ -150,6 +157,7 @@ void LanePrograms::build(const RowCounts& rows, Device& device) {
     for (const ModelInput& input : graph_of(kind).inputs) {
       input_dtypes_[static_cast<std::size_t>(kind)].push_back(merged.spec(input.value).dtype);
     }
+    if (stages_ != nullptr) step_origins_[static_cast<std::size_t>(kind)] = origins_of_steps(kind, merged);
     build_for(counts, kind, 0, merged, device.threads());
     for (const auto& [length, training, evaluation] : model_.shorter) {
       const Graph shorter = backend_.merged(graph_of(kind, length).graph, outputs_of(kind));

@@ -103,6 +103,7 @@ class LanePrograms {
                  int threads);
   std::vector<ValueId> outputs_of(StepKind kind) const;
   std::vector<ValueId> outputs_without_rows() const;
+  std::vector<std::size_t> origins_of_steps(StepKind kind, const Graph& merged) const;
 
   const Model& model_;
   const int place_;
@@ -113,7 +114,8 @@ class LanePrograms {
   BySize train_, evaluate_;
   std::optional<Program> without_rows_;
   bool keeps_outputs_ = false;
-  std::array<std::vector<DType>, 2> input_dtypes_{};  ///< by StepKind
+  std::array<std::vector<DType>, 2> input_dtypes_{};        ///< by StepKind
+  std::array<std::vector<std::size_t>, 2> step_origins_{};  ///< by StepKind, with `stages_`: nodes of the whole graph
 };
 
 }  // namespace mirrortrain

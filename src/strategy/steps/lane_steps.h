@@ -143,6 +143,8 @@ class LaneSteps {
   void receive(const Step& step, StepKind kind, Replica& replica, bool before);
   void send(const Step& step, StepKind kind, Replica& replica, bool before);
   Elements exchanged_elements(const Step& step, StepKind kind, Replica& replica, ValueId value, bool is_up) const;
+  /// What goes where a stage gives no values: that there is a microbatch, or that its memory is free.
+  Elements token(std::size_t number) const;
   /// Waits until other workers have received what the lane's stages have sent.
   void finish_sends();
 
@@ -186,7 +188,7 @@ class LaneSteps {
   std::array<std::vector<std::pair<int, bool>>, 2> collective_stages_;  ///< by StepKind: see LanePrograms
   std::vector<std::vector<std::size_t>> stage_variables_;               ///< whose gradients a stage completes
   std::vector<Replica*> stage_replicas_;                                ///< that compute a stage now
-  std::array<float, 2> tokens_{};                                       ///< sent and received in place of values
+  Buffer tokens_;                                                       ///< two: sent and received in place of values
 
   bool skips_ = false;  ///< the last step checked changes no variable
   bool on_own_cores_ = true;

@@ -11,7 +11,6 @@
 namespace mirrortrain {
 namespace {
 
-/// What goes where a stage gives no values: that there is a microbatch, or that its memory is free.
 constexpr std::string_view kToken = "a stage's progress";
 
 }  // namespace
@@ -20,6 +19,7 @@ constexpr std::string_view kToken = "a stage's progress";
 void LaneSteps::divide_among_stages(const std::map<std::string, int>& stages) {
   const Mesh& mesh = topology_.mesh;
   stages_here_ = topology_.stages_here();
+  tokens_ = lane_.device().allocate(2 * sizeof(float));
   for (const auto& [replica, stage, model] : topology_.lanes[static_cast<std::size_t>(own_.index)].stages) {
     stage_places_[{replica, stage}].push_back(model);
   }
@@ -62,7 +62,7 @@ void LaneSteps::run_stage(const Step& step, StepKind kind, const MicrobatchWork&
   const bool ends = trains && (work.backward || is_last) && work.stage == stages_here_.first;
   for (Replica* const replica : places) {
     if (!begins) continue;
-    gather_rows(step, *replica);
+    if (lane_.examples() == nullptr) gather_rows(step, *replica);  // else the device gathered all of them
     // Which of a microbatch's sums the stages here write differs between training and evaluation, where a stage may
     // have no nodes: those that others write are not the ones of a step before.
     if (!reduction_.stages.empty()) zero_sums(*replica);
@@ -143,13 +143,16 @@ Elements LaneSteps::exchanged_elements(const Step& step, StepKind kind, Replica&
   return elements;
 }
 
+Elements LaneSteps::token(std::size_t number) const { return {std::span(tokens_.as<float>() + number, 1), kToken}; }
+
 void LaneSteps::receive(const Step& step, StepKind kind, Replica& replica, bool before) {
   const auto start = std::chrono::steady_clock::now();
   const StageGraph& others = *domain_replicas_.front().lane->programs().exchanged(kind, replica.model);
   const std::vector<ValueId>& values = before ? others.before.up : others.after.down;
   StageLinks& links = *reduction_.stages[static_cast<std::size_t>(replica.model)];
-  for (const ValueId value : values) links.receive(before, exchanged_elements(step, kind, replica, value, before));
-  if (values.empty()) links.receive(before, {std::span(tokens_).last(1), kToken});
+  for (const ValueId value : values)
+    links.receive(stream(), before, exchanged_elements(step, kind, replica, value, before));
+  if (values.empty()) links.receive(stream(), before, token(1));
   waited_for_stages_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
@@ -157,8 +160,9 @@ void LaneSteps::send(const Step& step, StepKind kind, Replica& replica, bool bef
   const StageGraph& others = *domain_replicas_.front().lane->programs().exchanged(kind, replica.model);
   const std::vector<ValueId>& values = before ? others.before.down : others.after.up;
   StageLinks& links = *reduction_.stages[static_cast<std::size_t>(replica.model)];
-  for (const ValueId value : values) links.send(before, exchanged_elements(step, kind, replica, value, !before));
-  if (values.empty()) links.send(before, {std::span(tokens_).first(1), kToken});
+  for (const ValueId value : values)
+    links.send(stream(), before, exchanged_elements(step, kind, replica, value, !before));
+  if (values.empty()) links.send(stream(), before, token(0));
 }
 
 void LaneSteps::finish_sends() {
@@ -166,8 +170,8 @@ void LaneSteps::finish_sends() {
   for (const auto& [row, models] : stage_places_) {
     for (const int model : models) {
       StageLinks& links = *reduction_.stages[static_cast<std::size_t>(model)];
-      if (row.second == stages_here_.first && links.has(true)) links.finish(true);
-      if (row.second == stages_here_.last && links.has(false)) links.finish(false);
+      if (row.second == stages_here_.first && links.has(true)) links.finish(stream(), true);
+      if (row.second == stages_here_.last && links.has(false)) links.finish(stream(), false);
     }
   }
 }

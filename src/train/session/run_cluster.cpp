@@ -282,17 +282,24 @@ void RunCluster::warn_of_distance(const Topology& topology) const {
 StageCommunicators RunCluster::among_stages(const Topology& topology, const StrategyOptions& strategy) const {
   return stage_communicators(topology, [&](const StagePair& pair) -> std::shared_ptr<Communicator> {
     const std::array both = {pair.lower, pair.lower + 1};
-    if (!mpi_ && std::ranges::count(both, topology.cluster.worker) == 0) return nullptr;
-    return among_workers(both, strategy, fmt::format(" ({} {})", pair.is_up ? "activations" : "gradients", pair.model))
-        .first;
+    const bool takes_part = std::ranges::count(both, topology.cluster.worker) > 0;
+    const std::string purpose = fmt::format(" ({} {})", pair.is_up ? "activations" : "gradients", pair.model);
+    if (!topology.on_gpus()) {
+      return mpi_ || takes_part ? among_workers(both, strategy, purpose).first : nullptr;
+    }
+    if (!takes_part) return nullptr;
+    const MemoryGroup group{{both.begin(), both.end()}, topology.cluster.worker - pair.lower, {0}};
+    const Communicators ranks = among_gpus(group, topology, strategy.communication.timeout_seconds, purpose);
+    return {ranks.owner, ranks.ranks.front()};
   });
 }
 
 /// This process's ranks in a group of GPUs.
-Communicators RunCluster::among_gpus(const MemoryGroup& group, const Topology& topology, double timeout) const {
+Communicators RunCluster::among_gpus(const MemoryGroup& group, const Topology& topology, double timeout,
+                                     std::string_view purpose) const {
   std::vector<int> gpus;
   for (const std::size_t lane : group.here) gpus.push_back(topology.lanes[lane].device.index);
-  const std::string key = fmt::format("nccl id of {}", fmt::join(group.memories, ","));
+  const std::string key = fmt::format("nccl id of {}{}", fmt::join(group.memories, ","), purpose);
   if (group.first_rank == 0) control_->put(key, make_nccl_id());
   const NcclWorld world{group.first_rank, static_cast<int>(group.memories.size()), control_->get(key),
                         [this] { return control_->failure(); }};

@@ -53,7 +53,9 @@ class RunCluster {
                                                                       std::string_view purpose = "") const;
   StageCommunicators among_stages(const Topology& topology, const StrategyOptions& strategy) const;
   void warn_of_distance(const Topology& topology) const;
-  Communicators among_gpus(const MemoryGroup& group, const Topology& topology, double timeout) const;
+  /// `purpose`: as of among_workers.
+  Communicators among_gpus(const MemoryGroup& group, const Topology& topology, double timeout,
+                           std::string_view purpose = "") const;
 
   ClusterSpec spec_;
   std::shared_ptr<mpi::Session> mpi_;  ///< if MPI's launcher started the tasks

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -44,9 +45,8 @@ class ThreadGroups {
   std::map<std::pair<int, std::vector<int>>, std::unique_ptr<ThreadGroup>> groups_;
 };
 
-/// This machine as one worker of several.
-inline Hardware as_worker(int worker, ThreadGroups& groups) {
-  Hardware hardware = this_hardware();
+/// A machine, this one unless another is given, as one worker of several.
+inline Hardware as_worker(int worker, ThreadGroups& groups, Hardware hardware = this_hardware()) {
   hardware.cluster = {groups.workers(), worker};
   hardware.communicators = [worker, &groups](const Topology& topology, const StrategyOptions&, const ReductionChoice&,
                                              const Backend&, std::span<Device* const>) {
@@ -66,11 +66,11 @@ inline Hardware as_worker(int worker, ThreadGroups& groups) {
   return hardware;
 }
 
-/// Calls body(worker, training) on a thread for each worker. A worker that fails ends the others; its error is
-/// returned.
+/// Calls body(worker, training) on a thread for each worker, which has a `machine` of its own. A worker that fails ends
+/// the others; its error is returned.
 template <class Body>
 std::string run_workers(int workers, const char* configuration, const std::vector<std::string>& overrides,
-                        const Body& body) {
+                        const Body& body, const std::function<Hardware()>& machine = this_hardware) {
   ThreadGroups groups(workers);
   std::vector<std::string> messages(static_cast<std::size_t>(workers));
   std::vector<std::thread> threads;
@@ -78,7 +78,7 @@ std::string run_workers(int workers, const char* configuration, const std::vecto
     threads.emplace_back([&, worker] {
       std::string& message = messages[static_cast<std::size_t>(worker)];
       message = error_text([&] {
-        Training training(configuration, overrides, as_worker(worker, groups));
+        Training training(configuration, overrides, as_worker(worker, groups, machine()));
         try {
           body(worker, training);
         } catch (const Error& error) {
