@@ -20,6 +20,7 @@
 #include "graph/ops/metric.h"
 #include "graph/ops/pointwise.h"
 #include "graph/ops/pool2d.h"
+#include "graph/ops/recurrent.h"
 #include "graph/ops/synchronized_batch_norm.h"
 #include "graph/ops/upsample2d.h"
 #include "graph/parts/along_axes.h"
@@ -72,6 +73,7 @@ const std::unordered_map<std::type_index, Rule>& rules() {
       rule<ops::Pad>(parts::pad),
       rule<ops::Pointwise>(parts::elementwise),
       rule<ops::RandomNormal>(parts::only_rows),
+      rule<ops::Recurrent>(parts::recurrent),
       rule<ops::RenormStatistics>(parts::moving_statistics),
       rule<ops::Reshape>(parts::reshape),
       rule<ops::Scale>(parts::elementwise),

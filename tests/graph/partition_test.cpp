@@ -11,6 +11,7 @@
 #include "graph/ops/elementwise.h"
 #include "graph/ops/loss.h"
 #include "graph/ops/metric.h"
+#include "graph/ops/recurrent.h"
 
 namespace mirrortrain {
 namespace {
@@ -137,6 +138,23 @@ TEST_CASE("a variable that is divided otherwise than its layer computes is gathe
   // A bias alone: zeros take the places of the other parts in a sum.
   const Local bias = mlp({0, 3}, {Sharding::whole(), Sharding::whole(), Sharding::whole(), Sharding::along(0)});
   CHECK(ops_of(bias.graph) == "dense pad all_reduce dense loss");
+}
+
+TEST_CASE("a recurrent layer's units are divided and gathered before its first step") {
+  Graph whole;
+  const ValueId x = whole.input("x", {DType::kFloat32, {3, 6}, true}),
+                labels = whole.input("labels", {DType::kFloat32, {3, 5}, true});
+  ValueId kernel = whole.variable({"k", {6, 20}}), recurrent = whole.variable({"u", {5, 20}});
+  const ValueId product = whole.apply_one(ops::Dense(), {x, kernel});
+  const ValueId states =
+      whole.apply(ops::Recurrent(ops::RecurrentAttributes{}), {product, recurrent, kNoValue, kNoValue}).front();
+  ValueId loss = whole.apply_one(ops::Loss(ops::LossKind::kMeanSquaredError), {states, labels});
+  ShardedVariables variables{{&kernel, &recurrent}, {std::nullopt, std::nullopt}};
+  Graph local = partition(whole, {1, 2}, variables, {{&loss}, {}});
+  CHECK(ops_of(local) == "dense pad all_gather crop crop concatenate pad all_reduce recurrent loss");
+  const std::vector<ValueId> gradients = add_gradients(local, {{loss, 1}}, {kernel, recurrent});
+  CHECK(local.spec(gradients[0]).shape == Shape{6, 10});
+  CHECK(local.spec(gradients[1]).shape == Shape{2, 20});
 }
 
 TEST_CASE("a sharding that gives a place nothing is refused") {

@@ -9,6 +9,7 @@
 #include "graph/ops/dense.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/embedding.h"
+#include "graph/ops/recurrent.h"
 
 namespace mirrortrain::parts {
 namespace {
@@ -113,6 +114,19 @@ Ways embedding(const DividedNode& node) {
     return {ops::sum_of_places(graph, graph.apply_one(local, std::move(inputs)))};
   };
   return {columns, rows};
+}
+
+Ways recurrent(const DividedNode& node) {
+  OpParts units{std::vector<Sharding>(node.held.size(), Sharding::whole()),
+                std::vector<Sharding>(node.node.outputs.size(), Sharding::whole())};
+  units.inputs[1] = Sharding::along(0, node.unit(1, 0));
+  units.lower = [op = op_of<ops::Recurrent>(node), kernel = node.shape(1), sharding = units.inputs[1]](
+                    Graph& graph, Inputs inputs, const ModelPlace& place) {
+    const auto [before, after] = sharding.beside(kernel, place);
+    inputs[1] = ops::sum_of_places(graph, graph.apply_one(ops::Pad(before, after), {inputs[1]}));
+    return graph.apply(op, std::move(inputs));
+  };
+  return {units};
 }
 
 Ways attention(const DividedNode& node) {

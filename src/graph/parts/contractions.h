@@ -15,6 +15,9 @@ Ways convolution(const DividedNode& node);
 Ways transposed_convolution(const DividedNode& node);
 /// By columns of the table, or by its rows: those of another part are zeros in the sum.
 Ways embedding(const DividedNode& node);
+/// The recurrent kernel's units are divided, and gathered before the first step: every state depends on all of them,
+/// and to exchange states at each step would take longer than to compute them.
+Ways recurrent(const DividedNode& node);
 /// By heads.
 Ways attention(const DividedNode& node);
 
