@@ -361,8 +361,8 @@ void MirroredStrategy::require_memory_for_variables(const StoreOptions& store) c
     }
     if (!divided_ && ranks > 1 && wanted.gradients > 0) {
       remedies += fmt::format(
-          "with strategy.optimizer_state: sharded_weights all of it is about {}, and whole weights of a layer at a "
-          "time; ",
+          "with strategy.optimizer_state: sharded_weights all of it is about {}, and whole weights of two layers at "
+          "a time; ",
           report::bytes_text(wanted.all() / static_cast<std::size_t>(ranks)));
     }
     throw Error(fmt::format(

@@ -1,10 +1,10 @@
 #include "strategy/reduction/collectives.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
-#include "strategy/reduction/parts_exchange.h"
 #include "strategy/reduction/rows_exchange.h"
 
 namespace mirrortrain {
@@ -32,7 +32,7 @@ void DomainCollective::run_for(int, std::int64_t, DomainLane&) {
 
 Collectives::Collectives(Device& device, const StepKernels& kernels, std::span<const Graph* const> graphs,
                          std::int64_t most_rows, const Mesh& mesh, std::vector<std::vector<int>> places,
-                         int largest_domain, Communicator* along_data, Communicator* along_model)
+                         int largest_domain, Communicator* along_data, Communicator* along_model, bool on_host)
     : places_{mesh, std::move(places), mesh.parts_in(largest_domain)} {
   for (ops::PlacedCollective& of : ops::collectives_of(*graphs[0])) {
     Communicator* const others = of.op->axis == ops::Axis::kData ? along_data : along_model;
@@ -42,6 +42,25 @@ Collectives::Collectives(Device& device, const StepKernels& kernels, std::span<c
       all_.push_back(std::make_unique<RowsExchange>(std::move(of), device, kernels, graphs, most_rows, places_,
                                                     largest_domain, others));
     }
+  }
+  begin_ahead(device, on_host);
+}
+
+/// Each gather but the first begins when the one before it is done.
+void Collectives::begin_ahead(Device& device, bool on_host) {
+  next_.resize(all_.size(), nullptr);
+  begins_before_.resize(all_.size(), false);
+  std::optional<std::size_t> before;
+  for (std::size_t i = 0; i < all_.size(); ++i) {
+    auto* const gather = dynamic_cast<PartsExchange*>(all_[i].get());
+    if (gather == nullptr || !gather->gathers_from_others()) continue;
+    if (before) {
+      gather->begin_at(*before);
+      next_[*before] = gather;
+      begins_before_[i] = true;
+      if (!ahead_) ahead_ = std::make_unique<GatherAhead>(device, on_host, *gather->others());
+    }
+    before = i;
   }
 }
 
@@ -71,7 +90,24 @@ void Collectives::zero_inputs(Stream& stream, int place) const {
 }
 
 void Collectives::run(std::size_t which, std::int64_t examples, DomainLane& lane, GradientReducer* reducer) {
-  all_[which]->run(examples, lane, reducer);
+  if (begins_before_[which]) {
+    finish_ahead(lane);
+    lane.meet();
+  } else {
+    if (ahead_ && all_[which]->others() == &ahead_->others()) finish_ahead(lane);
+    all_[which]->run(examples, lane, reducer);
+  }
+  PartsExchange* const next = next_[which];
+  if (next == nullptr) return;
+  // Since this collective began, no lane reads what was in the memory before.
+  next->copy_own_parts(lane);
+  if (!lane.is_first()) return;
+  if (reducer != nullptr) reducer->finish(lane);  // ranks enqueue on streams that wait for each other
+  ahead_->start(lane, [next](Stream& stream) { next->gather_others(stream); });
+}
+
+void Collectives::finish_ahead(DomainLane& lane) {
+  if (ahead_ && lane.is_first()) ahead_->finish(lane);
 }
 
 void Collectives::run_for(std::size_t which, int place, std::int64_t examples, DomainLane& lane) {

@@ -7,6 +7,8 @@
 
 #include "graph/ops/collective.h"
 #include "strategy/reduction/domain_collective.h"
+#include "strategy/reduction/gather_ahead.h"
+#include "strategy/reduction/parts_exchange.h"
 
 namespace mirrortrain {
 
@@ -17,10 +19,11 @@ class Collectives {
   /// `graphs`: by index on the axis `model`. `places`: of the domain, as in PlacesHere. `largest_domain`: the maximum
   /// number of places of a domain; with an axis `model`, every domain has as many, which follow each other.
   /// `most_rows`: of a place's programs. `along_data`, `along_model`: the domain's rank among those with the same parts
-  /// of the layers, and among those of its row; null where it is alone. All but `places` must outlive it.
+  /// of the layers, and among those of its row; null where it is alone. `on_host`: the domain is in host memory. All
+  /// but `places` must outlive it.
   Collectives(Device& device, const StepKernels& kernels, std::span<const Graph* const> graphs, std::int64_t most_rows,
               const Mesh& mesh, std::vector<std::vector<int>> places, int largest_domain, Communicator* along_data,
-              Communicator* along_model);
+              Communicator* along_model, bool on_host);
 
   /// Plans the memory that collectives of parts share, which are in use at different times of the program, any of
   /// those that a place runs. Returns its size.
@@ -44,6 +47,9 @@ class Collectives {
   /// Called by every lane of the domain. `examples`: of the global batch. `reducer`: of the gradients, whose operations
   /// must come before this one; null if there is none. Allocates nothing.
   void run(std::size_t which, std::int64_t examples, DomainLane& lane, GradientReducer* reducer);
+  /// Weights are gathered from other domains one layer ahead, from the gather before on. The lane's stream waits until
+  /// that is done: before other operations of the communicator along `data`.
+  void finish_ahead(DomainLane& lane);
 
   /// The same for one place, of a microbatch of a pipeline, whose stage computes the collective: all of the replica's
   /// places have the same microbatch in the stage, and `lane` meets those that compute them.
@@ -52,8 +58,13 @@ class Collectives {
   std::size_t bytes() const;
 
  private:
+  void begin_ahead(Device& device, bool on_host);
+
   PlacesHere places_;
   std::vector<std::unique_ptr<DomainCollective>> all_;
+  std::unique_ptr<GatherAhead> ahead_;  ///< null if there are no two such gathers
+  std::vector<PartsExchange*> next_;    ///< by collective: the gather that begins when it is done; may be null
+  std::vector<bool> begins_before_;     ///< by collective: whether it is one of `next_`
   std::vector<BorrowedMemory> pieces_;
   std::vector<std::size_t> offsets_;  ///< of the pieces
 };

@@ -36,7 +36,8 @@ void PartsExchange::plan(std::size_t which, const Program& program, std::vector<
   if (gathers_) {
     const auto read = program.segments_of(output_);
     const std::size_t last_read = read ? 2 * read->last : now;
-    for (Tensor& tensor : tensors_) pieces.push_back({{table_bytes(tensor), now, last_read}, &tensor.table});
+    const std::size_t begin = begins_at_ ? 2 * *begins_at_ + 1 : now;
+    for (Tensor& tensor : tensors_) pieces.push_back({{table_bytes(tensor), begin, last_read}, &tensor.table});
     return;
   }
   const auto written = program.segments_of(input_);
@@ -70,7 +71,7 @@ void PartsExchange::run(std::int64_t examples, DomainLane& lane, GradientReducer
   }
 }
 
-void PartsExchange::gather(DomainLane& lane, GradientReducer* reducer) {
+void PartsExchange::copy_own_parts(DomainLane& lane) {
   for (const int place : places_.of_lane[static_cast<std::size_t>(lane.index)]) {
     const Tensor& tensor = tensor_of(place);
     const std::size_t bytes = bytes_of(tensor.part);
@@ -78,13 +79,21 @@ void PartsExchange::gather(DomainLane& lane, GradientReducer* reducer) {
     lane.stream->copy(tensor.table + part * bytes, own_.at(place).variable, bytes);
   }
   lane.arrive_and_wait();
+}
+
+void PartsExchange::gather_others(Stream& stream) {
+  for (const Tensor& tensor : tensors_) {
+    const std::span table(reinterpret_cast<float*>(tensor.table), table_bytes(tensor) / sizeof(float));
+    others_->all_gather(stream, {table, name_});
+  }
+}
+
+void PartsExchange::gather(DomainLane& lane, GradientReducer* reducer) {
+  copy_own_parts(lane);
   if (others_ == nullptr) return;
   if (lane.is_first()) {
     if (reducer != nullptr) reducer->finish(lane);  // ranks enqueue on streams that wait for each other
-    for (const Tensor& tensor : tensors_) {
-      const std::span table(reinterpret_cast<float*>(tensor.table), table_bytes(tensor) / sizeof(float));
-      others_->all_gather(*lane.stream, {table, name_});
-    }
+    gather_others(*lane.stream);
   }
   lane.arrive_and_wait();
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,9 +29,17 @@ class PartsExchange : public DomainCollective {
   void plan(std::size_t which, const Program& program, std::vector<BorrowedMemory>& memory) override;
   bool exchanges() const override { return others_ != nullptr; }
   bool is_shared() const override { return true; }
+  Communicator* others() const override { return others_; }
   void bind(int place, std::vector<std::byte*>& values) override;
   void run(std::int64_t examples, DomainLane& lane, GradientReducer* reducer) override;
   std::size_t bytes() const override { return 0; }
+
+  /// Whether it gathers from other domains, which may be done ahead: when all lanes have copied their own parts.
+  bool gathers_from_others() const { return gathers_ && others_ != nullptr; }
+  /// The collective at which it is to begin, by number; before `plan`.
+  void begin_at(std::size_t which) { begins_at_ = which; }
+  void copy_own_parts(DomainLane& lane);
+  void gather_others(Stream& stream);
 
  private:
   /// The tensor of places with one index on the axis `model`, in flat parts.
@@ -60,6 +69,7 @@ class PartsExchange : public DomainCollective {
   Communicator* others_;
   const bool gathers_;
   const ValueId input_, output_;
+  std::optional<std::size_t> begins_at_;
   const std::string name_;       ///< for errors
   std::vector<Tensor> tensors_;  ///< by index on the axis `model` here
   std::map<int, Own> own_;       ///< by place

@@ -23,7 +23,7 @@ RowsExchange::RowsExchange(ops::PlacedCollective of, Device& device, const StepK
       kernels_(kernels),
       places_(places),
       batched_(graphs[0]->spec(of_.inputs[0]).batched),
-      exchanges_(others != nullptr),
+      others_(others),
       elements_(elements_of(of_.inputs[0], graphs)),
       part_(whole_shards(std::ranges::max(elements_) * (batched_ ? most_rows : 1))),
       rows_(device, others, largest_domain, graphs[0]->spec(of_.inputs[0]).dtype, part_ * std::ssize(of_.inputs),
@@ -45,7 +45,7 @@ RowsExchange::Group RowsExchange::group_of(int place) const {
   const Mesh& mesh = places_.mesh;
   if (mesh.model == 1) return {0, 1, static_cast<int>(rows_.rows())};  // those of smaller domains hold 0
   if (of_.op->axis == ops::Axis::kData) return {mesh.model_index(place) % places_.parts, places_.parts, mesh.data};
-  return {exchanges_ ? 0 : places_.number(place) - mesh.model_index(place), 1, mesh.model};
+  return {exchanges() ? 0 : places_.number(place) - mesh.model_index(place), 1, mesh.model};
 }
 
 bool RowsExchange::share(int place, int other) const {
@@ -79,7 +79,7 @@ void RowsExchange::zero_inputs(Stream& stream, int place) const {
 
 void RowsExchange::run(std::int64_t examples, DomainLane& lane, GradientReducer* reducer) {
   lane.arrive_and_wait();  // every place of the domain has written its inputs
-  if (exchanges_) {
+  if (exchanges()) {
     if (lane.is_first()) {
       if (reducer != nullptr) reducer->finish(lane);  // ranks enqueue on streams that wait for each other
       rows_.gather(*lane.stream);

@@ -23,8 +23,9 @@ class RowsExchange : public DomainCollective {
                std::span<const Graph* const> graphs, std::int64_t most_rows, const PlacesHere& places,
                int largest_domain, Communicator* others);
 
-  bool exchanges() const override { return exchanges_; }
+  bool exchanges() const override { return others_ != nullptr; }
   bool is_shared() const override { return places_of_axis() > 1; }
+  Communicator* others() const override { return others_; }
   void bind(int place, std::vector<std::byte*>& values) override;
   void zero_inputs(Stream& stream, int place) const override;
   void run(std::int64_t examples, DomainLane& lane, GradientReducer* reducer) override;
@@ -58,8 +59,8 @@ class RowsExchange : public DomainCollective {
   ops::PlacedCollective of_;
   const StepKernels& kernels_;
   const PlacesHere& places_;
-  bool batched_;                        ///< whether the inputs have rows of examples
-  bool exchanges_;                      ///< with other domains
+  bool batched_;  ///< whether the inputs have rows of examples
+  Communicator* others_;
   std::vector<std::int64_t> elements_;  ///< of each input, or of a row of it, by index on the axis `model`
   std::int64_t part_;                   ///< numbers of a row of the table for each input
   GatheredRows rows_;

@@ -95,7 +95,8 @@ void RunReduction::add_collectives(const RunVariables& variables, const Topology
       std::vector<const Graph*> graphs;
       for (int place = 0; place < mesh.model; ++place) graphs.push_back(&model.graph(trains, place).graph);
       return std::make_unique<Collectives>(device, kernels, graphs, most_rows, mesh, places, largest,
-                                           reduction.others(ops::Axis::kData), along_model);
+                                           reduction.others(ops::Axis::kData), along_model,
+                                           variables.domains()[i]->place.on_host);
     };
     reduction.training = of(true);
     reduction.evaluation = of(false);

@@ -158,6 +158,7 @@ void LaneSteps::reduce(const Step& step, const GradientBucket& bucket) {
     const int replica = domain_.place.replicas[static_cast<std::size_t>(bucket.replicas[i])];
     scales_[i] = gradient_scale(bucket.aggregation, replica, step.key.examples, topology_.mesh);
   }
+  collectives(StepKind::kTrain).finish_ahead(own_);
   reduction_.reducer->start(stream(), bucket, std::span(scales_).first(bucket.replicas.size()), own_);
   wait_while_warming_up(step);
 }
