@@ -18,9 +18,10 @@ bool reads_filter(const Node& node, std::size_t input) {
                         dynamic_cast<const ops::Conv2dInputGradient*>(op) != nullptr);
 }
 
-/// The variable that `value` is, perhaps in another shape; kNoValue where it is none.
+/// The variable that `value` is, perhaps in another shape; kNoValue where it is none, or computed elsewhere.
 ValueId variable_of(const Graph& graph, ValueId value) {
   while (value != kNoValue && graph.value(value).source == Graph::Source::kNode) {
+    if (graph.value(value).producer < 0) return kNoValue;
     const Node& producer = graph.node(graph.value(value).producer);
     if (!producer.op->is_alias()) return kNoValue;
     value = producer.inputs[0];

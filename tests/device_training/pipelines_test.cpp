@@ -60,8 +60,10 @@ Found trained(int workers, const char* device, const std::string& options, std::
     CHECK(training.strategy->differing_replicas() == "");
     if (worker == 0) of_chief = std::move(own);
   };
-  REQUIRE(testing::run_workers(workers, kNetwork, more, train, [&] { return testing::gpus_under_test(1, seed); }) ==
-          "no error");
+  const auto machine = [&] {
+    return std::string(device) == "cpu" ? this_hardware() : testing::gpus_under_test(1, seed);
+  };
+  REQUIRE(testing::run_workers(workers, kNetwork, more, train, machine) == "no error");
   return of_chief;
 }
 
