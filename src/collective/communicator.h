@@ -69,6 +69,8 @@ class Communicator {
   virtual ~Communicator() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
+  /// Whether elements travel while the rank computes; else its own cores copy them.
+  virtual bool travels() const { return true; }
   /// Device memory that it allocated for the operations, without a library's own.
   virtual std::size_t bytes() const { return 0; }
 

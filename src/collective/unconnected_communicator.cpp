@@ -5,10 +5,11 @@ namespace {
 
 class UnconnectedCommunicator : public Communicator {
  public:
-  UnconnectedCommunicator(int rank, int size) : rank_(rank), size_(size) {}
+  UnconnectedCommunicator(int rank, int size, bool travels) : rank_(rank), size_(size), travels_(travels) {}
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
+  bool travels() const override { return travels_; }
   void all_reduce(Stream&, Elements) override {}
   void all_gather(Stream&, Elements) override {}
   void all_to_all(Stream&, Elements, std::byte*) override {}
@@ -19,12 +20,13 @@ class UnconnectedCommunicator : public Communicator {
 
  private:
   const int rank_, size_;
+  const bool travels_;
 };
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_unconnected_communicator(int rank, int size) {
-  return std::make_unique<UnconnectedCommunicator>(rank, size);
+std::unique_ptr<Communicator> make_unconnected_communicator(int rank, int size, bool travels) {
+  return std::make_unique<UnconnectedCommunicator>(rank, size, travels);
 }
 
 }  // namespace mirrortrain

@@ -40,6 +40,8 @@ class SharedMemoryCommunicator : public HostCommunicator {
         rendezvous_(std::move(rendezvous)),
         terms_(static_cast<std::size_t>(size)) {}
 
+  bool travels() const override { return false; }
+
   Buffer allocate(std::size_t bytes) override {
     if (bytes == 0) return {};
     const std::string what = fmt::format("shared memory {}", ++allocations_);

@@ -53,7 +53,7 @@ void Collectives::begin_ahead(Device& device, bool on_host) {
   std::optional<std::size_t> before;
   for (std::size_t i = 0; i < all_.size(); ++i) {
     auto* const gather = dynamic_cast<PartsExchange*>(all_[i].get());
-    if (gather == nullptr || !gather->gathers_from_others()) continue;
+    if (gather == nullptr || !gather->gathers_from_others() || !gather->others()->travels()) continue;
     if (before) {
       gather->begin_at(*before);
       next_[*before] = gather;

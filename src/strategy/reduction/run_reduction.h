@@ -87,6 +87,7 @@ struct DomainReduction {
     for (bool is_done = false; !is_done; std::this_thread::yield()) {
       is_done = true;
       for_each_link([&](const DomainLink& to) { is_done = to.communicator().poll(stream) && is_done; });
+      to_stages.check();
     }
   }
   /// Fails the domain's current and later operations.

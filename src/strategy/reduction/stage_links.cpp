@@ -31,12 +31,12 @@ StageCommunicators stage_communicators(const Topology& topology,
   return made;
 }
 
+void StageCommunicators::check() const {
+  for (const PlaceCommunicators& of : of_places) of.for_each([](Communicator& rank) { rank.check(); });
+}
+
 void StageCommunicators::abort(const std::string& reason) const {
-  for (const PlaceCommunicators& of : of_places) {
-    for (Communicator* const rank : {of.from_before, of.to_before, of.from_after, of.to_after}) {
-      if (rank != nullptr) rank->abort(reason);
-    }
-  }
+  for (const PlaceCommunicators& of : of_places) of.for_each([&](Communicator& rank) { rank.abort(reason); });
 }
 
 StageLinks::StageLinks(const PlaceCommunicators& communicators, Device& device, bool on_host) : of_(communicators) {

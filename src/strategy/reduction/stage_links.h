@@ -24,6 +24,13 @@ struct StagePair {
 /// such worker.
 struct PlaceCommunicators {
   Communicator *from_before = nullptr, *to_before = nullptr, *from_after = nullptr, *to_after = nullptr;
+
+  template <class Body>
+  void for_each(const Body& body) const {
+    for (Communicator* const rank : {from_before, to_before, from_after, to_after}) {
+      if (rank != nullptr) body(*rank);
+    }
+  }
 };
 
 /// Of all places of a replica, by index on the axis `model`; none where each worker has all stages of its replicas.
@@ -31,6 +38,8 @@ struct StageCommunicators {
   std::shared_ptr<void> owner;
   std::vector<PlaceCommunicators> of_places;
 
+  /// Throws Error if any of them has failed, or waits longer than its timeout.
+  void check() const;
   void abort(const std::string& reason) const;
 };
 

@@ -193,14 +193,17 @@ Hardware unconnected_hardware(const CheckedConfiguration& checked) {
   const bool is_trainer = std::ranges::count(trainers, cluster.task) > 0;
   if (checked.values().strategy.declaration().has_servers || !is_trainer || trainers.size() == 1) return hardware;
   hardware.cluster = workers_of(cluster);
-  hardware.communicators = [](const Topology& topology, const StrategyOptions& options, const ReductionChoice&,
-                              const Backend&, std::span<Device* const>) {
+  const bool on_one_host = cluster.local.tasks == static_cast<int>(trainers.size());
+  hardware.communicators = [on_one_host](const Topology& topology, const StrategyOptions& options,
+                                         const ReductionChoice&, const Backend&, std::span<Device* const>) {
     require_whole_replicas(topology, options);
-    const auto group = [](const MemoryGroup& of) {
+    const bool shares_memory =
+        on_one_host && !topology.on_gpus() && options.communication.implementation == Transport::kAuto;
+    const auto group = [shares_memory](const MemoryGroup& of) {
       std::vector<std::unique_ptr<Communicator>> ranks;
       for (std::size_t i = 0; i < of.here.size(); ++i) {
-        ranks.push_back(
-            make_unconnected_communicator(of.first_rank + static_cast<int>(i), static_cast<int>(of.memories.size())));
+        ranks.push_back(make_unconnected_communicator(of.first_rank + static_cast<int>(i),
+                                                      static_cast<int>(of.memories.size()), !shares_memory));
       }
       return owned(std::move(ranks));
     };
