@@ -94,7 +94,10 @@ Model divided_over_data(Model model, const DataParts& parts) {
   };
   divide_both(model);
   std::ranges::for_each(model.other_places, divide_both);
-  std::ranges::for_each(model.shorter, divide_both);
+  for (ShorterGraphs& shorter : model.shorter) {
+    divide_both(shorter);
+    std::ranges::for_each(shorter.other_places, divide_both);
+  }
   return model;
 }
 

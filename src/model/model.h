@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -110,16 +111,17 @@ struct ModelGraph {
   }
 };
 
+/// A model's graphs at one of several places that compute its layers together.
+struct PlaceGraphs {
+  ModelGraph training, evaluation;
+};
+
 /// The model for shorter sequences than its input's: the same values and nodes in other shapes, so that ids and
 /// variables are shared with the full-length model.
 struct ShorterGraphs {
   std::int64_t length = 0;  ///< time steps
   ModelGraph training, evaluation;
-};
-
-/// A model's graphs at one of several places that compute its layers together.
-struct PlaceGraphs {
-  ModelGraph training, evaluation;
+  std::vector<PlaceGraphs> other_places{};  ///< as the model's
 };
 
 struct LayerSummary {
@@ -147,6 +149,14 @@ struct OutputTraits {
   std::optional<std::pair<double, double>> range{};
 };
 
+/// The graph of a place, of a model or of its shorter graphs.
+template <class Graphs>
+const ModelGraph& graph_of(const Graphs& all, bool trains, int place) {
+  if (place == 0) return trains ? all.training : all.evaluation;
+  const PlaceGraphs& of = all.other_places[static_cast<std::size_t>(place - 1)];
+  return trains ? of.training : of.evaluation;
+}
+
 struct Model {
   std::vector<ModelVariable> variables;
   std::vector<std::string> inputs;  ///< their names
@@ -162,10 +172,11 @@ struct Model {
 
   int places() const { return 1 + static_cast<int>(other_places.size()); }
   /// The graph of one of the places.
-  const ModelGraph& graph(bool trains, int place) const {
-    if (place == 0) return trains ? training : evaluation;
-    const PlaceGraphs& of = other_places[static_cast<std::size_t>(place - 1)];
-    return trains ? of.training : of.evaluation;
+  const ModelGraph& graph(bool trains, int place) const { return graph_of(*this, trains, place); }
+  /// The same for sequences of one of the lengths of `shorter`; 0: at full length.
+  const ModelGraph& graph(bool trains, int place, std::int64_t length) const {
+    if (length == 0) return graph(trains, place);
+    return graph_of(*std::ranges::find(shorter, length, &ShorterGraphs::length), trains, place);
   }
   /// The shape of a place's part of a variable, among those of the axis `model`.
   Shape part_shape(std::size_t variable, int place) const {

@@ -118,8 +118,20 @@ bool are_alike(const ModelGraph& a, const ModelGraph& b) {
   };
   return std::ranges::all_of(a.outputs, same_sums) &&
          std::ranges::all_of(ops::collectives_of(a.graph), [&](const ops::PlacedCollective& collective) {
-           return std::ranges::all_of(collective.inputs, same_spec);
+           // Places exchange what they compute of any length, in memory for the longest.
+           return collective.op->axis == ops::Axis::kModel || std::ranges::all_of(collective.inputs, same_spec);
          });
+}
+
+bool places_are_alike(const Model& a, const Model& b) {
+  const auto sharding = [](const ModelVariable& variable) { return variable.sharding; };
+  if (!std::ranges::equal(a.variables, b.variables, {}, sharding, sharding)) return false;
+  for (int place = 0; place < a.places(); ++place) {
+    for (const bool trains : {true, false}) {
+      if (!are_alike(a.graph(trains, place), b.graph(trains, place))) return false;
+    }
+  }
+  return true;
 }
 
 void require_labels(const Model& model, std::size_t output, const ModelGraph& shorter, std::int64_t steps,
@@ -161,11 +173,12 @@ void add_shorter_graphs(Model& model, const ModelOptions& options, std::span<con
     require_same_variables(model, shorter, steps, length);
     require_no_counted_padding(options, model, shorter);
     for (std::size_t i = 0; i < model.outputs.size(); ++i) require_labels(model, i, shorter.training, steps, length);
-    if (!are_alike(model.training, shorter.training) || !are_alike(model.evaluation, shorter.evaluation)) {
+    if (!places_are_alike(model, shorter)) {
       throw Error(
           fmt::format("at {} steps the model has other operations than at {}; use another boundary", length, steps));
     }
-    model.shorter.push_back({length, std::move(shorter.training), std::move(shorter.evaluation)});
+    model.shorter.push_back(
+        {length, std::move(shorter.training), std::move(shorter.evaluation), std::move(shorter.other_places)});
   }
 }
 

@@ -172,6 +172,14 @@ StageModel model_of_stages(const Model& model, const StagesOfWorkers& workers, i
   };
   add_place(part.model.training, part.model.evaluation);
   for (PlaceGraphs& other : part.model.other_places) add_place(other.training, other.evaluation);
+  const auto keep = [&](auto& graphs) {
+    keep_own_nodes(graphs.training, workers, worker, true);
+    keep_own_nodes(graphs.evaluation, workers, worker, false);
+  };
+  for (ShorterGraphs& shorter : part.model.shorter) {
+    keep(shorter);
+    std::ranges::for_each(shorter.other_places, keep);
+  }
   return part;
 }
 

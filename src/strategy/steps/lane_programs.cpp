@@ -13,10 +13,7 @@
 namespace mirrortrain {
 
 const ModelGraph& LanePrograms::graph_of(StepKind kind, std::int64_t length) const {
-  const bool train = kind == StepKind::kTrain;
-  if (length == 0) return model_.graph(train, place_);
-  const ShorterGraphs& shorter = *std::ranges::find(model_.shorter, length, &ShorterGraphs::length);
-  return train ? shorter.training : shorter.evaluation;
+  return model_.graph(kind == StepKind::kTrain, place_, length);
 }
 
 /// The outputs of a program: the step's sums, and when training gradients and assigned values. If the update computes a
@@ -159,7 +156,8 @@ void LanePrograms::build(const RowCounts& rows, Device& device) {
     }
     if (stages_ != nullptr) step_origins_[static_cast<std::size_t>(kind)] = origins_of_steps(kind, merged);
     build_for(counts, kind, 0, merged, device.threads());
-    for (const auto& [length, training, evaluation] : model_.shorter) {
+    for (const ShorterGraphs& of_length : model_.shorter) {
+      const std::int64_t length = of_length.length;
       const Graph shorter = backend_.merged(graph_of(kind, length).graph, outputs_of(kind));
       if (!same_but_for_shapes(merged, shorter)) {
         throw Error(fmt::format(

@@ -134,7 +134,7 @@ void LaneSteps::add_microbatch(const Replica& replica, const MicrobatchWork& wor
 
 Elements LaneSteps::exchanged_elements(const Step& step, StepKind kind, Replica& replica, ValueId value,
                                        bool is_up) const {
-  const ValueSpec& spec = model().graph(kind == StepKind::kTrain, replica.model).graph.spec(value);
+  const ValueSpec& spec = model().graph(kind == StepKind::kTrain, replica.model, step.key.length).graph.spec(value);
   Elements elements;
   elements.dtype = spec.dtype;
   elements.data = replica.exchanged[static_cast<std::size_t>(kind)].at(value);

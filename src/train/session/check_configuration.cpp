@@ -229,10 +229,6 @@ Mesh mesh_of_run(const CheckedConfiguration& checked) {
 void check_stages_of_workers(const CheckedConfiguration& checked, const StagesOfWorkers& stages, const Mesh& mesh,
                              config::Errors& errors) {
   const Configuration& values = checked.values();
-  if (values.data.sequences.value) {
-    errors.add(values.data.sequences.place, values.data.sequences.path,
-               "stages on several workers do not send sequences of several lengths yet; leave it out");
-  }
   if (const std::string reader = values.optimizer ? reader_of_wholes(*values.optimizer) : ""; !reader.empty()) {
     errors.add(checked.place_of("optimizer"), "optimizer",
                fmt::format("{} reads whole gradients (their norms, rows or columns), and stages on several workers do "
@@ -279,9 +275,6 @@ int places_of_model(const CheckedConfiguration& checked, config::Errors& errors)
   const auto refuse = [&](const std::string& key, const std::string& why) {
     errors.add(checked.place_of(key), key, fmt::format("{}; use strategy.mesh.model: 1", why));
   };
-  if (values.data.sequences.value) {
-    refuse("data.sequences", "sequences of several lengths are not computed by several places yet");
-  }
   if (const std::string reader = values.optimizer ? reader_of_wholes(*values.optimizer) : ""; !reader.empty()) {
     refuse("optimizer",
            fmt::format("{} reads each variable's whole gradient (its norm, rows or columns), of which the places of a "

@@ -93,6 +93,16 @@ const std::vector<Described> kModels = {
      "{embedding: {input_dim: 9, output_dim: 5, mask_zero: true}}, {lstm: {units: 6, return_sequences: true}}, {gru: "
      "{units: 4}}, {dense: {units: 3}}",
      kWords, true},
+    {"sequences of several lengths",
+     "[4]",
+     "{embedding: {input_dim: 9, output_dim: 6, mask_zero: true}}, {multi_head_attention: {num_heads: 4, key_dim: 3}}, "
+     "{lstm: {units: 6, return_sequences: true}}, {dense: {units: 9, activation: relu}}, {dense: {units: 9}}",
+     {"data.train={format: inline, features: [[1, 4, 2, 0], [3, 8, 0, 0], [5, 5, 6, 7], [2, 0, 0, 0], [7, 0, 0, 0], "
+      "[1, 2, 3, 4], [8, 6, 4, 0]], labels: [[4, 2, 0, 0], [8, 1, 0, 0], [5, 6, 7, 5], [1, 0, 0, 0], [2, 0, 0, 0], [2, "
+      "3, 4, 1], [6, 4, 0, 0]]}",
+      "data.global_batch_size=2", "data.sequences={bucket_boundaries: [1, 3], group_by_length: true}",
+      "metrics=[accuracy]"},
+     true},
     {"regularized and clipped",
      "[6]",
      "{dense: {units: 9, kernel_regularizer: {l2: 0.01, orthogonal_regularizer: {factor: 0.3}}, bias_regularizer: {l1: "

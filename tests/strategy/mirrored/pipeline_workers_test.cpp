@@ -149,6 +149,24 @@ TEST_CASE("workers pass on what layers of distant stages read") {
   }
 }
 
+TEST_CASE("stages on several workers send sequences of several lengths") {
+  const std::vector<std::string> more = {
+      "data.train={format: inline, features: [[1, 4, 2, 0], [3, 8, 0, 0], [5, 5, 6, 7], [2, 0, 0, 0], [7, 0, 0, 0], "
+      "[1, 2, 3, 4], [8, 6, 4, 0]], labels: [0, 1, 2, 2, 0, 1, 1]}",
+      "data.global_batch_size=2",
+      "data.sequences={bucket_boundaries: [1, 3], group_by_length: true}",
+      "model.input_shape=[4]",
+      "model.blocks={}",
+      "model.layers=[{embedding: {input_dim: 9, output_dim: 6, mask_zero: true}}, {dense: {units: 8, activation: tanh, "
+      "name: a}}, {lstm: {units: 5, return_sequences: true, name: b}}, {gru: {units: 4, name: c}}, {dense: {units: "
+      "3}}]"};
+  for (const int microbatches : {1, 2}) {
+    check_bits(kConnected, 2, 1, pipeline("[b]", microbatches), more);
+    check_bits(kConnected, 3, 1, pipeline("[b, c]", microbatches), more);
+    check_bits(kConnected, 2, 2, pipeline("[b]", microbatches, ", mesh: {data: 1, model: 2}"), more);
+  }
+}
+
 TEST_CASE("as many values cross a boundary as can be under way both ways, and more are refused") {
   const auto joined = [](int values) {
     std::string layers, names;
