@@ -48,7 +48,11 @@ void divide_graphs(Model& model, const PlacesOfModel& places) {
   for (std::size_t i = 0; i < shardings.size(); ++i) model.variables[i].sharding = *shardings[i];
 }
 
-std::vector<Exchange> exchanges_of_places(const Model& model, std::int64_t examples) {
+std::uint64_t exchanged_bytes(const ValueSpec& value, std::int64_t examples, int microbatches) {
+  return value.bytes_at(examples) * static_cast<std::uint64_t>(value.batched ? 1 : microbatches);
+}
+
+std::vector<Exchange> exchanges_of_places(const Model& model, std::int64_t examples, int microbatches) {
   const Graph& graph = model.training.graph;
   std::vector<Exchange> exchanges;
   for (const Node& node : graph.nodes()) {
@@ -56,7 +60,7 @@ std::vector<Exchange> exchanges_of_places(const Model& model, std::int64_t examp
     if (collective == nullptr || collective->axis != ops::Axis::kModel) continue;
     const auto known = std::ranges::find_if(
         exchanges, [&](const Exchange& one) { return one.layer == node.layer && one.collective == node.op->name(); });
-    const std::uint64_t bytes = graph.spec(node.inputs[0]).bytes_at(examples);
+    const std::uint64_t bytes = exchanged_bytes(graph.spec(node.inputs[0]), examples, microbatches);
     if (known != exchanges.end()) {
       known->bytes += bytes;
     } else {

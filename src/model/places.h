@@ -27,7 +27,11 @@ struct Exchange {
   std::string layer, collective;
   std::uint64_t bytes = 0;
 };
-/// By layer and collective, in the order of the step, for so many examples of a replica.
-std::vector<Exchange> exchanges_of_places(const Model& model, std::int64_t examples);
+/// Of a value that is exchanged in a training step of so many examples, in microbatches each of which has one that has no
+/// rows.
+std::uint64_t exchanged_bytes(const ValueSpec& value, std::int64_t examples, int microbatches);
+/// By layer and collective, in the order of the step, for so many examples of a replica, which are computed in so many
+/// microbatches.
+std::vector<Exchange> exchanges_of_places(const Model& model, std::int64_t examples, int microbatches = 1);
 
 }  // namespace mirrortrain

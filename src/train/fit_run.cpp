@@ -84,7 +84,7 @@ std::optional<int> FitRun::run_to_the_end() {
     if (checked_.has_model()) text += "\n" + variables_text(checked_, "", run_.strategy->model_in_parts());
     const Mesh& mesh = run_.strategy->topology().mesh;
     const std::int64_t examples = rows_of_replica(values().data.global_batch_size, 0, mesh.replicas()).count;
-    if (mesh.model > 1) text += "\n" + exchanges_text(*checked_.model, examples);
+    if (mesh.model > 1) text += "\n" + exchanges_text(*checked_.model, mesh, examples);
     if (const std::optional<StagesOfWorkers> stages = stages_of_workers(checked_)) {
       text += "\n" + stage_exchanges_text(*checked_.model, *stages, mesh, examples);
     }

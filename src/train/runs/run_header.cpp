@@ -123,9 +123,9 @@ std::string run_header(const CheckedConfiguration& checked, const Strategy& stra
   return text;
 }
 
-std::string exchanges_text(const Model& model, std::int64_t examples) {
-  if (model.places() == 1) return "";
-  std::vector<Exchange> exchanges = exchanges_of_places(model, examples);
+std::string exchanges_text(const Model& model, const Mesh& mesh, std::int64_t examples) {
+  if (mesh.model == 1) return "";
+  std::vector<Exchange> exchanges = exchanges_of_places(model, examples, mesh.microbatches);
   std::uint64_t all = 0;
   for (const Exchange& exchange : exchanges) all += exchange.bytes;
   std::string text = fmt::format("the places of a replica exchange {} each in a step of {} example{} of it\n",
@@ -138,25 +138,30 @@ std::string exchanges_text(const Model& model, std::int64_t examples) {
 
 std::string stage_exchanges_text(const Model& model, const StagesOfWorkers& workers, const Mesh& mesh,
                                  std::int64_t examples) {
-  const Graph& graph = model.training.graph;
-  const auto bytes_of = [&](const std::vector<ValueId>& values) {
-    std::uint64_t bytes = 0;
-    for (const ValueId value : values) {
-      const ValueSpec& spec = graph.spec(value);
-      bytes +=
-          spec.batched ? spec.bytes_at(examples) : spec.bytes_at(1) * static_cast<std::uint64_t>(mesh.microbatches);
-    }
-    return bytes;
+  struct Bytes {
+    std::uint64_t up = 0, down = 0;
   };
+  std::vector<Bytes> sent(static_cast<std::size_t>(workers.workers - 1));  // by boundary, of all places
+  for (int place = 0; place < mesh.model; ++place) {
+    const ModelGraph& made = model.graph(true, place);
+    const auto bytes_of = [&](const std::vector<ValueId>& values) {
+      std::uint64_t bytes = 0;
+      for (const ValueId value : values) bytes += exchanged_bytes(made.graph.spec(value), examples, mesh.microbatches);
+      return bytes;
+    };
+    const std::vector<StageBoundary> boundaries = stage_boundaries(made, workers, true);
+    for (std::size_t i = 0; i < boundaries.size(); ++i) {
+      sent[i].up += bytes_of(boundaries[i].up);
+      sent[i].down += bytes_of(boundaries[i].down);
+    }
+  }
   std::string text = fmt::format("the workers of a replica send each other, in a step of {} example{} of it\n",
                                  examples, examples == 1 ? "" : "s");
-  const std::vector<StageBoundary> boundaries = stage_boundaries(model.training, workers, true);
   const int each = workers.stages / workers.workers;
-  for (std::size_t i = 0; i < boundaries.size(); ++i) {
-    const int last = (static_cast<int>(i) + 1) * each;
-    text +=
-        fmt::format("  stage {} to {}: activations, {}; back: gradients, {}\n", last, last + 1,
-                    report::bytes_text(bytes_of(boundaries[i].up)), report::bytes_text(bytes_of(boundaries[i].down)));
+  for (int last = each; const auto& [up, down] : sent) {
+    text += fmt::format("  stage {} to {}: activations, {}; back: gradients, {}\n", last, last + 1,
+                        report::bytes_text(up), report::bytes_text(down));
+    last += each;
   }
   return text;
 }

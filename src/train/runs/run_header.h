@@ -20,7 +20,7 @@ std::string replicas_text(const Topology& topology, std::string_view between = "
 
 /// What the places of a replica send each other in a training step of so many examples, by layer, in lines; empty if
 /// each replica has one place.
-std::string exchanges_text(const Model& model, std::int64_t examples);
+std::string exchanges_text(const Model& model, const Mesh& mesh, std::int64_t examples);
 
 /// What the workers that have the stages of a replica send each other in a training step of so many examples, in lines.
 std::string stage_exchanges_text(const Model& model, const StagesOfWorkers& workers, const Mesh& mesh,
