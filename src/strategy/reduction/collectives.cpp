@@ -92,7 +92,7 @@ void Collectives::zero_inputs(Stream& stream, int place) const {
 void Collectives::run(std::size_t which, std::int64_t examples, DomainLane& lane, GradientReducer* reducer) {
   if (begins_before_[which]) {
     finish_ahead(lane);
-    lane.meet();
+    lane.arrive_and_wait();
   } else {
     if (ahead_ && all_[which]->others() == &ahead_->others()) finish_ahead(lane);
     all_[which]->run(examples, lane, reducer);

@@ -133,7 +133,8 @@ TEST_CASE("norms over the stages of several workers, and accumulated gradients, 
   for (const int workers : {2, 4}) {
     const std::string options = pipeline("[b]", 3, workers == 4 ? ", mesh: {data: 2}" : "");
     check_alike(expected, on_workers(kDenseStages, workers, 1, options, more), 2e-6, 3e-6);
-    check_alike(expected, on_workers(kDenseStages, workers, 1, options + ", optimizer_state: sharded", more), 2e-6, 3e-6);
+    check_alike(expected, on_workers(kDenseStages, workers, 1, options + ", optimizer_state: sharded", more), 2e-6,
+                3e-6);
     const std::string divided = pipeline("[b]", 3, fmt::format(", mesh: {{data: {}, model: 2}}", workers / 2));
     check_alike(expected, on_workers(kDenseStages, workers, 2, divided, more), 2e-6, 3e-6);
   }
@@ -161,9 +162,9 @@ TEST_CASE("stages on several workers send sequences of several lengths") {
       "name: a}}, {lstm: {units: 5, return_sequences: true, name: b}}, {gru: {units: 4, name: c}}, {dense: {units: "
       "3}}]"};
   for (const int microbatches : {1, 2}) {
-    check_bits(kConnected, 2, 1, pipeline("[b]", microbatches), more);
-    check_bits(kConnected, 3, 1, pipeline("[b, c]", microbatches), more);
-    check_bits(kConnected, 2, 2, pipeline("[b]", microbatches, ", mesh: {data: 1, model: 2}"), more);
+    check_bits(kConnected.c_str(), 2, 1, pipeline("[b]", microbatches), more);
+    check_bits(kConnected.c_str(), 3, 1, pipeline("[b, c]", microbatches), more);
+    check_bits(kConnected.c_str(), 2, 2, pipeline("[b]", microbatches, ", mesh: {data: 1, model: 2}"), more);
   }
 }
 
@@ -187,7 +188,7 @@ TEST_CASE("as many values cross a boundary as can be under way both ways, and mo
 
 TEST_CASE("workers pass on what places of distant stages read") {
   for (const int devices : {1, 2}) {
-    check_bits(kConnected, 3, devices, pipeline("[first, second]", 3, ", mesh: {data: 1, model: 2}"), {});
+    check_bits(kConnected.c_str(), 3, devices, pipeline("[first, second]", 3, ", mesh: {data: 1, model: 2}"), {});
   }
 }
 
