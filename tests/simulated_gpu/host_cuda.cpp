@@ -1,8 +1,6 @@
-// The checked longjmp takes a jump between stacks for a mistake.
-#undef _FORTIFY_SOURCE
-
 #include "simulated_gpu/host_cuda.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <deque>
@@ -10,6 +8,7 @@
 #include <memory>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -25,9 +24,11 @@ constexpr std::size_t kGuard = 64;
 /// Lanes of a warp that exchange values. It is free again when the last of them has read.
 struct Meeting {
   unsigned mask = 0, arrived = 0, reading = 0;
+  unsigned other_than_zero = 0;  ///< of the lanes that have arrived
   std::source_location place;
   std::array<std::uint64_t, kWarp> values{};
-  std::vector<unsigned> waiting;
+  std::array<unsigned, kWarp> waiting{};
+  unsigned waiting_count = 0;
 };
 using Warp = std::deque<Meeting>;  // several at once where lanes diverge; what waits keeps its place
 
@@ -37,7 +38,8 @@ std::string text_of(const std::source_location& place) {
 }
 
 bool same(const std::source_location& a, const std::source_location& b) {
-  return a.line() == b.line() && a.column() == b.column() && std::strcmp(a.file_name(), b.file_name()) == 0;
+  return a.line() == b.line() && a.column() == b.column() &&
+         (a.file_name() == b.file_name() || std::strcmp(a.file_name(), b.file_name()) == 0);
 }
 
 /// Runs blocks. A fiber takes one thread after the other; only one that waits keeps its fiber.
@@ -46,8 +48,9 @@ class Runner {
   void run(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& kernel);
 
   void block_barrier(const std::source_location& place);
-  /// What every lane of the mask gave.
-  std::array<std::uint64_t, kWarp> meet(unsigned mask, std::uint64_t value, const std::source_location& place);
+  /// Returns read(meeting), when every lane of the mask has arrived there with its value.
+  template <class Read>
+  auto meet(unsigned mask, std::uint64_t value, const std::source_location& place, Read read);
   std::byte* shared() { return shared_.data(); }
   unsigned lane() const { return thread_ % kWarp; }
 
@@ -62,7 +65,7 @@ class Runner {
   }
   unsigned random(unsigned below) {
     random_ = random_ * 6364136223846793005u + 1442695040888963407u;
-    return static_cast<unsigned>((random_ >> 33) % below);
+    return static_cast<unsigned>((random_ >> 32) * below >> 32);
   }
   static void entry();
 
@@ -71,6 +74,7 @@ class Runner {
   std::vector<std::byte> shared_;
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<unsigned> idle_, fiber_of_;  // fibers without a thread; by thread: the fiber it waits on
+  std::vector<uint3> index_of_;            // threadIdx by thread
   std::vector<unsigned> ready_, at_barrier_;
   std::source_location barrier_;
   std::vector<Warp> warps_;
@@ -96,7 +100,7 @@ void Runner::entry() {
 
 void Runner::take_thread(unsigned thread) {
   thread_ = thread;
-  threadIdx = {thread % blockDim.x, thread / blockDim.x % blockDim.y, thread / blockDim.x / blockDim.y};
+  threadIdx = index_of_[thread];
 }
 
 /// On a fiber: runs threads that have not started until there are none.
@@ -143,24 +147,30 @@ Meeting& Runner::meeting_for(unsigned mask, const std::source_location& place) {
   return warp.emplace_back();
 }
 
-std::array<std::uint64_t, kWarp> Runner::meet(unsigned mask, std::uint64_t value, const std::source_location& place) {
+template <class Read>
+auto Runner::meet(unsigned mask, std::uint64_t value, const std::source_location& place, Read read) {
   const unsigned bit = 1u << lane();
   if ((mask & bit) == 0) throw Error("a lane is not in its own mask at " + text_of(place));
   Meeting& meeting = meeting_for(mask, place);
-  meeting.mask = mask;
-  meeting.place = place;
+  if (meeting.arrived == 0) {
+    meeting.mask = mask;
+    meeting.place = place;
+    meeting.other_than_zero = 0;
+  }
   meeting.values[lane()] = value;
+  if (value != 0) meeting.other_than_zero |= bit;
   meeting.arrived |= bit;
-  meeting.waiting.push_back(thread_);
+  meeting.waiting[meeting.waiting_count++] = thread_;
   if (meeting.arrived == mask) {
-    ready_.insert(ready_.end(), meeting.waiting.begin(), meeting.waiting.end());
-    meeting.waiting.clear();
+    ready_.insert(ready_.end(), meeting.waiting.begin(), meeting.waiting.begin() + meeting.waiting_count);
+    meeting.waiting_count = 0;
     meeting.arrived = 0;
     meeting.reading = mask;
   }
   wait();
+  const auto found = read(std::as_const(meeting));
   meeting.reading &= ~bit;
-  return meeting.values;
+  return found;
 }
 
 void Runner::run_block() {
@@ -195,7 +205,7 @@ void Runner::run_block() {
     for (const Warp& warp : warps_) {
       for (const Meeting& meeting : warp) {
         if (meeting.arrived != 0)
-          text += ", " + std::to_string(meeting.waiting.size()) + " wait for lanes at " + text_of(meeting.place);
+          text += ", " + std::to_string(meeting.waiting_count) + " wait for lanes at " + text_of(meeting.place);
       }
     }
     throw Error(text);
@@ -219,10 +229,16 @@ void Runner::run(dim3 grid, dim3 block, std::size_t shared_bytes, const std::fun
   fiber_of_.assign(threads_, 0);
   ready_.clear();
   at_barrier_.clear();
-  warps_.assign((threads_ + kWarp - 1) / kWarp, {});
+  warps_.resize(std::max<std::size_t>(warps_.size(), (threads_ + kWarp - 1) / kWarp));  // all meetings are free
   problem_.clear();
   gridDim = grid;
   blockDim = block;
+  index_of_.clear();
+  for (unsigned z = 0; z < block.z; ++z) {
+    for (unsigned y = 0; y < block.y; ++y) {
+      for (unsigned x = 0; x < block.x; ++x) index_of_.push_back({x, y, z});
+    }
+  }
   const bool backwards = random(2) == 0;
   for (std::uint64_t i = 0; i < blocks; ++i) {
     const std::uint64_t number = backwards ? blocks - 1 - i : i;
@@ -261,18 +277,17 @@ int lane() { return static_cast<int>(running->lane()); }
 std::uint64_t exchange(unsigned mask, std::uint64_t value, int source_lane, const std::source_location& place) {
   if (source_lane < 0 || source_lane >= static_cast<int>(kWarp) || (mask >> source_lane & 1) == 0)
     throw Error("a lane reads from one outside the mask at " + text_of(place));
-  return running->meet(mask, value, place)[static_cast<std::size_t>(source_lane)];
+  return running->meet(mask, value, place, [source_lane](const Meeting& meeting) {
+    return meeting.values[static_cast<std::size_t>(source_lane)];
+  });
 }
 
 std::array<std::uint64_t, 32> exchange_all(std::uint64_t value, const std::source_location& place) {
-  return running->meet(0xffffffffu, value, place);
+  return running->meet(0xffffffffu, value, place, [](const Meeting& meeting) { return meeting.values; });
 }
 
 unsigned ballot(unsigned mask, bool value, const std::source_location& place) {
-  const auto values = running->meet(mask, value, place);
-  unsigned bits = 0;
-  for (unsigned lane = 0; lane < kWarp; ++lane) bits |= (mask >> lane & 1) != 0 && values[lane] != 0 ? 1u << lane : 0;
-  return bits;
+  return running->meet(mask, value, place, [](const Meeting& meeting) { return meeting.other_than_zero; });
 }
 
 }  // namespace mirrortrain::cuda::host
