@@ -46,7 +46,7 @@ const Alternative* find_plain(const Choice& choice, const Value& value) {
 }
 
 // `--set shapes[0]=circle` in place of another shape.
-bool keeps_name(const Choice& choice, const Node& node, const std::string& name) {
+bool keeps_name(const Choice& choice, const Node& node, std::string_view name) {
   if (!choice.set_keeps_name) return true;
   const auto old = node.reading().replaced.find(node.path());
   if (old == node.reading().replaced.end() || old->second == name) return true;
@@ -58,7 +58,7 @@ void read_bare(const Choice& choice, const Alternative& alternative, const Node&
   static const Value null;
   if (!keeps_name(choice, node, alternative.name)) return;
   node.remember_origin();
-  const std::string_view name = choice.tag.empty() ? std::string_view(alternative.name) : "";
+  const std::string_view name = choice.tag.empty() ? alternative.name : "";
   const Node options = node.options(null, node.section_place(), name, true);
   options.remember_origin();
   if (!choice.tag.empty()) node.reading().origins[joined(node.shown_path(), choice.tag)] = node.value().place();
@@ -162,6 +162,13 @@ void read_mapping(const Choice& choice, const Node& node, void* variant) {
 }
 
 }  // namespace
+
+void add_alternatives(Choice& choice, std::span<const Alternative> alternatives) {
+  choice.alternatives = alternatives;
+  for (const Alternative& one : alternatives) {
+    choice.advice.insert(choice.advice.end(), one.advice.begin(), one.advice.end());
+  }
+}
 
 void read_choice(const Choice& choice, const Node& node, void* variant) {
   const Value& value = node.value();

@@ -1,12 +1,17 @@
 #pragma once
 
-#include <functional>
-#include <memory>
+#include <array>
+#include <cstddef>
 #include <span>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "config/compiled_once.h"
 #include "config/containers.h"
+#include "config/erased_codec.h"
 
 namespace mirrortrain::config {
 
@@ -26,20 +31,25 @@ struct ChoiceTag {};
 namespace detail {
 
 struct Alternative {
-  std::string name;  ///< empty for a plain value
+  std::string_view name;  ///< empty for a plain value
   std::string_view aliases;
   std::span<const Advice> advice;  ///< on other names
-  std::function<bool(const Value&)> accepts;
-  std::function<void(const Node&, void* variant)> read;
-  std::function<Value(const void* variant)> show;  ///< of one that holds the alternative
-  std::function<Schema(const Rules&)> schema;
-  std::function<std::string(const Node&)> list_hint;  ///< for a list: "write [x]" for a value that is not one
+  const ErasedCodec* codec;
+  void* (*emplace)(void* variant);           ///< makes the variant hold the alternative, and returns it
+  const void* (*held)(const void* variant);  ///< of one that holds it
+
+  bool accepts(const Value& value) const { return codec->accepts(value); }
+  void read(const Node& node, void* variant) const { codec->read(node, emplace(variant)); }
+  Value show(const void* variant) const { return codec->show(held(variant)); }
+  Schema schema(const Rules& rules) const { return codec->schema(rules); }
+  /// For a list: "write [x]" for a value that is not one.
+  std::string list_hint(const Node& node) const { return codec->list_hint != nullptr ? codec->list_hint(node) : ""; }
 };
 
 struct Choice {
   std::string tag, noun;
   bool set_keeps_name = false;
-  std::vector<Alternative> alternatives;
+  std::span<const Alternative> alternatives;
   std::vector<Advice> advice;  ///< that of the alternatives, too
 };
 
@@ -94,7 +104,7 @@ constexpr std::string_view aliases_of_alternative() {
 }
 
 template <class T>
-std::span<const Advice> advice_of_alternative() {
+constexpr std::span<const Advice> advice_of_alternative() {
   if constexpr (requires { T::kAdvice; }) {
     return T::kAdvice;
   } else {
@@ -103,25 +113,33 @@ std::span<const Advice> advice_of_alternative() {
 }
 
 template <class Variant, std::size_t I>
-Alternative alternative() {
-  using T = std::variant_alternative_t<I, typename VariantOf<Variant>::Type>;
-  return {std::string(name_of_alternative<T>()),
-          aliases_of_alternative<T>(),
-          advice_of_alternative<T>(),
-          [](const Value& value) { return Codec<T>::accepts(value); },
-          [](const Node& node, void* variant) {
-            Codec<T>::read(node, static_cast<Variant*>(variant)->template emplace<I>());
-          },
-          [](const void* variant) { return Codec<T>::show(*std::get_if<I>(static_cast<const Variant*>(variant))); },
-          [](const Rules& rules) { return Codec<T>::schema(rules); },
-          [](const Node& node) -> std::string {
-            if constexpr (requires { Codec<T>::list_hint(node); }) {
-              return Codec<T>::list_hint(node);
-            } else {
-              return "";
-            }
-          }};
+void* emplace(void* variant) {
+  return &static_cast<Variant*>(variant)->template emplace<I>();
 }
+
+template <class Variant, std::size_t I>
+const void* held(const void* variant) {
+  return std::get_if<I>(static_cast<const Variant*>(variant));
+}
+
+template <class Variant, std::size_t I>
+constexpr Alternative alternative() {
+  using T = std::variant_alternative_t<I, typename VariantOf<Variant>::Type>;
+  return {name_of_alternative<T>(), aliases_of_alternative<T>(), advice_of_alternative<T>(),
+          &kErasedCodec<T>,         &emplace<Variant, I>,        &held<Variant, I>};
+}
+
+template <class Variant, std::size_t... I>
+constexpr std::array<Alternative, sizeof...(I)> alternatives(std::index_sequence<I...>) {
+  return {alternative<Variant, I>()...};
+}
+
+template <class Variant>
+inline constexpr auto kAlternatives =
+    alternatives<Variant>(std::make_index_sequence<std::variant_size_v<typename VariantOf<Variant>::Type>>());
+
+/// Adds the alternatives, with the advice of each.
+void add_alternatives(Choice& choice, std::span<const Alternative> alternatives);
 
 template <class Variant>
 Choice make_choice() {
@@ -131,11 +149,7 @@ Choice make_choice() {
   if constexpr (requires { ChoiceTag<Variant>::set_keeps_name; }) {
     choice.set_keeps_name = ChoiceTag<Variant>::set_keeps_name;
   }
-  [&]<std::size_t... I>(std::index_sequence<I...>) { (choice.alternatives.push_back(alternative<Variant, I>()), ...); }
-  (std::make_index_sequence<std::variant_size_v<typename VariantOf<Variant>::Type>>());
-  for (const Alternative& one : choice.alternatives) {
-    choice.advice.insert(choice.advice.end(), one.advice.begin(), one.advice.end());
-  }
+  add_alternatives(choice, kAlternatives<Variant>);
   if constexpr (requires { ChoiceTag<Variant>::advice; }) {
     choice.advice.insert(choice.advice.end(), ChoiceTag<Variant>::advice.begin(), ChoiceTag<Variant>::advice.end());
   }
@@ -178,9 +192,9 @@ struct Codec<Variant> {
   /// A choice's place is that of its key; without a tag the name is part of the path.
   static void locate(const Node& node, const Variant& value, Place& place, std::string& path) {
     const auto& choice = detail::choice_of<Variant>();
-    const std::string& name = choice.alternatives[value.index()].name;
+    const std::string_view name = choice.alternatives[value.index()].name;
     if (!name.empty()) place = node.section_place();
-    if (!name.empty() && choice.tag.empty()) path += "." + name;
+    if (!name.empty() && choice.tag.empty()) path.append(".").append(name);
   }
 };
 

@@ -18,7 +18,7 @@ namespace {
 
 /// Whether an entry beside the type says the alternative's name again: {name: circ, type: circle}.
 bool names_it(const Alternative& alternative, std::string_view key, const std::string& text) {
-  const Name names[] = {{alternative.name, alternative.aliases}};
+  const Name names[] = {{std::string(alternative.name), alternative.aliases}};
   return (key == "type" || key == "name") && nearest_name(text, names).has_value();
 }
 

@@ -17,7 +17,7 @@ const Alternative* find_named(const Choice& choice, std::string_view name) {
 std::vector<Name> names_of(const Choice& choice) {
   std::vector<Name> names;
   for (const Alternative& alternative : choice.alternatives) {
-    if (!alternative.name.empty()) names.push_back({alternative.name, alternative.aliases});
+    if (!alternative.name.empty()) names.push_back({std::string(alternative.name), alternative.aliases});
   }
   return names;
 }

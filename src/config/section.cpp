@@ -62,7 +62,7 @@ std::string missing_text(const Keys& keys, const Key& key, const Value& section)
   }
   if (names.empty() || names.front() != fmt::format("'{}'", key.name)) return "";
   const Key* const other = find_key(keys, exemption->unless);
-  const bool is_switch = other != nullptr && other->schema(other->rules).kind == Schema::Kind::kBoolean;
+  const bool is_switch = other != nullptr && other->schema().kind == Schema::Kind::kBoolean;
   return fmt::format("missing key{} {}; give {}, or '{}{}' in {} place", names.size() == 1 ? "" : "s",
                      fmt::join(names, " and "), names.size() == 1 ? "it" : "them", exemption->unless,
                      is_switch ? ": true" : "", names.size() == 1 ? "its" : "their");
@@ -76,7 +76,7 @@ void read_missing(const Keys& keys, const Key& key, const Node& node, void* obje
     }
     const std::string missing = missing_text(keys, key, node.value());
     if (!missing.empty()) node.error(node.section_place(), "", missing);
-  } else if (key.absent) {
+  } else {
     key.absent(node.absent_key(key.name, key.rules), object);
   }
 }
@@ -145,27 +145,26 @@ Schema section_schema(const Keys& keys, const Name& name, const void* standard) 
   schema.help = keys.help;
   schema.relations = keys.relations;
   for (const Key& key : keys.keys) {
-    schema.keys.push_back({key.name, key.help, key.rules.required, key.schema(key.rules), key.show(standard),
+    schema.keys.push_back({key.name, key.help, key.rules.required, key.schema(), key.show(standard),
                            key.rules.exemption, key.rules.excludes, key.rules.aliases});
   }
   return schema;
 }
 
-void include_keys(Keys& outer, const Keys& inner, const std::function<void*(void*)>& inside) {
-  // Reading needs a mutable object, showing and checking a const one: one function serves both.
-  const auto within = [inside](const void* object) { return inside(const_cast<void*>(object)); };
-  for (const Key& key : inner.keys) {
-    Key copy = key;
-    if (key.read) copy.read = [=](const Node& node, void* object) { key.read(node, inside(object)); };
-    if (key.absent) copy.absent = [=](const Node& node, void* object) { key.absent(node, inside(object)); };
-    if (key.show) copy.show = [=](const void* object) { return key.show(within(object)); };
-    outer.keys.push_back(std::move(copy));
-  }
+Rules& add_key(Keys& keys, std::string_view name, std::string_view help, const ErasedCodec& codec,
+               std::ptrdiff_t offset) {
+  return keys.keys.emplace_back(Key{std::string(name), std::string(help), &codec, offset, {}}).rules;
+}
+
+void add_check(Keys& keys, std::string_view key, std::function<std::string(const void*)> function) {
+  keys.checks.push_back({std::string(key), 0, std::move(function)});
+}
+
+void include_keys(Keys& outer, const Keys& inner, std::ptrdiff_t offset) {
+  for (const Key& key : inner.keys) outer.keys.emplace_back(key).offset += offset;
   outer.advice.insert(outer.advice.end(), inner.advice.begin(), inner.advice.end());
   outer.relations.insert(outer.relations.end(), inner.relations.begin(), inner.relations.end());
-  for (const Check& check : inner.checks) {
-    outer.checks.push_back({check.key, [=](const void* object) { return check.message(within(object)); }});
-  }
+  for (const Check& check : inner.checks) outer.checks.emplace_back(check).offset += offset;
 }
 
 }  // namespace mirrortrain::config::detail

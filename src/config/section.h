@@ -1,30 +1,44 @@
 #pragma once
 
+#include <bit>
+#include <cstddef>
 #include <functional>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "config/choice.h"
+#include "config/erased_codec.h"
 #include "config/rules.h"
 
 namespace mirrortrain::config {
 
 namespace detail {
 
+/// A key, whose value is at `offset` bytes in the object that its section fills.
 struct Key {
   std::string name, help;
+  const ErasedCodec* codec = nullptr;
+  std::ptrdiff_t offset = 0;
   Rules rules;
-  std::function<void(const Node&, void*object)> read, absent;
-  std::function<Value(const void* object)> show;
-  std::function<Schema(const Rules&)> schema;
+
+  void read(const Node& node, void* object) const { codec->read(node, static_cast<std::byte*>(object) + offset); }
+  /// Reads the value that was not given, where the type has something to do then.
+  void absent(const Node& node, void* object) const {
+    if (codec->absent != nullptr) codec->absent(node, static_cast<std::byte*>(object) + offset);
+  }
+  Value show(const void* object) const { return codec->show(static_cast<const std::byte*>(object) + offset); }
+  Schema schema() const { return codec->schema(rules); }
 };
 
+/// A check of the object at `offset` bytes in the one that the section fills.
 struct Check {
   std::string key;
-  std::function<std::string(const void* object)> message;  ///< empty if valid
+  std::ptrdiff_t offset = 0;
+  std::function<std::string(const void* checked)> function;  ///< "" if valid
+
+  std::string message(const void* object) const { return function(static_cast<const std::byte*>(object) + offset); }
 };
 
 /// The keys of a section, without its C++ type.
@@ -42,8 +56,28 @@ bool accepts_section(const Keys& keys, const Value& value);
 Value show_section(const Keys& keys, const void* object);
 /// `standard` is an object with the defaults.
 Schema section_schema(const Keys& keys, const Name& name, const void* standard);
-/// Adds the keys and checks of `inner`, whose object `inside` finds within the outer one.
-void include_keys(Keys& outer, const Keys& inner, const std::function<void*(void*)>& inside);
+/// Adds a key, and returns its rules, which have no constraints yet.
+Rules& add_key(Keys& keys, std::string_view name, std::string_view help, const ErasedCodec& codec,
+               std::ptrdiff_t offset);
+void add_check(Keys& keys, std::string_view key, std::function<std::string(const void*)> function);
+/// Adds the keys and checks of `inner`, whose object is at `offset` bytes in the outer one.
+void include_keys(Keys& outer, const Keys& inner, std::ptrdiff_t offset);
+
+/// Where a member is in an object of the class, in bytes: what a pointer to a data member is made of.
+template <class S, class Owner, class T>
+std::ptrdiff_t offset_of(T Owner::*member) {
+  T S::*const within = member;
+  static_assert(sizeof(within) == sizeof(std::ptrdiff_t));
+  return std::bit_cast<std::ptrdiff_t>(within);
+}
+
+/// Where a base is in an object of the class. No object is needed: a pointer to its place may be converted to a base
+/// that is not virtual.
+template <class S, class Base>
+std::ptrdiff_t offset_of_base() {
+  alignas(S) std::byte place[sizeof(S)];
+  return reinterpret_cast<std::byte*>(static_cast<Base*>(reinterpret_cast<S*>(place))) - place;
+}
 
 }  // namespace detail
 
@@ -73,26 +107,18 @@ class Section {
   /// A key whose value goes to `member`, with constraints from rules.h.
   template <class Owner, class T, class... Constraints>
   Section& key(std::string_view name, T Owner::*member, std::string_view help, const Constraints&... constraints) {
-    detail::Key key{std::string(name), std::string(help), {}, {}, {}, {}, {}};
-    (constraints(key.rules), ...);
-    key.read = [member](const Node& node, void* object) { Codec<T>::read(node, static_cast<S*>(object)->*member); };
-    if constexpr (requires(const Node& node, T& out) { Codec<T>::absent(node, out); }) {
-      key.absent = [member](const Node& node, void* object) {
-        Codec<T>::absent(node, static_cast<S*>(object)->*member);
-      };
-    }
-    key.show = [member](const void* object) { return Codec<T>::show(static_cast<const S*>(object)->*member); };
-    key.schema = [](const Rules& rules) { return Codec<T>::schema(rules); };
-    keys_.keys.push_back(std::move(key));
+    Rules& rules = detail::add_key(keys_, name, help, detail::kErasedCodec<T>, detail::offset_of<S>(member));
+    (constraints(rules), ...);
     return *this;
   }
 
   /// Checks the whole struct once all its keys are read; a non-empty result of `message` is an error at `key`'s value
   /// (at the section if the key is empty or not given).
-  Section& check(std::string_view key, std::function<std::string(const S&)> message) {
-    keys_.checks.push_back({std::string(key), [message = std::move(message)](const void* object) {
-                              return message(*static_cast<const S*>(object));
-                            }});
+  template <class Message>
+  Section& check(std::string_view key, Message message) {
+    detail::add_check(keys_, key, [message = std::move(message)](const void* object) -> std::string {
+      return message(*static_cast<const S*>(object));
+    });
     return *this;
   }
 
@@ -113,16 +139,14 @@ class Section {
   /// The keys of a base class, in addition to those of this section.
   template <class Base>
   Section& include() {
-    detail::include_keys(keys_, Base::section().keys(),
-                         [](void* object) -> void* { return static_cast<Base*>(static_cast<S*>(object)); });
+    detail::include_keys(keys_, Base::section().keys(), detail::offset_of_base<S, Base>());
     return *this;
   }
 
   /// The keys of a member's section, in addition to those of this section.
   template <class Owner, class Inner>
   Section& include(Inner Owner::*member) {
-    detail::include_keys(keys_, Inner::section().keys(),
-                         [member](void* object) -> void* { return &(static_cast<S*>(object)->*member); });
+    detail::include_keys(keys_, Inner::section().keys(), detail::offset_of<S>(member));
     return *this;
   }
 

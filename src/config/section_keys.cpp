@@ -56,7 +56,7 @@ Remainder remainder_of(const Keys& keys, const Value::Entry& entry, const Value&
 std::string written_wrong(const Keys& keys, const Value::Entry& entry, const Value& section) {
   const Remainder rest = remainder_of(keys, entry, section);
   if (rest.key != nullptr) {
-    const Schema type = rest.key->schema(rest.key->rules);
+    const Schema type = rest.key->schema();
     const std::string whole = fmt::format("{}", fmt::join(rest.values, ","));
     const auto kind = takes_integer(type) ? NumberKind::kInteger : NumberKind::kAny;
     if (number_hint(Value::scalar(whole, false), kind).empty()) return "";
@@ -89,9 +89,9 @@ bool takes_mapping(const Schema& schema) {
 /// The key, or the one in its place that takes a mapping, where the value is one.
 std::string form_meant(const Keys& keys, const std::string& meant, const Value& value) {
   const Key& key = *find_key(keys, meant);
-  if (!value.is_mapping() || takes_mapping(key.schema(key.rules))) return meant;
+  if (!value.is_mapping() || takes_mapping(key.schema())) return meant;
   const auto other = std::ranges::find_if(
-      keys.keys, [&](const Key& one) { return one.rules.excludes == meant && takes_mapping(one.schema(one.rules)); });
+      keys.keys, [&](const Key& one) { return one.rules.excludes == meant && takes_mapping(one.schema()); });
   return other == keys.keys.end() ? meant : other->name;
 }
 
@@ -103,7 +103,7 @@ struct WrittenChoice {
 
 std::optional<WrittenChoice> choice_with(const Keys& keys, std::string_view name) {
   for (const Key& key : keys.keys) {
-    const Schema type = key.schema(key.rules);
+    const Schema type = key.schema();
     if (type.kind != Schema::Kind::kChoice || !type.tag.empty() || !key.rules.required) continue;
     std::vector<Name> names;
     for (const Schema& part : type.parts) names.push_back({part.name, part.aliases});
@@ -151,7 +151,7 @@ std::string hint_for(const Keys& keys, const Node& node, const Value::Entry& ent
 
 void unknown_key(const Keys& keys, const Node& node, const Value::Entry& entry) {
   const Remainder rest = remainder_of(keys, entry, node.value());
-  if (rest.key != nullptr && takes_list(rest.key->schema(rest.key->rules))) return;  // reported at the list's key
+  if (rest.key != nullptr && takes_list(rest.key->schema())) return;  // reported at the list's key
   // What follows from the value of the key that was meant is not known either.
   if (const auto meant = key_meant(keys, entry.key)) node.errors().note_reported(node.path() + "." + *meant);
   node.error(entry.key_place, entry.key, "unknown key" + hint_for(keys, node, entry));
@@ -168,7 +168,7 @@ std::string without_brackets(const Keys& keys, const Key& key, const Node& node,
   const auto& entries = node.value().entries();
   const auto next = std::ranges::find_if(entries, [&](const Value::Entry& one) { return &one == &entry; }) + 1;
   const Remainder rest = next == entries.end() ? Remainder{} : remainder_of(keys, *next, node.value());
-  if (rest.key != &key || !takes_list(key.schema(key.rules))) return "";
+  if (rest.key != &key || !takes_list(key.schema())) return "";
   std::vector<std::string> values = rest.values;
   for (auto at = next + 1; at != entries.end() && at->value.is_null() && !find_key(keys, at->key); ++at) {
     if (std::ranges::count(values, at->key) == 0) values.push_back(at->key);

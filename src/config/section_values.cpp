@@ -46,8 +46,8 @@ std::string as_called_key(const Keys& keys, const std::string& text) {
   if (open == std::string::npos || !text.ends_with(')')) return "";
   const Key* const key = find_key(keys, text.substr(0, open));
   const std::string inside = text.substr(open + 1, text.size() - open - 2);
-  const bool fits = key != nullptr && key->schema(key->rules).kind == Schema::Kind::kNumber &&
-                    as_number(Value::scalar(inside, false));
+  const bool fits =
+      key != nullptr && key->schema().kind == Schema::Kind::kNumber && as_number(Value::scalar(inside, false));
   return fits ? fmt::format("{}: {}", key->name, inside) : "";
 }
 
@@ -77,7 +77,7 @@ bool is_list_of_texts(const Value& value) {
 const Key* lone_list_of_texts(const Keys& keys) {
   const Key* found = nullptr;
   for (const Key& key : keys.keys) {
-    const Schema schema = key.schema(key.rules);
+    const Schema schema = key.schema();
     if (schema.kind != Schema::Kind::kList || schema.parts[0].kind != Schema::Kind::kText) continue;
     if (found != nullptr) return nullptr;
     found = &key;
@@ -103,7 +103,7 @@ std::string as_only_key(const Keys& keys, const Node& node) {
   const auto required = std::ranges::count_if(keys.keys, is_required);
   if (required == 1) {
     const Key& key = *std::ranges::find_if(keys.keys, is_required);
-    const Schema schema = key.schema(key.rules);
+    const Schema schema = key.schema();
     const bool fits = value.is_scalar() || schema.kind == Schema::Kind::kList;
     const bool is_numeric = schema.kind == Schema::Kind::kNumber || schema.kind == Schema::Kind::kInteger;
     if (const auto number = number_meant(value); is_numeric && (!number || !within(schema.rules, *number))) {
@@ -121,7 +121,7 @@ std::string as_only_key(const Keys& keys, const Node& node) {
   if (keys.keys.empty() || !value.is_scalar()) return "";
   if (as_boolean(value).value_or(false)) return node.name().empty() ? "" : fmt::format("{}: {{}}", node.name());
   const Key& first = keys.keys.front();
-  const Schema schema = first.schema(first.rules);
+  const Schema schema = first.schema();
   const auto text = as_text(value);
   if (schema.kind == Schema::Kind::kNames && text) {
     const auto name = nearest_name(*text, schema.names);
@@ -138,7 +138,7 @@ std::string as_only_key(const Keys& keys, const Node& node) {
     return fmt::format("{}: {{{}}}", node.name(), entry);
   }
   const Key* const named = text ? find_key(keys, *text) : nullptr;
-  const bool takes_number = named != nullptr && named->schema(named->rules).kind == Schema::Kind::kNumber;
+  const bool takes_number = named != nullptr && named->schema().kind == Schema::Kind::kNumber;
   return takes_number ? write(named->name, "0.01") : "";
 }
 

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <variant>
 
-#include "config/scalar.h"
 #include "model/layers/spectral_normalization.h"
 #include "model/layers/time_distributed.h"
 #include "model/plain_layers.h"
@@ -28,24 +27,10 @@ struct Layer : config::CompiledOnce<LayerVariant> {
 };
 
 /// Whether a recurrent layer processes its sequence from the last time step to the first.
-inline bool goes_backwards(const Layer& layer) {
-  return config::visit(
-      [](const auto& options) {
-        if constexpr (requires { options.go_backwards; }) return options.go_backwards;
-        return false;
-      },
-      layer);
-}
+bool goes_backwards(const Layer& layer);
 
 /// Null for a layer that is no embedding.
-inline const layers::EmbeddingOptions* embedding_of(const Layer& layer) {
-  return config::visit(
-      [](const auto& options) -> const layers::EmbeddingOptions* {
-        if constexpr (requires { options.embeddings_initializer; }) return &options;
-        return nullptr;
-      },
-      layer);
-}
+const layers::EmbeddingOptions* embedding_of(const Layer& layer);
 
 /// The prefix of the names of unreadable layers, followed by the type if known.
 inline constexpr std::string_view kUnreadName = "?";
@@ -71,15 +56,7 @@ struct mirrortrain::config::ChoiceTag<mirrortrain::Layer> {
         "texts become numbers where they are read: format text, or as: text among the inputs of a csv; leave it out"},
        {"to_tensor", "files of pictures are read as numbers from 0 to 255; list rescaling in data.preprocessing"}});
   /// Keeps its name, to which other layers' `inputs` may refer; without one, its type after kUnreadName.
-  static void remember(const Value& item, Layer& layer) {
-    const bool is_entry = item.is_mapping() && item.entries().size() == 1;
-    const auto type = is_entry ? std::optional(item.entries()[0].key) : as_text(item);
-    const Value::Entry* const name =
-        is_entry && item.entries()[0].value.is_mapping() ? item.entries()[0].value.find("name") : nullptr;
-    const auto given = name != nullptr ? as_text(name->value) : std::nullopt;
-    const auto known = given || !type ? given : std::string(kUnreadName) + *type;
-    visit([&](auto& options) { options.name.value = known; }, layer);
-  }
+  static void remember(const Value& item, Layer& layer);
 };
 
 extern template const mirrortrain::config::detail::Choice& mirrortrain::config::detail::choice_of<mirrortrain::Layer>();

@@ -7,6 +7,50 @@ template const mirrortrain::config::detail::Choice& mirrortrain::config::detail:
 
 namespace mirrortrain {
 
+ops::Loss loss_op(const Loss& loss) {
+  return config::visit([](const auto& options) { return options.op(); }, loss);
+}
+
+bool takes_mask(const Loss& loss) {
+  return config::visit(
+      [](const auto& options) {
+        if constexpr (requires { options.kTakesMask; }) return options.kTakesMask;
+        return true;
+      },
+      loss);
+}
+
+const losses::ClassWeight* class_weight_of(const Loss& loss) {
+  return config::visit(
+      [](const auto& options) -> const losses::ClassWeight* {
+        if constexpr (requires { options.class_weight; }) return &options.class_weight;
+        return nullptr;
+      },
+      loss);
+}
+
+bool is_of_batch(const Loss& loss, const Shape& output) {
+  return config::visit(
+      [&](const auto& options) {
+        if constexpr (requires { options.is_of_batch(output); }) return options.is_of_batch(output);
+        return false;
+      },
+      loss);
+}
+
+bool takes_logits(const Loss& loss) {
+  return config::visit(
+      [](const auto& options) {
+        if constexpr (requires { options.from_logits; }) return options.from_logits;
+        return false;
+      },
+      loss);
+}
+
+Targets targets_of(const Loss& loss) {
+  return config::visit([](const auto& options) { return options.kTargets; }, loss);
+}
+
 std::vector<ValueId> loss_inputs(const Loss& loss, Graph& graph, ValueId output, ValueId labels, ValueId present,
                                  std::int64_t batch) {
   return config::visit(

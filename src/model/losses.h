@@ -31,9 +31,7 @@ struct Loss : config::CompiledOnce<LossVariant> {
   using CompiledOnce::CompiledOnce;
 };
 
-inline ops::Loss loss_op(const Loss& loss) {
-  return config::visit([](const auto& options) { return options.op(); }, loss);
-}
+ops::Loss loss_op(const Loss& loss);
 
 /// The labels that it takes for an output of this shape per row. Throws Error if the output has no axis.
 ValueSpec labels_spec(const Loss& loss, const Shape& output);
@@ -50,48 +48,18 @@ ValueId counted_by(const Loss& loss, Graph& graph, ValueId value);
 std::optional<std::int64_t> ignored_label(const Loss& loss);
 
 /// Whether it can leave out the positions that are padding.
-inline bool takes_mask(const Loss& loss) {
-  return config::visit(
-      [](const auto& options) {
-        if constexpr (requires { options.kTakesMask; }) return options.kTakesMask;
-        return true;
-      },
-      loss);
-}
+bool takes_mask(const Loss& loss);
 
 /// Null if a loss has none.
-inline const losses::ClassWeight* class_weight_of(const Loss& loss) {
-  return config::visit(
-      [](const auto& options) -> const losses::ClassWeight* {
-        if constexpr (requires { options.class_weight; }) return &options.class_weight;
-        return nullptr;
-      },
-      loss);
-}
+const losses::ClassWeight* class_weight_of(const Loss& loss);
 
 /// Whether it is one of the global batch rather than one of each example. `output`: the shape of an example's.
-inline bool is_of_batch(const Loss& loss, const Shape& output) {
-  return config::visit(
-      [&](const auto& options) {
-        if constexpr (requires { options.is_of_batch(output); }) return options.is_of_batch(output);
-        return false;
-      },
-      loss);
-}
+bool is_of_batch(const Loss& loss, const Shape& output);
 
 /// Whether it takes the output for logits.
-inline bool takes_logits(const Loss& loss) {
-  return config::visit(
-      [](const auto& options) {
-        if constexpr (requires { options.from_logits; }) return options.from_logits;
-        return false;
-      },
-      loss);
-}
+bool takes_logits(const Loss& loss);
 
-inline Targets targets_of(const Loss& loss) {
-  return config::visit([](const auto& options) { return options.kTargets; }, loss);
-}
+Targets targets_of(const Loss& loss);
 
 }  // namespace mirrortrain
 

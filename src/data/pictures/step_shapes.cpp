@@ -27,6 +27,10 @@ void require_picture(const PreprocessingStep& step, const Shape& example) {
 
 }  // namespace
 
+std::string_view step_name(const PreprocessingStep& step) {
+  return config::visit([](const auto& held) { return held.kName; }, step);
+}
+
 StepPlace located(const PreprocessingStep& step) {
   return config::visit(
       [](const auto& held) -> StepPlace {

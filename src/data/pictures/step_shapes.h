@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string_view>
-#include <variant>
 
 #include "base/shape.h"
 #include "data/pictures/picture_steps.h"
@@ -16,9 +15,7 @@ inline Extents extents_of_picture(const Shape& example) {
 }
 
 /// "random_flip".
-inline std::string_view step_name(const PreprocessingStep& step) {
-  return config::visit([](const auto& held) { return held.kName; }, step);
-}
+std::string_view step_name(const PreprocessingStep& step);
 
 /// The shape of examples after a transform. Throws KeyError if they are not pictures.
 Shape shape_after(const PreprocessingStep& step, const Shape& example);

@@ -358,6 +358,11 @@ void check_stored_names(const CheckedConfiguration& checked, config::Errors& err
 
 }  // namespace
 
+CheckedConfiguration::CheckedConfiguration() = default;
+CheckedConfiguration::CheckedConfiguration(CheckedConfiguration&&) noexcept = default;
+CheckedConfiguration& CheckedConfiguration::operator=(CheckedConfiguration&&) noexcept = default;
+CheckedConfiguration::~CheckedConfiguration() = default;
+
 config::Place CheckedConfiguration::place_of(const std::string& key) const {
   const auto found = read.document.origins.find(key);
   return found == read.document.origins.end() ? config::Place{} : found->second;
@@ -387,7 +392,9 @@ std::vector<VariablePolicy> CheckedConfiguration::policies() const {
 
 CheckedConfiguration look_at_configuration(const std::string& file, std::span<const std::string> overrides,
                                            config::Errors& errors, const Environment& environment) {
-  CheckedConfiguration checked{read_configuration(file, overrides, errors), std::make_unique<Model>(), {}, {}, {}, {}};
+  CheckedConfiguration checked;
+  checked.read = read_configuration(file, overrides, errors);
+  checked.model = std::make_unique<Model>();
   const bool readable = errors.empty();
   const Configuration& values = checked.values();
   if (!errors.concern("strategy")) checked.cluster = cluster_of(values, environment);

@@ -27,6 +27,11 @@ struct CheckedConfiguration {
   std::vector<std::string> warnings;        ///< about probably unintended options that the file shows, with places
   std::optional<ClusterSpec> cluster;       ///< for a strategy of several machines, if a cluster is given
 
+  CheckedConfiguration();  // not inline, as Configuration's
+  CheckedConfiguration(CheckedConfiguration&&) noexcept;
+  CheckedConfiguration& operator=(CheckedConfiguration&&) noexcept;
+  ~CheckedConfiguration();
+
   bool has_model() const { return !model->layers.empty(); }
 
   /// The required form of examples; null if there is no model.

@@ -218,6 +218,13 @@ void inherit_arrays(data::DataOptions& options) {
 
 }  // namespace
 
+Configuration::Configuration() = default;
+Configuration::Configuration(const Configuration&) = default;
+Configuration::Configuration(Configuration&&) noexcept = default;
+Configuration& Configuration::operator=(const Configuration&) = default;
+Configuration& Configuration::operator=(Configuration&&) noexcept = default;
+Configuration::~Configuration() = default;
+
 ReadConfiguration read_configuration(const std::string& file, std::span<const std::string> overrides,
                                      config::Errors& errors) {
   ReadConfiguration read{config::load(file, overrides, errors, other_file), {}};

@@ -91,6 +91,15 @@ struct Configuration {
   CheckpointOptions checkpoint;
   LoggingOptions logging;
   std::optional<SearchOptions> search;  ///< of `tune`; runs ignore it
+
+  // Not inline, else every file that holds a configuration would compile how all of its members are copied.
+  Configuration();
+  Configuration(const Configuration&);
+  Configuration(Configuration&&) noexcept;
+  Configuration& operator=(const Configuration&);
+  Configuration& operator=(Configuration&&) noexcept;
+  ~Configuration();
+
   static config::Section<Configuration> section();
 };
 

@@ -298,6 +298,11 @@ void warn_of_remarks(const data::Dataset& dataset) {
   for (const std::string& remark : dataset.remarks()) spdlog::warn("{}", remark);
 }
 
+Run::Run() = default;
+Run::Run(Run&&) noexcept = default;
+Run& Run::operator=(Run&&) noexcept = default;
+Run::~Run() = default;
+
 const data::Feeder* Run::split(data::Split split) const {
   switch (split) {
     case data::Split::kTrain: return train.get();

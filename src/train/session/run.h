@@ -64,6 +64,11 @@ struct Run {
   std::string lengths_note;            ///< the numbers of time steps of sequences, for the log; may be empty
   std::unique_ptr<Strategy> strategy;
 
+  Run();  // not inline, as Configuration's
+  Run(Run&&) noexcept;
+  Run& operator=(Run&&) noexcept;
+  ~Run();
+
   const data::Feeder* split(data::Split split) const;
   /// The splits that exist.
   std::vector<const data::Feeder*> examples() const;
