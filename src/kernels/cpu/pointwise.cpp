@@ -42,12 +42,13 @@ void gather(const Walk<1>& walk, const T* from, std::int64_t begin, std::int64_t
   }
 }
 
-/// A thread's run through a part of the output.
-template <class T>
+/// A thread's run through a part of the output. One class for all types of elements: what computes is large, and has
+/// float32 alone.
 class Run {
  public:
-  Run(const PointwiseProgram& program, const std::vector<Input>& inputs, const KernelArgs& args, float* scratch)
-      : program_(program), inputs_(inputs), args_(args), scratch_(scratch) {}
+  Run(const PointwiseProgram& program, const std::vector<Input>& inputs, const KernelArgs& args, DType written,
+      float* scratch)
+      : program_(program), inputs_(inputs), args_(args), written_(written), scratch_(scratch) {}
 
   static std::int64_t scratch_floats(const PointwiseProgram& program) {
     return (program.slots + program.inputs + 3) * kTogether;
@@ -57,16 +58,18 @@ class Run {
     for (; begin < end; begin += count_) {
       count_ = std::min(kTogether, end - begin);
       for (int i = 0; i < program_.inputs; ++i) read(i, begin);
-      T* const y = output<T>(args_, 0) + begin;
-      float* in_place = nullptr;
-      if constexpr (std::is_same_v<T, float>) in_place = y;
+      float* const in_place = written_ == DType::kFloat32 ? output<float>(args_, 0) + begin : nullptr;
       for (int i = 0; i < program_.steps; ++i) {
         const PointwiseProgram::Step& step = program_.step[i];
         float* const slot = scratch_ + step.to * kTogether;
         const bool is_last = in_place != nullptr && i + 1 == program_.steps && step.to == program_.result;
         run(step, is_last ? in_place : slot);
       }
-      write(y);
+      if (in_place != nullptr) {
+        write(in_place);
+      } else {
+        write(output<bfloat16>(args_, 0) + begin);
+      }
     }
   }
 
@@ -162,6 +165,7 @@ class Run {
     }
   }
 
+  template <class T>
   void write(T* y) {
     const Elements result = elements(program_.result);
     if constexpr (std::is_same_v<T, float>) {
@@ -174,6 +178,7 @@ class Run {
   const PointwiseProgram& program_;
   const std::vector<Input>& inputs_;
   const KernelArgs& args_;
+  DType written_;
   float* scratch_;
   std::int64_t count_ = 0;
   Elements read_[ops::Pointwise::kMostInputs], slot_[PointwiseProgram::kMostSlots];
@@ -188,12 +193,13 @@ std::unique_ptr<Kernel> make_pointwise(const ops::Pointwise& op, const KernelSpe
   // A thread is worth starting for fewer elements than of a copy.
   const std::int64_t grain =
       std::max<std::int64_t>(kTogether, kThreadGrain / (1 + program->steps) / kTogether * kTogether);
-  return for_float_type(op, op.dtype, [&]<class T>(T) {
-    const std::int64_t scratch = Run<T>::scratch_floats(*program);
-    const auto body = [=, count = shape.elements(), threads = specs.threads](const KernelArgs& args) {
+  const std::int64_t scratch = Run::scratch_floats(*program);
+  return for_float_type(op, op.dtype, [&](auto) {
+    const auto body = [=, count = shape.elements(), threads = specs.threads,
+                       written = op.dtype](const KernelArgs& args) {
       auto* const workspace = reinterpret_cast<float*>(args.workspace);
       parallel_parts(threads, count, grain, [&](int part, std::int64_t begin, std::int64_t end) {
-        Run<T>(*program, inputs, args, workspace + part * scratch).part(begin, end);
+        Run(*program, inputs, args, written, workspace + part * scratch).part(begin, end);
       });
     };
     return loop_kernel(body, static_cast<std::size_t>(scratch * specs.threads) * sizeof(float));
