@@ -34,6 +34,11 @@ install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
 install(FILES src/report/third_party/dygraphs/LICENSE.txt DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright.dygraphs)
 install(FILES src/onnx/third_party/LICENSE.txt DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright.onnx)
+foreach(library grpc protobuf absl)  # which the program holds as archives, see archives.cmake
+  if(EXISTS /usr/share/doc/lib${library}-dev/copyright)
+    install(FILES /usr/share/doc/lib${library}-dev/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright.${library})
+  endif()
+endforeach()
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})  # README.md links to docs/
 
 set(CPACK_PACKAGE_NAME mirrortrain)

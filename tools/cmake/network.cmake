@@ -16,6 +16,7 @@ if(MIRRORTRAIN_NETWORK)
   find_package(OpenSSL QUIET)  # which gRPC uses
   if(gRPC_FOUND AND OPENSSL_FOUND AND Protobuf_FOUND AND Protobuf_PROTOC_EXECUTABLE AND GRPC_CPP_PLUGIN)
     set(MIRRORTRAIN_WITH_GRPC ON)
+    mirrortrain_take_archives(gRPC::grpc++)
   else()
     set(MIRRORTRAIN_GRPC_ABSENT "it was built without gRPC (libgrpc++-dev, libssl-dev and protobuf-compiler-grpc)")
   endif()
