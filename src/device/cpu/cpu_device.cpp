@@ -1,12 +1,11 @@
 #include "device/cpu/cpu_device.h"
 
 #include <fmt/format.h>
-#include <omp.h>
-#include <pthread.h>
 #include <sched.h>
 
 #include <fstream>
 #include <string>
+#include <utility>
 
 #if defined(__x86_64__)
 #include <pmmintrin.h>
@@ -18,6 +17,7 @@
 #include <cstdint>
 
 #include "base/error.h"
+#include "device/cpu/thread_team.h"
 
 namespace mirrortrain {
 namespace {
@@ -33,19 +33,6 @@ struct SchedulingAttributes {
 
 constexpr std::uint64_t kShortest = 100'000;  // minimum of the kernel
 
-/// Asks the scheduler for shorter but more frequent time slices for the calling thread if it shares a core: the same
-/// total time, but a lane that others wait for is not delayed by another process for milliseconds. Needs Linux 6.12; no
-/// effect on older ones.
-void ask_for_short_slices() {
-  SchedulingAttributes attributes;
-  if (syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0) != 0) return;
-  if (attributes.policy != SCHED_OTHER && attributes.policy != SCHED_BATCH) return;  // the user chose another policy
-  attributes.size = sizeof(attributes);
-  attributes.flags = 0;
-  attributes.runtime = kShortest;
-  syscall(SYS_sched_setattr, 0, &attributes, 0);
-}
-
 std::vector<int> allowed_cores() {
   cpu_set_t allowed;
   std::vector<int> cores;
@@ -58,11 +45,8 @@ std::vector<int> allowed_cores() {
 
 class CpuDevice : public Device {
  public:
-  CpuDevice(int index, int threads, std::vector<int> cores) : index_(index), threads_(threads) {
-    if (cores.empty()) return;
-    for (const int core : cores) own_cores_.push_back(set_of({core}));
-    all_cores_ = set_of(usable_cores());
-  }
+  CpuDevice(int index, int threads, std::vector<int> cores)
+      : index_(index), threads_(threads), cores_(std::move(cores)) {}
 
   DeviceId id() const override { return {DeviceId::Kind::kCpu, index_}; }
   int threads() const override { return threads_; }
@@ -73,37 +57,18 @@ class CpuDevice : public Device {
   std::unique_ptr<Event> make_event() override { return std::make_unique<Event>(); }
 
   void enter_thread() override {
-    omp_set_num_threads(threads_);
-#pragma omp parallel num_threads(threads_)
-    {
-      flush_denormals();
-      ask_for_short_slices();
-      if (!own_cores_.empty()) run_on(own_core());
-    }
+    flush_denormals();
+    ask_for_short_slices();
+    ThreadTeam::of_this_thread().resize(threads_, cores_);
   }
 
   void keep_to_own_cores(bool keep) override {
-    if (own_cores_.empty()) return;
-#pragma omp parallel num_threads(threads_)
-    run_on(keep ? own_core() : all_cores_);
+    if (!cores_.empty()) ThreadTeam::of_this_thread().keep_to_own_cores(keep);
   }
 
  private:
-  static cpu_set_t set_of(const std::vector<int>& cores) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (const int core : cores) CPU_SET(core, &set);
-    return set;
-  }
-
-  const cpu_set_t& own_core() const { return own_cores_[static_cast<std::size_t>(omp_get_thread_num())]; }
-
-  /// Failure is harmless.
-  static void run_on(const cpu_set_t& cores) { pthread_setaffinity_np(pthread_self(), sizeof(cores), &cores); }
-
   int index_, threads_;
-  std::vector<cpu_set_t> own_cores_;  ///< one per thread, or none: not pinned
-  cpu_set_t all_cores_{};
+  std::vector<int> cores_;  ///< one per thread, or none: not pinned
 };
 
 }  // namespace
@@ -113,6 +78,16 @@ void flush_denormals() {
   _MM_SET_FLUSH_ZERO_MODE(_MM_FLUSH_ZERO_ON);
   _MM_SET_DENORMALS_ZERO_MODE(_MM_DENORMALS_ZERO_ON);
 #endif
+}
+
+void ask_for_short_slices() {
+  SchedulingAttributes attributes;
+  if (syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0) != 0) return;
+  if (attributes.policy != SCHED_OTHER && attributes.policy != SCHED_BATCH) return;  // the user chose another policy
+  attributes.size = sizeof(attributes);
+  attributes.flags = 0;
+  attributes.runtime = kShortest;
+  syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
 std::unique_ptr<Device> make_cpu_device(int index, int threads, std::vector<int> cores) {

@@ -39,6 +39,11 @@ DeviceMemory host_memory();
 /// decay into them, and processors are slow with them.
 void flush_denormals();
 
+/// Asks the scheduler for shorter but more frequent time slices for the calling thread if it shares a core: the same
+/// total time, but a thread that others wait for is not delayed by another process for milliseconds. Needs Linux 6.12;
+/// no effect on older ones.
+void ask_for_short_slices();
+
 /// The cores that this process may run on, ascending, as of the first call, before any thread is pinned.
 std::vector<int> usable_cores();
 
