@@ -24,7 +24,7 @@ class WeightGradientIfRead : public Kernel {
     if (args.outputs.size() < 2 || args.outputs[1].data == nullptr) return;
     const TensorView& dy = args.inputs[1];
     const std::int64_t columns = dy.shape.back();
-    sum_rows(dy.elements() / columns, columns, dy.as<const bfloat16>(), args.outputs[1].as<float>());
+    sum_rows(1, dy.elements() / columns, columns, dy.as<const bfloat16>(), args.outputs[1].as<float>());
   }
 
  private:
