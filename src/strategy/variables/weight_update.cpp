@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "device/cpu/parallel_loops.h"
 #include "strategy/variables/gradient_scales.h"
 
 namespace mirrortrain {
@@ -120,7 +121,7 @@ void WeightUpdate::begin(const StepSpec& step, StepParams& params) {
   if (keeps_gradients()) params.scale = 1 / static_cast<float>(step.gradients);
 }
 
-/// Calls work(part, replica, index of the params, gradient, begin, end) for the lane's work.
+/// Calls work(part, replica, index of the params, gradient, begin, end) for the lane's work, on all its threads.
 template <class Work>
 void WeightUpdate::for_each_range(const DomainLane& lane, const Work& work) const {
   for (const Part& part : parts_) {
@@ -128,7 +129,10 @@ void WeightUpdate::for_each_range(const DomainLane& lane, const Work& work) cons
     const std::int64_t elements = std::min(piece.elements, part.group->gradient_elements() - piece.first);
     if (part.group->shared()) {
       const auto [begin, end] = lane.part_of(elements, scalar::kUpdateChunk);
-      work(part, part.replica, 0, scalar::GradientSum{part.sources, part.regularization}, begin, end);
+      const scalar::GradientSum gradient{part.sources, part.regularization};
+      parallel_for(lane.threads, end - begin, scalar::kUpdateChunk, [&](std::int64_t from, std::int64_t to) {
+        work(part, part.replica, 0, gradient, begin + from, begin + to);
+      });
       continue;
     }
     for (std::size_t i = 0; i < lane.replicas.size(); ++i) {
