@@ -1,4 +1,5 @@
 """How the benchmarks run mirrortrain and its peers. `options` are a script's: program, data, timeout and end (of everything)."""
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -27,6 +28,18 @@ def call_with_memory(options, command):
     with tempfile.NamedTemporaryFile("r") as peak:
         out = call(options, [GNU_TIME, "--format", "%M", "--output", peak.name, *command])
         return out, None if out is None else round(int(peak.read()) / 1024)
+
+
+@contextlib.contextmanager
+def busy_processes(count):
+    """That many processes that do nothing but take a core, in a session of their own, as those of another user."""
+    running = [subprocess.Popen([sys.executable, "-c", "while True: pass"], start_new_session=True) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
 
 
 def call(options, command):
