@@ -18,15 +18,18 @@ using std::chrono::nanoseconds;
 // Long enough for lanes that finish a step's part at slightly different times. A lane that is later than this was
 // preempted by another process: sleeping lets the scheduler share the cores.
 constexpr nanoseconds kSpinTime = std::chrono::microseconds(100);
+// With an observer, who can do something about late threads.
+constexpr nanoseconds kObservedSpinTime = std::chrono::microseconds(30), kObservedSleep = std::chrono::milliseconds(1);
 
 }  // namespace
 
-Barrier::Barrier(int size, bool spin, double timeout_seconds)
-    : size_(size), spin_(spin), timeout_(from_seconds(timeout_seconds)) {}
+Barrier::Barrier(int size, bool spin, double timeout_seconds, Observer* observer)
+    : size_(size), spin_(spin), observer_(observer), timeout_(from_seconds(timeout_seconds)) {}
 
 void Barrier::arrive_and_wait() {
   const std::uint32_t generation = generation_.load(std::memory_order_acquire);
   throw_if_aborted();
+  if (observer_) observer_->arrives();
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<std::uint32_t>(size_)) {
     arrived_.store(0, std::memory_order_relaxed);
     // Sequentially consistent, as in sleep_until_past: either this thread sees the sleeper, or the sleeper sees the new
@@ -36,6 +39,7 @@ void Barrier::arrive_and_wait() {
   } else if (spin_ ? !spin_until_past(generation) : !yield_until_past(generation)) {
     sleep_until_past(generation);
   }
+  if (observer_) observer_->passes();
   throw_if_aborted();
 }
 
@@ -51,7 +55,7 @@ bool Barrier::spin_until_past(std::uint32_t generation) const {
     }
     const auto now = Clock::now();
     if (start == Clock::time_point{}) start = now;
-    if (now - start > kSpinTime) return false;
+    if (now - start > (observer_ ? kObservedSpinTime : kSpinTime)) return false;
   }
 }
 
@@ -66,7 +70,7 @@ bool Barrier::yield_until_past(std::uint32_t generation) const {
 void Barrier::sleep_until_past(std::uint32_t generation) {
   // Waits in short sleeps, each counted as at most its requested length, so that an hour during which the process was
   // stopped (Ctrl-Z) does not count.
-  constexpr nanoseconds kSleep = std::chrono::seconds(1);
+  const nanoseconds longest = observer_ ? kObservedSleep : std::chrono::seconds(1);
   const nanoseconds timeout = timeout_;
   nanoseconds waited{};
   sleepers_.fetch_add(1);
@@ -78,7 +82,8 @@ void Barrier::sleep_until_past(std::uint32_t generation) {
                       std::chrono::duration<double>(timeout).count(), size_));
       break;
     }
-    const nanoseconds sleep = timeout > nanoseconds::zero() ? std::min(kSleep, timeout - waited) : kSleep;
+    if (observer_) observer_->sleeps();
+    const nanoseconds sleep = timeout > nanoseconds::zero() ? std::min(longest, timeout - waited) : longest;
     const auto start = Clock::now();
     futex_wait(generation_, generation, sleep, FutexScope::kProcess);
     waited += std::min<nanoseconds>(sleep, Clock::now() - start);

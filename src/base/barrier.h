@@ -12,10 +12,20 @@ namespace mirrortrain {
 /// Allocates nothing.
 class Barrier {
  public:
+  /// Is told, on each thread, what it does at a barrier.
+  class Observer {
+   public:
+    virtual ~Observer() = default;
+    virtual void arrives() = 0;
+    /// It has waited for longer than threads do for others that run, and sleeps next; about every millisecond again.
+    virtual void sleeps() = 0;
+    virtual void passes() = 0;
+  };
+
   /// `spin`: every thread has its own core, so a waiting thread first spins for about 100 microseconds (two threads
   /// meet in well under a microsecond); otherwise it yields to the others at once. `timeout_seconds`: 0 waits
-  /// indefinitely.
-  Barrier(int size, bool spin, double timeout_seconds = 0);
+  /// indefinitely. `observer` may be null, and else must outlive the barrier.
+  Barrier(int size, bool spin, double timeout_seconds = 0, Observer* observer = nullptr);
   Barrier(const Barrier&) = delete;
   Barrier& operator=(const Barrier&) = delete;
 
@@ -49,6 +59,7 @@ class Barrier {
 
   const int size_;
   const bool spin_;
+  Observer* const observer_;
   std::atomic<std::chrono::nanoseconds> timeout_;
   std::mutex reason_mutex_;
   std::string reason_;

@@ -18,7 +18,7 @@ constexpr double kLeaveSeconds = 3;
 
 std::atomic<bool> one_is_left_behind = false;
 
-/// OpenMP terminates the process if it cannot start a team's thread, so this is tested in advance.
+/// Tested in advance, so that one error names all of them.
 void require_threads(const std::vector<Device*>& devices) {
   int count = 0;
   for (const Device* device : devices) count += device->threads();
@@ -43,18 +43,19 @@ bool lane_is_left_behind() { return one_is_left_behind; }
 LaneTeam::LaneTeam(std::vector<Device*> devices, std::vector<std::string> replicas, bool spin, double timeout_seconds)
     : devices_(std::move(devices)),
       replicas_(std::move(replicas)),
+      late_(size()),
       working_(size()),
-      programs_(size(), working_),
-      updates_(size(), working_),
+      programs_(size(), working_, &late_),
+      updates_(size(), working_, &late_),
       timeout_seconds_(timeout_seconds),
       start_(size(), spin),
-      barrier_(size(), spin, timeout_seconds),
+      barrier_(size(), spin, timeout_seconds, spin ? &late_ : nullptr),
       done_(devices_.size()),
       left_(devices_.size()) {
   require_threads(devices_);
   try {
     for (int lane = 1; lane < size(); ++lane) threads_.emplace_back([this, lane] { loop(lane); });
-    devices_[0]->enter_thread();
+    enter(0);
   } catch (...) {
     end_threads("not every lane could start");  // a team that was never constructed has no destructor call
     throw;
@@ -142,9 +143,14 @@ void LaneTeam::arrive_and_wait() {
   if (size() > 1) barrier_.arrive_and_wait();
 }
 
+void LaneTeam::enter(int lane) {
+  devices_[static_cast<std::size_t>(lane)]->enter_thread();
+  late_.enter(lane);
+}
+
 void LaneTeam::loop(int lane) {
   try {
-    devices_[static_cast<std::size_t>(lane)]->enter_thread();
+    enter(lane);
     while (true) {
       start_.arrive_and_wait();
       (*work_)(lane);

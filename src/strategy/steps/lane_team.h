@@ -14,6 +14,7 @@
 
 #include "base/barrier.h"
 #include "device/device.h"
+#include "strategy/steps/late_lanes.h"
 #include "strategy/steps/pipeline.h"
 #include "strategy/steps/shared_work.h"
 #include "strategy/steps/working_lanes.h"
@@ -66,6 +67,7 @@ class LaneTeam {
     Clock::time_point time;
   };
 
+  void enter(int lane);
   void loop(int lane);
   void finish(int lane);
   void record_error(std::exception_ptr error);
@@ -76,6 +78,7 @@ class LaneTeam {
 
   std::vector<Device*> devices_;
   std::vector<std::string> replicas_;
+  LateLanes late_;
   WorkingLanes working_;
   SharedWork programs_, updates_;
   std::optional<PipelineProgress> pipeline_;

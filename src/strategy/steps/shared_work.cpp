@@ -13,6 +13,8 @@ using Clock = std::chrono::steady_clock;
 
 /// A lane that is in the middle of a piece for longer is probably not running.
 constexpr std::chrono::microseconds kSpinTime{100};
+/// Lanes that have cores are not late for longer.
+constexpr std::chrono::microseconds kLate{40};
 constexpr std::chrono::microseconds kSleep{50};
 /// Some time slices of the scheduler. A lane that does not continue within this time is waited for at the barrier,
 /// which has a timeout that the user sets and an error that names the lane; it finishes the piece itself.
@@ -38,7 +40,7 @@ double SharedWork::work(int lane, const Step& step) {
       work_in_any_order(list, step);
     } else {
       // If another lane has continued this one's list, it finishes the list.
-      work_in_turn(list, step, i == 0 ? nullptr : &waited);
+      work_in_turn(lane, list, step, i == 0 ? nullptr : &waited);
     }
   }
   return waited;
@@ -51,11 +53,13 @@ void SharedWork::work_in_any_order(List& list, const Step& step) {
   while ((piece = list.next.fetch_add(1, std::memory_order_relaxed)) < list.pieces) list.run(piece, step);
 }
 
-void SharedWork::work_in_turn(List& list, const Step& step, double* waited) {
+void SharedWork::work_in_turn(int lane, List& list, const Step& step, double* waited) {
   while (take_next_in_turn(list, waited)) {
+    list.lane.store(lane, std::memory_order_relaxed);
     const std::uint32_t state = list.next.load(std::memory_order_relaxed);
     list.run(state / 2, step);
     list.next.store(state + 1, std::memory_order_release);
+    if (late_) LateLanes::return_home();
   }
 }
 
@@ -75,6 +79,7 @@ bool SharedWork::take_next_in_turn(List& list, double* waited) {
   const auto start = Clock::now();
   auto so_far = Clock::duration::zero();
   while (turn == Turn::kOfAnother && so_far < kLongestWait) {
+    if (late_ && so_far > kLate) late_->help(list.lane.load(std::memory_order_relaxed));
     if (so_far > kSpinTime) std::this_thread::sleep_for(kSleep);
     for (int i = 0; i < 100 && turn == Turn::kOfAnother; ++i) {
       relax();

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "strategy/steps/late_lanes.h"
 #include "strategy/steps/step_plan.h"
 #include "strategy/steps/working_lanes.h"
 
@@ -25,8 +26,9 @@ class SharedWork {
 
   using Run = std::function<void(std::size_t piece, const Step& step)>;
 
-  /// `working` must outlive it.
-  SharedWork(int lanes, WorkingLanes& working) : lists_(static_cast<std::size_t>(lanes)), working_(working) {}
+  /// `working` must outlive it, and so must `late`, which may be null: lanes without a core are not helped then.
+  SharedWork(int lanes, WorkingLanes& working, const LateLanes* late = nullptr)
+      : lists_(static_cast<std::size_t>(lanes)), working_(working), late_(late) {}
 
   /// Call before the first step: sets the work of `lane`. `run` may be called from every lane's thread. Either all
   /// lanes have a list or none.
@@ -48,15 +50,17 @@ class SharedWork {
     Run run;
     /// In order: twice the number of the next piece, plus 1 while a lane runs it. In any order: the next piece.
     std::atomic<std::uint32_t> next = 0;
+    std::atomic<int> lane = 0;  ///< in order: which runs a piece
   };
   enum class Turn : std::uint8_t { kTaken, kOfAnother, kOver };
   static void work_in_any_order(List& list, const Step& step);
-  void work_in_turn(List& list, const Step& step, double* waited);
+  void work_in_turn(int lane, List& list, const Step& step, double* waited);
   static Turn try_next(List& list);
   bool take_next_in_turn(List& list, double* waited);
 
   std::vector<std::unique_ptr<List>> lists_;  ///< by lane
   WorkingLanes& working_;
+  const LateLanes* late_;
 };
 
 }  // namespace mirrortrain

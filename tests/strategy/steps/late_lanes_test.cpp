@@ -1,0 +1,109 @@
+#include "strategy/steps/late_lanes.h"
+
+#include <doctest/doctest.h>
+#include <sched.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <latch>
+#include <thread>
+#include <vector>
+
+#include "device/cpu/cpu_device.h"
+#include "strategy/steps/shared_work.h"
+
+using namespace mirrortrain;
+
+namespace {
+
+/// The core that the calling thread is restricted to, -1 if there are several.
+int only_core() {
+  cpu_set_t allowed;
+  sched_getaffinity(0, sizeof(allowed), &allowed);
+  return CPU_COUNT(&allowed) == 1 ? sched_getcpu() : -1;
+}
+
+/// Sleeps, so that its clock stands still as that of a thread whose core another process has, until it may only run on
+/// `core`. Whether that came.
+bool is_moved_to(int core) {
+  for (int i = 0; i < 10000 && only_core() != core; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return only_core() == core;
+}
+
+/// Two lanes with a core each, on threads of their own.
+void run_two_lanes(LateLanes& late, const std::function<void(int lane)>& body) {
+  std::latch entered(2);
+  std::vector<std::thread> threads;
+  for (int lane = 0; lane < 2; ++lane) {
+    threads.emplace_back([&, lane] {
+      const auto device = make_cpu_device(lane, 1, {usable_cores()[static_cast<std::size_t>(lane)]});
+      device->enter_thread();
+      late.enter(lane);
+      entered.arrive_and_wait();
+      body(lane);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+bool has_two_cores() {
+  if (usable_cores().size() >= 2) return true;
+  MESSAGE("needs two cores");
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("a lane without a core gets that of the lane that waits at the barrier, and returns to its own past it") {
+  if (!has_two_cores()) return;
+  LateLanes late(2);
+  Barrier barrier(2, true, 0, &late);
+  bool moved = false, returned = false;
+  run_two_lanes(late, [&](int lane) {
+    barrier.arrive_and_wait();
+    if (lane == 1) moved = is_moved_to(usable_cores()[0]);
+    barrier.arrive_and_wait();
+    if (lane == 1) returned = only_core() == usable_cores()[1];
+  });
+  CHECK(moved);
+  CHECK(returned);
+}
+
+TEST_CASE("a lane without a core in the middle of a piece gets that of the lane that waits for the piece") {
+  if (!has_two_cores()) return;
+  LateLanes late(2);
+  WorkingLanes working(2);
+  SharedWork work(2, working, &late);
+  std::atomic<bool> begun = false;
+  bool moved = false, returned = false;
+  work.add_list(0, SharedWork::Order::kInTurn, 1, [&](std::size_t, const Step&) {
+    while (!begun) std::this_thread::yield();
+  });
+  work.add_list(1, SharedWork::Order::kInTurn, 1, [&](std::size_t, const Step&) {
+    begun = true;
+    moved = is_moved_to(usable_cores()[0]);
+  });
+  run_two_lanes(late, [&](int lane) {
+    work.work(lane, Step());
+    if (lane == 1) returned = only_core() == usable_cores()[1];
+  });
+  CHECK(moved);
+  CHECK(returned);
+}
+
+TEST_CASE("lanes that are not late stay where they are") {
+  if (!has_two_cores()) return;
+  LateLanes late(2);
+  Barrier barrier(2, true, 0, &late);
+  std::array<int, 2> elsewhere{};
+  run_two_lanes(late, [&](int lane) {
+    for (int i = 0; i < 1000; ++i) {
+      barrier.arrive_and_wait();
+      elsewhere[static_cast<std::size_t>(lane)] +=
+          only_core() == usable_cores()[static_cast<std::size_t>(lane)] ? 0 : 1;
+    }
+  });
+  CHECK(elsewhere == std::array{0, 0});
+}
