@@ -15,6 +15,7 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -248,28 +249,41 @@ void SafetensorsWriter::fail(const std::string& what) const {
   throw Error(fmt::format("cannot write {}: {}", path_.string(), what));
 }
 
-void SafetensorsWriter::write(const std::string& name, std::span<const std::byte> bytes) {
+SafetensorsWriter::Place& SafetensorsWriter::place_of(const std::string& name) {
   const auto found = places_.find(name);
   if (found == places_.end()) fail(fmt::format("tensor '{}' was not announced", name));
-  Place& place = found->second;
-  if (place.is_written) fail(fmt::format("two tensors are named '{}'", name));
+  return found->second;
+}
+
+void SafetensorsWriter::write(const std::string& name, std::span<const std::byte> bytes) {
+  const Place& place = place_of(name);
+  if (place.is_begun) fail(fmt::format("two tensors are named '{}'", name));
   if (bytes.size() != place.bytes) {
     fail(fmt::format("tensor '{}' of {} has {} bytes", name, place.shape, bytes.size()));
   }
-  place.is_written = true;
-  if (place.offset == next_) {  // so that tensors in the file's order can go to a pipe
+  append(name, bytes);
+}
+
+void SafetensorsWriter::append(const std::string& name, std::span<const std::byte> bytes) {
+  Place& place = place_of(name);
+  if (bytes.size() > place.bytes - place.written) {
+    fail(fmt::format("tensor '{}' of {} has more than {} bytes", name, place.shape, place.bytes));
+  }
+  const std::uint64_t offset = place.offset + std::exchange(place.written, place.written + bytes.size());
+  place.is_begun = true;
+  if (offset == next_) {  // so that tensors in the file's order can go to a pipe
     file_.write(bytes);
     next_ += bytes.size();
     return;
   }
-  file_.overwrite(place.offset, bytes);
-  place.crc32 = crc32_of(bytes);
+  file_.overwrite(offset, bytes);
+  place.crc32 = joined_crc32(place.crc32, crc32_of(bytes), bytes.size());
 }
 
 std::uint32_t SafetensorsWriter::commit() {
   std::vector<const Place*> in_order;
   for (const auto& [name, place] : places_) {
-    if (!place.is_written) fail(fmt::format("tensor '{}' is missing", name));
+    if (!place.is_written()) fail(fmt::format("tensor '{}' is missing", name));
     in_order.push_back(&place);
   }
   std::ranges::sort(in_order, {}, [](const Place* place) { return std::pair(place->offset, place->bytes); });

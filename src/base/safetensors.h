@@ -57,6 +57,8 @@ class SafetensorsWriter {
 
   /// Throws Error unless it is one of the tensors, for the first time, and the bytes fit its shape.
   void write(const std::string& name, std::span<const std::byte> bytes);
+  /// The same with the next bytes of a tensor, from its first ones on. Throws Error for more than it has.
+  void append(const std::string& name, std::span<const std::byte> bytes);
   /// Names the file once all are written. Returns its CRC-32. Throws Error if one is missing.
   std::uint32_t commit();
 
@@ -64,9 +66,13 @@ class SafetensorsWriter {
   struct Place {
     std::uint64_t offset = 0, bytes = 0;  ///< in the file
     std::string shape;
-    bool is_written = false;
+    std::uint64_t written = 0;
+    bool is_begun = false;
     std::uint32_t crc32 = 0;  ///< of one that was written out of order
+
+    bool is_written() const { return is_begun && written == bytes; }
   };
+  Place& place_of(const std::string& name);
   [[noreturn]] void fail(const std::string& what) const;
 
   std::filesystem::path path_;

@@ -10,7 +10,11 @@
 namespace mirrortrain {
 namespace {
 
-constexpr std::size_t kMostAtOnce = std::size_t{16} << 20;
+/// Whether the bytes are whole integers.
+bool are_words(std::span<const std::byte> bytes) {
+  return bytes.size() % sizeof(std::int32_t) == 0 &&
+         reinterpret_cast<std::uintptr_t>(bytes.data()) % alignof(std::int32_t) == 0;
+}
 
 }  // namespace
 
@@ -28,8 +32,14 @@ void gather(Communicator& communicator, std::span<double> all, std::string_view 
 void merge(Communicator& communicator, std::span<std::byte> bytes, std::string_view what) {
   InlineStream stream;
   std::vector<std::int32_t> words;
-  for (std::size_t first = 0; first < bytes.size(); first += kMostAtOnce) {
-    const auto part = bytes.subspan(first, std::min(kMostAtOnce, bytes.size() - first));
+  for (std::size_t first = 0; first < bytes.size(); first += kMostMerged) {
+    const auto part = bytes.subspan(first, std::min(kMostMerged, bytes.size() - first));
+    if (are_words(part)) {
+      communicator.all_reduce(
+          stream, {std::span(reinterpret_cast<std::int32_t*>(part.data()), part.size() / sizeof(std::int32_t)), what});
+      communicator.synchronize(stream);
+      continue;
+    }
     words.assign((part.size() + sizeof(std::int32_t) - 1) / sizeof(std::int32_t), 0);
     std::memcpy(words.data(), part.data(), part.size());
     communicator.all_reduce(stream, {std::span(words), what});

@@ -18,6 +18,9 @@ void barrier(Communicator& communicator);
 /// others.
 void gather(Communicator& communicator, std::span<double> all, std::string_view what);
 
+/// The most bytes that are merged at once.
+inline constexpr std::size_t kMostMerged = std::size_t{4} << 20;
+
 /// Merges bytes of which each is 0 on all ranks but one: exactly, as a sum of integers.
 void merge(Communicator& communicator, std::span<std::byte> bytes, std::string_view what);
 

@@ -111,6 +111,11 @@ class Strategy {
   // the devices' last values. Every worker makes the same calls, and has the same values.
   /// Calls `visit` for each variable with `what` lasts of it.
   virtual void read_variables(Lasting what, const VariableVisit& visit) = 0;
+  /// The same in pieces, which need little memory: each variable's value, then its slots, accumulated gradients and
+  /// residuals.
+  virtual void read_in_pieces(Lasting what, const PieceVisit& visit) {
+    read_variables(what, [&](const LastingVariable& variable) { for_each_piece(variable, visit); });
+  }
   /// Calls `visit` to write all of `what` lasts of each variable. Of several workers only the chief's visits, and its
   /// values become those of all.
   virtual void write_variables(Lasting what, const VariableVisit& visit) = 0;
@@ -118,8 +123,6 @@ class Strategy {
   virtual void change_variables(Lasting what, const VariableVisit& visit) = 0;
   /// The model with the weights that the replicas keep in parts; null if each has all.
   virtual const Model* model_in_parts() const { return nullptr; }
-  /// Whether no worker has all of what lasts, so that it should not be held at once.
-  virtual bool is_divided_among_workers() const { return false; }
   /// Whether gradients are accumulated over steps, or stored for other reasons.
   virtual bool keeps_gradients() const = 0;
   virtual const StateVariables& state() const = 0;

@@ -74,9 +74,13 @@ void FitRun::finish(const TrainingState& state) {
     result.status = "stopped";
     result.stopped_by = stop_text(stop_signal_);
   }
-  const StoredTensors weights = copy_weights(*run_.strategy, is_chief());  // from every worker
+  StoredTensors weights;  // from every worker; several have them only for pictures
+  const bool saves = stop_signal_ == 0 && checked_.has_model();
+  const bool saves_in_pieces = saves && run_.strategy->topology().cluster.workers > 1;
+  if (!saves_in_pieces || values().logging.images > 0) weights = copy_weights(*run_.strategy, is_chief());
+  if (saves_in_pieces) result.model_checksum = save_weights(folder_.model(), *run_.strategy);
   if (!is_chief()) return;
-  if (stop_signal_ == 0 && checked_.has_model()) result.model_checksum = save_weights(folder_.model(), weights);
+  if (saves && !saves_in_pieces) result.model_checksum = save_weights(folder_.model(), weights);
   if (cluster_) cluster_->control().put("run is over", "");
   if (stop_signal_ == 0 && values().logging.images > 0) {
     emit_pictures([&] {

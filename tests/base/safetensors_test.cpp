@@ -120,6 +120,30 @@ TEST_CASE("tensors written one by one, in any order, give the same file, and can
   CHECK(contains(error_text([&] { file.read("c"); }), "there is no tensor"));
 }
 
+TEST_CASE("a tensor's bytes can come in pieces, between those of others") {
+  const std::vector<float> a{1, 2, 3}, b{4, 5};
+  const TemporaryFolder folder;
+  const std::vector<NamedTensor> tensors{tensor_of("a", {3}, a), tensor_of("b", {2}, b)};
+  const std::uint32_t whole = write_safetensors(folder / "whole", tensors);
+  // Each: the tensor, and how many elements of it come next.
+  using Order = std::vector<std::pair<std::size_t, std::size_t>>;
+  for (const Order& order : {Order{{0, 1}, {0, 2}, {1, 1}, {1, 1}}, Order{{1, 1}, {0, 2}, {1, 1}, {0, 1}},
+                             Order{{0, 2}, {1, 2}, {0, 1}}, Order{{1, 2}, {0, 3}}}) {
+    SafetensorsWriter writer(folder / "parts", {{"a", DType::kFloat32, {3}}, {"b", DType::kFloat32, {2}}});
+    std::size_t done[] = {0, 0};
+    for (const auto& [number, count] : order) {
+      CHECK(contains(error_text([&] { writer.commit(); }), "is missing"));
+      const NamedTensor& tensor = tensors[number];
+      writer.append(tensor.name, tensor.data.subspan(done[number] * sizeof(float), count * sizeof(float)));
+      done[number] += count;
+    }
+    CHECK(contains(error_text([&] { writer.append("a", tensors[1].data); }), "'a' of [3] has more than 12 bytes"));
+    CHECK(writer.commit() == whole);
+    CHECK(read_file(folder / "parts") == read_file(folder / "whole"));
+    std::filesystem::remove(folder / "parts");
+  }
+}
+
 TEST_CASE("a file without tensors is sound") {
   const TemporaryFolder folder;
   write_safetensors(folder / "a", {});

@@ -167,6 +167,11 @@ void MirroredStrategy::read_variables(Lasting what, const VariableVisit& visit) 
   variables_->read(what, lanes_.streams, visit);
 }
 
+void MirroredStrategy::read_in_pieces(Lasting what, const PieceVisit& visit) {
+  synchronize();
+  variables_->read_in_pieces(what, lanes_.streams, visit);
+}
+
 std::optional<SparseRows> MirroredStrategy::sparse_gradient(std::size_t variable) {
   const auto found = std::ranges::find(deferred_.sparse, variable, &SparseGradient::variable);
   if (found == deferred_.sparse.end()) return std::nullopt;

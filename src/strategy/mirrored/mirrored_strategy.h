@@ -64,9 +64,9 @@ class MirroredStrategy : public Strategy {
     return in_flight_.is_full() || (parts_.steps.skips_non_finite && in_flight_.size() > 0);
   }
   void read_variables(Lasting what, const VariableVisit& visit) override;
+  void read_in_pieces(Lasting what, const PieceVisit& visit) override;
   void write_variables(Lasting what, const VariableVisit& visit) override { write(what, visit, false); }
   void change_variables(Lasting what, const VariableVisit& visit) override { write(what, visit, true); }
-  bool is_divided_among_workers() const override { return topology_.cluster.workers > 1 && variables_->are_in_parts(); }
   bool keeps_gradients() const override { return variables_->domains()[0]->variables.keeps_gradients(); }
   const StateVariables& state() const override { return *state_; }
   const Model* model_in_parts() const override { return divided_ ? &*divided_ : nullptr; }

@@ -119,6 +119,13 @@ void DistributedVariable::read_or_first(std::byte* value) const {
   combine(policy_, std::span<const std::byte* const>(copies_.data(), copies_.size()), value);
 }
 
+std::span<const std::byte> DistributedVariable::read_or_first(std::vector<std::byte>& memory) const {
+  if (!policy_.copies_can_differ()) return {copies_.front(), bytes()};
+  memory.resize(bytes());
+  read_or_first(memory.data());
+  return memory;
+}
+
 void DistributedVariable::set(const std::byte* value) const {
   const bool total = policy_.synchronization == Synchronization::kOnRead && policy_.aggregation == Aggregation::kSum;
   for (std::size_t r = 0; r < copies_.size(); ++r) {

@@ -47,6 +47,8 @@ class DistributedVariable {
   void read(std::byte* value) const;
   /// Like `read`, but replica 0's copy if reading outside has no meaning: for evaluation and export.
   void read_or_first(std::byte* value) const;
+  /// The same without a copy where the copies are equal by definition; else in `memory`.
+  std::span<const std::byte> read_or_first(std::vector<std::byte>& memory) const;
 
   /// Writes from outside, with any policy: sets the total of an on_read x sum variable, or else every copy, to `value`.
   void set(const std::byte* value) const;

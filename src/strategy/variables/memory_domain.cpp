@@ -79,6 +79,17 @@ struct MemoryDomain::Copied {
   std::byte* whole;
   bool is_everywhere;  ///< whether every memory has the same
   int part;            ///< of the variable, if it is divided among places
+
+  /// Leaves what is in [first, first + bytes) of the whole, which is where its memory begins.
+  void cut(std::size_t first, std::size_t bytes) {
+    std::erase_if(runs, [&](const Run& run) { return run.first >= first + bytes || run.first + run.bytes <= first; });
+    for (Run& run : runs) {
+      const std::size_t begin = std::max(run.first, first), end = std::min(run.first + run.bytes, first + bytes);
+      run = {run.here + (begin - run.first), begin - first, end - begin};
+    }
+  }
+  /// Whether the whole is this copy.
+  bool is_in_place() const { return runs.size() == 1 && runs[0].here == whole + runs[0].first; }
 };
 
 /// Where in a replica's part of a variable the elements that it has begin and end, in bytes.
@@ -91,7 +102,8 @@ std::pair<std::size_t, std::size_t> MemoryDomain::own_bytes(std::size_t variable
   return {begin, std::min(begin + flat, bytes)};
 }
 
-/// Calls body(copied) for each copy that lasts here. Places of one replica have equal copies of what is not divided.
+/// Calls body(copied) for each copy that lasts here, of what `whole` has elements of; of a piece, those in it alone.
+/// Places of one replica have equal copies of what is not divided.
 template <class Body>
 void MemoryDomain::for_each_copy(const LastingVariable& whole, const Body& body) const {
   using Memory = float* (*)(const scalar::UpdateGroupView& view, std::size_t slot);
@@ -99,6 +111,11 @@ void MemoryDomain::for_each_copy(const LastingVariable& whole, const Body& body)
   if (!variables.is_here(i)) return;
   const DistributedVariable& values = variables.variables()[i];
   const bool can_differ = values.policy().copies_can_differ();
+  const auto give = [&](Copied copied, const DistributedVariable& to) {
+    if (copied.whole == nullptr) return;
+    copied.cut(static_cast<std::size_t>(whole.first) * sizeof(float), to.bytes());
+    body(copied);
+  };
   std::set<const std::byte*> seen;  // replicas share copies
   for (int r = 0; r < variables.replicas(); ++r) {
     if (!seen.insert(values.data(r)).second) continue;
@@ -106,25 +123,26 @@ void MemoryDomain::for_each_copy(const LastingVariable& whole, const Body& body)
     const int part = variables.mesh_index(r).model;
     const auto [own_begin, own_end] = own_bytes(i, r);
     const bool is_everywhere = !can_differ && !variables.division(i).data;
-    if (whole.value.data(0) != nullptr) {
-      body(Copied{{{values.data(r), own_begin, own_end - own_begin}}, whole.value.data(there), is_everywhere, part});
-    }
+    give({{{values.data(r), own_begin, own_end - own_begin}}, whole.value.data(there), is_everywhere, part},
+         whole.value);
     if (!whole.trainable) continue;
+    const bool is_beside_everywhere = !can_differ && !variables.sharded(i);
     const std::vector<VariableStore::UpdatedRun> updated = variables.updated_runs(i, r);
     const auto beside = [&](const DistributedVariable& to, Memory memory, std::size_t slot = 0) {
-      Copied copied{{}, to.data(there), !can_differ && !variables.sharded(i), part};
+      Copied copied{{}, to.data(there), is_beside_everywhere, part};
       for (const auto& [view, first, in_view, count] : updated) {
         const auto begin = own_begin + static_cast<std::size_t>(first) * sizeof(float);
         if (begin >= own_end) continue;  // the largest part has it alone
         const std::size_t own = std::min(static_cast<std::size_t>(count) * sizeof(float), own_end - begin);
         copied.runs.push_back({reinterpret_cast<std::byte*>(memory(*view, slot) + in_view), begin, own});
       }
-      body(copied);
+      give(copied, to);
     };
     const auto of_elements = static_cast<std::size_t>(variables.element_slots(i));
-    for (std::size_t slot = of_elements; slot < whole.slots.size(); ++slot) {
+    for (std::size_t slot = of_elements; slot < whole.slots.size() && !updated.empty(); ++slot) {
       auto* const state = reinterpret_cast<std::byte*>(variables.state(i, slot - of_elements, r));
-      body(Copied{{{state, 0, whole.slots[slot].bytes()}}, whole.slots[slot].data(there), !can_differ, part});
+      const DistributedVariable& to = whole.slots[slot];
+      give({{{state, 0, to.bytes()}}, to.data(there), is_beside_everywhere, part}, to);
     }
     for (std::size_t slot = 0; slot < std::min(of_elements, whole.slots.size()); ++slot) {
       beside(
@@ -147,6 +165,7 @@ void MemoryDomain::copy_to(Stream& stream, const LastingVariable& whole, bool ev
   const bool is_divided = model_.variables[whole.index].sharding.is_divided();
   for_each_copy(whole, [&](const Copied& copied) {
     if (copied.is_everywhere ? !everything : !is_divided && copied.part != 0) return;
+    if (copied.is_in_place()) return;
     const Slice slice = slice_of(model_, whole.index, copied.part);
     const VariableLayout* const layout = layout_of(whole.index, copied.part);
     std::byte* part = copied.whole + slice.first;
@@ -158,7 +177,8 @@ void MemoryDomain::copy_to(Stream& stream, const LastingVariable& whole, bool ev
   });
   if (whole.residual) {
     std::byte* const there = whole.residual->data(place.rank);
-    stream.copy(there, variables.residual(whole.index)->data(0), whole.residual->bytes());
+    const std::byte* const own = variables.residual(whole.index)->data(0);
+    stream.copy(there, own + static_cast<std::size_t>(whole.first) * sizeof(float), whole.residual->bytes());
   }
   stream.synchronize();
   for (auto& [part, slice, layout, to] : arrived) {
@@ -182,6 +202,7 @@ const std::byte* MemoryDomain::part_of(const std::byte* whole, std::size_t varia
 void MemoryDomain::copy_from(Stream& stream, const LastingVariable& whole) const {
   std::deque<std::vector<std::byte>> parts;
   for_each_copy(whole, [&](const Copied& copied) {
+    if (copied.is_in_place()) return;
     const std::byte* const part = part_of(copied.whole, whole.index, copied.part, parts);
     for (const auto& [here, first, bytes] : copied.runs) stream.copy(here, part + first, bytes);
   });

@@ -108,8 +108,8 @@ void RunVariables::begin_update(const StepSpec& step, StepParams& params) {
   for (const auto& domain : domains_) domain->update.begin(step, params);
 }
 
-const std::vector<LastingVariable>& RunVariables::in_place(Lasting what) {
-  const auto [found, is_new] = in_place_.try_emplace(what);
+const std::vector<LastingVariable>& RunVariables::all_in_place(Lasting what) {
+  const auto [found, is_new] = all_in_place_.try_emplace(what);
   if (is_new) found->second = lasting_variables(domains_[0]->variables, what);
   return found->second;
 }
@@ -117,7 +117,23 @@ const std::vector<LastingVariable>& RunVariables::in_place(Lasting what) {
 VariableWindow RunVariables::window() const { return {mesh_.data, memories_}; }
 
 LastingVariable RunVariables::open(VariableWindow& window, std::size_t variable, Lasting what) const {
-  return window.open(domains_[0]->variables, variable, model_.variables[variable].spec.shape, what);
+  return window.open(domains_[0]->variables, variable, model_.variables[variable].spec.shape, what, in_place(variable));
+}
+
+/// Whether the elements that a domain has of a variable are neighbours in its memory, in the order of files.
+bool RunVariables::can_be_cut(std::size_t variable) const {
+  const bool is_laid_out = std::ranges::any_of(
+      domains_[0]->layouts, [&](const VariableLayouts& of_part) { return of_part.contains(variable); });
+  return !model_.variables[variable].sharding.is_divided() && !is_laid_out;
+}
+
+InPlace RunVariables::in_place(std::size_t variable) const {
+  const MemoryDomain& domain = *domains_[0];
+  const VariableStore& here = domain.variables;
+  const bool is_whole = domain.place.on_host && here.is_here(variable) && can_be_cut(variable) &&
+                        !here.division(variable).any() && !here.variables()[variable].policy().copies_can_differ();
+  if (!is_whole || in_stages_ || here.residual(variable)) return {};
+  return {true, !here.sharded(variable)};
 }
 
 /// Whether a row of memories is in this process.
@@ -133,29 +149,86 @@ bool RunVariables::copies_everything(const MemoryDomain& domain, std::size_t var
   return is_whole_here() ? own - first < in_row_ : own < in_row_;
 }
 
-/// Copies the last values to a variable of zeros.
-void RunVariables::read_one(const LastingVariable& whole, std::span<Stream* const> streams) const {
+/// Copies the last values to a variable, or a piece of one, of zeros. `here_alone`: those of this process.
+void RunVariables::read_one(const LastingVariable& whole, std::span<Stream* const> streams, bool here_alone) const {
   for (const auto& domain : domains_) {
-    domain->copy_to(stream_of(*domain, streams), whole, copies_everything(*domain, whole.index));
+    const bool is_in_first_row = domain->place.rank - domains_.front()->place.rank < in_row_;
+    const bool everything = here_alone ? is_in_first_row : copies_everything(*domain, whole.index);
+    domain->copy_to(stream_of(*domain, streams), whole, everything);
   }
-  if (workers_ == nullptr) return;
+  if (workers_ == nullptr || here_alone) return;
   const ModelVariable& of = model_.variables[whole.index];
   const bool is_divided = of.data_parts > 1 || in_stages_ || (!is_whole_here() && of.sharding.is_divided());
   gather_copies(*workers_, whole, is_divided, domains_[0]->variables.sharded(whole.index));
 }
 
 void RunVariables::read(Lasting what, std::span<Stream* const> streams, const VariableVisit& visit) {
-  if (is_in_place_) return std::ranges::for_each(in_place(what), visit), void();
+  if (is_in_place_) return std::ranges::for_each(all_in_place(what), visit), void();
   VariableWindow memory = window();
   for (std::size_t i = 0; i < model_.variables.size(); ++i) {
     const LastingVariable whole = open(memory, i, what);
-    if (!includes(what, Lasting::kShapesAlone)) read_one(whole, streams);
+    if (!includes(what, Lasting::kShapesAlone)) read_one(whole, streams, includes(what, Lasting::kHereAlone));
     visit(whole);
   }
 }
 
+void RunVariables::read_in_pieces(Lasting what, std::span<Stream* const> streams, const PieceVisit& visit) {
+  if (is_in_place_) {
+    for (const LastingVariable& whole : all_in_place(what)) for_each_piece(whole, visit);
+    return;
+  }
+  const VariableStore& here = domains_[0]->variables;
+  VariableWindow memory = window(), shapes = window();
+  const bool here_alone = includes(what, Lasting::kHereAlone);
+  for (std::size_t i = 0; i < model_.variables.size(); ++i) {
+    const InPlace own = in_place(i);
+    const LastingVariable of_shapes = open(shapes, i, what | Lasting::kShapesAlone);
+    const auto read_thing = [&](Lasting thing, std::size_t slot, const Shape& shape, bool is_in_place) {
+      if (is_in_place) {
+        // Without memory for anything else: of what is beside, only this thing is visited.
+        const LastingVariable whole = open(memory, i, thing);
+        for_each_piece(whole, [&](const LastingPiece& piece) {
+          if (piece.slot == slot) visit(piece);
+        });
+        return;
+      }
+      const bool is_state = thing == Lasting::kSlots && static_cast<int>(slot) >= here.element_slots(i);
+      const std::size_t copies = thing == Lasting::kResiduals ? static_cast<std::size_t>(memories_)
+                                 : here.variables()[i].policy().copies_can_differ()
+                                     ? static_cast<std::size_t>(mesh_.data)
+                                     : 1;
+      const auto most = static_cast<std::int64_t>(std::max<std::size_t>(kPieceBytes / sizeof(float) / copies, 1));
+      const std::int64_t elements = shape.elements(), each = can_be_cut(i) && !is_state ? most : elements;
+      for (std::int64_t first = 0; first < elements; first += each) {
+        const LastingVariable one = memory.open_piece(here, i, thing, slot, first, std::min(each, elements - first));
+        read_one(one, streams, here_alone);
+        for_each_piece(one, visit);
+      }
+    };
+    if (includes(what, Lasting::kValues)) read_thing(Lasting::kValues, 0, of_shapes.value.shape(), own.value);
+    for (std::size_t slot = 0; slot < of_shapes.slots.size(); ++slot) {
+      read_thing(Lasting::kSlots, slot, of_shapes.slots[slot].shape(), own.beside);
+    }
+    if (of_shapes.accumulated) read_thing(Lasting::kAccumulated, 0, of_shapes.accumulated->shape(), own.beside);
+    if (of_shapes.residual) read_thing(Lasting::kResiduals, 0, of_shapes.residual->shape(), false);
+  }
+}
+
+std::size_t RunVariables::window_bytes() const {
+  if (is_in_place_) return 0;
+  std::size_t most = 0;
+  for (std::size_t i = 0; i < model_.variables.size(); ++i) {
+    if (in_place(i).beside) continue;
+    const std::size_t bytes = static_cast<std::size_t>(model_.variables[i].spec.shape.elements()) * sizeof(float);
+    const bool differ = domains_[0]->variables.variables()[i].policy().copies_can_differ();
+    most = std::max(most, can_be_cut(i) ? std::min(bytes, kPieceBytes)
+                                        : bytes * (differ ? static_cast<std::size_t>(mesh_.data) : 1));
+  }
+  return most;
+}
+
 void RunVariables::write(Lasting what, std::span<Stream* const> streams, const VariableVisit& visit, bool reads) {
-  if (is_in_place_) return std::ranges::for_each(in_place(what), visit), void();
+  if (is_in_place_) return std::ranges::for_each(all_in_place(what), visit), void();
   VariableWindow memory = window();
   for (std::size_t i = 0; i < model_.variables.size(); ++i) {
     const LastingVariable whole = open(memory, i, what);
@@ -196,15 +269,6 @@ double RunVariables::begin_evaluation(std::span<Stream* const> streams) {
     for (const auto& domain : domains_) domain->copy_evaluation_from(stream_of(*domain, streams), i, value.data());
   }
   return regularization;
-}
-
-bool RunVariables::are_in_parts() const {
-  if (in_stages_) return true;
-  const VariableStore& here = domains_[0]->variables;
-  for (std::size_t i = 0; i < model_.variables.size(); ++i) {
-    if (here.sharded(i) || model_.variables[i].sharding.is_divided()) return true;
-  }
-  return false;
 }
 
 std::size_t RunVariables::bytes() const {

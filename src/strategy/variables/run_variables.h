@@ -32,6 +32,8 @@ class RunVariables {
 
   /// Strategy::read_variables, without waiting for the devices.
   void read(Lasting what, std::span<Stream* const> streams, const VariableVisit& visit);
+  /// Strategy::read_in_pieces, likewise.
+  void read_in_pieces(Lasting what, std::span<Stream* const> streams, const PieceVisit& visit);
   /// Strategy::write_variables or, if it `reads`, change_variables, likewise; copies derived from the variables are
   /// outdated then.
   void write(Lasting what, std::span<Stream* const> streams, const VariableVisit& visit, bool reads);
@@ -39,15 +41,18 @@ class RunVariables {
   /// regularization terms, of replica 0's values if copies differ.
   double begin_evaluation(std::span<Stream* const> streams);
 
-  /// Whether memories have parts of what lasts.
-  bool are_in_parts() const;
+  /// The most memory for what passes between the domains and files between steps: while it is read in pieces, and while
+  /// values are written, which is variable by variable.
+  std::size_t window_bytes() const;
 
   std::size_t bytes() const;
 
  private:
-  const std::vector<LastingVariable>& in_place(Lasting what);
+  const std::vector<LastingVariable>& all_in_place(Lasting what);
+  InPlace in_place(std::size_t variable) const;
+  bool can_be_cut(std::size_t variable) const;
   LastingVariable open(VariableWindow& window, std::size_t variable, Lasting what) const;
-  void read_one(const LastingVariable& whole, std::span<Stream* const> streams) const;
+  void read_one(const LastingVariable& whole, std::span<Stream* const> streams, bool here_alone = false) const;
   bool copies_everything(const MemoryDomain& domain, std::size_t variable) const;
   bool is_whole_here() const;
   VariableWindow window() const;
@@ -63,7 +68,7 @@ class RunVariables {
   std::vector<int> domain_of_lane_;
   std::vector<std::unique_ptr<MemoryDomain>> domains_;
   bool is_in_place_;  ///< whether the one domain has all replicas' whole variables in host memory
-  std::map<Lasting, std::vector<LastingVariable>> in_place_;  ///< those visited so far
+  std::map<Lasting, std::vector<LastingVariable>> all_in_place_;  ///< those visited so far
   std::vector<double> regularization_sums_;
   Communicator* workers_;
 };

@@ -88,7 +88,8 @@ void Checkpoints::save(const TrainingState& state, std::int64_t keep, bool is_be
   saved.scores = names_.scores;
   saved.callbacks = names_.callbacks;
   if (events_ != nullptr) saved.events = events_->lines();
-  if (strategy_.is_divided_among_workers()) {
+  // Other workers assume that the checkpoint exists once the chief continues, so that all wait for it.
+  if (strategy_.topology().cluster.workers > 1) {
     const auto in_parts = [&](const std::vector<fs::path>& folders) {
       return write_checkpoint_in_parts(folders, std::move(saved), strategy_, names_);
     };
@@ -100,8 +101,6 @@ void Checkpoints::save(const TrainingState& state, std::int64_t keep, bool is_be
   const auto write_it = [this, snapshot, step = state.step, keep, is_best] {
     write(step, keep, is_best, [&](const std::vector<fs::path>& folders) { return snapshot->write(folders); });
   };
-  // Other workers assume that the checkpoint exists once the chief continues.
-  if (strategy_.topology().cluster.workers > 1) return write_it();
   try {
     writing_ = std::async(std::launch::async, write_it);
   } catch (const std::system_error&) {  // no thread could be started

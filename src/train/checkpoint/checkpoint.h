@@ -51,9 +51,9 @@ class Checkpoints {
   }
 
   /// Called by every worker; the chief writes, then removes all but the newest `keep` and the newest without NaN or
-  /// infinity. On one machine, a thread writes a copy of the data: the next save, or `finish`, waits for it and throws
-  /// its errors. What is divided among workers is written variable by variable. `is_best`: also keeps it as the best
-  /// epoch's. Throws Error.
+  /// infinity. Of one worker, a thread writes a copy of the data: the next save, or `finish`, waits for it and throws
+  /// its errors. Several wait until all is written, piece by piece. `is_best`: also keeps it as the best epoch's.
+  /// Throws Error.
   void save(const TrainingState& state, std::int64_t keep, bool is_best = false);
   /// The first part of a checkpoint saved now that has non-finite values, as named in messages; nullopt if all are
   /// finite. Called by every worker.

@@ -35,29 +35,54 @@ struct SavedVariable {
   DistributedVariable variable;
 };
 
-/// Calls visit(SavedVariable) for all contents of a checkpoint except the best epoch's weights, in order.
-/// `shapes`: or kNone, for variables with their elements.
+/// What a checkpoint has of the strategy's variables.
+Lasting saved_things(const TrainingState& state) {
+  const Lasting what = Lasting::kValues | Lasting::kSlots | Lasting::kResiduals;
+  return has_accumulated(state) ? what | Lasting::kAccumulated : what;
+}
+
+SavedVariable saved_variable(const CheckpointNames& names, std::size_t index, Lasting what, std::size_t number,
+                             const DistributedVariable& variable) {
+  const std::string& name = variable.name();
+  switch (what) {
+    case Lasting::kSlots: {
+      const std::string& slot = names.slots[index][number];
+      return {SavedKind::kSlot, slot_name(slot, variable), fmt::format("the optimizer's {} of {}", slot, name),
+              variable};
+    }
+    case Lasting::kAccumulated:
+      return {SavedKind::kAccumulated, accumulated_name(variable), "the accumulated gradient of " + name, variable};
+    case Lasting::kResiduals:
+      return {SavedKind::kResidual, name, fmt::format("what compression left of {}'s gradients", name), variable};
+    default: return {SavedKind::kModel, name, name, variable};
+  }
+}
+
+/// Calls visit(SavedVariable) for all contents of a checkpoint except the best epoch's weights. `shapes`: kShapesAlone,
+/// or kNone for wholes with their elements.
 template <class Visit>
-void for_each_saved(Strategy& strategy, const CheckpointNames& names, const TrainingState& state, const Visit& visit,
-                    Lasting shapes = Lasting::kNone) {
-  Lasting what = Lasting::kValues | Lasting::kSlots | Lasting::kResiduals | shapes;
-  if (has_accumulated(state)) what = what | Lasting::kAccumulated;
-  strategy.read_variables(what, [&](const LastingVariable& variable) {
-    const std::string& name = variable.value.name();
-    visit(SavedVariable{SavedKind::kModel, name, name, variable.value});
-    for (std::size_t number = 0; number < variable.slots.size(); ++number) {
-      const std::string& slot = names.slots[variable.index][number];
-      visit(SavedVariable{SavedKind::kSlot, slot_name(slot, variable.value),
-                          fmt::format("the optimizer's {} of {}", slot, name), variable.slots[number]});
-    }
-    if (variable.accumulated) {
-      visit(SavedVariable{SavedKind::kAccumulated, accumulated_name(variable.value),
-                          "the accumulated gradient of " + name, *variable.accumulated});
-    }
-    if (variable.residual) {
-      visit(SavedVariable{SavedKind::kResidual, name, fmt::format("what compression left of {}'s gradients", name),
-                          *variable.residual});
-    }
+void for_each_saved(Strategy& strategy, const CheckpointNames& names, const TrainingState& state, Lasting shapes,
+                    const Visit& visit) {
+  strategy.read_variables(saved_things(state) | shapes, [&](const LastingVariable& of) {
+    const auto give = [&](Lasting what, std::size_t slot, const DistributedVariable& variable) {
+      visit(saved_variable(names, of.index, what, slot, variable));
+    };
+    give(Lasting::kValues, 0, of.value);
+    for (std::size_t slot = 0; slot < of.slots.size(); ++slot) give(Lasting::kSlots, slot, of.slots[slot]);
+    if (of.accumulated) give(Lasting::kAccumulated, 0, *of.accumulated);
+    if (of.residual) give(Lasting::kResiduals, 0, *of.residual);
+  });
+  for (const DistributedVariable& variable : strategy.state().variables()) {
+    visit(SavedVariable{SavedKind::kState, state_name(variable), fmt::format("state '{}'", variable.name()), variable});
+  }
+}
+
+/// The same in pieces. `where`: kNone, or kHereAlone.
+template <class Visit>
+void for_each_saved_piece(Strategy& strategy, const CheckpointNames& names, const TrainingState& state, Lasting where,
+                          const Visit& visit) {
+  strategy.read_in_pieces(saved_things(state) | where, [&](const LastingPiece& piece) {
+    visit(saved_variable(names, piece.index, piece.what, piece.slot, piece.elements));
   });
   for (const DistributedVariable& variable : strategy.state().variables()) {
     visit(SavedVariable{SavedKind::kState, state_name(variable), fmt::format("state '{}'", variable.name()), variable});
@@ -102,7 +127,7 @@ void copy_files(const fs::path& from, const fs::path& to) {
   }
 }
 
-/// What a checkpoint's files have of a variable, and what its state has.
+/// What a checkpoint's files have of a variable or a piece of one, and what its state has.
 class SavedTensors {
  public:
   explicit SavedTensors(CheckpointState& state) : state_(state) {}
@@ -114,9 +139,9 @@ class SavedTensors {
     model.clear();
     training.clear();
     if (is_model) {
-      value_.resize(variable.bytes());
-      if (variable.data(0) != nullptr) variable.read_or_first(value_.data());
-      model.push_back({name, variable.dtype(), variable.shape(), value_});
+      const bool has_elements = variable.data(0) != nullptr;
+      const auto value = has_elements ? variable.read_or_first(value_) : std::span<const std::byte>();
+      model.push_back({name, variable.dtype(), variable.shape(), value});
     }
     if (!is_model || differs) (kind == SavedKind::kResidual ? add_residuals : add_copies)(name, variable, training);
     if ((is_model && differs) || kind == SavedKind::kState) state_.policies[name] = variable.policy();
@@ -146,7 +171,7 @@ std::vector<TensorSpec> specs_of(const std::vector<NamedTensor>& tensors) {
   return specs;
 }
 
-/// The files of a checkpoint, written tensor by tensor.
+/// The files of a checkpoint, written tensor by tensor, or piece by piece.
 class CheckpointFiles {
  public:
   CheckpointFiles(const fs::path& folder, CheckpointState& state, std::vector<TensorSpec> model,
@@ -171,7 +196,7 @@ class CheckpointFiles {
  private:
   void write(const NamedTensor& tensor, SafetensorsWriter& to) {
     state_.is_finite = state_.is_finite && holds_finite(tensor);
-    to.write(tensor.name, tensor.data);
+    to.append(tensor.name, tensor.data);
   }
 
   fs::path folder_;
@@ -188,13 +213,19 @@ std::string slot_name(const std::string& slot, const DistributedVariable& variab
 std::string accumulated_name(const DistributedVariable& variable) { return "accumulated/" + variable.name(); }
 std::string state_name(const DistributedVariable& variable) { return "state/" + variable.name(); }
 
+/// Each worker looks at what it has: nothing but a number is exchanged.
 std::optional<std::string> first_non_finite(Strategy& strategy, const CheckpointNames& names,
                                             const TrainingState& state) {
-  std::optional<std::string> found;
-  for_each_saved(strategy, names, state, [&](const SavedVariable& saved) {
-    if (!found && has_non_finite(saved.variable)) found = saved.text;
+  std::vector<std::string> texts;  // of what was visited
+  std::optional<std::size_t> found;
+  for_each_saved_piece(strategy, names, state, Lasting::kHereAlone, [&](const SavedVariable& saved) {
+    if (texts.empty() || texts.back() != saved.text) texts.push_back(saved.text);
+    if (!found && has_non_finite(saved.variable)) found = texts.size() - 1;
   });
-  return found;
+  const double own = static_cast<double>(found.value_or(texts.size()));
+  const std::vector<double> all = strategy.workers().gather(std::span(&own, 1));
+  const auto first = static_cast<std::size_t>(std::ranges::min(all));
+  return first < texts.size() ? std::optional(texts[first]) : std::nullopt;
 }
 
 CheckpointSnapshot::CheckpointSnapshot(CheckpointState state, Strategy& strategy, const CheckpointNames& names)
@@ -207,7 +238,7 @@ CheckpointSnapshot::CheckpointSnapshot(CheckpointState state, Strategy& strategy
       to.push_back(std::move(tensor));
     }
   };
-  for_each_saved(strategy, names, state_.training, [&](const SavedVariable& saved) {
+  for_each_saved(strategy, names, state_.training, Lasting::kNone, [&](const SavedVariable& saved) {
     if (!strategy.topology().is_chief()) return;
     tensors.take(saved);
     copy(tensors.model, model_);
@@ -233,29 +264,28 @@ bool write_checkpoint_in_parts(const std::vector<fs::path>& checkpoints, Checkpo
                                const CheckpointNames& names) {
   state.replicas = strategy.num_replicas_in_sync();
   SavedTensors tensors(state);
-  const auto for_each = [&](Lasting shapes, const auto& visit) {
-    for_each_saved(
-        strategy, names, state.training,
-        [&](const SavedVariable& saved) {
-          if (!strategy.topology().is_chief()) return;
-          tensors.take(saved);
-          visit();
-        },
-        shapes);
-  };
+  const bool is_chief = strategy.topology().is_chief();
   std::vector<TensorSpec> model, training;
-  for_each(Lasting::kShapesAlone, [&] {
+  for_each_saved(strategy, names, state.training, Lasting::kShapesAlone, [&](const SavedVariable& saved) {
+    if (!is_chief) return;
+    tensors.take(saved);
     std::ranges::transform(tensors.model, std::back_inserter(model), spec_of);
     std::ranges::transform(tensors.training, std::back_inserter(training), spec_of);
   });
+  const auto for_each_piece = [&](const auto& visit) {
+    for_each_saved_piece(strategy, names, state.training, Lasting::kNone, visit);
+  };
   for_each_kept(state, [&](const NamedTensor& tensor) { training.push_back(spec_of(tensor)); });
-  if (!strategy.topology().is_chief()) {
-    for_each(Lasting::kNone, [] {});
+  if (!is_chief) {
+    for_each_piece([](const SavedVariable&) {});
     return true;
   }
   write_folder(checkpoints.back(), [&](const fs::path& folder) {
     CheckpointFiles files(folder, state, std::move(model), std::move(training));
-    for_each(Lasting::kNone, [&] { files.write(tensors.model, tensors.training); });
+    for_each_piece([&](const SavedVariable& saved) {
+      tensors.take(saved);
+      files.write(tensors.model, tensors.training);
+    });
     for_each_kept(state, [&](const NamedTensor& tensor) { files.write_training(tensor); });
     files.finish();
     for (const fs::path& other : std::span(checkpoints).first(checkpoints.size() - 1)) {

@@ -54,8 +54,8 @@ class CheckpointSnapshot {
   std::vector<std::vector<std::byte>> values_;  ///< of the tensors
 };
 
-/// Writes the same folders variable by variable, without a copy of all: for variables of which no worker has all.
-/// Called by every worker; the chief writes.
+/// Writes the same folders piece by piece, without a copy of all: where training waits anyway. Called by every worker;
+/// the chief writes.
 bool write_checkpoint_in_parts(const std::vector<std::filesystem::path>& checkpoints, CheckpointState state,
                                Strategy& strategy, const CheckpointNames& names);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -77,6 +78,22 @@ StoredTensors copy_weights(Strategy& strategy, bool keeps) {
     value.read_or_first(tensor.data.data());
   });
   return weights;
+}
+
+std::uint32_t save_weights(const std::filesystem::path& file, Strategy& strategy) {
+  const bool is_chief = strategy.topology().is_chief();
+  std::vector<TensorSpec> specs;
+  strategy.read_variables(Lasting::kValues | Lasting::kShapesAlone, [&](const LastingVariable& variable) {
+    specs.push_back({variable.value.name(), variable.value.dtype(), variable.value.shape()});
+  });
+  std::optional<SafetensorsWriter> writer;
+  if (is_chief) writer.emplace(file, std::move(specs));
+  std::vector<std::byte> value;
+  strategy.read_in_pieces(Lasting::kValues, [&](const LastingPiece& piece) {
+    if (!is_chief) return;
+    writer->append(piece.elements.name(), piece.elements.read_or_first(value));
+  });
+  return is_chief ? writer->commit() : 0;
 }
 
 std::uint32_t save_weights(const std::filesystem::path& file, const StoredTensors& weights) {

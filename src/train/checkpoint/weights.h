@@ -30,6 +30,9 @@ void throw_mismatches(const std::string& file, std::vector<std::string> mismatch
 /// every worker; `keeps`: whether this one wants them.
 StoredTensors copy_weights(Strategy& strategy, bool keeps = true);
 
+/// The same, written piece by piece to a file of the chief, without copies. Returns its CRC-32; 0 on other workers.
+std::uint32_t save_weights(const std::filesystem::path& file, Strategy& strategy);
+
 /// Writes them to a file on this machine. Returns its CRC-32.
 std::uint32_t save_weights(const std::filesystem::path& file, const StoredTensors& weights);
 
