@@ -123,6 +123,9 @@ class Strategy {
   virtual void change_variables(Lasting what, const VariableVisit& visit) = 0;
   /// The model with the weights that the replicas keep in parts; null if each has all.
   virtual const Model* model_in_parts() const { return nullptr; }
+  /// By variable, which of the memories with the same parts of the layers keeps its state and updates it, because the
+  /// update reads all of the variable; -1 for others. Empty if there are none such.
+  virtual std::vector<int> state_owners() const { return {}; }
   /// Whether gradients are accumulated over steps, or stored for other reasons.
   virtual bool keeps_gradients() const = 0;
   virtual const StateVariables& state() const = 0;

@@ -11,6 +11,7 @@
 #include "report/format.h"
 #include "strategy/mirrored/mirrored_strategy.h"
 #include "strategy/pipeline_stages.h"
+#include "strategy/variables/ownership.h"
 
 namespace mirrortrain {
 namespace {
@@ -53,6 +54,7 @@ VariableBytes variable_bytes(const Model& model, const StoreOptions& store, cons
   VariableBytes bytes;
   const auto places = place.replicas.size();
   const auto parts = std::min(places, static_cast<std::size_t>(mesh.model));
+  const std::vector<int> owners = owners_of_wholes(model, store);
   for (std::size_t i = 0; i < model.variables.size(); ++i) {
     if (store.elsewhere.contains(i)) continue;
     const ModelVariable& variable = model.variables[i];
@@ -71,6 +73,10 @@ VariableBytes variable_bytes(const Model& model, const StoreOptions& store, cons
       bytes.gradients += keeps_gradient ? of_copy : 0;
     } else if (std::ranges::count(store.without_gradient, i) == 0) {
       bytes.gradients += of_copy * gradients;
+    }
+    if (!owners.empty() && owners[i] >= 0) {
+      if (owners[i] == store.shard.rank) bytes.state += static_cast<std::size_t>(state_bytes(model, i, store));
+      continue;
     }
     const auto beside =
         static_cast<std::size_t>((store.keeps_slots ? variable.update.slots() : 0) + (keeps_gradient ? 1 : 0));
@@ -119,6 +125,23 @@ std::string parts_note(const Model& model) {
   }
   return fmt::format("; {} of {} variables are divided among the replicas, which keep {} of {} each", divided,
                      model.variables.size(), report::bytes_text(here), report::bytes_text(whole));
+}
+
+/// What memories own, for the log: "; 12 variables are updated as wholes, each in the memory that has its state: 10 MiB
+/// to 16 MiB of it in each"; "" if there are no owners.
+std::string owners_note(const Model& model, const StoreOptions& store) {
+  const std::vector<int> owners = owners_of_wholes(model, store);
+  std::vector<std::int64_t> bytes(static_cast<std::size_t>(store.shard.ranks));
+  for (std::size_t i = 0; i < owners.size(); ++i) {
+    if (owners[i] >= 0) bytes[static_cast<std::size_t>(owners[i])] += state_bytes(model, i, store);
+  }
+  if (owners.empty()) return "";
+  const auto text = [](std::int64_t of) { return report::bytes_text(static_cast<std::size_t>(of)); };
+  const auto [least, most] = std::ranges::minmax(bytes);
+  const auto count = std::ranges::count_if(owners, [](int owner) { return owner >= 0; });
+  return fmt::format("; {} variable{} updated as {}, each in the memory that has its state: {} of it in each", count,
+                     count == 1 ? " is" : "s are", count == 1 ? "a whole" : "wholes",
+                     least == most ? text(most) : fmt::format("{} to {}", text(least), text(most)));
 }
 
 /// "cpu", or "cuda:1".
@@ -174,7 +197,11 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
   if (adds_on_host && !choice.compresses) store.adds_gradients = reduction_->first_domain();
   for (const ProductGradient& product : deferred_.products) store.without_gradient.push_back(product.variable);
   for (const SparseGradient& table : deferred_.sparse) store.sparse.push_back(table.variable);
-  require_memory_for_variables(store);
+  for (const DomainPlace& place : topology_.domains()) {
+    store.shard.rank = place.rank / topology_.memories_of_replica();
+    require_memory_for_variables(store, place);
+  }
+  const std::string owners = owners_note(model_, store);
   variables_.emplace(model_, std::move(store),
                      UpdateOptions{parts_.gradients, choice.adds_before_update(), keeps_gradients, stages_.has_value()},
                      topology_, lanes_.devices, *parts_.backend, reduction_->workers());
@@ -183,9 +210,12 @@ MirroredStrategy::MirroredStrategy(Topology topology, const Model& model, Mirror
   note_ = choice.note;
   if (divided_) note_ += parts_note(model_);
   if (!divided_ && choice.shards && parts_.options.optimizer_state != OptimizerState::kSharded) {
-    note_ += "; no weight is divided: all are small, frozen, constrained, normalized or of each replica alone";
+    note_ +=
+        "; no weight is divided: all are small, frozen, constrained, normalized, updated as wholes or of each replica "
+        "alone";
   }
   if (!note_.empty() && !reduction_->transport().empty()) note_ += ", over " + reduction_->transport();
+  note_ += owners;
   if (const std::size_t buckets = reduction_->of_domain(0).buckets.size(); buckets > 0) {
     note_ += fmt::format("; {} gradient bucket{}", buckets, buckets == 1 ? "" : "s");
   }
@@ -339,38 +369,36 @@ void MirroredStrategy::connect_domains() {
   synchronize();
 }
 
-/// Throws Error if a memory has too little space for the variables: before they are allocated, because a system that
-/// lends more memory than it has ends the process later.
-void MirroredStrategy::require_memory_for_variables(const StoreOptions& store) const {
-  for (const DomainPlace& domain : topology_.domains()) {
-    const Device& device = *lanes_.devices[static_cast<std::size_t>(domain.lanes.front())];
-    const DeviceMemory memory = device.memory();
-    const VariableBytes wanted = variable_bytes(model_, store, domain, topology_.mesh);
-    if (wanted.all() <= memory.free) continue;
-    const int ranks = topology_.memories_of_parts();
-    std::string remedies;
-    if (store.shard.ranks == 1 && ranks > 1 && wanted.state > 0) {
-      remedies += fmt::format("with strategy.optimizer_state: sharded the state is {} here; ",
-                              report::bytes_text(wanted.state / static_cast<std::size_t>(ranks)));
-    }
-    if (topology_.mesh.model == 1 && ranks > 1) {
-      remedies += fmt::format(
-          "with strategy.mesh: {{data: auto, model: {}}} each memory has a part of the divided weights, gradients and "
-          "state; ",
-          ranks % 2 == 0 ? 2 : ranks);
-    }
-    if (!divided_ && ranks > 1 && wanted.gradients > 0) {
-      remedies += fmt::format(
-          "with strategy.optimizer_state: sharded_weights all of it is about {}, and whole weights of two layers at "
-          "a time; ",
-          report::bytes_text(wanted.all() / static_cast<std::size_t>(ranks)));
-    }
-    throw Error(fmt::format(
-        "{}: not enough memory: the model wants {} for weights, {} for gradients and {} for the optimizer's state, and "
-        "{} are free; {}{}use a smaller model or another device",
-        memory_name(domain, device), report::bytes_text(wanted.weights), report::bytes_text(wanted.gradients),
-        report::bytes_text(wanted.state), report::bytes_text(memory.free), remedies, remedies.empty() ? "" : "else "));
+/// Throws Error if a memory has too little space for the variables, of which it has the store's shard: before they are
+/// allocated, because a system that lends more memory than it has ends the process later.
+void MirroredStrategy::require_memory_for_variables(const StoreOptions& store, const DomainPlace& domain) const {
+  const Device& device = *lanes_.devices[static_cast<std::size_t>(domain.lanes.front())];
+  const DeviceMemory memory = device.memory();
+  const VariableBytes wanted = variable_bytes(model_, store, domain, topology_.mesh);
+  if (wanted.all() <= memory.free) return;
+  const int ranks = topology_.memories_of_parts();
+  std::string remedies;
+  if (store.shard.ranks == 1 && ranks > 1 && wanted.state > 0) {
+    remedies += fmt::format("with strategy.optimizer_state: sharded the state is {} here; ",
+                            report::bytes_text(wanted.state / static_cast<std::size_t>(ranks)));
   }
+  if (topology_.mesh.model == 1 && ranks > 1) {
+    remedies += fmt::format(
+        "with strategy.mesh: {{data: auto, model: {}}} each memory has a part of the divided weights, gradients and "
+        "state; ",
+        ranks % 2 == 0 ? 2 : ranks);
+  }
+  if (!divided_ && ranks > 1 && wanted.gradients > 0) {
+    remedies += fmt::format(
+        "with strategy.optimizer_state: sharded_weights all of it is about {}, and whole weights of two layers at "
+        "a time; ",
+        report::bytes_text(wanted.all() / static_cast<std::size_t>(ranks)));
+  }
+  throw Error(fmt::format(
+      "{}: not enough memory: the model wants {} for weights, {} for gradients and {} for the optimizer's state, and "
+      "{} are free; {}{}use a smaller model or another device",
+      memory_name(domain, device), report::bytes_text(wanted.weights), report::bytes_text(wanted.gradients),
+      report::bytes_text(wanted.state), report::bytes_text(memory.free), remedies, remedies.empty() ? "" : "else "));
 }
 
 /// Throws Error if a lane's device, or the memory that all lanes share, has too little space for the activations of the

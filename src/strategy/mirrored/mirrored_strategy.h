@@ -67,6 +67,7 @@ class MirroredStrategy : public Strategy {
   void read_in_pieces(Lasting what, const PieceVisit& visit) override;
   void write_variables(Lasting what, const VariableVisit& visit) override { write(what, visit, false); }
   void change_variables(Lasting what, const VariableVisit& visit) override { write(what, visit, true); }
+  std::vector<int> state_owners() const override { return variables_->domains()[0]->variables.owners(); }
   bool keeps_gradients() const override { return variables_->domains()[0]->variables.keeps_gradients(); }
   const StateVariables& state() const override { return *state_; }
   const Model* model_in_parts() const override { return divided_ ? &*divided_ : nullptr; }
@@ -101,7 +102,7 @@ class MirroredStrategy : public Strategy {
   void add_products();
   void bind_sparse();
   void connect_domains();
-  void require_memory_for_variables(const StoreOptions& store) const;
+  void require_memory_for_variables(const StoreOptions& store, const DomainPlace& domain) const;
   void require_memory(int lane, const BatchSizes& sizes) const;
 
   const DomainReduction& reduction_of_lane(int lane) const {

@@ -25,12 +25,14 @@ std::vector<GradientBucket> make_buckets(const VariableStore& variables) {
     for (const auto& [first, elements] : group.buckets()) {
       GradientBucket bucket;
       bucket.aggregation = group.aggregation();
+      bucket.has_owners = group.has_owners();
       bucket.group = static_cast<int>(g);
       bucket.begin = first;
       bucket.elements = elements;
       for (std::size_t i = variables.variables().size(); i-- > 0;) {
         const VariableStore::Place& place = variables.place(i);
-        const bool is_in = place.group == bucket.group && place.first >= first && place.first < first + elements;
+        const std::int64_t end = place.first + variables.variables()[i].shape().elements();
+        const bool is_in = place.group == bucket.group && end > first && place.first < first + elements;
         if (is_in && variables.is_here(i)) bucket.variables.push_back(i);
       }
       for (int copy = 0; copy < group.copies(); ++copy) {
@@ -48,9 +50,10 @@ std::vector<GradientBucket> make_buckets(const VariableStore& variables) {
 
 Buffer scatter_buckets(std::vector<GradientBucket>& buckets, int rank, int ranks, Device& device) {
   std::int64_t largest = 0;
-  for (const GradientBucket& bucket : buckets) largest = std::max(largest, bucket.elements);
+  for (const GradientBucket& bucket : buckets) largest = std::max(largest, bucket.has_owners ? 0 : bucket.elements);
   Buffer received = device.allocate(static_cast<std::size_t>(largest) * sizeof(float));
   for (GradientBucket& bucket : buckets) {
+    if (bucket.has_owners) continue;
     const std::int64_t shard = bucket.elements / ranks;
     ScatteredBucket& of = bucket.scattered.emplace();
     of.received = {received.as<float>(), static_cast<std::size_t>(bucket.elements)};

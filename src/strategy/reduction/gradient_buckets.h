@@ -41,6 +41,7 @@ struct GradientBucket {
   std::optional<ScatteredBucket> scattered;    ///< see scatter_buckets
 
   Aggregation aggregation = Aggregation::kMean;
+  bool has_owners = false;             ///< see VariableGroup: each memory gets the whole sum
   int group = 0;                       ///< of the store
   std::int64_t begin = 0;              ///< its first element there
   std::vector<std::size_t> variables;  ///< whose gradients it contains
@@ -65,8 +66,8 @@ std::vector<GradientBucket> make_buckets(const VariableStore& variables);
 Buffer compress_buckets(std::vector<GradientBucket>& buckets, const VariableStore& variables, int rank, int ranks,
                         Device& device);
 
-/// Has `rank` among `ranks` memories add its own shards of the buckets alone. Returns the memory to which they keep
-/// pointers, which they use one after the other.
+/// Has `rank` among `ranks` memories add its own shards of the buckets alone, but for those that have owners. Returns
+/// the memory to which they keep pointers, which they use one after the other.
 Buffer scatter_buckets(std::vector<GradientBucket>& buckets, int rank, int ranks, Device& device);
 
 /// Sorts the buckets by when they are full, and names them. `complete_after(variable)`: the number of kernels of the

@@ -184,16 +184,40 @@ void LaneSteps::add_squares_of_domains(const Step& step) {
   own_.arrive_and_wait();
 }
 
-/// Each domain has updated its shard of every bucket.
+/// Each domain has updated its shard of every bucket, or the variables that it owns. Those of other owners become 0,
+/// and then the bits are added as integers, which changes none.
 void LaneSteps::gather_weights(const Step& step) {
   if (!step.key.applies || !own_.is_first()) return;
   for (const GradientBucket& bucket : reduction_.buckets) {
     const VariableGroup& group = domain_.variables.groups()[static_cast<std::size_t>(bucket.group)];
     float* const weights = group.master(bucket.replicas.front()) + bucket.begin;
-    const std::span<float> all(weights, static_cast<std::size_t>(bucket.elements));
-    reduction_.along_data->communicator().all_gather(stream(), {all, bucket.weights_name});
+    Elements all(std::span(weights, static_cast<std::size_t>(bucket.elements)), bucket.weights_name);
+    Communicator& others = reduction_.along_data->communicator();
+    if (!bucket.has_owners) {
+      others.all_gather(stream(), all);
+      continue;
+    }
+    zero_others(group, bucket, weights);
+    all.dtype = DType::kInt32;
+    others.all_reduce(stream(), all);
   }
   wait_while_warming_up(step);
+}
+
+/// Zeros what other memories own of a bucket.
+void LaneSteps::zero_others(const VariableGroup& group, const GradientBucket& bucket, float* weights) const {
+  const std::int64_t end = bucket.begin + bucket.elements;
+  std::int64_t done = bucket.begin;
+  const auto zero_up_to = [&](std::int64_t element) {
+    if (element <= done) return;
+    const auto bytes = static_cast<std::size_t>(element - done) * sizeof(float);
+    stream().zero(reinterpret_cast<std::byte*>(weights + (done - bucket.begin)), bytes);
+  };
+  for (const GroupPiece& own : group.pieces(bucket.replicas.front())) {
+    zero_up_to(std::min(own.first, end));
+    done = std::max(done, own.first + own.elements);
+  }
+  zero_up_to(end);
 }
 
 void LaneSteps::renew_derived_copies() {

@@ -44,6 +44,9 @@ class LaneSteps {
   /// Call it before the first step, on the lane's thread, if the update takes directions.
   void prepare_directions(const Backend& backend);
 
+  /// Of these, if it takes any.
+  std::size_t direction_bytes() const { return directions_ ? directions_->bytes() : 0; }
+
   /// Runs the list for training.
   void train(const Step& step);
   StepPlan& training() { return training_; }
@@ -153,6 +156,7 @@ class LaneSteps {
   void sum_lookups(const Step& step, const Replica& replica);
   void add_squares_of_domains(const Step& step);
   void gather_weights(const Step& step);
+  void zero_others(const VariableGroup& group, const GradientBucket& bucket, float* weights) const;
 
   // After all gradients are complete:
   /// Finds whether the step, or one that is accumulated with it, has non-finite numbers in any domain. Waits for the

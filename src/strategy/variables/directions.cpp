@@ -1,7 +1,8 @@
 #include "strategy/variables/directions.h"
 
 #include <algorithm>
-#include <numeric>
+
+#include "strategy/variables/ownership.h"
 
 namespace mirrortrain {
 namespace {
@@ -14,23 +15,22 @@ std::vector<ValueId> outputs_of(const DirectionGraph& graph) {
   return outputs;
 }
 
-/// The trained variables of `lane`'s share that have directions: each one to the lane that has the fewest elements so
-/// far, the largest first.
+/// The variables of `lane`'s share that have directions and are updated in its memory: of shared ones, each lane of the
+/// memory has about as many elements.
 std::vector<std::size_t> share_of(const DomainLane& lane, const Model& model, const VariableStore& variables) {
-  const auto elements = [&](std::size_t i) { return model.variables[i].spec.shape.elements(); };
   std::vector<std::size_t> own, shared;
+  std::vector<std::int64_t> sizes;  // of the shared ones
   for (std::size_t i = 0; i < model.variables.size(); ++i) {
     const int group = variables.place(i).group;
-    if (group < 0) continue;
+    if (group < 0 || !variables.is_updated_here(i)) continue;
     const VariableGroup& of = variables.groups()[static_cast<std::size_t>(group)];
-    if (of.update().has_direction()) (of.shared() ? shared : own).push_back(i);
+    if (!of.update().has_direction()) continue;
+    (of.shared() ? shared : own).push_back(i);
+    if (of.shared()) sizes.push_back(model.variables[i].spec.shape.elements());
   }
-  std::ranges::stable_sort(shared, std::greater<>(), elements);
-  std::vector<std::int64_t> load(static_cast<std::size_t>(lane.lanes));
-  for (const std::size_t i : shared) {
-    const auto least = std::ranges::min_element(load);
-    *least += elements(i);
-    if (least - load.begin() == lane.index) own.push_back(i);
+  const std::vector<int> lane_of = dealt_by_size(sizes, lane.lanes);
+  for (std::size_t i = 0; i < shared.size(); ++i) {
+    if (lane_of[i] == lane.index) own.push_back(shared[i]);
   }
   return own;
 }
@@ -111,7 +111,8 @@ Directions::Directions(const Model& model, const VariableStore& variables, const
     for (std::size_t copy = 0; copy < copies; ++copy) {
       const int replica = group.shared() ? 0 : lane.replicas[copy];
       DirectionProgram::Memory memory;
-      memory.gradient = group.view(replica).accumulated + place.first;
+      const VariableStore::UpdatedRun run = variables.updated_runs(i, replica).front();  // all of it
+      memory.gradient = run.view->accumulated + run.in_view;
       memory.weight = group.master(replica) + place.first;
       for (int slot = variables.element_slots(i); slot < variables.slots(i); ++slot) {
         memory.states.push_back(

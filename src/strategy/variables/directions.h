@@ -69,6 +69,8 @@ class Directions {
 
   /// Call it once the gradients are accumulated and the params are set.
   void enqueue(Stream& stream);
+  /// Of the device's memory.
+  std::size_t bytes() const { return work_.bytes() + blocks_done_.bytes(); }
 
  private:
   struct Known {

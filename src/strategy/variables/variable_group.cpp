@@ -42,9 +42,11 @@ std::int64_t with_padding(std::int64_t elements) { return rounded_up(elements, k
 
 std::int64_t StateShard::grain() const { return kLine * ranks; }
 
-std::int64_t VariableGroup::add(const std::vector<std::int64_t>& of_parts, float l1, float l2, bool stores_gradient) {
+std::int64_t VariableGroup::add(const std::vector<std::int64_t>& of_parts, float l1, float l2, bool stores_gradient,
+                                bool is_owned) {
   const std::int64_t first = elements_, elements = of_parts.front();
-  variables_.push_back({first, first + elements, variables_.empty() ? 0 : end_of_sums(variables_.back())});
+  variables_.push_back({first, first + elements, 0});
+  is_owned_.push_back(is_owned);
   if (l1 != 0 || l2 != 0) regularized_.push_back({first, of_parts, l1, l2});
   elements_ += with_padding(elements);
   if (stores_gradient) gradient_elements_ = elements_;
@@ -55,6 +57,18 @@ void VariableGroup::begin_bucket(std::int64_t grain) {
   grain_ = grain;
   elements_ = rounded_up(elements_, grain);
   bucket_begins_.push_back(elements_);
+}
+
+void VariableGroup::limit_buckets(std::int64_t most) {
+  std::vector<std::int64_t> begins;
+  most = std::max(most / grain_, std::int64_t{1}) * grain_;
+  for (const GroupBucket& bucket : buckets()) {
+    const std::int64_t parts = std::max((bucket.elements + most - 1) / most, std::int64_t{1});
+    const std::int64_t each = rounded_up((bucket.elements + parts - 1) / parts, grain_);
+    begins.push_back(bucket.first);
+    for (std::int64_t first = each; first < bucket.elements; first += each) begins.push_back(bucket.first + first);
+  }
+  bucket_begins_ = std::move(begins);
 }
 
 std::vector<GroupBucket> VariableGroup::buckets() const {
@@ -72,12 +86,46 @@ std::vector<GroupPiece> VariableGroup::own_pieces() const {
     pieces.push_back({0, elements_, {}});
     return pieces;
   }
+  if (has_owners()) return owned_variables();
   for (const GroupBucket& bucket : buckets()) {
     const std::int64_t own = bucket.elements / shard_.ranks;
     pieces.push_back({bucket.first + shard_.rank * own, own, {}});
   }
   if (pieces.empty()) pieces.push_back({0, 0, {}});  // all variables are elsewhere
   return pieces;
+}
+
+/// A piece for all that follow each other.
+std::vector<GroupPiece> VariableGroup::owned_variables() const {
+  std::vector<GroupPiece> pieces;
+  for (std::size_t i = 0; i < variables_.size(); ++i) {
+    if (!is_owned_[i]) continue;
+    const std::int64_t first = variables_[i].begin, elements = with_padding(variables_[i].end - first);
+    if (!pieces.empty() && pieces.back().first + pieces.back().elements == first) {
+      pieces.back().elements += elements;
+    } else {
+      pieces.push_back({first, elements, {}});
+    }
+  }
+  if (pieces.empty()) pieces.push_back({0, 0, {}});
+  return pieces;
+}
+
+/// Lists the variables whose norms the update measures, by their places in the pieces.
+void VariableGroup::add_normed(const std::vector<GroupPiece>& pieces) {
+  normed_in_.assign(pieces.size(), 0);
+  if (!scalar::scales_by_norms(update_.rule)) return;
+  std::vector<scalar::NormedSegment> normed;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const std::int64_t first = pieces[i].first, end = first + pieces[i].elements;
+    for (const scalar::NormedSegment& variable : variables_) {
+      if (variable.begin < first || variable.end > end) continue;
+      normed.push_back({variable.begin - first, variable.end - first, norm_sums_});
+      norm_sums_ = end_of_sums(normed.back());
+      ++normed_in_[i];
+    }
+  }
+  normed_ = on_device(normed, *device_);
 }
 
 /// By replica: those without a copy of their own share that of the places that have the same part.
@@ -112,12 +160,11 @@ void VariableGroup::allocate(const GroupMemory& memory, Device& device) {
   while (microbatches_ > 1 && written_.size() < rows) written_.push_back(device.allocate(gradient_bytes));
   if (shared() && memory.compresses && !has_sparse_gradients_) residual_ = device.allocate(bytes);
   const bool keeps_gradients = memory.keeps_gradients && (gradient_elements_ > 0 || !has_sparse_gradients_);
-  const bool measures = scalar::scales_by_norms(update_.rule);
-  if (measures) normed_ = on_device(variables_, device);
-  const std::size_t normed = measures ? variables_.size() : 0;
-  const auto sums = static_cast<std::size_t>(normed > 0 ? end_of_sums(variables_.back()) : 0);
+  const std::vector<GroupPiece> own = own_pieces();
+  add_normed(own);
+  const std::size_t normed = normed_.bytes() / sizeof(scalar::NormedSegment);
   std::int64_t own_elements = 0, chunks = 0;
-  for (const GroupPiece& piece : own_pieces()) {
+  for (const GroupPiece& piece : own) {
     own_elements += piece.elements;
     chunks += piece.chunks();
   }
@@ -130,18 +177,18 @@ void VariableGroup::allocate(const GroupMemory& memory, Device& device) {
     copy.regularization = device.allocate(is_regularized() ? chunk_bytes : 0);
     copy.accumulated = device.allocate(keeps_gradients ? own_bytes : 0);
     copy.squares = device.allocate(keeps_gradients ? chunk_bytes : 0);
-    copy.norms = device.allocate(sums * sizeof(scalar::NormSums));
+    copy.norms = device.allocate(static_cast<std::size_t>(norm_sums_) * sizeof(scalar::NormSums));
     copy.ratios = device.allocate(normed * sizeof(float));
     const int first_user = first_replica(static_cast<int>(&copy - copies_.data()));
     const int part = division_.model ? places_[static_cast<std::size_t>(first_user)].model : 0;
-    point_to_memory(copy, static_cast<std::size_t>(part), normed);
+    point_to_memory(copy, static_cast<std::size_t>(part));
   }
 }
 
-/// Makes the copy's pieces. `part`: of divided variables; `normed`: how many variables the update rule measures.
-void VariableGroup::point_to_memory(Copy& copy, std::size_t part, std::size_t normed) {
+/// Makes the copy's pieces. `part`: of divided variables.
+void VariableGroup::point_to_memory(Copy& copy, std::size_t part) {
   copy.pieces = own_pieces();
-  std::int64_t element = 0, chunk = 0;  // of the pieces before
+  std::int64_t element = 0, chunk = 0, normed = 0;  // of the pieces before
   const auto from = [](const Buffer& buffer, std::int64_t first, auto* type) {
     auto* const begin = buffer.as<std::remove_pointer_t<decltype(type)>>();
     return begin == nullptr ? nullptr : begin + first;
@@ -162,14 +209,16 @@ void VariableGroup::point_to_memory(Copy& copy, std::size_t part, std::size_t no
     view.master = copy.values.as<float>() + piece.first;
     for (std::size_t slot = 0; slot < copy.slots.size(); ++slot) view.slots[slot] = floats(copy.slots[slot]);
     if (update_.traits.averages && !copy.slots.empty()) view.average = floats(copy.slots.back());
-    view.normed = {normed_.as<scalar::NormedSegment>(), normed};
+    const std::size_t normed_here = normed_in_[static_cast<std::size_t>(&piece - copy.pieces.data())];
+    view.normed = {from(normed_, normed, static_cast<scalar::NormedSegment*>(nullptr)), normed_here};
     view.norms = copy.norms.as<scalar::NormSums>();
-    view.ratios = copy.ratios.as<float>();
+    view.ratios = from(copy.ratios, normed, static_cast<float*>(nullptr));
     view.regularization = doubles(copy.regularization);
     view.accumulated = floats(copy.accumulated);
     view.squares = doubles(copy.squares);
     element += piece.elements;
     chunk += piece.chunks();
+    normed += static_cast<std::int64_t>(normed_here);
   }
 }
 

@@ -61,7 +61,7 @@ struct GroupPiece {
 /// aggregation, the replicas share values and slots, or those with the same part do if the variables are divided among
 /// places; without one, each replica has its own. Padding between variables is always zero, and so is what smaller
 /// parts lack of the first. If the state is sharded, each memory has slots and sums for its shard of every bucket
-/// alone.
+/// alone or, where the update reads whole variables, for those that it owns.
 class VariableGroup {
  public:
   explicit VariableGroup(Aggregation aggregation, const VariableUpdate& update = {}, Division division = {},
@@ -70,9 +70,14 @@ class VariableGroup {
 
   /// Adds one more variable; returns its first element. `elements`: of each part along `model`, the first ones the
   /// largest; of one that is whole there, the only number. Those whose gradients are never stored must come last.
-  std::int64_t add(const std::vector<std::int64_t>& elements, float l1, float l2, bool stores_gradient);
+  /// `is_owned`: of a group that has owners, whether this memory is the variable's.
+  std::int64_t add(const std::vector<std::int64_t>& elements, float l1, float l2, bool stores_gradient,
+                   bool is_owned = true);
   /// The next variable added begins a bucket, whose elements are a multiple of `grain`.
   void begin_bucket(std::int64_t grain);
+  /// Divides larger buckets into parts of at most so many elements, once all variables are added: a large variable's
+  /// gradient is not received at once.
+  void limit_buckets(std::int64_t most);
   /// Allocates the device's memory, zeroed, after all variables are added.
   void allocate(const GroupMemory& memory, Device& device);
 
@@ -99,6 +104,8 @@ class VariableGroup {
   std::vector<GroupBucket> buckets() const;
   /// Whether each memory has but a shard of what lasts beside the values. Parts along `data` have no shards.
   bool is_sharded() const { return shard_.is_part() && shared() && !division_.data; }
+  /// Whether the shards are whole variables, of which each memory updates those that it owns.
+  bool has_owners() const { return is_sharded() && update_.reads_whole(); }
   /// Whether memories along the axis `data` have different parts of the state, or of the values too.
   bool has_parts_over_data() const { return is_sharded() || division_.data; }
 
@@ -141,7 +148,9 @@ class VariableGroup {
     return has_sparse_gradients_ ? 0 : rows_of_[static_cast<std::size_t>(replica)];
   }
   std::vector<GroupPiece> own_pieces() const;
-  void point_to_memory(Copy& copy, std::size_t part, std::size_t normed);
+  std::vector<GroupPiece> owned_variables() const;
+  void add_normed(const std::vector<GroupPiece>& pieces);
+  void point_to_memory(Copy& copy, std::size_t part);
   const Copy& copy(int replica) const { return copies_[copy_number(replica)]; }
 
   Aggregation aggregation_;
@@ -153,8 +162,11 @@ class VariableGroup {
   std::int64_t grain_ = 1;
   StateShard shard_;
   std::vector<Regularized> regularized_;
-  std::vector<scalar::NormedSegment> variables_;  ///< all of them
-  Buffer normed_;                                 ///< of variables_, on the device
+  std::vector<scalar::NormedSegment> variables_;  ///< all of them, without sums
+  std::vector<bool> is_owned_;                    ///< by variable
+  Buffer normed_;                                 ///< of variables that the update measures, on the device
+  std::vector<std::size_t> normed_in_;            ///< how many of these are in each piece
+  std::int64_t norm_sums_ = 0;                    ///< of all of them
   Device* device_ = nullptr;
   std::vector<MeshIndex> places_;     ///< by replica
   std::vector<std::size_t> copy_of_;  ///< by replica

@@ -220,7 +220,7 @@ void warn_of_idle_rules(const Model& model, const VariableRules& rules, config::
 
 std::string variable_table(const Model& model, const std::vector<ResolvedVariable>& resolved,
                            const std::map<std::string, int>& stages, const std::vector<std::string>& workers,
-                           const std::string& prefix) {
+                           const std::vector<int>& owners, const std::string& prefix) {
   const int places = model.places();
   const bool has_parts =
       std::ranges::any_of(model.variables, [](const ModelVariable& variable) { return variable.data_parts > 1; });
@@ -230,6 +230,7 @@ std::string variable_table(const Model& model, const std::vector<ResolvedVariabl
   if (places > 1) rows[0].emplace_back("on the places of a replica");
   if (has_parts) rows[0].emplace_back("on the replicas");
   if (places > 1 || has_parts) rows[0].emplace_back("bytes of each");
+  if (!owners.empty()) rows[0].emplace_back("state in memory");
   for (const char* column : {"synchronization", "aggregation", "why"}) rows[0].emplace_back(column);
   for (std::size_t i = 0; i < resolved.size(); ++i) {
     const ModelVariable& variable = model.variables[i];
@@ -241,6 +242,9 @@ std::string variable_table(const Model& model, const std::vector<ResolvedVariabl
     if (places > 1) row.push_back(parts_text(variable, places));
     if (has_parts) row.push_back(variable.data_parts > 1 ? fmt::format("{} x {}", variable.data_parts, here) : "whole");
     if (places > 1 || has_parts) row.push_back(fmt::to_string(static_cast<std::size_t>(here) * sizeof(float)));
+    if (!owners.empty()) {
+      row.push_back(owners[i] >= 0 ? fmt::to_string(owners[i]) : variable.spec.trainable ? "part in each" : "");
+    }
     row.emplace_back(name_of(resolved[i].policy.synchronization));
     row.emplace_back(name_of(resolved[i].policy.aggregation));
     row.push_back(resolved[i].why);

@@ -51,9 +51,10 @@ void warn_of_idle_rules(const Model& model, const VariableRules& rules, config::
 
 /// A line per variable: name, shape, synchronization, aggregation, why; of a model that is divided among places or
 /// replicas, also how, and the bytes of the largest part; in a pipeline, with the stages of its layers, its stage, and
-/// where these are on several workers those that have it, given by variable. Each line begins with `prefix`.
+/// where these are on several workers those that have it, given by variable. `owners`: Strategy::state_owners. Each
+/// line begins with `prefix`.
 std::string variable_table(const Model& model, const std::vector<ResolvedVariable>& resolved,
                            const std::map<std::string, int>& stages, const std::vector<std::string>& workers,
-                           const std::string& prefix);
+                           const std::vector<int>& owners, const std::string& prefix);
 
 }  // namespace mirrortrain

@@ -6,6 +6,7 @@
 #include <ranges>
 
 #include "base/error.h"
+#include "strategy/variables/ownership.h"
 
 namespace mirrortrain {
 namespace {
@@ -29,7 +30,8 @@ VariableStore::VariableStore(const Model& model, const StoreOptions& options, De
     : places_here_(options.places),
       elsewhere_(options.elsewhere),
       keeps_slots_(options.keeps_slots),
-      keeps_gradients_(options.keeps_gradients) {
+      keeps_gradients_(options.keeps_gradients),
+      owners_(owners_of_wholes(model, options)) {
   for (const ModelVariable& variable : model.variables) {
     divisions_.push_back({variable.sharding.is_divided(), variable.data_parts > 1});
   }
@@ -55,9 +57,10 @@ VariableStore::VariableStore(const Model& model, const StoreOptions& options, De
       own_copies_.push_back(device.allocate(stride_bytes * (differ ? static_cast<std::size_t>(replicas()) : parts)));
     }
     auto& states = states_.emplace_back();
+    const bool is_owned = owners_.empty() || owners_[i] < 0 || owners_[i] == options.shard.rank;
     for (UpdateState& state : states_kept(model.variables[i])) {
-      std::vector<Buffer> of_copies;
-      for (int copy = 0; copy < groups_[static_cast<std::size_t>(places_[i].group)].copies(); ++copy) {
+      std::vector<Buffer> of_copies;  // none where another memory has it
+      for (int copy = 0; is_owned && copy < groups_[static_cast<std::size_t>(places_[i].group)].copies(); ++copy) {
         of_copies.push_back(device.allocate(static_cast<std::size_t>(state.shape.elements()) * sizeof(float)));
       }
       states.emplace_back(std::move(state), std::move(of_copies));
@@ -112,7 +115,12 @@ void VariableStore::add_groups(const Model& model, const StoreOptions& options) 
     const ModelVariable& variable = model.variables[i];
     const bool stores =
         places_[i].stores_gradient || (group.has_sparse_gradients() && keeps_gradients_ && keeps_slots_);
-    places_[i].first = group.add(elements_of(i), variable.l1, variable.l2, stores);
+    const bool is_owned = owners_.empty() || owners_[i] < 0 || owners_[i] == options.shard.rank;
+    places_[i].first = group.add(elements_of(i), variable.l1, variable.l2, stores, is_owned);
+  }
+  if (options.bytes_per_bucket.others == 0) return;
+  for (VariableGroup& group : groups_) {
+    group.limit_buckets(static_cast<std::int64_t>(options.bytes_per_bucket.others / sizeof(float)));
   }
 }
 

@@ -77,6 +77,10 @@ class VariableStore {
     std::int64_t first = 0, in_view = 0, count = 0;
   };
   std::vector<UpdatedRun> updated_runs(std::size_t variable, int replica) const;
+  /// Whether this memory updates any of the variable: not where another one owns it.
+  bool is_updated_here(std::size_t variable) const { return !updated_runs(variable, 0).empty(); }
+  /// owners_of_wholes (ownership.h).
+  const std::vector<int>& owners() const { return owners_; }
   /// Whether other memories have the rest of what lasts beside the variable.
   bool sharded(std::size_t variable) const {
     if (divisions_[variable].data) return true;
@@ -132,6 +136,7 @@ class VariableStore {
   std::vector<MeshIndex> places_here_;  ///< of the replicas
   std::set<std::size_t> elsewhere_;
   bool keeps_slots_, keeps_gradients_;
+  std::vector<int> owners_;
   std::vector<Division> divisions_;
   std::vector<DistributedVariable> variables_;
   std::vector<Place> places_;

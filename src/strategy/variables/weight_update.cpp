@@ -127,6 +127,7 @@ void WeightUpdate::for_each_range(const DomainLane& lane, const Work& work) cons
   for (const Part& part : parts_) {
     const GroupPiece& piece = part.of(part.replica);
     const std::int64_t elements = std::min(piece.elements, part.group->gradient_elements() - piece.first);
+    if (elements <= 0) continue;  // this memory owns none of the group's variables
     if (part.group->shared()) {
       const auto [begin, end] = lane.part_of(elements, scalar::kUpdateChunk);
       const scalar::GradientSum gradient{part.sources, part.regularization};

@@ -146,23 +146,9 @@ void add_lengths(const Configuration& values, Model& model, const BuildModel& bu
   }
 }
 
-/// A rule that reads whole variables has only parts of them where memories have a part of the state.
 /// The remedy beside others for an optimizer that reads whole gradients.
 std::string without(const std::string& reader) {
   return reader == "clipnorm" ? "; gradients.clip_norm, over all of them, does not" : "";
-}
-
-void check_optimizer_state(const CheckedConfiguration& checked, config::Errors& errors) {
-  const Configuration& values = checked.values();
-  if (values.strategy.optimizer_state == OptimizerState::kReplicated || !values.optimizer) return;
-  const std::string reader = reader_of_wholes(*values.optimizer);
-  if (reader.empty()) return;
-  const std::string key = "strategy.optimizer_state";
-  errors.add(
-      checked.place_of(key), key,
-      fmt::format("{} reads each variable's whole gradient (its norm, rows or columns), of which the memories have "
-                  "parts; use replicated{}",
-                  reader, without(reader)));
 }
 
 /// Rules that read whole gradients write a step's direction in their place.
@@ -313,7 +299,6 @@ void check_model(CheckedConfiguration& checked, bool readable, config::Errors& e
   };
   *checked.model = build(*values.model, errors);
   if (errors.count() != errors_before || errors.concern("model")) return;
-  if (!errors.concern("optimizer") && !errors.concern("strategy")) check_optimizer_state(checked, errors);
   if (!errors.concern("optimizer")) check_logged_gradients(checked, errors);
   check_spectra(checked, wiring, errors);
   if (values.strategy.pipeline && !errors.concern("strategy")) {
@@ -430,7 +415,8 @@ std::optional<StagesOfWorkers> stages_of_workers(const CheckedConfiguration& che
   return StagesOfWorkers{stages_of_layers(*pipeline, *checked.model), pipeline->stages(), workers};
 }
 
-std::string variables_text(const CheckedConfiguration& checked, const std::string& indent, const Model* in_parts) {
+std::string variables_text(const CheckedConfiguration& checked, const std::string& indent, const Model* in_parts,
+                           const std::vector<int>& owners) {
   if (!checked.has_model()) return "";
   const Model& model = in_parts != nullptr ? *in_parts : *checked.model;
   const auto& pipeline = checked.values().strategy.pipeline;
@@ -443,7 +429,8 @@ std::string variables_text(const CheckedConfiguration& checked, const std::strin
     }
   }
   return variable_table(model, checked.variables,
-                        pipeline ? stages_of_layers(*pipeline, model) : std::map<std::string, int>(), workers, indent);
+                        pipeline ? stages_of_layers(*pipeline, model) : std::map<std::string, int>(), workers, owners,
+                        indent);
 }
 
 }  // namespace mirrortrain

@@ -71,8 +71,8 @@ CheckedConfiguration look_at_configuration(const std::string& file, std::span<co
 std::optional<StagesOfWorkers> stages_of_workers(const CheckedConfiguration& checked);
 
 /// The placement of the variables. `indent`: precedes each line. `in_parts`: the model as the strategy divides it among
-/// the replicas, if it does (Strategy::model_in_parts).
+/// the replicas, if it does (Strategy::model_in_parts). `owners`: Strategy::state_owners.
 std::string variables_text(const CheckedConfiguration& checked, const std::string& indent = "",
-                           const Model* in_parts = nullptr);
+                           const Model* in_parts = nullptr, const std::vector<int>& owners = {});
 
 }  // namespace mirrortrain

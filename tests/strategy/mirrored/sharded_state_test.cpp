@@ -111,13 +111,6 @@ TEST_CASE("a checkpoint of any mesh and number of memories, sharded or not, is r
   }
 }
 
-TEST_CASE("an optimizer that scales by norms does not shard its state") {
-  const std::string message = error_text([] {
-    Training(kNetwork, {"optimizer={type: lamb, learning_rate: 0.01}", replicas_on_cpus(2, kSharded, "mirrored")});
-  });
-  CHECK(contains(message, "reads each variable's whole gradient"));
-}
-
 TEST_CASE("one memory has the state once, whatever the number of replicas") {
   const Training training(kNetwork, {replicas_on_cpus(3, kSharded, "mirrored")});
   CHECK(contains(training.strategy->note(), "optimizer_state has no effect: all replicas share one memory"));
