@@ -49,10 +49,11 @@ endfunction()
 # mirrortrain_test(config SOURCES a_test.cpp LINKS config) makes the program test_config and its ctest entry `config`.
 # MAIN is the file with main() where it is not the tests' common one, LAUNCHER the command that starts it where it is not started
 # directly. JOINED: no two files give helpers the same name, so that several compile as one; others need SKIP_UNITY_BUILD_INCLUSION.
-# SECONDS: about how long it takes, where that is long; ctest starts such tests first. APART: files whose test cases wait more than they
-# compute, which get an entry of their own, `name_apart`.
+# SECONDS: about how long its longest entry takes, where that is long; ctest starts such tests first. APART: files whose test cases wait
+# more than they compute, which get an entry of their own, `name_apart`. PARTS_AT, APART_PARTS_AT: the numbers of test cases at which a
+# further entry begins, `name_from_11`, so that what takes long runs side by side.
 function(mirrortrain_test name)
-  cmake_parse_arguments(ARG "JOINED" "MAIN;SECONDS" "SOURCES;LINKS;LAUNCHER;APART" ${ARGN})
+  cmake_parse_arguments(ARG "JOINED" "MAIN;SECONDS" "SOURCES;LINKS;LAUNCHER;APART;PARTS_AT;APART_PARTS_AT" ${ARGN})
   if(NOT ARG_MAIN)
     set(ARG_MAIN $<TARGET_OBJECTS:mirrortrain_test_main>)
   endif()
@@ -61,22 +62,36 @@ function(mirrortrain_test name)
   if(ARG_JOINED)
     set_target_properties(test_${name} PROPERTIES UNITY_BUILD ${CMAKE_UNITY_BUILD} UNITY_BUILD_BATCH_SIZE 8)
   endif()
-  set(tests ${name})
-  set(without_apart)
+  set(command ${ARG_LAUNCHER} $<TARGET_FILE:test_${name}>)
   if(ARG_APART)
     list(TRANSFORM ARG_APART PREPEND "*" OUTPUT_VARIABLE apart)
     list(JOIN apart "," apart)
-    set(without_apart --source-file-exclude=${apart})
-    add_test(NAME ${name}_apart COMMAND ${ARG_LAUNCHER} $<TARGET_FILE:test_${name}> --source-file=${apart})
-    list(APPEND tests ${name}_apart)
+    mirrortrain_test_entries(${name}_apart SECONDS ${ARG_SECONDS} COMMAND ${command} --source-file=${apart} PARTS_AT ${ARG_APART_PARTS_AT})
+    list(APPEND command --source-file-exclude=${apart})
   endif()
-  add_test(NAME ${name} COMMAND ${ARG_LAUNCHER} $<TARGET_FILE:test_${name}> ${without_apart})
+  mirrortrain_test_entries(${name} SECONDS ${ARG_SECONDS} COMMAND ${command} PARTS_AT ${ARG_PARTS_AT})
+endfunction()
+
+# The entries of ctest for a command of doctest's: one, and a further one for each of PARTS_AT.
+function(mirrortrain_test_entries name)
+  cmake_parse_arguments(ARG "" "SECONDS" "COMMAND;PARTS_AT" ${ARGN})
+  set(entry ${name})
+  set(first 1)
+  foreach(next ${ARG_PARTS_AT})
+    math(EXPR last "${next} - 1")
+    add_test(NAME ${entry} COMMAND ${ARG_COMMAND} --first=${first} --last=${last})
+    list(APPEND entries ${entry})
+    set(entry ${name}_from_${next})
+    set(first ${next})
+  endforeach()
+  add_test(NAME ${entry} COMMAND ${ARG_COMMAND} --first=${first})
+  list(APPEND entries ${entry})
   if(ARG_SECONDS)
-    set_tests_properties(${tests} PROPERTIES COST ${ARG_SECONDS})
+    set_tests_properties(${entries} PROPERTIES COST ${ARG_SECONDS})
   endif()
 endfunction()
 
-# The same for a test that needs a GPU: labelled `cuda`, and reported as skipped where there is none. All are one program,
+# mirrortrain_test for a test that needs a GPU: labelled `cuda`, and reported as skipped where there is none. All are one program,
 # test_gpu, since each would hold every kernel; ctest runs the test cases of one folder at a time, FROM, in a process of their own.
 function(mirrortrain_cuda_test name)
   cmake_parse_arguments(ARG "" "FROM" "SOURCES;LINKS" ${ARGN})
