@@ -19,6 +19,7 @@
 
 #include "base/error.h"
 #include "base/open_files_limit.h"
+#include "base/version.h"
 #include "cli/commands.h"
 #include "cli/launched_command.h"
 #include "cli/logging.h"
@@ -85,7 +86,7 @@ int run_program(int argc, const char* const* argv) {
     CLI::App app("Trains neural networks described in YAML, synchronously on all devices of this machine.",
                  "mirrortrain");
     constexpr std::string_view kFormats = MIRRORTRAIN_FORMATS;  // beside those that every build has
-    app.set_version_flag("--version", std::string("mirrortrain ") + MIRRORTRAIN_VERSION +
+    app.set_version_flag("--version", std::string("mirrortrain ") + kVersion +
                                           (kFormats.empty() ? "" : fmt::format(" (with {})", kFormats)));
     app.require_subcommand(1);
     int exit_code = 0;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/version.h"
 #include "cli/commands.h"
 #include "cli/usage.h"
 
@@ -47,7 +48,7 @@ void add_usage(CLI::App& app, int& exit_code) {
       exit_code = 0;
     });
   };
-  add("man", "Print the man page.", [](const CommandText& program) { return man_page(program, MIRRORTRAIN_VERSION); });
+  add("man", "Print the man page.", [](const CommandText& program) { return man_page(program, kVersion); });
   add("bash", "Print the completion for bash.", bash_completion);
   add("zsh", "Print the completion for zsh.", zsh_completion);
 }

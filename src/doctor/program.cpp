@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/version.h"
 #include "doctor/doctor.h"
 #include "kernels/cpu/versions.h"
 
@@ -124,11 +125,11 @@ Finding look_at(const Module& module, const Surroundings& surroundings) {
 Findings examine_program(const Surroundings& surroundings) {
   utsname system{};
   ::uname(&system);
-  return {{"program", "mirrortrain",
-           fmt::format("{}, {} build by GCC {}", MIRRORTRAIN_VERSION, MIRRORTRAIN_BUILD_TYPE, __VERSION__)},
-          {"program", "system", name_of_system(surroundings.root)},
-          {"program", "kernel", fmt::format("{} {}", system.sysname, system.release)},
-          {"program", "C library", fmt::format("glibc {}", ::gnu_get_libc_version())}};
+  return {
+      {"program", "mirrortrain", fmt::format("{}, {} build by GCC {}", kVersion, MIRRORTRAIN_BUILD_TYPE, __VERSION__)},
+      {"program", "system", name_of_system(surroundings.root)},
+      {"program", "kernel", fmt::format("{} {}", system.sysname, system.release)},
+      {"program", "C library", fmt::format("glibc {}", ::gnu_get_libc_version())}};
 }
 
 Findings examine_libraries(const Surroundings& surroundings) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "base/version.h"
 #include "serve/http/content_coding.h"
 #include "serve/page/page.h"
 
@@ -155,7 +156,7 @@ HttpResponse ModelService::health(bool is_well) const {
 
 HttpResponse ModelService::server_metadata() const {
   return json_response({{"name", "mirrortrain"},
-                        {"version", MIRRORTRAIN_VERSION},
+                        {"version", kVersion},
                         {"extensions", Json::array({"binary_tensor_data", "classification"})}});
 }
 

@@ -22,20 +22,50 @@ function(mirrortrain_library name)
   endforeach()
 endfunction()
 
-# For tests, and for what runs once in a run: compiling it takes longer than it runs.
+# For what runs once in a run, and for tests that compute: compiling it takes longer than it runs.
 function(mirrortrain_compile_quickly target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+
+# For tests of what others compute.
+function(mirrortrain_leave_unoptimized target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)
+endfunction()
+
+# Precompiled headers: what most files of a library read, and what they share with files of other targets that are compiled
+# with the same options, is read once. No file relies on it: each includes what it uses, as builds without them show.
+set(MIRRORTRAIN_COMMON_HEADERS <algorithm> <array> <chrono> <cmath> <cstdint> <cstring> <filesystem> <fstream> <functional> <map>
+  <memory> <mutex> <numeric> <optional> <set> <span> <sstream> <string> <string_view> <thread> <tuple> <unordered_map> <utility>
+  <variant> <vector> <fmt/format.h> <fmt/ranges.h> <nlohmann/json.hpp>)
+# mirrortrain_headers(train HEADERS a.h) or mirrortrain_headers(cli OF train), which has the same options and defines the same.
+function(mirrortrain_headers name)
+  cmake_parse_arguments(ARG "" "OF" "HEADERS" ${ARGN})
+  if(ARG_OF)
+    target_precompile_headers(mirrortrain_${name} REUSE_FROM mirrortrain_${ARG_OF})
+  else()
+    target_precompile_headers(mirrortrain_${name} PRIVATE ${ARG_HEADERS})
+  endif()
 endfunction()
 
 # What every target of tests is compiled with. Names without `::` are folders of src/.
 function(mirrortrain_compile_tests target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
-  mirrortrain_compile_quickly(${target})
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
   target_compile_definitions(${target} PRIVATE MIRRORTRAIN_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   set(links ${ARGN})
+  if(links MATCHES "(^|;)(train|bench|tune)(;|$)")
+    mirrortrain_compile_quickly(${target})
+    if(NOT BUILD_SHARED_LIBS)  # which are compiled otherwise than programs
+      target_precompile_headers(${target} REUSE_FROM mirrortrain_train)
+    endif()
+  elseif(links MATCHES "(^|;)kernels")  # whose references compute as much as the kernels
+    mirrortrain_compile_quickly(${target})
+  else()
+    mirrortrain_leave_unoptimized(${target})
+    target_precompile_headers(${target} REUSE_FROM mirrortrain_test_headers)
+  endif()
   list(TRANSFORM links PREPEND mirrortrain_ REGEX "^[^:]+$")
-  target_link_libraries(${target} PRIVATE doctest::doctest ${links})
+  target_link_libraries(${target} PRIVATE doctest::doctest fmt::fmt nlohmann_json::nlohmann_json ${links})
 endfunction()
 
 # mirrortrain_shared_tests(op_tables SOURCES a_test.cpp LINKS kernels): files that several test programs run, on different devices, compiled

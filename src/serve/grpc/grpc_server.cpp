@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/version.h"
 #include "cluster/address.h"
 #include "rpc/grpc_log.h"
 #include "serve/grpc/answer_thread.h"
@@ -62,7 +63,7 @@ class InferenceService : public Service::WithRawCallbackMethod_ModelInfer<Servic
                           inference::ServerMetadataResponse* to) override {
     return answered(call, model_.name(), "", [&] {
       to->set_name("mirrortrain");
-      to->set_version(MIRRORTRAIN_VERSION);
+      to->set_version(kVersion);
       to->add_extensions("classification");
     });
   }

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/version.h"
 #include "data/loading/picture_form.h"
 #include "onnx/exported.h"
 #include "onnx/onnx_file.h"
@@ -126,7 +127,7 @@ std::string onnx_bytes(const TrainedRun& run, const ExportOptions& options) {
   add_inputs(run, model, options.raw, exported);
   add_outputs(meanings, exported);
   std::vector<std::string> refused;
-  onnx::Model file{onnx::to_graph(exported, refused), MIRRORTRAIN_VERSION, metadata_of(run, weights, meanings)};
+  onnx::Model file{onnx::to_graph(exported, refused), kVersion, metadata_of(run, weights, meanings)};
   if (!refused.empty()) {
     const bool inputs_alone =
         std::ranges::none_of(refused, [](const std::string& line) { return line.starts_with("layer "); });

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/version.h"
 #include "device/cpu/cpu_device.h"
 #include "device/cuda/gpus.h"
 #include "kernels/cpu/versions.h"
@@ -83,7 +84,7 @@ void write_summary(const std::filesystem::path& file, const CheckedConfiguration
   }
   // Numbers of updates by staleness, from 0: how many others came between reading the variables and the update.
   if (const auto staleness = strategy.staleness(); !staleness.empty()) json["staleness"] = staleness;
-  json["versions"] = {{"mirrortrain", MIRRORTRAIN_VERSION}, {"onednn", cpu::onednn_version()}};
+  json["versions"] = {{"mirrortrain", kVersion}, {"onednn", cpu::onednn_version()}};
   if (result.model_checksum) json["checksums"]["model.safetensors"] = *result.model_checksum;
   const RunFolder folder{file.parent_path()};
   for (const std::filesystem::path& adapted : {folder.classes(), folder.preprocessing()}) {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/version.h"
 #include "cluster/address.h"
 #include "cluster/discover.h"
 #include "cluster/reachable_host.h"
@@ -131,7 +132,7 @@ RunCluster::RunCluster(const CheckedConfiguration& checked, const std::string& c
     if (const std::optional<double> regroup = communication.regroup_timeout()) timeouts.regroup_seconds = *regroup;
   }
   timeouts.join_seconds = communication.join_timeout_seconds;
-  rpc::Handshake handshake{MIRRORTRAIN_VERSION, shared_keys(checked.values())};
+  rpc::Handshake handshake{kVersion, shared_keys(checked.values())};
   handshake.configuration.emplace_back("the command", command);
   handshake.configuration.emplace_back("the token", security_.has_token() ? "given" : "");
   for (const Task& task : spec_.tasks()) {

@@ -1,0 +1,7 @@
+#include "base/version.h"
+
+namespace mirrortrain {
+
+const char* const kVersion = MIRRORTRAIN_VERSION;
+
+}  // namespace mirrortrain
