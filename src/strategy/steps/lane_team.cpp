@@ -43,8 +43,8 @@ bool lane_is_left_behind() { return one_is_left_behind; }
 LaneTeam::LaneTeam(std::vector<Device*> devices, std::vector<std::string> replicas, bool spin, double timeout_seconds)
     : devices_(std::move(devices)),
       replicas_(std::move(replicas)),
-      late_(size()),
       working_(size()),
+      late_(size(), working_),
       programs_(size(), working_, &late_),
       updates_(size(), working_, &late_),
       timeout_seconds_(timeout_seconds),

@@ -78,8 +78,8 @@ class LaneTeam {
 
   std::vector<Device*> devices_;
   std::vector<std::string> replicas_;
-  LateLanes late_;
   WorkingLanes working_;
+  LateLanes late_;
   SharedWork programs_, updates_;
   std::optional<PipelineProgress> pipeline_;
   double timeout_seconds_;

@@ -20,6 +20,8 @@ using std::chrono::microseconds;
 constexpr microseconds kWatchTime{10}, kLateTime{60};
 /// A lane computes for this long, at least, on the core that it was given.
 constexpr microseconds kGivenTime{50};
+/// Seconds that a lane without a core would at least have been waited for.
+constexpr double kSpared = 1e-3;
 
 thread_local int lane_here = -1;
 
@@ -31,14 +33,6 @@ bool spin(const Done& done, microseconds time) {
   return false;
 }
 
-/// Whether `late`, of a lane that is waited for, had no core and now has the one of the calling lane.
-bool give_core(const TeamThread* self, TeamThread* late) {
-  if (late == nullptr || self == nullptr || late->own_core() < 0 || self->own_core() < 0) return false;
-  if (!late->lacks_core([] { return spin([] { return false; }, kWatchTime); })) return false;
-  late->move_to(sched_getcpu());
-  return true;
-}
-
 }  // namespace
 
 void LateLanes::enter(int lane) {
@@ -46,9 +40,19 @@ void LateLanes::enter(int lane) {
   lanes_[static_cast<std::size_t>(lane)].thread = ThreadTeam::of_this_thread().self();
 }
 
-void LateLanes::help(int lane) const {
+void LateLanes::help(int lane) {
   const Entered &late = lanes_[static_cast<std::size_t>(lane)], &self = lanes_[static_cast<std::size_t>(lane_here)];
-  if (give_core(self.thread, late.thread)) std::this_thread::sleep_for(kGivenTime);
+  if (give_core(self, late)) std::this_thread::sleep_for(kGivenTime);
+}
+
+/// Whether `late`, which is waited for, had no core and now has the one of `self`.
+bool LateLanes::give_core(const Entered& self, const Entered& late) {
+  if (late.thread == nullptr || self.thread == nullptr) return false;
+  if (late.thread->own_core() < 0 || self.thread->own_core() < 0) return false;
+  if (!late.thread->lacks_core([] { return spin([] { return false; }, kWatchTime); })) return false;
+  late.thread->move_to(sched_getcpu());
+  working_.waited(kSpared);
+  return true;
 }
 
 void LateLanes::return_home() {
@@ -67,7 +71,7 @@ void LateLanes::sleeps() {
   };
   bool gave_core = false;
   for (const Entered& lane : lanes_) {
-    if (!has_arrived(lane) && give_core(self.thread, lane.thread)) gave_core = true;
+    if (!has_arrived(lane) && give_core(self, lane)) gave_core = true;
   }
   if (!gave_core) spin([&] { return std::ranges::all_of(lanes_, has_arrived); }, kLateTime);
 }

@@ -27,7 +27,7 @@ class SharedWork {
   using Run = std::function<void(std::size_t piece, const Step& step)>;
 
   /// `working` must outlive it, and so must `late`, which may be null: lanes without a core are not helped then.
-  SharedWork(int lanes, WorkingLanes& working, const LateLanes* late = nullptr)
+  SharedWork(int lanes, WorkingLanes& working, LateLanes* late = nullptr)
       : lists_(static_cast<std::size_t>(lanes)), working_(working), late_(late) {}
 
   /// Call before the first step: sets the work of `lane`. `run` may be called from every lane's thread. Either all
@@ -60,7 +60,7 @@ class SharedWork {
 
   std::vector<std::unique_ptr<List>> lists_;  ///< by lane
   WorkingLanes& working_;
-  const LateLanes* late_;
+  LateLanes* late_;
 };
 
 }  // namespace mirrortrain
