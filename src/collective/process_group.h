@@ -11,6 +11,11 @@
 
 namespace mirrortrain {
 
+/// What carries the operations of processes, as the log calls it.
+namespace transport {
+inline constexpr std::string_view kSharedMemory = "shared memory", kGloo = "gloo", kMpi = "MPI", kNccl = "NCCL";
+}
+
 // What a communicator among processes needs from its caller.
 
 /// A key-value store for rendezvous: one rank puts a value, and the others wait for it.

@@ -46,6 +46,11 @@ struct MemoryForecast {
   std::size_t variables = 0;    ///< weights, gradients, optimizer slots, copies and derived copies of all replicas
   std::size_t activations = 0;  ///< arenas and input buffers of all replicas
   std::size_t examples = 0;     ///< in GPU memory
+  // In host memory, of a worker on CPUs:
+  std::size_t received = 0;    ///< gradients that other workers sent, before they are added
+  std::size_t shared = 0;      ///< other workers' memory that this one reads and writes
+  std::size_t window = 0;      ///< of what is divided among workers, while it is saved
+  std::size_t directions = 0;  ///< to make directions of whole variables
 
   /// A GPU with the run's memory requirements and its currently free memory.
   struct Gpu {

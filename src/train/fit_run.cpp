@@ -10,14 +10,17 @@
 
 #include "base/error.h"
 #include "base/hung_process.h"
+#include "base/process_memory.h"
 #include "cluster/discover.h"
 #include "launch/shell.h"
+#include "report/format.h"
 #include "strategy/steps/lane_team.h"
 #include "train/beside_chief.h"
 #include "train/checkpoint/non_finite.h"
 #include "train/checkpoint/weights.h"
 #include "train/evaluator.h"
 #include "train/runs/run_header.h"
+#include "train/runs/worker_memory.h"
 #include "train/session/check_data.h"
 #include "train/session/data_warnings.h"
 
@@ -75,13 +78,15 @@ std::optional<int> FitRun::run_to_the_end() {
   if (arguments_.profile_json) require_not_read(*arguments_.profile_json);
   if (arguments_.dry_run) {
     if (!is_chief()) {
-      fmt::print("{}\n", task_text());
+      const std::size_t memory = worker_memory(run_);
+      fmt::print("{}{}\n", task_text(), memory > 0 ? "; memory: about " + report::bytes_text(memory) : "");
       return 0;
     }
     warn();
     report_left_out(run_, LeftOutList::kFirst);
     std::string text = run_header(checked_, *run_.strategy);
-    if (checked_.has_model()) text += "\n" + variables_text(checked_, "", run_.strategy->model_in_parts());
+    if (const std::string memory = worker_memory_text(checked_, run_); !memory.empty()) text += "\n" + memory;
+    if (checked_.has_model()) text += "\n" + table_of_variables();
     const Mesh& mesh = run_.strategy->topology().mesh;
     const std::int64_t examples = rows_of_replica(values().data.global_batch_size, 0, mesh.replicas()).count;
     if (mesh.model > 1) text += "\n" + exchanges_text(*checked_.model, mesh, examples);
@@ -105,6 +110,7 @@ std::optional<int> FitRun::run_to_the_end() {
     throw;
   }
   first_step_ = state.step;
+  return_freed_memory();  // of initial values, or of a checkpoint
   try {
     open_writers(state);
     train(state);
@@ -156,6 +162,9 @@ void FitRun::train(const TrainingState& state) {
   const TrainingState last = trainer_->run(state);
   stop_signal_ = trainer_->stop_signal();
   if (stop_signal_ != rpc::kRegroup) finish(last);
+  if (run_.strategy->topology().cluster.workers > 1) {
+    spdlog::info("peak memory of {}: {}", cluster_->spec().task.text(), report::bytes_text(memory_of_process().peak));
+  }
 }
 
 /// Done first, so that the others do not take a consequence for the cause. Without the checkpoint, which every task
@@ -250,11 +259,14 @@ std::string FitRun::task_text() const {
   return text;
 }
 
+std::string FitRun::table_of_variables() const {
+  return variables_text(checked_, "", run_.strategy->model_in_parts(), run_.strategy->state_owners());
+}
+
 /// Prints the table of variables on the console only if the configuration sets something for them.
 void FitRun::log_distribution() const {
   if (checked_.has_model()) {
-    spdlog::log(values().variables.empty() ? spdlog::level::debug : spdlog::level::info, "{}",
-                variables_text(checked_, "", run_.strategy->model_in_parts()));
+    spdlog::log(values().variables.empty() ? spdlog::level::debug : spdlog::level::info, "{}", table_of_variables());
   }
   for (const std::string& note : run_.notes()) spdlog::info("{}\n", note);
 }

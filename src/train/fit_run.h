@@ -68,6 +68,7 @@ class FitRun {
   void warn() const;
   void log_header() const;
   std::string task_text() const;
+  std::string table_of_variables() const;
   void prepare();
   bool open_folder();
   void check_folder() const;

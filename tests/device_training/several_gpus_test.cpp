@@ -125,6 +125,31 @@ TEST_CASE("GPUs that each keep a part of the optimizer's state train as GPUs tha
   }
 }
 
+TEST_CASE("GPUs that each own the state of whole variables train as GPUs that keep all of it") {
+  if (testing::skip_without(testing::has_gpus(4), "4 GPUs")) return;
+  for (const char* ops : {"auto", "ring"}) {
+    for (const char* optimizer : {"{type: lamb, learning_rate: 0.01}", "{type: adafactor, learning_rate: 0.1}"}) {
+      CAPTURE(ops);
+      CAPTURE(optimizer);
+      const auto on_four = [&](const char* state) {
+        return Overrides{fmt::format("strategy={{type: mirrored, devices: [cuda:0, cuda:1, cuda:2, cuda:3], replicas: "
+                                     "4, cross_device_ops: {}, optimizer_state: {}}}",
+                                     ops, state),
+                         "gradients={clip_norm: 0.3}", fmt::format("optimizer={}", optimizer)};
+      };
+      Training all(kNetwork, on_four("replicated"), testing::gpus_under_test(4));
+      Training parts(kNetwork, on_four("sharded"), testing::gpus_under_test(4));
+      CHECK(contains(parts.strategy->note(), "updated as wholes"));
+      const auto expected = all.steps(6), found = parts.steps_in_flight(6);
+      for (std::size_t i = 0; i < expected.size(); ++i) CHECK(found[i] == near(expected[i]));
+      for (int r = 0; r < 4; ++r) {
+        CHECK(difference(all.variables(r), parts.variables(r)) < testing::tolerance().variables);
+      }
+      CHECK(parts.strategy->differing_replicas() == "");
+    }
+  }
+}
+
 TEST_CASE("GPUs that each keep a part of the weights train as GPUs that keep all of them") {
   if (testing::skip_without(testing::has_gpus(4), "4 GPUs")) return;
   for (const bool has_nccl : {true, false}) {

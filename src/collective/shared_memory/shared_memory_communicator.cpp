@@ -252,4 +252,6 @@ std::unique_ptr<Communicator> make_shared_memory_communicator(int rank, int size
                                                     std::move(watch));
 }
 
+std::size_t shared_memory_bytes(int size) { return static_cast<std::size_t>(size) * kBuffers * kBufferBytes; }
+
 }  // namespace mirrortrain

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 
 #include "collective/communicator.h"
@@ -13,5 +14,8 @@ namespace mirrortrain {
 /// each operation; 0: none. `rendezvous` is used again by `allocate`.
 std::unique_ptr<Communicator> make_shared_memory_communicator(int rank, int size, double timeout_seconds,
                                                               const RendezvousStore& rendezvous, OperationWatch watch);
+
+/// Bytes of shared memory that each rank of such a group reads or writes, without memory from `allocate`.
+std::size_t shared_memory_bytes(int size);
 
 }  // namespace mirrortrain

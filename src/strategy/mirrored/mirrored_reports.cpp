@@ -8,6 +8,9 @@
 #include <string>
 #include <utility>
 
+#include "collective/host_values.h"
+#include "collective/process_group.h"
+#include "collective/shared_memory/shared_memory_communicator.h"
 #include "strategy/mirrored/mirrored_strategy.h"
 #include "strategy/reduction/workers.h"
 #include "strategy/variables/equal_copies.h"
@@ -95,6 +98,30 @@ std::string differing_variable(const RunVariables& run, const Model& model, cons
   return "";
 }
 
+/// What gloo's threads and connections take, as measured.
+constexpr std::size_t kOfGloo = std::size_t{5} << 20;
+
+/// Adds what a domain's sums with others take of host memory beside the run's own buffers, as far as it is known.
+void add_exchange(const DomainReduction& reduction, const std::string& carrier, MemoryForecast& forecast) {
+  std::size_t summed = 0, largest = kMostMerged;  // bytes of buckets
+  for (const GradientBucket& bucket : reduction.buckets) {
+    if (!reduction.adds_by_communicator || bucket.scattered || bucket.compressed) continue;
+    const std::size_t bytes = static_cast<std::size_t>(bucket.elements) * sizeof(float);
+    summed += bytes;
+    largest = std::max(largest, bytes);
+  }
+  forecast.received += reduction.received_bytes();
+  reduction.for_each_link([&](const DomainLink& to) {
+    const int ranks = to.communicator().size();
+    if (carrier == transport::kSharedMemory) forecast.shared += shared_memory_bytes(ranks);
+    if (carrier == transport::kGloo) forecast.received += largest + kOfGloo;  // to add what comes
+  });
+  if (carrier != transport::kSharedMemory || reduction.along_data == nullptr) return;
+  // Each rank adds its part of all ranks' gradients where these are.
+  const auto others = static_cast<std::size_t>(reduction.along_data->communicator().size() - 1);
+  forecast.shared += summed / (others + 1) * others;
+}
+
 }  // namespace
 
 std::string MirroredStrategy::differing_replicas() {
@@ -156,12 +183,15 @@ MemoryForecast MirroredStrategy::memory() const {
     forecast.activations += lane.bytes();
     const bool is_first = variables_->of_lane(index).place.lanes.front() == index;
     if (is_first) forecast.activations += reduction_of_lane(index).rows_bytes();
+    if (is_first && !topology_.on_gpus()) add_exchange(reduction_of_lane(index), reduction_->transport(), forecast);
+    if (!lane_steps_.empty()) forecast.directions += steps_of_lane(index).direction_bytes();
     forecast.examples += examples;
     if (!topology_.on_gpus()) continue;
     const std::size_t run =
         variables_->of_lane(index).bytes() + lane.bytes() + examples + reduction_of_lane(index).bytes();
     forecast.gpus.push_back({lane.device().id(), run, lane.device().memory()});
   }
+  if (topology_.cluster.workers > 1) forecast.window = variables_->window_bytes();
   return forecast;
 }
 

@@ -60,6 +60,7 @@ void RunReduction::add_domains(const RunVariables& variables, const ReductionCho
     reduction.assigned = std::make_unique<AssignedValues>(device, kernels, model, replicas, domain->mesh, rank);
     if (!choice.adds_before_update()) continue;
     reduction.buckets = make_buckets(domain->variables);
+    reduction.adds_by_communicator = choice.body == ReductionChoice::Body::kCollective;
     std::int64_t largest = 0;
     for (const GradientBucket& bucket : reduction.buckets) largest = std::max(largest, bucket.elements);
     if (choice.scatters()) {

@@ -23,7 +23,7 @@ struct RunCommunicators {
   /// where each is alone. See Topology::memory_groups.
   Communicators along_data, along_model{};
   Communicator* workers = nullptr;  ///< this process's rank among the workers, in host memory; null for one worker
-  std::string transport{};          ///< carries the sums, for the log: "gloo"; may be empty
+  std::string transport{};          ///< carries the sums, as in process_group.h; may be empty
   StageCommunicators stages{};      ///< of a pipeline whose stages are on several workers
 };
 
@@ -46,6 +46,7 @@ struct DomainReduction {
   std::unique_ptr<DomainLink> along_data;             ///< to those with the same parts of the layers; null if alone
   std::unique_ptr<DomainLink> along_model;            ///< to those with the other places of its replica; null if alone
   std::unique_ptr<GradientReducer> reducer;           ///< null if the update adds the gradients
+  bool adds_by_communicator = false;                  ///< where the communicator's ranks add them
   Buffer compressed, received;                        ///< of the buckets
   StageCommunicators to_stages;                       ///< to other workers' stages; none if there are none
   std::vector<std::unique_ptr<StageLinks>> stages;    ///< the same, by index on the axis `model`
@@ -74,11 +75,15 @@ struct DomainReduction {
     return assigned->bytes() + (sparse ? sparse->bytes() : 0) +
            (training ? training->bytes() + evaluation->bytes() : 0) + parts.bytes();
   }
+  /// Of other domains' gradients, before they are added.
+  std::size_t received_bytes() const {
+    return (reducer ? reducer->bytes() : 0) + compressed.bytes() + received.bytes();
+  }
   /// Of the device's memory, where it is known.
   std::size_t bytes() const {
     std::size_t links = 0;
     for_each_link([&](const DomainLink& to) { links += to.bytes(); });
-    return links + (reducer ? reducer->bytes() : 0) + compressed.bytes() + received.bytes() + rows_bytes();
+    return links + received_bytes() + rows_bytes();
   }
   /// Waits for the stream of one of the domain's lanes. Throws Error if an operation failed.
   void synchronize(Stream& stream) const {

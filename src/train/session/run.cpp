@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/hung_process.h"
+#include "base/process_memory.h"
 #include "data/fingerprint.h"
 #include "data/loading/adapt.h"
 #include "data/order/shards.h"
@@ -340,6 +341,7 @@ std::vector<std::string> Run::notes() const {
 Run build_run(const CheckedConfiguration& checked, const RunParts& parts, const Hardware& hardware) {
   const data::DataOptions& data = checked.values().data;
   Run run;
+  const std::size_t before_data = memory_of_process().own;
   run.watch = make_stall_watch(checked.values(), parts.on_stall);
   BatchSizes sizes;
   if (checked.has_model()) load_feeders(checked, parts, run);
@@ -362,8 +364,11 @@ Run build_run(const CheckedConfiguration& checked, const RunParts& parts, const 
     }
   }
   sizes.data_sets = run.examples();
+  return_freed_memory();  // of files as they were read
+  run.memory_of_data = std::max(memory_of_process().own, before_data) - before_data;
   run.strategy = make_strategy(checked, parts, hardware);
   run.strategy->prepare(sizes);
+  run.memory_of_program = before_data + memory_of_process().files;
   return run;
 }
 

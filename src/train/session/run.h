@@ -63,6 +63,9 @@ struct Run {
   std::string shards_note;             ///< how examples are distributed to workers, for the log; may be empty
   std::string lengths_note;            ///< the numbers of time steps of sequences, for the log; may be empty
   std::unique_ptr<Strategy> strategy;
+  // Bytes of this process in memory, as measured: of the program with its libraries and configuration; what reading the
+  // data added.
+  std::size_t memory_of_program = 0, memory_of_data = 0;
 
   Run();  // not inline, as Configuration's
   Run(Run&&) noexcept;

@@ -56,6 +56,20 @@ std::string own_host(const ClusterSpec& cluster) {
   return is_beyond_loopback(chief) ? reachable_host() : chief;
 }
 
+/// What would carry the operations of such workers on CPUs, as far as their addresses say.
+std::string expected_transport(const ClusterSpec& cluster, const StrategyOptions& options) {
+  if (cluster.mpi) return std::string(transport::kMpi);
+  const auto host_of = [&](const Task& task) {
+    const std::string& address = cluster.address(task);
+    return address.empty() ? "" : Address::of(address).host;
+  };
+  const std::vector<Task> tasks = cluster.trainers();
+  const std::string host = host_of(cluster.chief_task());
+  const bool is_one_machine = std::ranges::all_of(tasks, [&](const Task& task) { return host_of(task) == host; });
+  const bool shares = is_one_machine && options.communication.implementation == Transport::kAuto;
+  return std::string(shares ? transport::kSharedMemory : transport::kGloo);
+}
+
 }  // namespace
 
 std::optional<ClusterSpec> cluster_of(const Configuration& values, const Environment& environment) {
@@ -194,21 +208,22 @@ Hardware unconnected_hardware(const CheckedConfiguration& checked) {
   const bool is_trainer = std::ranges::count(trainers, cluster.task) > 0;
   if (checked.values().strategy.declaration().has_servers || !is_trainer || trainers.size() == 1) return hardware;
   hardware.cluster = workers_of(cluster);
-  const bool on_one_host = cluster.local.tasks == static_cast<int>(trainers.size());
-  hardware.communicators = [on_one_host](const Topology& topology, const StrategyOptions& options,
-                                         const ReductionChoice&, const Backend&, std::span<Device* const>) {
+  hardware.communicators = [cluster](const Topology& topology, const StrategyOptions& options, const ReductionChoice&,
+                                     const Backend&, std::span<Device* const>) {
     require_whole_replicas(topology, options);
-    const bool shares_memory =
-        on_one_host && !topology.on_gpus() && options.communication.implementation == Transport::kAuto;
-    const auto group = [shares_memory](const MemoryGroup& of) {
+    const std::string transport =
+        topology.on_gpus() ? std::string(transport::kNccl) : expected_transport(cluster, options);
+    const bool travels = transport != transport::kSharedMemory;
+    const auto group = [travels](const MemoryGroup& of) {
       std::vector<std::unique_ptr<Communicator>> ranks;
       for (std::size_t i = 0; i < of.here.size(); ++i) {
         ranks.push_back(make_unconnected_communicator(of.first_rank + static_cast<int>(i),
-                                                      static_cast<int>(of.memories.size()), !shares_memory));
+                                                      static_cast<int>(of.memories.size()), travels));
       }
       return owned(std::move(ranks));
     };
     RunCommunicators made;
+    made.transport = transport;
     made.along_model = communicators_along(ops::Axis::kModel, topology, group);
     made.along_data = communicators_along(ops::Axis::kData, topology, group);
     made.stages = stage_communicators(topology, [&](const StagePair& pair) -> std::shared_ptr<Communicator> {
@@ -250,16 +265,18 @@ std::pair<std::shared_ptr<Communicator>, std::string> RunCluster::among_workers(
                          return control_->explain(error, others);
                        }};
   if (!purpose.empty()) watch.begin = nullptr, watch.end = nullptr;
-  if (mpi_) return {make_mpi_communicator(mpi_, timeout, watch, {workers.begin(), workers.end()}), "MPI"};
+  if (mpi_)
+    return {make_mpi_communicator(mpi_, timeout, watch, {workers.begin(), workers.end()}),
+            std::string(transport::kMpi)};
   const auto size = static_cast<int>(workers.size());
   const auto rank = static_cast<int>(std::ranges::find(workers, this->workers().worker) - workers.begin());
   if (options.implementation == Transport::kAuto) {
     auto shared = make_shared_memory_communicator(rank, size, timeout, rendezvous, watch);
-    if (shared) return {std::move(shared), "shared memory"};
+    if (shared) return {std::move(shared), std::string(transport::kSharedMemory)};
   }
   GlooOptions gloo{rank, size, own_host(spec_), timeout};
   if (strategy.elastic) gloo.reach_seconds = kElasticReach;
-  return {make_gloo_communicator(gloo, rendezvous, watch), "gloo"};
+  return {make_gloo_communicator(gloo, rendezvous, watch), std::string(transport::kGloo)};
 }
 
 /// Warns where the places of a replica, which exchange activations in every layer, are on several machines.
@@ -328,7 +345,7 @@ Hardware RunCluster::hardware() const {
     warn_of_distance(topology);
     std::vector<int> all(static_cast<std::size_t>(topology.cluster.workers));
     std::iota(all.begin(), all.end(), 0);
-    const auto [workers, transport] = among_workers(all, options);
+    const auto [workers, carrier] = among_workers(all, options);
     // Until the strategy exists and aborts all: the first operations wait for workers that are still building.
     control_->on_failure([workers = workers](const std::string& reason) { workers->abort(reason); });
     const auto group = [&, workers = workers](const MemoryGroup& of) -> Communicators {
@@ -342,7 +359,7 @@ Hardware RunCluster::hardware() const {
     made.along_data = communicators_along(ops::Axis::kData, topology, group);
     made.stages = among_stages(topology, options);
     made.workers = workers.get();
-    made.transport = topology.on_gpus() ? "NCCL" : transport;
+    made.transport = topology.on_gpus() ? std::string(transport::kNccl) : carrier;
     control_->on_failure([workers = workers, along = std::vector{made.along_model, made.along_data},
                           stages = made.stages](const std::string& reason) {
       workers->abort(reason);

@@ -2,6 +2,10 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <ranges>
+#include <tuple>
+
 #include "strategy/mirrored/mirrored_strategy.h"
 #include "strategy/mirrored/trained_result.h"
 
@@ -108,6 +112,42 @@ TEST_CASE("a checkpoint of any mesh and number of memories, sharded or not, is r
                                         {4, mesh + kSharded},
                                         {3, ", mesh: {data: 1, model: 3}"}};
     check_resumes(kNetwork, runs, accumulates, 1e-4);
+  }
+}
+
+TEST_CASE("pieces of what lasts are the wholes, however it is divided") {
+  using Thing = std::tuple<std::size_t, Lasting, std::size_t>;    // variable, what of it, slot
+  const std::string large = "model.layers[2].dense.units=20000";  // 67 x 20000 numbers are more than a piece
+  for (const std::string& options :
+       {std::string(), std::string(kSharded), std::string(", optimizer_state: sharded_weights")}) {
+    CAPTURE(options);
+    REQUIRE(run_workers(3, kNetwork, {replicas_on_cpus(1, options), large, "gradients.accumulate_steps=2"},
+                        [&](int worker, Training& training) {
+                          training.steps(3);
+                          std::map<Thing, std::vector<std::byte>> wholes, pieces;
+                          std::map<Thing, std::int64_t> counts;
+                          Strategy& strategy = *training.strategy;
+                          strategy.read_variables(Lasting::kAll, [&](const LastingVariable& variable) {
+                            for_each_piece(variable, [&](const LastingPiece& whole) {
+                              auto& to = wholes[{whole.index, whole.what, whole.slot}];
+                              to.resize(whole.elements.bytes());
+                              whole.elements.read_or_first(to.data());
+                            });
+                          });
+                          strategy.read_in_pieces(Lasting::kAll, [&](const LastingPiece& piece) {
+                            const Thing thing{piece.index, piece.what, piece.slot};
+                            auto& to = pieces[thing];
+                            CHECK(to.size() == static_cast<std::size_t>(piece.first) * sizeof(float));
+                            to.resize(to.size() + piece.elements.bytes());
+                            piece.elements.read_or_first(to.data() + to.size() - piece.elements.bytes());
+                            ++counts[thing];
+                          });
+                          CHECK(pieces.size() == wholes.size());
+                          CHECK((pieces == wholes));
+                          const std::int64_t most = std::ranges::max(counts | std::views::values);
+                          CHECK(most == (options.empty() ? 1 : 2));
+                          if (worker == 0) CHECK(wholes.contains({0, Lasting::kSlots, 1}));
+                        }) == "no error");
   }
 }
 
