@@ -7,16 +7,16 @@
 #define MIRRORTRAIN_HOST_DEVICE
 #endif
 
-/// For short functions that vectorized loops call. The compiler's own choice depends on what else is in the file, and a
-/// loop around a call is computed element by element, several times as slowly.
-#define MIRRORTRAIN_ALWAYS_INLINE inline __attribute__((always_inline))
-
 /// The same where another compiler compiles the host's side: for functions that call a backend's own ones.
 #if defined(__CUDACC__)
 #define MIRRORTRAIN_DEVICE __device__
 #else
 #define MIRRORTRAIN_DEVICE
 #endif
+
+/// For short functions that vectorized loops call. The compiler's own choice depends on what else is in the file, and a
+/// loop around a call is computed element by element, several times as slowly.
+#define MIRRORTRAIN_ALWAYS_INLINE inline __attribute__((always_inline))
 
 namespace mirrortrain {
 

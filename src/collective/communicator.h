@@ -66,10 +66,15 @@ Shard shard_of(std::size_t count, int rank, int size);
 /// rank may free its elements before every rank has synchronized.
 class Communicator {
  public:
+  /// Operations that can be enqueued before the first is done, more than a host is ahead of its streams. The next one
+  /// waits.
+  static constexpr std::size_t kMostAhead = 64;
+
   virtual ~Communicator() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  /// Whether elements travel while the rank computes; else its own cores copy them.
+  /// Whether elements travel while the rank computes; else its own cores copy them, and nothing is gained by beginning
+  /// early.
   virtual bool travels() const { return true; }
   /// Device memory that it allocated for the operations, without a library's own.
   virtual std::size_t bytes() const { return 0; }

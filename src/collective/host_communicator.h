@@ -19,10 +19,6 @@ namespace mirrortrain {
 /// which fails all later ones.
 class HostCommunicator : public Communicator {
  public:
-  /// Operations that can be enqueued before the first is done; more than a host is ahead of its streams. The next one
-  /// waits.
-  static constexpr std::size_t kMostAhead = 64;
-
   HostCommunicator(int rank, int size, OperationWatch watch = {});
 
   int rank() const override { return rank_; }

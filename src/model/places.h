@@ -27,8 +27,8 @@ struct Exchange {
   std::string layer, collective;
   std::uint64_t bytes = 0;
 };
-/// Of a value that is exchanged in a training step of so many examples, in microbatches each of which has one that has no
-/// rows.
+/// The bytes of a value that is exchanged in a training step of so many examples, which are computed in microbatches.
+/// One without rows, as a weight, is exchanged for each of them.
 std::uint64_t exchanged_bytes(const ValueSpec& value, std::int64_t examples, int microbatches);
 /// By layer and collective, in the order of the step, for so many examples of a replica, which are computed in so many
 /// microbatches.

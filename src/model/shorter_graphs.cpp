@@ -118,7 +118,7 @@ bool are_alike(const ModelGraph& a, const ModelGraph& b) {
   };
   return std::ranges::all_of(a.outputs, same_sums) &&
          std::ranges::all_of(ops::collectives_of(a.graph), [&](const ops::PlacedCollective& collective) {
-           // Places exchange what they compute of any length, in memory for the longest.
+           // Places exchange whole rows of the longest sequence, whatever of them they have computed.
            return collective.op->axis == ops::Axis::kModel || std::ranges::all_of(collective.inputs, same_spec);
          });
 }

@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "collective/host_communicator.h"
-#include "device/cpu/background_stream.h"
+#include "collective/communicator.h"
 #include "model/layer_of_variable.h"
 #include "runtime/arena.h"
 
@@ -16,7 +15,7 @@ namespace {
 
 /// Values that a worker can send to a neighbour before it receives the first, whatever their length; to send the next
 /// one it waits.
-constexpr std::size_t kMostUnderWay = std::min(HostCommunicator::kMostAhead, BackgroundStream::kMostAhead);
+constexpr std::size_t kMostUnderWay = Communicator::kMostAhead;
 
 /// The nodes of a graph, dealt to the workers.
 class DealtNodes {

@@ -3,17 +3,18 @@
 #include <fmt/format.h>
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "error_text.h"
 #include "gpus_under_test.h"
-#include "strategy/mirrored/worker_threads.h"
+#include "strategy/mirrored/trained_result.h"
 #include "train/training.h"
 
 namespace mirrortrain {
 namespace {
+
+using testing::Result;
 
 /// Layers that a GPU merges, on both sides of the stages' boundaries, and one value that passes a stage.
 constexpr const char* kNetwork = R"(
@@ -39,48 +40,23 @@ metrics: [accuracy]
 optimizer: {type: adam, learning_rate: 0.01}
 )";
 
-struct Found {
-  std::vector<double> losses;
-  std::map<std::string, std::vector<float>> variables;
-  double evaluated = 0;
-};
-
-std::string strategy(const char* device, const std::string& options) {
-  return fmt::format("strategy={{type: multi_worker_mirrored, devices: [{}:0]{}}}", device, options);
+/// The result of so many workers with a device each. `seed`: of what happens at the same time.
+Result trained(int workers, const char* device, const std::string& options, const std::vector<std::string>& more = {},
+               std::uint64_t seed = 1) {
+  const bool on_cpu = std::string(device) == "cpu";
+  return testing::trained_by(
+      workers, kNetwork, fmt::format("strategy={{type: multi_worker_mirrored, devices: [{}:0]{}}}", device, options),
+      more, 7, [&] { return on_cpu ? this_hardware() : testing::gpus_under_test(1, seed); });
 }
 
-/// The chief's result of so many workers with a device each. `seed`: of what happens at the same time.
-Found trained(int workers, const char* device, const std::string& options, std::vector<std::string> more = {},
-              std::uint64_t seed = 1) {
-  more.push_back(strategy(device, options));
-  Found of_chief;
-  const auto train = [&](int worker, Training& training) {
-    Found own{training.steps_in_flight(7), training.variables(), 0};
-    own.evaluated = evaluate_all(*training.strategy, training.examples(), 11).loss;
-    CHECK(training.strategy->differing_replicas() == "");
-    if (worker == 0) of_chief = std::move(own);
-  };
-  const auto machine = [&] {
-    return std::string(device) == "cpu" ? this_hardware() : testing::gpus_under_test(1, seed);
-  };
-  REQUIRE(testing::run_workers(workers, kNetwork, more, train, machine) == "no error");
-  return of_chief;
-}
-
-void check_bits(const Found& expected, const Found& found) {
-  for (std::size_t i = 0; i < expected.losses.size(); ++i) {
-    CHECK(found.losses[i] == doctest::Approx(expected.losses[i]).epsilon(1e-12));
-  }
+void check_bits(const Result& expected, const Result& found) {
+  CHECK(found.losses == expected.losses);
   CHECK(found.variables == expected.variables);
-  CHECK(found.evaluated == doctest::Approx(expected.evaluated).epsilon(1e-12));
+  CHECK(found.evaluated == expected.evaluated);
 }
 
-void check_near(const Found& expected, const Found& found) {
-  const testing::Tolerance tolerance = testing::tolerance();
-  for (std::size_t i = 0; i < expected.losses.size(); ++i) {
-    CHECK(found.losses[i] == doctest::Approx(expected.losses[i]).epsilon(tolerance.losses));
-  }
-  CHECK(difference(expected.variables, found.variables) < tolerance.variables);
+void check_near(const Result& expected, const Result& found) {
+  testing::check_alike(expected, found, testing::tolerance().losses, testing::tolerance().variables);
 }
 
 std::string pipeline(const std::string& stages, int microbatches, const std::string& mesh) {
@@ -91,7 +67,7 @@ TEST_CASE("a pipeline on one GPU, and on GPUs of several processes, has the same
   for (const int microbatches : {1, 3, 5}) {
     CAPTURE(microbatches);
     const std::string two = pipeline("[r]", microbatches, "{data: 1, model: 1}");
-    const Found one = trained(1, "cuda", two);
+    const Result one = trained(1, "cuda", two);
     check_near(trained(1, "cpu", two), one);
     check_bits(one, trained(2, "cuda", two, {}, 2));
     const std::string three = pipeline("[sum, norm]", microbatches, "{data: 1, model: 1}");
@@ -105,7 +81,7 @@ TEST_CASE("replicas of a pipeline on GPUs add their gradients among those with t
        {"gradients={}", "gradients={clip_norm: 0.3, accumulate_steps: 2}", "training.on_non_finite=skip"}) {
     CAPTURE(more);
     const std::string options = pipeline("[norm]", 3, "{data: 2, model: 1}");
-    const Found one = trained(1, "cuda", options, {more});
+    const Result one = trained(1, "cuda", options, {more});
     check_near(one, trained(4, "cuda", options, {more}, 2));
     check_near(one, trained(4, "cuda", options + ", optimizer_state: sharded", {more}, 3));
     check_near(one, trained(2, "cuda", options, {more}, 4));  // whole replicas
@@ -114,7 +90,7 @@ TEST_CASE("replicas of a pipeline on GPUs add their gradients among those with t
 
 TEST_CASE("places that divide a stage's layers are on one GPU") {
   const std::string options = pipeline("[norm]", 3, "{data: 1, model: 2}");
-  const Found one = trained(1, "cuda", options);
+  const Result one = trained(1, "cuda", options);
   check_near(trained(1, "cpu", options), one);
   check_bits(one, trained(2, "cuda", options, {}, 2));
 }

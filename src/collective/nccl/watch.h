@@ -34,7 +34,7 @@ class Watch {
 
  private:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::size_t kAhead = 64;  ///< maximum operations in flight
+  static constexpr std::size_t kAhead = Communicator::kMostAhead;  ///< maximum operations in flight
 
   struct Mark {
     cuda::CudaEvent started, ended;

@@ -44,4 +44,9 @@ void BackgroundStream::run() {
   }
 }
 
+std::unique_ptr<Stream> make_communication_stream(Device& device, bool on_host) {
+  if (on_host) return std::make_unique<BackgroundStream>();
+  return device.make_urgent_stream();
+}
+
 }  // namespace mirrortrain

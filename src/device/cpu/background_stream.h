@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <thread>
 
 #include "device/cpu/cpu_device.h"
@@ -39,5 +40,8 @@ class BackgroundStream : public InlineStream {
   std::atomic<std::uint64_t> enqueued_ = 0, done_ = 0;
   std::thread thread_;  ///< last, as it uses the rest
 };
+
+/// A stream for communication while the lanes compute: of a device with memory of its own, or of a CPU, `on_host`.
+std::unique_ptr<Stream> make_communication_stream(Device& device, bool on_host);
 
 }  // namespace mirrortrain

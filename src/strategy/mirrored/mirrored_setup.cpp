@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <span>
 
 #include "base/error.h"
 #include "device/cpu/cpu_device.h"
@@ -358,10 +357,7 @@ void MirroredStrategy::connect_domains() {
       to.all_reduce(lanes_.stream(lane), {reinterpret_cast<float*>(lanes_[lane].norms()), 1},
                     "the first, which connects the devices");
     });
-    for (const auto& stages : reduction.stages) {
-      stages->connect(lanes_.stream(lane), {std::span(reinterpret_cast<float*>(lanes_[lane].norms()), 1),
-                                            "the first, which connects the stages"});
-    }
+    for (const auto& links : reduction.stages) links->connect(lanes_.stream(lane));
     if (variables_->of_lane(lane).place.on_host || !reduction.reducer) return;
     reduction.synchronize(lanes_.stream(lane));  // operations of a rank on two streams are unordered
     for (const GradientBucket& bucket : reduction.buckets) reduction.reducer->connect(bucket);

@@ -94,12 +94,12 @@ void Collectives::run(std::size_t which, std::int64_t examples, DomainLane& lane
     finish_ahead(lane);
     lane.arrive_and_wait();
   } else {
-    if (ahead_ && all_[which]->others() == &ahead_->others()) finish_ahead(lane);
+    if (all_[which]->exchanges()) finish_ahead(lane);
     all_[which]->run(examples, lane, reducer);
   }
   PartsExchange* const next = next_[which];
   if (next == nullptr) return;
-  // Since this collective began, no lane reads what was in the memory before.
+  // The lanes have met in this collective, so that none reads what the memory was borrowed for before.
   next->copy_own_parts(lane);
   if (!lane.is_first()) return;
   if (reducer != nullptr) reducer->finish(lane);  // ranks enqueue on streams that wait for each other

@@ -47,8 +47,8 @@ class Collectives {
   /// Called by every lane of the domain. `examples`: of the global batch. `reducer`: of the gradients, whose operations
   /// must come before this one; null if there is none. Allocates nothing.
   void run(std::size_t which, std::int64_t examples, DomainLane& lane, GradientReducer* reducer);
-  /// Where elements travel by themselves, weights are gathered one layer ahead, from the gather before on. The lane's stream waits until
-  /// that is done: before other operations of the communicator along `data`.
+  /// Where elements travel by themselves, weights are gathered one layer ahead, from the gather before on. The lane's
+  /// stream waits until that is done: before anything else is exchanged.
   void finish_ahead(DomainLane& lane);
 
   /// The same for one place, of a microbatch of a pipeline, whose stage computes the collective: all of the replica's

@@ -47,8 +47,6 @@ class DomainCollective {
   virtual void plan(std::size_t /*which*/, const Program& /*program*/, std::vector<BorrowedMemory>& /*memory*/) {}
   /// Sets the inputs of a place without rows to 0, before its first collective.
   virtual void zero_inputs(Stream& /*stream*/, int /*place*/) const {}
-  /// The domain's rank along the collective's axis; null where it is alone.
-  virtual Communicator* others() const = 0;
   /// See Collectives::run.
   virtual void run(std::int64_t examples, DomainLane& lane, GradientReducer* reducer) = 0;
   /// See Collectives::run_for; pipelines have none where this is not defined.

@@ -7,13 +7,10 @@
 namespace mirrortrain {
 
 GatherAhead::GatherAhead(Device& device, bool on_host, Communicator& others)
-    : others_(others), begin_(device.make_event()), end_(device.make_event()) {
-  if (on_host) {
-    stream_ = std::make_unique<BackgroundStream>();
-  } else {
-    stream_ = device.make_urgent_stream();
-  }
-}
+    : others_(others),
+      begin_(device.make_event()),
+      end_(device.make_event()),
+      stream_(make_communication_stream(device, on_host)) {}
 
 void GatherAhead::start(DomainLane& lane, const std::function<void(Stream&)>& gather) {
   lane.stream->record(*begin_);

@@ -29,7 +29,7 @@ class PartsExchange : public DomainCollective {
   void plan(std::size_t which, const Program& program, std::vector<BorrowedMemory>& memory) override;
   bool exchanges() const override { return others_ != nullptr; }
   bool is_shared() const override { return true; }
-  Communicator* others() const override { return others_; }
+  Communicator* others() const { return others_; }
   void bind(int place, std::vector<std::byte*>& values) override;
   void run(std::int64_t examples, DomainLane& lane, GradientReducer* reducer) override;
   std::size_t bytes() const override { return 0; }

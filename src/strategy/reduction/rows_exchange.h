@@ -25,7 +25,6 @@ class RowsExchange : public DomainCollective {
 
   bool exchanges() const override { return others_ != nullptr; }
   bool is_shared() const override { return places_of_axis() > 1; }
-  Communicator* others() const override { return others_; }
   void bind(int place, std::vector<std::byte*>& values) override;
   void zero_inputs(Stream& stream, int place) const override;
   void run(std::int64_t examples, DomainLane& lane, GradientReducer* reducer) override;

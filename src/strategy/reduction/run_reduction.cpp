@@ -32,8 +32,7 @@ std::unique_ptr<GradientReducer> make_reducer(const ReductionChoice& choice, con
       return std::make_unique<GatheringReducer>(place.device, *choice.stages, place.largest_bucket, *place.link);
     case Body::kCollective: break;
   }
-  std::unique_ptr<Stream> stream =
-      place.overlaps ? std::make_unique<BackgroundStream>() : place.device.make_urgent_stream();
+  std::unique_ptr<Stream> stream = make_communication_stream(place.device, place.overlaps);
   return std::make_unique<CollectiveReducer>(place.device, place.kernels, std::move(stream),
                                              std::make_unique<SumReducer>(place.kernels, place.lanes), *place.link);
 }
@@ -51,7 +50,6 @@ void RunReduction::add_domains(const RunVariables& variables, const ReductionCho
     };
     reduction.along_data = link_in(communicators_.along_data);
     reduction.along_model = link_in(communicators_.along_model);
-    reduction.to_stages = communicators_.stages;
     for (const PlaceCommunicators& of_place : communicators_.stages.of_places) {
       reduction.stages.push_back(std::make_unique<StageLinks>(of_place, device, domain->place.on_host));
     }

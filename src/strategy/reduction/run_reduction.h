@@ -43,17 +43,17 @@ std::unique_ptr<GradientReducer> make_reducer(const ReductionChoice& choice, con
 /// How a domain's gradients are reduced, and its other exchanges with other domains.
 struct DomainReduction {
   std::vector<GradientBucket> buckets;
+  Buffer compressed, received;                        ///< of the buckets; before the streams that use them
+  Buffer parts;                                       ///< shared by the collectives of parts, of both kinds of steps
   std::unique_ptr<DomainLink> along_data;             ///< to those with the same parts of the layers; null if alone
   std::unique_ptr<DomainLink> along_model;            ///< to those with the other places of its replica; null if alone
   std::unique_ptr<GradientReducer> reducer;           ///< null if the update adds the gradients
   bool adds_by_communicator = false;                  ///< where the communicator's ranks add them
-  Buffer compressed, received;                        ///< of the buckets
-  StageCommunicators to_stages;                       ///< to other workers' stages; none if there are none
-  std::vector<std::unique_ptr<StageLinks>> stages;    ///< the same, by index on the axis `model`
+  std::vector<std::unique_ptr<StageLinks>> stages;    ///< to other workers' stages, by index on the axis `model`; none
+                                                      ///< where this one has all
   std::unique_ptr<SparseSums> sparse;                 ///< null without sparse gradients
   std::unique_ptr<AssignedValues> assigned;           ///< values that layers assign to variables
   std::unique_ptr<Collectives> training, evaluation;  ///< of the programs; null before they are built
-  Buffer parts;                                       ///< shared by those of parts, of both
 
   /// The domain's rank along an axis; null if it is alone there.
   Communicator* others(ops::Axis axis) const {
@@ -92,13 +92,13 @@ struct DomainReduction {
     for (bool is_done = false; !is_done; std::this_thread::yield()) {
       is_done = true;
       for_each_link([&](const DomainLink& to) { is_done = to.communicator().poll(stream) && is_done; });
-      to_stages.check();
+      for (const auto& links : stages) links->check();
     }
   }
   /// Fails the domain's current and later operations.
   void abort(const std::string& reason) const {
     for_each_link([&](const DomainLink& to) { to.communicator().abort(reason); });
-    to_stages.abort(reason);
+    for (const auto& links : stages) links->abort(reason);
   }
 };
 

@@ -1,5 +1,7 @@
 #include "strategy/reduction/stage_links.h"
 
+#include <span>
+
 #include "device/cpu/background_stream.h"
 
 namespace mirrortrain {
@@ -7,6 +9,8 @@ namespace {
 
 /// The ranks of a pair.
 constexpr int kLower = 0, kUpper = 1;
+
+static_assert(BackgroundStream::kMostAhead >= Communicator::kMostAhead);
 
 }  // namespace
 
@@ -31,23 +35,19 @@ StageCommunicators stage_communicators(const Topology& topology,
   return made;
 }
 
-void StageCommunicators::check() const {
-  for (const PlaceCommunicators& of : of_places) of.for_each([](Communicator& rank) { rank.check(); });
-}
-
 void StageCommunicators::abort(const std::string& reason) const {
   for (const PlaceCommunicators& of : of_places) of.for_each([&](Communicator& rank) { rank.abort(reason); });
 }
 
-StageLinks::StageLinks(const PlaceCommunicators& communicators, Device& device, bool on_host) : of_(communicators) {
+StageLinks::StageLinks(const PlaceCommunicators& communicators, Device& device, bool on_host)
+    : of_(communicators), tokens_(device.allocate(2 * sizeof(float))) {
   const auto sender_to = [&](Communicator* to) {
     Sender made;
     if (to == nullptr) return made;
     made.to = to;
-    if (on_host) made.stream = std::make_unique<BackgroundStream>();
-    if (!on_host) made.stream = device.make_urgent_stream();
     made.computed = device.make_event();
     made.received = device.make_event();
+    made.stream = make_communication_stream(device, on_host);
     return made;
   };
   to_before_ = sender_to(of_.to_before);
@@ -74,14 +74,26 @@ void StageLinks::finish(Stream& lane, bool before) {
 }
 
 /// Pair by pair in the order of the row, so that no two wait for each other.
-void StageLinks::connect(Stream& lane, const Elements& element) {
+void StageLinks::connect(Stream& lane) {
   for (const bool before : {true, false}) {
     if (!has(before)) continue;
-    if (before) receive(lane, before, element);
-    send(lane, before, element);
+    if (before) receive_token(lane, before);
+    send_token(lane, before);
     finish(lane, before);
-    if (!before) receive(lane, before, element);
+    if (!before) receive_token(lane, before);
   }
+}
+
+void StageLinks::check() const {
+  of_.for_each([](Communicator& rank) { rank.check(); });
+}
+
+void StageLinks::abort(const std::string& reason) const {
+  of_.for_each([&](Communicator& rank) { rank.abort(reason); });
+}
+
+Elements StageLinks::token(std::size_t number) const {
+  return {std::span(tokens_.as<float>() + number, 1), "a stage's progress"};
 }
 
 }  // namespace mirrortrain

@@ -38,8 +38,6 @@ struct StageCommunicators {
   std::shared_ptr<void> owner;
   std::vector<PlaceCommunicators> of_places;
 
-  /// Throws Error if any of them has failed, or waits longer than its timeout.
-  void check() const;
   void abort(const std::string& reason) const;
 };
 
@@ -65,19 +63,28 @@ class StageLinks {
   void receive(Stream& lane, bool before, const Elements& elements);
   /// The lane's stream waits until everything that was sent is received. Throws Error if anything has failed.
   void finish(Stream& lane, bool before);
-  /// The first of each, which establish connections, with the other workers of the row; `element` is overwritten.
-  void connect(Stream& lane, const Elements& element);
+  /// The same for a token where a stage gives no values: that there is a microbatch, or that its memory is free.
+  void send_token(Stream& lane, bool before) { send(lane, before, token(0)); }
+  void receive_token(Stream& lane, bool before) { receive(lane, before, token(1)); }
+  /// The first of each, which establish connections, with the other workers of the row.
+  void connect(Stream& lane);
+  /// Throws Error if anything has failed, or waits longer than its timeout.
+  void check() const;
+  void abort(const std::string& reason) const;
 
  private:
   /// What sends while the lane's stream continues.
   struct Sender {
     Communicator* to = nullptr;
-    std::unique_ptr<Stream> stream;
     std::unique_ptr<Event> computed, received;
+    std::unique_ptr<Stream> stream;  ///< last, so that its work ends first
   };
   Sender& sender(bool before) { return before ? to_before_ : to_after_; }
 
+  Elements token(std::size_t number) const;
+
   const PlaceCommunicators of_;
+  Buffer tokens_;  ///< sent, and received
   Sender to_before_, to_after_;
 };
 

@@ -124,6 +124,9 @@ void LaneSteps::add_pipeline(StepPlan& plan, StepKind kind) {
   const bool trains = kind == StepKind::kTrain;
   const auto lane = static_cast<std::size_t>(own_.index);
   const std::vector<StagePlace>& stages = topology_.lanes[lane].stages;
+  if (!domain_.place.on_host && !reduction_.stages.empty()) {
+    plan.add("load kernels", [this, kind](const Step& step) { load_kernels(step, kind); });
+  }
   for (const MicrobatchWork& work : pipeline_schedule(topology_.mesh, stages, trains)) {
     plan.add(work.backward ? "run stage backward" : "run stage",
              [this, kind, work](const Step& step) { run_stage(step, kind, work); });

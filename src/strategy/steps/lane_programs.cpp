@@ -97,21 +97,25 @@ std::vector<std::pair<int, bool>> LanePrograms::stages_of_collectives(StepKind k
   for (int stage = 0; stage < count; ++stage) turns.emplace_back(stage, false);
   for (int stage = count - 1; kind == StepKind::kTrain && stage >= 0; --stage) turns.emplace_back(stage, true);
   std::vector<std::pair<int, bool>> found;
+  const auto add_first = [&](const auto& has) {
+    const auto turn = std::ranges::find_if(turns, [&](const auto& one) { return has(one.first, one.second); });
+    if (turn == turns.end()) throw Error("a collective is in no stage of the pipeline");
+    found.push_back(*turn);
+  };
   if (const StageGraph* const part = exchanged(kind)) {
     const std::vector<Node>& nodes = graph_of(kind).graph.nodes();
     for (std::size_t node = 0; node < nodes.size(); ++node) {
       if (!nodes[node].op->is_collective()) continue;
-      found.push_back(*std::ranges::find_if(
-          turns, [&](const auto& turn) { return part->nodes.of(turn.first, turn.second).has(part->origin[node]); }));
+      add_first([&](int stage, bool backward) { return part->nodes.of(stage, backward).has(part->origin[node]); });
     }
     return found;
   }
   // One that is between two stages is the earlier one's.
   for (const std::size_t end : segment_ends(kind)) {
-    found.push_back(*std::ranges::find_if(turns, [&](const auto& turn) {
-      const auto [first, last] = steps.of(turn.first, turn.second);
+    add_first([&](int stage, bool backward) {
+      const auto [first, last] = steps.of(stage, backward);
       return end <= last && (first < end || end == 0);
-    }));
+    });
   }
   return found;
 }

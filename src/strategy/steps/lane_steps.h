@@ -146,10 +146,12 @@ class LaneSteps {
   void receive(const Step& step, StepKind kind, Replica& replica, bool before);
   void send(const Step& step, StepKind kind, Replica& replica, bool before);
   Elements exchanged_elements(const Step& step, StepKind kind, Replica& replica, ValueId value, bool is_up) const;
-  /// What goes where a stage gives no values: that there is a microbatch, or that its memory is free.
-  Elements token(std::size_t number) const;
   /// Waits until other workers have received what the lane's stages have sent.
   void finish_sends();
+  /// Before the first steps of a kind on a GPU whose stages exchange with others.
+  void load_kernels(const Step& step, StepKind kind);
+  /// Those of the domain's first replica: a lane of later stages alone has programs that are never built.
+  const LanePrograms& built_programs() const { return domain_replicas_.front().lane->programs(); }
 
   void reduce(const Step& step, const GradientBucket& bucket);
   bool has_sparse() const { return reduction_.sparse != nullptr; }
@@ -192,7 +194,6 @@ class LaneSteps {
   std::array<std::vector<std::pair<int, bool>>, 2> collective_stages_;  ///< by StepKind: see LanePrograms
   std::vector<std::vector<std::size_t>> stage_variables_;               ///< whose gradients a stage completes
   std::vector<Replica*> stage_replicas_;                                ///< that compute a stage now
-  Buffer tokens_;                                                       ///< two: sent and received in place of values
 
   bool skips_ = false;  ///< the last step checked changes no variable
   bool on_own_cores_ = true;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <span>
-#include <string_view>
 #include <utility>
 
 #include "strategy/steps/lane_steps.h"
@@ -11,7 +10,9 @@
 namespace mirrortrain {
 namespace {
 
-constexpr std::string_view kToken = "a stage's progress";
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
 
 }  // namespace
 
@@ -19,7 +20,6 @@ constexpr std::string_view kToken = "a stage's progress";
 void LaneSteps::divide_among_stages(const std::map<std::string, int>& stages) {
   const Mesh& mesh = topology_.mesh;
   stages_here_ = topology_.stages_here();
-  tokens_ = lane_.device().allocate(2 * sizeof(float));
   for (const auto& [replica, stage, model] : topology_.lanes[static_cast<std::size_t>(own_.index)].stages) {
     stage_places_[{replica, stage}].push_back(model);
   }
@@ -27,7 +27,7 @@ void LaneSteps::divide_among_stages(const std::map<std::string, int>& stages) {
     const int microbatch = mesh.data_index(one.replica->index) % mesh.microbatches;
     microbatches_[{one.replica->in_pipeline, microbatch}].push_back(one.replica);
   }
-  const LanePrograms& programs = domain_replicas_.front().lane->programs();
+  const LanePrograms& programs = built_programs();
   stage_replicas_.reserve(static_cast<std::size_t>(mesh.model));
   for (const StepKind kind : {StepKind::kTrain, StepKind::kEvaluate}) {
     stage_steps_[static_cast<std::size_t>(kind)] = programs.steps_of_stages(kind, stages, mesh.stages);
@@ -63,8 +63,8 @@ void LaneSteps::run_stage(const Step& step, StepKind kind, const MicrobatchWork&
   for (Replica* const replica : places) {
     if (!begins) continue;
     if (lane_.examples() == nullptr) gather_rows(step, *replica);  // else the device gathered all of them
-    // Which of a microbatch's sums the stages here write differs between training and evaluation, where a stage may
-    // have no nodes: those that others write are not the ones of a step before.
+    // Sums that other workers' stages write are 0 here, whatever a step before has left: in evaluation a stage may have
+    // no nodes, and other sums are its own than in training.
     if (!reduction_.stages.empty()) zero_sums(*replica);
     if (replica->program == nullptr) run_without_rows(*replica, kind, 0, 0);  // nothing but its sums
   }
@@ -143,37 +143,60 @@ Elements LaneSteps::exchanged_elements(const Step& step, StepKind kind, Replica&
   return elements;
 }
 
-Elements LaneSteps::token(std::size_t number) const { return {std::span(tokens_.as<float>() + number, 1), kToken}; }
-
 void LaneSteps::receive(const Step& step, StepKind kind, Replica& replica, bool before) {
   const auto start = std::chrono::steady_clock::now();
-  const StageGraph& others = *domain_replicas_.front().lane->programs().exchanged(kind, replica.model);
+  const StageGraph& others = *built_programs().exchanged(kind, replica.model);
   const std::vector<ValueId>& values = before ? others.before.up : others.after.down;
   StageLinks& links = *reduction_.stages[static_cast<std::size_t>(replica.model)];
-  for (const ValueId value : values)
+  for (const ValueId value : values) {
     links.receive(stream(), before, exchanged_elements(step, kind, replica, value, before));
-  if (values.empty()) links.receive(stream(), before, token(1));
-  waited_for_stages_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+  if (values.empty()) links.receive_token(stream(), before);
+  waited_for_stages_ += seconds_since(start);
 }
 
 void LaneSteps::send(const Step& step, StepKind kind, Replica& replica, bool before) {
-  const StageGraph& others = *domain_replicas_.front().lane->programs().exchanged(kind, replica.model);
+  const auto start = std::chrono::steady_clock::now();
+  const StageGraph& others = *built_programs().exchanged(kind, replica.model);
   const std::vector<ValueId>& values = before ? others.before.down : others.after.up;
   StageLinks& links = *reduction_.stages[static_cast<std::size_t>(replica.model)];
-  for (const ValueId value : values)
+  for (const ValueId value : values) {
     links.send(stream(), before, exchanged_elements(step, kind, replica, value, !before));
-  if (values.empty()) links.send(stream(), before, token(0));
+  }
+  if (values.empty()) links.send_token(stream(), before);
+  waited_for_stages_ += seconds_since(start);  // where as many are under way as can be
 }
 
 void LaneSteps::finish_sends() {
   if (reduction_.stages.empty()) return;
+  const auto start = std::chrono::steady_clock::now();
   for (const auto& [row, models] : stage_places_) {
+    const int stage = row.second;
     for (const int model : models) {
       StageLinks& links = *reduction_.stages[static_cast<std::size_t>(model)];
-      if (row.second == stages_here_.first && links.has(true)) links.finish(stream(), true);
-      if (row.second == stages_here_.last && links.has(false)) links.finish(stream(), false);
+      if (stage == stages_here_.first && links.has(true)) links.finish(stream(), true);
+      if (stage == stages_here_.last && links.has(false)) links.finish(stream(), false);
     }
   }
+  waited_for_stages_ += seconds_since(start);
+}
+
+/// Runs each kernel of the stages once. CUDA loads a kernel when it is first enqueued, and may wait for all work on the
+/// GPU before: for what is sent too, while the worker that is to receive it waits in the same way.
+void LaneSteps::load_kernels(const Step& step, StepKind kind) {
+  if (!step.is_warming_up) return;
+  for (Replica& replica : lane_.replicas()) {
+    if (replica.program == nullptr) continue;
+    for (const auto& [value, memory] : replica.exchanged[static_cast<std::size_t>(kind)]) {
+      const Elements elements = exchanged_elements(step, kind, replica, value, true);
+      stream().zero(elements.data, elements.bytes());  // class numbers, for one, must be some
+    }
+    run_program(replica, kind, 0, kToTheEnd);
+    for (int stage = stages_here_.first; kind == StepKind::kTrain && stage <= stages_here_.last; ++stage) {
+      for (const int microbatch : {0, 1}) add_microbatch(replica, {replica.in_pipeline, stage, microbatch, true});
+    }
+  }
+  reduction_.synchronize(stream());
 }
 
 }  // namespace mirrortrain

@@ -4,11 +4,12 @@
 
 namespace mirrortrain::strategies {
 
-inline constexpr Declaration kMultiWorkerMirrored{.name = "multi_worker_mirrored",
-                                                  .aliases = "MultiWorkerMirroredStrategy, multi_worker",
-                                                  .help = "the same on several machines",
-                                                  .on_cluster = true,
-                                                  .has_replicas_in_sync = true,
-                                                  .refuses = {.server_keys = kOfServers}};
+inline constexpr Declaration kMultiWorkerMirrored{
+    .name = "multi_worker_mirrored",
+    .aliases = "MultiWorkerMirroredStrategy, multi_worker",
+    .help = "the same with the replicas of several processes, on one machine or on many",
+    .on_cluster = true,
+    .has_replicas_in_sync = true,
+    .refuses = {.server_keys = kOfServers}};
 
 }  // namespace mirrortrain::strategies

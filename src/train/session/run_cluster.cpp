@@ -211,9 +211,9 @@ Hardware unconnected_hardware(const CheckedConfiguration& checked) {
   hardware.communicators = [cluster](const Topology& topology, const StrategyOptions& options, const ReductionChoice&,
                                      const Backend&, std::span<Device* const>) {
     require_whole_replicas(topology, options);
-    const std::string transport =
+    const std::string carrier =
         topology.on_gpus() ? std::string(transport::kNccl) : expected_transport(cluster, options);
-    const bool travels = transport != transport::kSharedMemory;
+    const bool travels = carrier != transport::kSharedMemory;
     const auto group = [travels](const MemoryGroup& of) {
       std::vector<std::unique_ptr<Communicator>> ranks;
       for (std::size_t i = 0; i < of.here.size(); ++i) {
@@ -223,7 +223,7 @@ Hardware unconnected_hardware(const CheckedConfiguration& checked) {
       return owned(std::move(ranks));
     };
     RunCommunicators made;
-    made.transport = transport;
+    made.transport = carrier;
     made.along_model = communicators_along(ops::Axis::kModel, topology, group);
     made.along_data = communicators_along(ops::Axis::kData, topology, group);
     made.stages = stage_communicators(topology, [&](const StagePair& pair) -> std::shared_ptr<Communicator> {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -32,6 +33,8 @@ inline Result trained(Training& training, int steps = 7) {
 
 /// Checks that both trainings gave the same, within these relative differences.
 inline void check_alike(const Result& expected, const Result& found, double losses, double variables) {
+  REQUIRE(!expected.losses.empty());
+  REQUIRE(found.losses.size() == expected.losses.size());
   for (std::size_t i = 0; i < expected.losses.size(); ++i) {
     CHECK(found.losses[i] == doctest::Approx(expected.losses[i]).epsilon(losses));
   }
@@ -39,19 +42,25 @@ inline void check_alike(const Result& expected, const Result& found, double loss
   CHECK(difference(expected.variables, found.variables) < variables);
 }
 
+/// The chief's result of workers that are threads here, each with a `machine` of its own. `strategy`: an override.
+inline Result trained_by(int workers, const char* network, const std::string& strategy, std::vector<std::string> more,
+                         int steps = 7, const std::function<Hardware()>& machine = this_hardware) {
+  more.push_back(strategy);
+  Result of_chief;
+  const auto train = [&](int worker, Training& training) {
+    Result own = trained(training, steps);
+    CHECK(training.strategy->differing_replicas() == "");
+    if (worker == 0) of_chief = std::move(own);
+  };
+  REQUIRE(run_workers(workers, network, more, train, machine) == "no error");
+  return of_chief;
+}
+
 /// Trains on workers that are threads here, with so many replicas each; returns the chief's result. `options`: of the
 /// strategy, ", key: value".
 inline Result on_workers(const char* network, int workers, int replicas_each, const std::string& options,
                          const std::vector<std::string>& more, int steps = 7) {
-  std::vector<std::string> overrides = more;
-  overrides.push_back(replicas_on_cpus(replicas_each, options));
-  Result of_chief;
-  REQUIRE(run_workers(workers, network, overrides, [&](int worker, Training& training) {
-            Result own = trained(training, steps);
-            CHECK(training.strategy->differing_replicas() == "");
-            if (worker == 0) of_chief = std::move(own);
-          }) == "no error");
-  return of_chief;
+  return trained_by(workers, network, replicas_on_cpus(replicas_each, options), more, steps);
 }
 
 /// A run on so many workers, of one replica each, with these options of the strategy.
