@@ -177,6 +177,28 @@ TEST_CASE("NCCL sums and gathers over all GPUs") {
   }
 }
 
+TEST_CASE("of two NCCL ranks one sends what the other receives, both ways at once on two groups") {
+  if (testing::skip_without(why_no_nccl().empty() && gpu_count() >= 2, "NCCL and 2 GPUs")) return;
+  const Gpus gpus(2);
+  const auto up = make_nccl_communicators(std::vector{0, 1}, 60), down = make_nccl_communicators(std::vector{0, 1}, 60);
+  const Rows before = whole_numbers(2, 1000);
+  const Rows after = run_ranks(pointers(up), gpus, before, [&](Communicator& rank, Stream& stream, Elements elements) {
+    // The first half goes up, the other one down; the lower rank sends before it receives, the upper one after.
+    Elements first = elements, second = elements;
+    first.count = second.count = elements.count / 2;
+    second.data += first.bytes();
+    Communicator& back = *down[static_cast<std::size_t>(rank.rank())];
+    const std::unique_ptr<Stream> sends = gpus.devices[static_cast<std::size_t>(rank.rank())]->make_stream();
+    const bool is_lower = rank.rank() == 0;
+    rank.transfer(is_lower ? *sends : stream, first, 0);
+    back.transfer(is_lower ? stream : *sends, second, 1);
+    (is_lower ? rank : back).synchronize(*sends);
+    back.synchronize(stream);
+  });
+  CHECK(std::equal(after[1].begin(), after[1].begin() + 500, before[0].begin()));
+  CHECK(std::equal(after[0].begin() + 500, after[0].end(), before[1].begin() + 500));
+}
+
 TEST_CASE("NCCL takes more operations than it watches at once") {
   if (testing::skip_without(why_no_nccl().empty(), "NCCL")) return;
   const Gpus gpus(gpu_count());

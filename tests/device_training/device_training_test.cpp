@@ -12,6 +12,8 @@
 #include "error_text.h"
 #include "network.h"
 #include "skip.h"
+#include "strategy/mirrored/pipeline_networks.h"
+#include "strategy/mirrored/trained_result.h"
 #include "strategy/steps/step_list.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/masked_sequences.h"
@@ -47,6 +49,23 @@ TEST_CASE("a network trains on a GPU's replicas as on the CPU's") {
   for (const int replicas : {1, 2, 4, 8}) {
     CAPTURE(replicas);
     Twins(kNetwork, {}, replicas).check_equal(9);
+  }
+}
+
+TEST_CASE("the stages of a pipeline on a GPU, and places that divide their layers, train as on a CPU") {
+  for (const char* mesh : {"{data: 1, model: 1}", "{data: 2, model: 2}"}) {
+    CAPTURE(mesh);
+    const auto trained = [&](const char* device, const Hardware& hardware) {
+      Training training(testing::kDenseStages,
+                        {fmt::format("strategy={{type: mirrored, devices: [{}:0], mesh: {}, pipeline: {{split_before: "
+                                     "[b, d], microbatches: 3}}}}",
+                                     device, mesh),
+                         "training.tf32=false"},
+                        hardware);
+      return testing::trained(training);
+    };
+    testing::check_alike(trained("cpu", this_hardware()), trained("cuda", testing::gpus_under_test(1)),
+                         testing::tolerance().losses, testing::tolerance().variables);
   }
 }
 
