@@ -40,10 +40,10 @@ set(MIRRORTRAIN_COMMON_HEADERS <algorithm> <array> <chrono> <cmath> <cstdint> <c
 # mirrortrain_headers(train HEADERS a.h) or mirrortrain_headers(cli OF train), which has the same options and defines the same.
 function(mirrortrain_headers name)
   cmake_parse_arguments(ARG "" "OF" "HEADERS" ${ARGN})
-  if(ARG_OF)
-    target_precompile_headers(mirrortrain_${name} REUSE_FROM mirrortrain_${ARG_OF})
-  else()
+  if(NOT ARG_OF)
     target_precompile_headers(mirrortrain_${name} PRIVATE ${ARG_HEADERS})
+  elseif(NOT BUILD_SHARED_LIBS)  # of which each defines a name of its own
+    target_precompile_headers(mirrortrain_${name} REUSE_FROM mirrortrain_${ARG_OF})
   endif()
 endfunction()
 
