@@ -197,7 +197,8 @@ class WeightGradient : public Kernel {
         }
       });
     }
-    if (args.outputs.size() > 1 && args.outputs[1].data) sum_rows(threads_, s_.rows, s_.out, dy, args.outputs[1].as<float>());
+    if (args.outputs.size() > 1 && args.outputs[1].data)
+      sum_rows(threads_, s_.rows, s_.out, dy, args.outputs[1].as<float>());
   }
 
  private:

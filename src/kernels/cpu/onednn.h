@@ -27,8 +27,8 @@ bool has_tiles();
 /// Names a layout: equal for descriptors with the same layout.
 std::string key_of(const Desc& desc);
 
-/// Sets how many threads OpenMP's regions have on the calling thread (device/cpu/openmp.cpp), which oneDNN asks for when
-/// a primitive is created and when it runs. Restores the number at the end.
+/// Sets how many threads OpenMP's regions have on the calling thread (device/cpu/openmp.cpp), which oneDNN asks for
+/// when a primitive is created and when it runs. Restores the number at the end.
 class TeamSize {
  public:
   explicit TeamSize(int threads);
