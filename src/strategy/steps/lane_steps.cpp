@@ -185,7 +185,7 @@ void LaneSteps::add_squares_of_domains(const Step& step) {
 }
 
 /// Each domain has updated its shard of every bucket, or the variables that it owns. Those of other owners become 0,
-/// and then the bits are added as integers, which changes none.
+/// and then all are added: in host memory their bits as integers, on GPUs as numbers, which makes -0 to 0.
 void LaneSteps::gather_weights(const Step& step) {
   if (!step.key.applies || !own_.is_first()) return;
   for (const GradientBucket& bucket : reduction_.buckets) {
@@ -198,7 +198,7 @@ void LaneSteps::gather_weights(const Step& step) {
       continue;
     }
     zero_others(group, bucket, weights);
-    all.dtype = DType::kInt32;
+    if (domain_.place.on_host) all.dtype = DType::kInt32;  // GPUs that copy add float32 alone
     others.all_reduce(stream(), all);
   }
   wait_while_warming_up(step);
