@@ -33,9 +33,9 @@ BenchHardware on_gpus() {
 }
 
 /// What a bench gives and prints.
-struct Run {
+struct BenchRun {
   /// On CPU devices.
-  Run(int devices, const AllReduceBenchOptions& options) {
+  BenchRun(int devices, const AllReduceBenchOptions& options) {
     std::vector<std::unique_ptr<Device>> owned;
     std::vector<Device*> pointers;
     for (int i = 0; i < devices; ++i) {
@@ -45,8 +45,8 @@ struct Run {
     bench(options, pointers, 1, on_cpus());
   }
   /// On simulated GPUs.
-  Run(const SimulatedGpus& gpus, const AllReduceBenchOptions& options, int replicas = 1,
-      const BenchHardware& hardware = on_gpus()) {
+  BenchRun(const SimulatedGpus& gpus, const AllReduceBenchOptions& options, int replicas = 1,
+           const BenchHardware& hardware = on_gpus()) {
     bench(options, gpus.devices(), replicas, hardware);
   }
 
@@ -79,7 +79,7 @@ constexpr const char* kAcrossGpus[] = {"nccl", "ring", "hierarchical_copy", "red
 
 TEST_CASE("every algorithm is measured at every size, nothing is wrong, and busbw is algbw x 2(n-1)/n") {
   for (int devices = 1; devices <= 3; ++devices) {
-    const Run run(devices, {.min_bytes = 10, .max_bytes = 3000, .factor = 20});
+    const BenchRun run(devices, {.min_bytes = 10, .max_bytes = 3000, .factor = 20});
     CHECK(run.message == "no error");
     REQUIRE(run.results.size() == 2 * std::size(kInOneMemory));
     for (std::size_t i = 0; i < run.results.size(); ++i) {
@@ -93,7 +93,7 @@ TEST_CASE("every algorithm is measured at every size, nothing is wrong, and busb
 }
 
 TEST_CASE("given counts are measured in their order, each as often as it is given, and added up") {
-  const Run run(2, {.algorithms = {"ring", "one_pass"}, .counts = {1000, 7, 0, 1000}});
+  const BenchRun run(2, {.algorithms = {"ring", "one_pass"}, .counts = {1000, 7, 0, 1000}});
   CHECK(run.message == "no error");
   REQUIRE(run.results.size() == 8);
   const std::size_t counts[] = {1000, 7, 0, 1000};
@@ -108,7 +108,7 @@ TEST_CASE("given counts are measured in their order, each as often as it is give
 
 TEST_CASE("every aggregation method is measured and right") {
   for (const AggregationMethod method : {AggregationMethod::kTree, AggregationMethod::kAccumulateN}) {
-    const Run run(5, {.min_bytes = 4096, .max_bytes = 4096, .method = method});
+    const BenchRun run(5, {.min_bytes = 4096, .max_bytes = 4096, .method = method});
     CHECK(run.message == "no error");
     CHECK(run.results.size() == std::size(kInOneMemory));
   }
@@ -116,8 +116,8 @@ TEST_CASE("every aggregation method is measured and right") {
 
 TEST_CASE("the JSON file holds the printed results") {
   const TemporaryFolder folder;
-  const Run run(2,
-                {.algorithms = {"ring", "one_pass"}, .min_bytes = 64, .max_bytes = 64, .json = folder / "bench.json"});
+  const BenchRun run(
+      2, {.algorithms = {"ring", "one_pass"}, .min_bytes = 64, .max_bytes = 64, .json = folder / "bench.json"});
   CHECK(run.message == "no error");
   const auto json = nlohmann::json::parse(read_text_file(folder / "bench.json"));
   REQUIRE(json.at("results").size() == 2);
@@ -134,7 +134,7 @@ TEST_CASE("the JSON file holds the printed results") {
 }
 
 TEST_CASE("nccl is left out without GPUs, and the print says so") {
-  const Run run(1, {.algorithms = {"nccl", "ring"}, .min_bytes = 8, .max_bytes = 8});
+  const BenchRun run(1, {.algorithms = {"nccl", "ring"}, .min_bytes = 8, .max_bytes = 8});
   CHECK(run.results.size() == 1);
   CHECK(contains(run.printed, "nccl is left out"));
 }
@@ -142,7 +142,7 @@ TEST_CASE("nccl is left out without GPUs, and the print says so") {
 TEST_CASE("across GPUs nccl and every staged operation is measured, several in a row, and nothing is wrong") {
   for (const int size : {1, 3}) {
     const SimulatedGpus gpus(size, std::chrono::microseconds(1));
-    const Run run(gpus, {.min_bytes = 2400, .max_bytes = 2400});
+    const BenchRun run(gpus, {.min_bytes = 2400, .max_bytes = 2400});
     CHECK(run.message == "no error");
     REQUIRE(run.results.size() == std::size(kAcrossGpus));
     for (std::size_t i = 0; i < run.results.size(); ++i) {
@@ -156,7 +156,7 @@ TEST_CASE("across GPUs nccl and every staged operation is measured, several in a
 TEST_CASE("replicas on one GPU are summed in one pass, and busbw is what its memory moves") {
   const SimulatedGpus gpu(1, std::chrono::microseconds(1));
   for (const int replicas : {2, 5}) {
-    const Run run(gpu, {.algorithms = {"ring", "one_pass"}, .counts = {1000, 3}}, replicas);
+    const BenchRun run(gpu, {.algorithms = {"ring", "one_pass"}, .counts = {1000, 3}}, replicas);
     CHECK(run.message == "no error");
     REQUIRE(run.results.size() == 2);
     for (const AllReduceResult& result : run.results) {
@@ -166,7 +166,7 @@ TEST_CASE("replicas on one GPU are summed in one pass, and busbw is what its mem
     CHECK(contains(run.printed, "ring is left out: it adds across GPUs, and all replicas are on cuda:0"));
     CHECK(contains(run.printed, "# all sizes, one after the other: one_pass "));
   }
-  CHECK(contains(Run(gpu, {.algorithms = {"nccl"}}, 2).message, "no algorithm is left"));
+  CHECK(contains(BenchRun(gpu, {.algorithms = {"nccl"}}, 2).message, "no algorithm is left"));
 }
 
 namespace {
@@ -201,21 +201,21 @@ TEST_CASE("nccl is left out where it does not exist, and the print says why") {
   BenchHardware without = on_gpus();
   without.why_no_nccl = [] { return std::string("libnccl.so.2 was not found"); };
   const SimulatedGpus gpus(2, std::chrono::microseconds(1));
-  const Run run(gpus, {.algorithms = {"nccl", "ring"}, .counts = {16}}, 1, without);
+  const BenchRun run(gpus, {.algorithms = {"nccl", "ring"}, .counts = {16}}, 1, without);
   CHECK(run.results.size() == 1);
   CHECK(contains(run.printed, "# nccl is left out: libnccl.so.2 was not found"));
-  CHECK(contains(Run(gpus, {.algorithms = {"nccl"}}, 1, without).message, "no algorithm is left"));
+  CHECK(contains(BenchRun(gpus, {.algorithms = {"nccl"}}, 1, without).message, "no algorithm is left"));
 }
 
 TEST_CASE("what cannot be measured is refused before anything is") {
-  CHECK(Run(1, {.algorithms = {"rings"}}).message ==
+  CHECK(BenchRun(1, {.algorithms = {"rings"}}).message ==
         "--algorithms: unknown algorithm 'rings'; did you mean 'ring'?; there are nccl, one_pass, ring, "
         "hierarchical_copy, "
         "reduction_to_one_device");
-  CHECK(contains(Run(1, {.algorithms = {"nccl"}}).message, "no algorithm is left"));
-  CHECK(contains(Run(1, {.min_bytes = 3}).message, "-b: the least size is 4 bytes"));
-  CHECK(contains(Run(1, {.min_bytes = 100, .max_bytes = 99}).message, "-e: the largest size, 99 bytes"));
-  CHECK(contains(Run(1, {.factor = 1}).message, "-f: the factor is at least 2"));
+  CHECK(contains(BenchRun(1, {.algorithms = {"nccl"}}).message, "no algorithm is left"));
+  CHECK(contains(BenchRun(1, {.min_bytes = 3}).message, "-b: the least size is 4 bytes"));
+  CHECK(contains(BenchRun(1, {.min_bytes = 100, .max_bytes = 99}).message, "-e: the largest size, 99 bytes"));
+  CHECK(contains(BenchRun(1, {.factor = 1}).message, "-f: the factor is at least 2"));
 }
 
 TEST_CASE("the summary names the fastest algorithm of each size, neighbours together") {
