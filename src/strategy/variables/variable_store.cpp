@@ -11,6 +11,9 @@
 namespace mirrortrain {
 namespace {
 
+/// What is received of a bucket takes as much memory again: one that has more bytes, of a large variable, is divided.
+constexpr std::uint64_t kLargeBucket = std::uint64_t{25} << 20;
+
 std::byte* bytes_of(float* elements) { return reinterpret_cast<std::byte*>(elements); }
 
 /// The group for variables with this aggregation and update, added if there is none yet.
@@ -119,9 +122,8 @@ void VariableStore::add_groups(const Model& model, const StoreOptions& options) 
     places_[i].first = group.add(elements_of(i), variable.l1, variable.l2, stores, is_owned);
   }
   if (options.bytes_per_bucket.others == 0) return;
-  for (VariableGroup& group : groups_) {
-    group.limit_buckets(static_cast<std::int64_t>(options.bytes_per_bucket.others / sizeof(float)));
-  }
+  const std::uint64_t most = std::max(options.bytes_per_bucket.others, kLargeBucket);
+  for (VariableGroup& group : groups_) group.limit_buckets(static_cast<std::int64_t>(most / sizeof(float)));
 }
 
 /// The first variable of each bucket: in reverse order of creation, as backward computes gradients.
