@@ -262,6 +262,7 @@ TEST_CASE_FIXTURE(Folder, "predictions of several tasks are stopped by a signal 
     set --
     while [ $# -lt 2 ] || ! ls a.csv*tmp > /dev/null 2>&1 && ! ls -l /proc/$1/fd 2> /dev/null | grep -q deleted; do
       sleep 0.05; set -- $(cat /proc/$!/task/$!/children); done
+    until [ $((0x$(sed -n 's/SigCgt:\t*//p' /proc/$2/status) & 0x4000)) -ne 0 ]; do sleep 0.05; done  # it handles SIGTERM
     sleep 0.3
     kill -TERM $2
     wait $!)");
