@@ -25,13 +25,16 @@ constexpr Cost kRows = 32;
 /// One rewriting of a whole graph into a place's.
 class Partitioning {
  public:
-  Partitioning(const Graph& whole, const ModelPlace& place, ShardedVariables& variables)
+  Partitioning(const Graph& whole, const ModelPlace& place, ShardedVariables& variables, ChosenWays& ways)
       : whole_(whole),
         place_(place),
         variables_(variables),
+        ways_(ways),
+        are_chosen_(ways.size() == whole.nodes().size()),
         views_(whole.values().size()),
         held_(whole.values().size()) {
     for (std::size_t i = 0; i < variables_.ids.size(); ++i) views_[index(*variables_.ids[i])] = i;
+    ways_.resize(whole.nodes().size(), 0);
   }
 
   Graph run(const KeptValues& kept) {
@@ -42,12 +45,13 @@ class Partitioning {
         held_[index(id)] = {graph_.input(value.name, value.spec), Sharding::whole()};
       }
     }
-    for (const Node& node : whole_.nodes()) {
+    for (std::size_t number = 0; number < whole_.nodes().size(); ++number) {
+      const Node& node = whole_.nodes()[number];
       graph_.set_layer(node.layer);
       if (is_view_of_variable(node)) {
         views_[index(node.outputs[0])] = views_[index(node.inputs[0])];
       } else {
-        add(node);
+        add(node, chosen_way(node, ways_[number]));
       }
     }
     std::vector<std::pair<ValueId*, ValueId>> renamed;
@@ -136,27 +140,31 @@ class Partitioning {
     return total;
   }
 
-  OpParts chosen_way(const Node& node) {
+  /// `number`: of the way, if they are chosen; else it is set.
+  OpParts chosen_way(const Node& node, std::size_t& number) {
     DividedNode divided{whole_, node, place_.count, {}, [&](std::size_t input, std::size_t axis) {
                           return unit_of(node.inputs[input], axis);
                         }};
     for (const ValueId input : node.inputs) {
       divided.held.push_back(input == kNoValue ? Sharding::whole() : sharding_of(input));
     }
-    OpParts best{std::vector<Sharding>(node.inputs.size()), std::vector<Sharding>(node.outputs.size())};
-    Cost least = cost(node, best);
+    std::vector<OpParts> ways = {
+        {std::vector<Sharding>(node.inputs.size()), std::vector<Sharding>(node.outputs.size())}};
     for (OpParts& way : parts_of_op(divided)) {
       way.inputs.resize(node.inputs.size());
-      if (const Cost own = cost(node, way); own < least) {
-        least = own;
-        best = std::move(way);
-      }
+      ways.push_back(std::move(way));
     }
-    return best;
+    if (!are_chosen_) {
+      const auto cheaper = [&](const OpParts& one, const OpParts& other) {
+        return cost(node, one) < cost(node, other);
+      };
+      number = static_cast<std::size_t>(std::ranges::min_element(ways, cheaper) - ways.begin());
+    }
+    if (number >= ways.size()) throw Error("a node is not divided as in a graph of other shapes");
+    return std::move(ways[number]);
   }
 
-  void add(const Node& node) {
-    const OpParts way = chosen_way(node);
+  void add(const Node& node, const OpParts& way) {
     std::vector<ValueId> inputs;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       inputs.push_back(node.inputs[i] == kNoValue ? kNoValue : converted(node.inputs[i], way.inputs[i]));
@@ -292,6 +300,8 @@ class Partitioning {
   const Graph& whole_;
   const ModelPlace place_;
   ShardedVariables& variables_;
+  ChosenWays& ways_;
+  const bool are_chosen_;
   Graph graph_;
   std::vector<std::optional<std::size_t>> views_;  ///< by value: the variable that it is, or is reshaped from
   std::vector<Held> held_;                         ///< by value, in graph_
@@ -302,8 +312,10 @@ class Partitioning {
 
 }  // namespace
 
-Graph partition(const Graph& graph, const ModelPlace& place, ShardedVariables& variables, const KeptValues& kept) {
-  return Partitioning(graph, place, variables).run(kept);
+Graph partition(const Graph& graph, const ModelPlace& place, ShardedVariables& variables, const KeptValues& kept,
+                ChosenWays* ways) {
+  ChosenWays own;
+  return Partitioning(graph, place, variables, ways == nullptr ? own : *ways).run(kept);
 }
 
 }  // namespace mirrortrain

@@ -15,12 +15,13 @@ using Shardings = std::vector<std::optional<Sharding>>;
 
 /// A place's part of a forward graph, and how its variables are divided: what `known` leaves open is chosen, by every
 /// place alike.
-std::pair<ModelGraph, Shardings> part_of_graph(ModelGraph whole, const ModelPlace& place, const Shardings& known) {
+std::pair<ModelGraph, Shardings> part_of_graph(ModelGraph whole, const ModelPlace& place, const Shardings& known,
+                                               ChosenWays& ways) {
   ShardedVariables variables{{}, known};
   for (ValueId& variable : whole.variables) variables.ids.push_back(&variable);
   KeptValues kept{whole.read_values(), {}};
   for (Assignment& assignment : whole.assignments) kept.written.emplace_back(&assignment.value, assignment.variable);
-  whole.graph = partition(whole.graph, place, variables, kept);
+  whole.graph = partition(whole.graph, place, variables, kept, &ways);
   return {std::move(whole), std::move(variables.shardings)};
 }
 
@@ -36,8 +37,8 @@ void divide_graphs(Model& model, const PlacesOfModel& places) {
   for (ModelOutput& output : training.outputs) output.value = kNoValue;  // a place may have but a part of the classes
   for (int place = 0; place < places.count; ++place) {
     PlaceGraphs parts;
-    std::tie(parts.training, shardings) = part_of_graph(training, {place, places.count}, known);
-    parts.evaluation = part_of_graph(evaluation, {place, places.count}, shardings).first;
+    std::tie(parts.training, shardings) = part_of_graph(training, {place, places.count}, known, places.ways->training);
+    parts.evaluation = part_of_graph(evaluation, {place, places.count}, shardings, places.ways->evaluation).first;
     if (place > 0) {
       model.other_places.push_back(std::move(parts));
     } else {

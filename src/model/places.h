@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "graph/partition.h"
 #include "model/model.h"
 
 namespace mirrortrain {
@@ -15,6 +17,12 @@ struct PlacesOfModel {
   int count = 1;
   /// How a variable is divided among them; nullopt, also where null: as it suits the layers.
   std::function<std::optional<Sharding>(const ModelVariable&)> sharding{};
+  /// How the nodes of both graphs are divided, kept of the first model that is built: one for shorter sequences is
+  /// divided alike, though other ways may be cheaper for it.
+  struct Ways {
+    ChosenWays training, evaluation;
+  };
+  std::shared_ptr<Ways> ways = std::make_shared<Ways>();
 };
 
 /// Divides a model's forward graphs among places (graph/partition.h), and sets the variables' shardings. What
