@@ -9,10 +9,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "base/error.h"
@@ -62,7 +64,7 @@ std::string text_in(const Json& holder, const char* key) {
                                remedy));
 }
 
-/// On a file system without locks: whether the process named in the file may still be alive.
+/// Whether the process named in the file may still be alive.
 bool may_live(const Json& holder) {
   if (!holder.contains("pid") || !holder["pid"].is_number_integer()) return false;
   if (text_in(holder, "host") != host_name()) return true;
@@ -77,10 +79,15 @@ void write_holder(int descriptor, const fs::path& path) {
   if (::ftruncate(descriptor, 0) != 0 || ::write(descriptor, text.data(), text.size()) < 0) fail(path, errno);
 }
 
+/// A holder that was killed leaves the lock for a moment to a process that it was just starting, which has not yet
+/// closed its copies of the holder's files.
+constexpr int kMostWaits = 100;
+constexpr std::chrono::milliseconds kWait{20};
+
 }  // namespace
 
 RunLock::RunLock(const fs::path& run_folder) : path_(run_folder / kName) {
-  while (true) {
+  for (int waits = 0;; ++waits) {
     descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (descriptor_ < 0) fail(path_, errno);
     const int reason = ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
@@ -88,7 +95,9 @@ RunLock::RunLock(const fs::path& run_folder) : path_(run_folder / kName) {
     const Json holder = reason == 0 ? Json::object() : holder_in(path_);
     if (reason == EWOULDBLOCK || (!has_locks && may_live(holder))) {
       ::close(std::exchange(descriptor_, -1));
-      refuse(path_, holder, has_locks);
+      if (may_live(holder) || waits == kMostWaits) refuse(path_, holder, has_locks);
+      std::this_thread::sleep_for(kWait);
+      continue;
     }
     if (is_named(descriptor_, path_)) break;  // else its holder removed it between opening and locking
     ::close(std::exchange(descriptor_, -1));
