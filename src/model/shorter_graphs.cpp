@@ -123,6 +123,15 @@ bool are_alike(const ModelGraph& a, const ModelGraph& b) {
          });
 }
 
+/// The layer of the first node in which two graphs differ; the last one's if there is none.
+std::string first_that_differs(const Graph& a, const Graph& b) {
+  const auto same = [](const Node& one, const Node& other) {
+    return one.layer == other.layer && one.op->name() == other.op->name();
+  };
+  const auto node = std::ranges::mismatch(a.nodes(), b.nodes(), same).in1;
+  return node == a.nodes().end() ? a.nodes().back().layer : node->layer;
+}
+
 bool places_are_alike(const Model& a, const Model& b) {
   const auto sharding = [](const ModelVariable& variable) { return variable.sharding; };
   if (!std::ranges::equal(a.variables, b.variables, {}, sharding, sharding)) return false;
@@ -175,7 +184,9 @@ void add_shorter_graphs(Model& model, const ModelOptions& options, std::span<con
     for (std::size_t i = 0; i < model.outputs.size(); ++i) require_labels(model, i, shorter.training, steps, length);
     if (!places_are_alike(model, shorter)) {
       throw Error(
-          fmt::format("at {} steps the model has other operations than at {}; use another boundary", length, steps));
+          fmt::format("at {} steps '{}' computes with other operations than at {}, as recurrent_dropout does, which "
+                      "draws for each step; leave that out, or data.sequences",
+                      length, first_that_differs(model.training.graph, shorter.training.graph), steps));
     }
     model.shorter.push_back(
         {length, std::move(shorter.training), std::move(shorter.evaluation), std::move(shorter.other_places)});

@@ -22,9 +22,11 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;
 std::size_t round_up(std::size_t bytes, std::size_t multiple) { return (bytes + multiple - 1) / multiple * multiple; }
 
 /// Zeroed pages mapped from the system, allocated on first touch: in memory near the touching thread, and never if a
-/// run stops before. Null if there are not enough.
+/// run stops before. What is behind the last whole huge page is in small ones, so that no more is taken than asked for.
+/// Null if there are not enough.
 Buffer map_huge_pages(std::size_t bytes) {
-  const std::size_t length = round_up(bytes, kHugePage), mapped = length + kHugePage;
+  const std::size_t length = round_up(bytes, static_cast<std::size_t>(sysconf(_SC_PAGESIZE))),
+                    mapped = length + kHugePage;
   void* const memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return {};
   auto* const first = static_cast<std::byte*>(memory);
