@@ -1,7 +1,6 @@
 #include "device/cpu/thread_team.h"
 
 #include <doctest/doctest.h>
-#include <sched.h>
 
 #include <array>
 #include <atomic>
@@ -10,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "device/core_of_thread.h"
 #include "device/cpu/cpu_device.h"
 
 using namespace mirrortrain;
@@ -21,20 +21,6 @@ void run(ThreadTeam& team, int threads, int parts, const std::function<void(int)
       threads, parts,
       [](void* argument, int part) noexcept { (*static_cast<const std::function<void(int)>*>(argument))(part); },
       const_cast<std::function<void(int)>*>(&body));
-}
-
-/// The core that the calling thread is restricted to, -1 if there are several.
-int only_core() {
-  cpu_set_t allowed;
-  sched_getaffinity(0, sizeof(allowed), &allowed);
-  return CPU_COUNT(&allowed) == 1 ? sched_getcpu() : -1;
-}
-
-/// Sleeps, so that its clock stands still as that of a thread whose core another process has, until it may only run on
-/// `core`. Whether that came.
-bool is_moved_to(int core) {
-  for (int i = 0; i < 10000 && only_core() != core; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  return only_core() == core;
 }
 
 /// A team of two on two cores, on a thread of its own, as it pins its threads.
@@ -56,7 +42,7 @@ std::array<int, 2> cores_of(ThreadTeam& team) {
   std::array<int, 2> cores{};
   const auto caller = std::this_thread::get_id();
   run(team, 2, 2, [&](int) {
-    cores[std::this_thread::get_id() == caller ? 0 : 1] = only_core();
+    cores[std::this_thread::get_id() == caller ? 0 : 1] = testing::only_core();
     team.meet(2);  // so that neither runs both parts
   });
   return cores;
@@ -135,7 +121,7 @@ TEST_CASE("a helper without a core in the middle of a part gets the waiting thre
     bool moved = false;
     run(team, 2, 2, [&](int) {
       team.meet(2);
-      if (std::this_thread::get_id() != caller) moved = is_moved_to(first);
+      if (std::this_thread::get_id() != caller) moved = testing::is_moved_to(first);
     });
     CHECK(moved);
     CHECK(are_on(team, std::array{first, second}));
@@ -148,7 +134,7 @@ TEST_CASE("the calling thread without a core in the middle of a part exchanges c
     bool moved = false;
     run(team, 2, 2, [&](int) {
       team.meet(2);
-      if (std::this_thread::get_id() == caller) moved = is_moved_to(second);
+      if (std::this_thread::get_id() == caller) moved = testing::is_moved_to(second);
     });
     CHECK(moved);
     CHECK(are_on(team, std::array{second, first}));

@@ -89,6 +89,17 @@ TEST_CASE("what a mask leaves is counted over all GPUs, whatever adds the gradie
   }
 }
 
+/// Six steps of `all`, one after another, and of `parts`, in flight, have the same losses, and leave the same variables
+/// on each of their four replicas.
+void check_trains_alike(Training& all, Training& parts) {
+  const auto expected = all.steps(6), found = parts.steps_in_flight(6);
+  for (std::size_t i = 0; i < expected.size(); ++i) CHECK(found[i] == near(expected[i]));
+  for (int r = 0; r < 4; ++r) {
+    CHECK(difference(all.variables(r), parts.variables(r)) < testing::tolerance().variables);
+  }
+  CHECK(parts.strategy->differing_replicas() == "");
+}
+
 TEST_CASE("GPUs that each keep a part of the optimizer's state train as GPUs that keep all of it") {
   if (testing::skip_without(testing::has_gpus(4), "4 GPUs")) return;
   for (const char* ops : {"auto", "ring", "reduction_to_one_device"}) {
@@ -113,12 +124,7 @@ TEST_CASE("GPUs that each keep a part of the optimizer's state train as GPUs tha
           Training all(kNetwork, on_four("replicated"), testing::gpus_under_test(4));
           Training parts(kNetwork, on_four("sharded"), testing::gpus_under_test(4));
           CHECK(contains(parts.strategy->note(), "optimizer_state: each GPU keeps and updates its 1/"));
-          const auto expected = all.steps(6), found = parts.steps_in_flight(6);
-          for (std::size_t i = 0; i < expected.size(); ++i) CHECK(found[i] == near(expected[i]));
-          for (int r = 0; r < 4; ++r) {
-            CHECK(difference(all.variables(r), parts.variables(r)) < testing::tolerance().variables);
-          }
-          CHECK(parts.strategy->differing_replicas() == "");
+          check_trains_alike(all, parts);
         }
       }
     }
@@ -140,12 +146,7 @@ TEST_CASE("GPUs that each own the state of whole variables train as GPUs that ke
       Training all(kNetwork, on_four("replicated"), testing::gpus_under_test(4));
       Training parts(kNetwork, on_four("sharded"), testing::gpus_under_test(4));
       CHECK(contains(parts.strategy->note(), "updated as wholes"));
-      const auto expected = all.steps(6), found = parts.steps_in_flight(6);
-      for (std::size_t i = 0; i < expected.size(); ++i) CHECK(found[i] == near(expected[i]));
-      for (int r = 0; r < 4; ++r) {
-        CHECK(difference(all.variables(r), parts.variables(r)) < testing::tolerance().variables);
-      }
-      CHECK(parts.strategy->differing_replicas() == "");
+      check_trains_alike(all, parts);
     }
   }
 }

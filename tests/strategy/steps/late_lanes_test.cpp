@@ -1,36 +1,21 @@
 #include "strategy/steps/late_lanes.h"
 
 #include <doctest/doctest.h>
-#include <sched.h>
 
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <functional>
 #include <latch>
 #include <thread>
 #include <vector>
 
+#include "device/core_of_thread.h"
 #include "device/cpu/cpu_device.h"
 #include "strategy/steps/shared_work.h"
 
 using namespace mirrortrain;
 
 namespace {
-
-/// The core that the calling thread is restricted to, -1 if there are several.
-int only_core() {
-  cpu_set_t allowed;
-  sched_getaffinity(0, sizeof(allowed), &allowed);
-  return CPU_COUNT(&allowed) == 1 ? sched_getcpu() : -1;
-}
-
-/// Sleeps, so that its clock stands still as that of a thread whose core another process has, until it may only run on
-/// `core`. Whether that came.
-bool is_moved_to(int core) {
-  for (int i = 0; i < 10000 && only_core() != core; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  return only_core() == core;
-}
 
 /// Two lanes with a core each, on threads of their own.
 void run_two_lanes(LateLanes& late, const std::function<void(int lane)>& body) {
@@ -64,9 +49,9 @@ TEST_CASE("a lane without a core gets that of the lane that waits at the barrier
   bool moved = false, returned = false;
   run_two_lanes(late, [&](int lane) {
     barrier.arrive_and_wait();
-    if (lane == 1) moved = is_moved_to(usable_cores()[0]);
+    if (lane == 1) moved = testing::is_moved_to(usable_cores()[0]);
     barrier.arrive_and_wait();
-    if (lane == 1) returned = only_core() == usable_cores()[1];
+    if (lane == 1) returned = testing::only_core() == usable_cores()[1];
   });
   CHECK(moved);
   CHECK(returned);
@@ -86,11 +71,11 @@ TEST_CASE("a lane without a core in the middle of a piece gets that of the lane 
   });
   work.add_list(1, SharedWork::Order::kInTurn, 1, [&](std::size_t, const Step&) {
     begun = true;
-    moved = is_moved_to(usable_cores()[0]);
+    moved = testing::is_moved_to(usable_cores()[0]);
   });
   run_two_lanes(late, [&](int lane) {
     work.work(lane, Step());
-    if (lane == 1) returned = only_core() == usable_cores()[1];
+    if (lane == 1) returned = testing::only_core() == usable_cores()[1];
   });
   CHECK(moved);
   CHECK(returned);
@@ -106,7 +91,7 @@ TEST_CASE("lanes that are not late stay where they are") {
     for (int i = 0; i < 1000; ++i) {
       barrier.arrive_and_wait();
       elsewhere[static_cast<std::size_t>(lane)] +=
-          only_core() == usable_cores()[static_cast<std::size_t>(lane)] ? 0 : 1;
+          testing::only_core() == usable_cores()[static_cast<std::size_t>(lane)] ? 0 : 1;
     }
   });
   CHECK(elsewhere == std::array{0, 0});
