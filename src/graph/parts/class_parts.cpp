@@ -101,11 +101,13 @@ ValueId loss_of_probabilities(OwnClasses& classes, ValueId targets, float smooth
   return classes.sum(logarithms);
 }
 
-/// How the classes are divided, or null where they are not.
+/// How the classes are divided, or null where they are not, or where a place has but one: its logits would look like
+/// the numbers of a position that are repeated for all classes, and have other gradients than several.
 const Sharding* division_of_classes(const DividedNode& node) {
   const Shape& y = node.shape(0);
-  const bool is_divided = node.held[0].is_along(y.rank() - 1) && y.back() <= kMostClasses;
-  return is_divided ? &node.held[0] : nullptr;
+  if (!node.held[0].is_along(y.rank() - 1) || y.back() > kMostClasses) return nullptr;
+  const AxisPart least = node.held[0].part(y, {node.places - 1, node.places});
+  return least.count < 2 ? nullptr : &node.held[0];
 }
 
 /// What each place has a part of; `numbers`: elements of each position that are exchanged.

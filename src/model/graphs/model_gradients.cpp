@@ -1,5 +1,7 @@
 #include "model/graphs/model_gradients.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -40,14 +42,21 @@ void add_gradients_to(const Model& model, ModelGraph& made, const GradientOption
   });
 }
 
-/// Whether places with these graphs can run them together. Their nodes may differ in which part of a gathered value
-/// they read.
-bool can_run_together(const ModelGraph& a, const ModelGraph& b) {
+/// Throws Error, naming the layer, unless places with these graphs can run them together. Their nodes may differ in
+/// which part of a gathered value they read.
+void require_same_steps(const ModelGraph& a, const ModelGraph& b) {
   const auto same_node = [](const Node& one, const Node& other) {
     return one.op->name() == other.op->name() && one.outputs == other.outputs && one.layer == other.layer;
   };
-  return std::ranges::equal(a.graph.nodes(), b.graph.nodes(), same_node) &&
-         a.graph.values().size() == b.graph.values().size() && a.gradients == b.gradients && a.outputs == b.outputs;
+  const auto [of_a, of_b] = std::ranges::mismatch(a.graph.nodes(), b.graph.nodes(), same_node);
+  const bool is_same = of_a == a.graph.nodes().end() && of_b == b.graph.nodes().end() &&
+                       a.graph.values().size() == b.graph.values().size() && a.gradients == b.gradients &&
+                       a.outputs == b.outputs;
+  if (is_same) return;
+  const auto& node = of_a != a.graph.nodes().end() ? *of_a : a.graph.nodes().back();
+  throw Error(fmt::format(
+      "{}: the places of a replica would compute different operations ({}); use another strategy.mesh.model",
+      node.layer.empty() ? "the model" : "layer " + node.layer, node.op->name()));
 }
 
 }  // namespace
@@ -56,8 +65,7 @@ void add_model_gradients(Model& model, const GradientOptions& options) {
   add_gradients_to(model, model.training, options);
   for (PlaceGraphs& other : model.other_places) {
     add_gradients_to(model, other.training, options);
-    if (can_run_together(model.training, other.training)) continue;
-    throw Error("the places of a replica would compute different operations; use another strategy.mesh.model");
+    require_same_steps(model.training, other.training);
   }
 }
 

@@ -131,6 +131,11 @@ const std::vector<Described> kModels = {
       "data.preprocessing=[{one_hot: {depth: 7}}]",
       "loss={type: categorical_crossentropy, from_logits: true, label_smoothing: 0.2}", "metrics=[accuracy]"},
      true},
+    {"a class alone on the last place",
+     "[6]",
+     "{dense: {units: 12, activation: relu}}, {dense: {units: 7}}",
+     {"data.train={format: synthetic, examples: 30, shape: [6], classes: 7}", "metrics=[accuracy]"},
+     true},
     {"averaged weights",
      "[6]",
      "{dense: {units: 9, activation: relu}}, {dense: {units: 3}}",
@@ -148,6 +153,7 @@ const std::vector<std::pair<const char*, const char*>> kMeshes = {
     {"{data: 1, model: 2}", "[cpu:0, cpu:1]"},
     {"{data: 1, model: 3}", "[cpu:0]"},
     {"{data: 2, model: 2}", "[cpu:0, cpu:1]"},
+    {"{data: 1, model: 4}", "[cpu:0, cpu:1]"},
 };
 
 struct Trained {
@@ -211,7 +217,7 @@ TEST_CASE("rules divide the variables that they name, however little that suits 
        {"variables=[{match: \"a/kernel\", shard: [model]}, {match: \"b/kernel\", shard: [null, model]}]"}},
       {"biases alone",
        "[6]",
-       "{dense: {units: 8, activation: relu}}, {dense: {units: 4}}, {dense: {units: 3}}",
+       "{dense: {units: 8, activation: relu}}, {dense: {units: 4}}, {dense: {units: 4}}",
        {"variables=[{match: \"dense*/bias\", shard: [model]}]", "strategy.mesh.model=2"}},
       {"a normalization",
        "[6]",
