@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,6 +16,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "cli/commands.h"
+#include "cli/meshes.h"
 #include "cli/options.h"
 #include "config/document.h"
 
@@ -51,39 +51,6 @@ std::vector<Mesh> of_replicas(const std::string& text) {
   return meshes;
 }
 
-/// "1x1,2x1,1x2": data x model, without duplicates, as listed; at least one of several places.
-std::vector<Mesh> meshes_of(const std::string& text) {
-  std::vector<Mesh> meshes;
-  for (const std::string& one : CLI::detail::split(text, ',')) {
-    Mesh mesh;
-    char rest = 0;
-    if (std::sscanf(one.c_str(), "%dx%d%c", &mesh.data, &mesh.model, &rest) != 2 || mesh.data < 1 || mesh.model < 1 ||
-        mesh.data > 1024 || mesh.model > 1024) {
-      throw UsageError(fmt::format("--mesh: expected meshes as data x model, 1x1,2x1,1x2, found '{}'", shortened(one)));
-    }
-    const auto is_same = [&](const Mesh& other) { return other.data == mesh.data && other.model == mesh.model; };
-    if (std::ranges::none_of(meshes, is_same)) meshes.push_back(mesh);
-  }
-  if (std::ranges::none_of(meshes, [](const Mesh& mesh) { return mesh.places() > 1; })) {
-    throw UsageError("--mesh: expected a mesh of several places, to compare with 1x1");
-  }
-  return meshes;
-}
-
-/// The overrides with which a configuration is checked for a mesh, whatever its own and its devices are.
-std::vector<std::string> with_mesh(std::vector<std::string> overrides, const Mesh& mesh) {
-  if (mesh.places() == 1) {
-    overrides.emplace_back("strategy.mesh=null");
-    return overrides;
-  }
-  for (const char* const key : {"replicas=null", "cpu_replicas=null", "devices=[cpu:0]"}) {
-    overrides.push_back(std::string("strategy.") + key);
-  }
-  overrides.push_back(fmt::format("strategy.type={}", declaration_of(kReplicasInProcess).name));
-  overrides.push_back(fmt::format("strategy.mesh={{data: {}, model: {}}}", mesh.data, mesh.model));
-  return overrides;
-}
-
 void print_table(const Verification& verification, bool has_meshes) {
   fmt::print("Relative differences from one {}\n\n{:>20}", has_meshes ? "place" : "replica",
              has_meshes ? "1x1" : "1 replica");
@@ -106,7 +73,10 @@ void print_table(const Verification& verification, bool has_meshes) {
 
 int verify(const VerifyArguments& arguments) {
   const bool has_meshes = !arguments.meshes.empty();
-  const std::vector<Mesh> meshes = has_meshes ? meshes_of(arguments.meshes) : of_replicas(arguments.replicas);
+  const std::vector<Mesh> meshes = has_meshes ? parse_meshes(arguments.meshes) : of_replicas(arguments.replicas);
+  if (std::ranges::none_of(meshes, [](const Mesh& mesh) { return mesh.places() > 1; })) {
+    throw UsageError("--mesh: expected a mesh of several places, to compare with 1x1");
+  }
   const CheckedConfiguration checked = check_configuration(arguments.config, with_mesh(arguments.overrides, {}));
   if (!checked.has_model()) {
     throw UsageError(fmt::format("{}: there is no model to verify, only state", arguments.config));

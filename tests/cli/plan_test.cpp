@@ -39,6 +39,26 @@ TEST_CASE("plan prints a row for each number of workers, and the same as JSON") 
   CHECK(most["communication_seconds"] > two["communication_seconds"]);
 }
 
+TEST_CASE("plan compares meshes, one worker for each place") {
+  TemporaryFolder folder;
+  const Outcome outcome = run_program(
+      folder, kPlan + "--mesh 2x1,1x2,1x3 --set strategy.devices=[cpu:0] --network 20us,10Gbit/s --json plan.json");
+  REQUIRE(outcome.exit_code == 0);
+  CHECK(contains(outcome.out, "2x1 gives speedup 1"));
+  CHECK(contains(outcome.out, "fastest: "));
+  const json plan = json::parse(read_text_file(folder / "plan.json"));
+  REQUIRE(plan["runs"].size() == 3);
+  CHECK(plan["runs"][1]["mesh"] == "1x2");
+  CHECK(plan["runs"][1]["workers"] == 2);
+  CHECK(plan["runs"][1]["worker_batch_size"] == 64);
+  CHECK(plan["runs"][2]["workers"] == 3);
+  CHECK(plan["runs"][1]["memory_bytes"] > plan["runs"][2]["memory_bytes"]);
+  CHECK(plan["least_memory"] == "1x3");
+  CHECK_FALSE(plan["runs"][0].contains("efficiency"));
+  CHECK(run_program(folder, kPlan + "--mesh 2x1 --workers 2").exit_code == 2);
+  CHECK(contains(run_program(folder, kPlan + "--mesh 2").err, "--mesh: expected meshes as data x model"));
+}
+
 TEST_CASE("plan without a network measures what processes here have, and --json - is all of stdout") {
   TemporaryFolder folder;
   const Outcome table = run_program(folder, kPlan + "--workers 2");

@@ -10,12 +10,10 @@ void ExchangeRecorder::all_reduce(Stream&, Elements elements) {
 }
 
 void ExchangeRecorder::all_to_all(Stream&, Elements elements, std::byte*) {
-  note(Exchange::Kind::kAllReduce, elements, static_cast<double>(elements.bytes()));
-  completes_ = elements.what;
+  note(Exchange::Kind::kScatter, elements, static_cast<double>(elements.bytes()));
 }
 
 void ExchangeRecorder::all_gather(Stream&, Elements elements) {
-  if (!completes_.empty() && std::exchange(completes_, {}) == elements.what) return;
   note(Exchange::Kind::kAllGather, elements, static_cast<double>(elements.bytes()) / size_);
 }
 
@@ -26,13 +24,23 @@ void ExchangeRecorder::note(Exchange::Kind kind, const Elements& elements, doubl
   if (same != exchanges_.end()) {
     ++same->per_step;
   } else {
-    exchanges_.push_back({kind, bytes, std::string(elements.what), 1});
+    exchanges_.push_back({kind, bytes, std::string(elements.what), 1, along_});
   }
 }
 
 std::vector<Exchange> ExchangeRecorder::exchanges(double steps) const {
-  std::vector<Exchange> all = exchanges_;
-  for (Exchange& one : all) one.per_step /= steps;
+  const auto is_of = [this](Exchange::Kind kind, const std::string& what) {
+    return std::ranges::any_of(exchanges_, [&](const Exchange& one) { return one.kind == kind && one.what == what; });
+  };
+  std::vector<Exchange> all;
+  for (Exchange one : exchanges_) {
+    if (one.kind == Exchange::Kind::kAllGather && is_of(Exchange::Kind::kScatter, one.what)) continue;
+    if (one.kind == Exchange::Kind::kScatter && is_of(Exchange::Kind::kAllGather, one.what)) {
+      one.kind = Exchange::Kind::kAllReduce;
+    }
+    one.per_step /= steps;
+    all.push_back(std::move(one));
+  }
   return all;
 }
 

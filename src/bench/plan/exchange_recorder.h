@@ -7,17 +7,16 @@
 
 namespace mirrortrain::plan {
 
-/// Rank 0 of a group whose other ranks do not exist: records the requested exchanges and returns at once with the
+/// A rank of a group whose other ranks do not exist: records the requested exchanges and returns at once with the
 /// elements unchanged. A worker's steps with it take as long as with an infinitely fast network.
 class ExchangeRecorder : public Communicator {
  public:
-  explicit ExchangeRecorder(int size) : size_(size) {}
+  ExchangeRecorder(int rank, int size, Along along) : rank_(rank), size_(size), along_(along) {}
 
-  int rank() const override { return 0; }
+  int rank() const override { return rank_; }
   int size() const override { return size_; }
   void all_reduce(Stream&, Elements elements) override;
   void all_gather(Stream&, Elements elements) override;
-  /// For compressed gradients: an all_gather with the same name completes their all_reduce.
   void all_to_all(Stream&, Elements elements, std::byte* received) override;
   void check() override {}
   void synchronize(Stream& stream) override { stream.synchronize(); }
@@ -26,14 +25,14 @@ class ExchangeRecorder : public Communicator {
   /// Discards all records.
   void clear() { exchanges_.clear(); }
   /// The distinct exchanges since the last clear(), in order of first occurrence; `per_step` is the count in `steps`
-  /// steps divided by `steps`.
+  /// steps divided by `steps`. An all_to_all and an all_gather of one name are an all_reduce, of compressed gradients.
   std::vector<Exchange> exchanges(double steps) const;
 
  private:
   void note(Exchange::Kind kind, const Elements& elements, double bytes);
 
-  int size_;
-  std::string_view completes_;       ///< by the next all_gather
+  int rank_, size_;
+  Along along_;
   std::vector<Exchange> exchanges_;  ///< per_step counts
 };
 

@@ -7,6 +7,7 @@
 
 #include "base/median.h"
 #include "strategy/reduction/gradient_buckets.h"
+#include "strategy/reduction/memory_groups.h"
 #include "strategy/steps/steps_in_flight.h"
 
 namespace mirrortrain::plan {
@@ -20,10 +21,13 @@ constexpr std::int64_t kStepsOfSample = 16;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-Cluster cluster_of(const Layout& layout) { return {std::min(layout.workers(), 2), 0}; }
+Cluster cluster_of(const Layout& layout) {
+  return {layout.divides_over_workers() ? layout.workers() : std::min(layout.workers(), 2), 0};
+}
 
 /// The global batch for which worker 0 of that cluster has the layout's rows.
 std::int64_t batch_of(const Layout& layout) {
+  if (cluster_of(layout).workers == layout.workers()) return layout.global_batch;
   const std::int64_t own = std::accumulate(layout.rows.begin(), layout.rows.end(), std::int64_t{0});
   return own + (cluster_of(layout).workers - 1) * layout.rows.back() * layout.replicas_each();
 }
@@ -34,7 +38,13 @@ StrategyOptions placed_as(const Layout& layout, StrategyOptions options) {
   std::vector<DeviceId> devices;
   for (const LanePlace& lane : layout.topology.lanes) devices.push_back(lane.device);
   options.devices = std::move(devices);
-  options.replicas = layout.replicas_each();
+  if (options.mesh) {
+    const Mesh& mesh = layout.topology.mesh;
+    options.mesh =
+        MeshOptions{std::int64_t{mesh.data} * cluster_of(layout).workers / layout.workers(), std::int64_t{mesh.model}};
+  } else {
+    options.replicas = layout.replicas_each();
+  }
   return options;
 }
 
@@ -46,38 +56,45 @@ int Layout::threads() const {
   return threads;
 }
 
-StrategyOptions options_of(const CheckedConfiguration& checked) {
-  StrategyOptions options = checked.values().strategy;
-  options.type = kWorkersInSync;
-  return options;
-}
-
-IsolatedWorker::IsolatedWorker(const CheckedConfiguration& checked, const Hardware& hardware, const Layout& layout,
-                               const data::Feeder& examples)
+IsolatedWorker::IsolatedWorker(const CheckedConfiguration& checked, const StrategyOptions& options,
+                               const Hardware& hardware, const Layout& layout, const data::Feeder& examples)
     : values_(checked.values()),
       layout_(layout),
       examples_(examples),
-      workers_(cluster_of(layout).workers),
       rows_(static_cast<std::size_t>(batch_of(layout))) {
-  const Cluster cluster = cluster_of(layout);
   Hardware isolated = hardware;
-  isolated.cluster = cluster;
-  if (cluster.workers > 1) {
-    const std::size_t domains = layout.topology.domains().size();
-    domains_.assign(domains, ExchangeRecorder(cluster.workers * static_cast<int>(domains)));
-    isolated.communicators = [this](const Topology&, const StrategyOptions&, const ReductionChoice&, const Backend&,
-                                    std::span<Device* const>) {
-      RunCommunicators communicators;
-      for (ExchangeRecorder& domain : domains_) communicators.along_data.ranks.push_back(&domain);
-      communicators.workers = &workers_;
-      return communicators;
-    };
+  isolated.cluster = cluster_of(layout);
+  if (isolated.cluster.workers > 1) {
+    isolated.communicators = [this](const Topology& topology, const StrategyOptions&, const ReductionChoice&,
+                                    const Backend&, std::span<Device* const>) { return record(topology); };
   }
   // With options, a run omits `state`, whose values may be lists by replica; it has no cost.
-  strategy_ = make_strategy(checked, {.strategy = placed_as(layout, options_of(checked))}, isolated);
+  strategy_ = make_strategy(checked, {.strategy = placed_as(layout, options)}, isolated);
   strategy_->prepare({{std::ssize(rows_)}, {}, {&examples_}});
   set_first_values(checked, *strategy_);
   for (int i = 0; i < kWarmUp; ++i) train_sample();
+}
+
+/// Its ranks in the groups that the run would have.
+RunCommunicators IsolatedWorker::record(const Topology& topology) {
+  const auto recorder = [this](int rank, int size, Along along) { return &recorders_.emplace_back(rank, size, along); };
+  const auto along = [&](ops::Axis axis) {
+    const Along of = axis == ops::Axis::kData ? Along::kData : Along::kModel;
+    const Communicators made = communicators_along(axis, topology, [&](const MemoryGroup& group) {
+      Communicators ranks;
+      for (std::size_t i = 0; i < group.here.size(); ++i) {
+        ranks.ranks.push_back(
+            recorder(group.first_rank + static_cast<int>(i), static_cast<int>(group.memories.size()), of));
+      }
+      return ranks;
+    });
+    if (!made.ranks.empty()) used_.push_back(static_cast<ExchangeRecorder*>(made.ranks.front()));
+    return made;
+  };
+  RunCommunicators made{along(ops::Axis::kData), along(ops::Axis::kModel)};
+  used_.push_back(recorder(0, topology.cluster.workers, Along::kWorkers));
+  made.workers = used_.back();
+  return made;
 }
 
 /// Trains on random examples, as the training loop does.
@@ -111,8 +128,7 @@ double IsolatedWorker::train_sample() {
 }
 
 WorkerStep IsolatedWorker::measure(double seconds) {
-  for (ExchangeRecorder& domain : domains_) domain.clear();
-  workers_.clear();
+  for (ExchangeRecorder& recorder : recorders_) recorder.clear();
   const std::int64_t before = state_.step;
   std::vector<double> samples;
   const auto start = Clock::now();
@@ -123,22 +139,28 @@ WorkerStep IsolatedWorker::measure(double seconds) {
   measured.seconds = median(std::move(samples));
   const MemoryForecast memory = strategy_->memory();
   measured.memory = memory.variables + memory.activations + memory.examples;
-  if (domains_.empty()) return measured;
-  const auto count = static_cast<double>(state_.step - before);
   // The exchanges of the model's layers and of the update are not buckets.
-  std::vector<Exchange> exchanges = domains_.front().exchanges(count);
-  const auto others = std::ranges::stable_partition(exchanges, names_bucket, &Exchange::what);
-  measured.others = workers_.exchanges(count);
-  // The training loop takes the sums of more steps together than a sample of this one does.
-  const double together = static_cast<double>(steps_between_sums()) / static_cast<double>(steps_of_sample());
-  for (Exchange& one : measured.others) {
-    one.bytes *= together;
-    one.per_step /= together;
+  for (Exchange& one : exchanges(static_cast<double>(state_.step - before))) {
+    const bool is_bucket = one.along == Along::kData && names_bucket(one.what);
+    (is_bucket ? measured.buckets : measured.others).push_back(std::move(one));
   }
-  measured.others.insert(measured.others.begin(), others.begin(), others.end());
-  exchanges.erase(others.begin(), others.end());
-  measured.buckets = std::move(exchanges);
   return measured;
+}
+
+/// Of a step among so many. The training loop takes the sums of more steps together than a sample of this one does.
+std::vector<Exchange> IsolatedWorker::exchanges(double steps) const {
+  const double together = static_cast<double>(steps_between_sums()) / static_cast<double>(steps_of_sample());
+  std::vector<Exchange> all;
+  for (const ExchangeRecorder* const recorder : used_) {
+    for (Exchange& one : recorder->exchanges(steps)) {
+      if (one.along == Along::kWorkers) {
+        one.bytes *= together;
+        one.per_step /= together;
+      }
+      all.push_back(std::move(one));
+    }
+  }
+  return all;
 }
 
 }  // namespace mirrortrain::plan

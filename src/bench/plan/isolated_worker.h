@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <random>
 #include <vector>
@@ -21,6 +22,9 @@ struct Layout {
   std::vector<std::int64_t> rows;  ///< examples of each replica of worker 0, which has the most
 
   int workers() const { return topology.cluster.workers; }
+  /// Whether a worker's computation depends on the number of workers, not on its rows alone: each has a part of the
+  /// state, of the weights or of the layers.
+  bool divides_over_workers() const { return choice.shards || topology.replica_spans_workers(); }
   int replicas_each() const { return static_cast<int>(rows.size()); }
   int lanes() const { return static_cast<int>(topology.lanes.size()); }
   /// The worker's threads, on CPUs.
@@ -35,14 +39,15 @@ struct WorkerStep {
   std::uint64_t memory = 0;       ///< bytes of variables, activations and inputs
 };
 
-/// Worker 0 of a run whose other workers do not exist: its strategy, over ExchangeRecorders. It is built as one of two
-/// workers, regardless of the actual number, with the rows of the layout, which determine a worker's computation. One
-/// thread creates and drives it.
+/// Worker 0 of a run whose other workers do not exist: its strategy, over ExchangeRecorders. Unless it divides
+/// something over the workers, it is built as one of two, regardless of the actual number, with the rows of the layout,
+/// which then determine a worker's computation. One thread creates and drives it.
 class IsolatedWorker {
  public:
-  /// All must outlive it. Runs a few warm-up steps. Throws as a run does.
-  IsolatedWorker(const CheckedConfiguration& checked, const Hardware& hardware, const Layout& layout,
-                 const data::Feeder& examples);
+  /// `options`: of the run's strategy, with which `layout` was made. All must outlive it. Runs a few warm-up steps.
+  /// Throws as a run does.
+  IsolatedWorker(const CheckedConfiguration& checked, const StrategyOptions& options, const Hardware& hardware,
+                 const Layout& layout, const data::Feeder& examples);
 
   /// Trains for `seconds`, but at least some steps.
   WorkerStep measure(double seconds);
@@ -52,20 +57,19 @@ class IsolatedWorker {
   std::int64_t steps_of_sample() const;
   double train_sample();
   void train();
+  RunCommunicators record(const Topology& topology);
+  std::vector<Exchange> exchanges(double steps) const;
 
   const Configuration& values_;
   const Layout& layout_;
   const data::Feeder& examples_;
-  std::vector<ExchangeRecorder> domains_;  ///< declared before their users
-  ExchangeRecorder workers_;
+  std::deque<ExchangeRecorder> recorders_;  ///< declared before their users
+  std::vector<ExchangeRecorder*> used_;     ///< of the first domain, along each axis, and of the workers
   std::unique_ptr<Strategy> strategy_;
 
   std::vector<std::int64_t> rows_;  ///< of the step's batch
   std::mt19937 random_;
   TrainingState state_;
 };
-
-/// The options of a configuration's run on several workers.
-StrategyOptions options_of(const CheckedConfiguration& checked);
 
 }  // namespace mirrortrain::plan

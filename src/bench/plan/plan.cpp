@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <deque>
 #include <functional>
+#include <utility>
 
 #include "base/error.h"
 #include "bench/plan/loopback.h"
@@ -17,11 +19,16 @@ namespace {
 /// The slowdown of work with more threads than cores.
 double slowdown(int threads, int cores) { return cores == 0 ? 1 : std::max(1.0, static_cast<double>(threads) / cores); }
 
-/// The ranks that exchange gradients.
-Ranks ranks_of(const Layout& layout) {
-  const int workers = layout.workers();
-  const bool nccl = layout.choice.operation == CrossDeviceOps::kNccl;
-  return {workers, layout.topology.ranks() / workers, nccl ? Carrier::kNccl : Carrier::kGloo};
+/// Those that take part in an exchange.
+Ranks ranks_of(const Layout& layout, Along along) {
+  const Topology& topology = layout.topology;
+  if (along == Along::kWorkers) return {layout.workers()};
+  const Carrier carrier = layout.choice.operation == CrossDeviceOps::kNccl ? Carrier::kNccl : Carrier::kGloo;
+  // The memories of a row are on as many workers, or all on one.
+  const int row = topology.memories_of_replica();
+  if (along == Along::kModel) return {row, 1, carrier};
+  const int per_worker = std::max(1, static_cast<int>(topology.domains().size()) / row);
+  return {topology.memories_of_parts() / per_worker, per_worker, carrier};
 }
 
 /// The time that gathering gradients adds to a step measured with two workers: adding the other workers' terms, `bytes`
@@ -69,11 +76,44 @@ void require_mesh_of(const std::vector<int>& workers, const std::function<Layout
                                                 : fmt::format("plan for --workers {}", fmt::join(possible, ","))));
 }
 
+/// How a network that is not given is measured, and what the choice of the operation depends on.
+void set_network(Plan& plan, const PlanOptions& options, const StrategyOptions& strategy, const Hardware& hardware) {
+  plan.network_measured = !options.network;
+  if (plan.network_measured && plan.overlaps) {
+    throw UsageError(
+        "--network: the replicas are on GPUs, whose network cannot be measured here; give its latency and "
+        "bandwidth, such as --network 5us,100Gbit/s");
+  }
+  // The choice of a run of several processes on this machine.
+  const bool may_share = strategy.communication.implementation == Transport::kAuto;
+  const std::optional<Network> shared = plan.network_measured && may_share ? measure_shared_memory() : std::nullopt;
+  plan.shares_memory = shared.has_value();
+  plan.assumptions.network = options.network ? *options.network : shared ? *shared : measure_loopback();
+  plan.assumptions.add_seconds = measure_add_seconds();
+  if (plan.network_measured) plan.assumptions.shared_cores = static_cast<int>(hardware.machine.cores.size());
+}
+
+/// How many workers have a mesh's places, of which each has one for each of its devices. Throws UsageError if they do
+/// not divide them.
+int workers_of(const MeshToPlan& mesh, const StrategyOptions& strategy, std::int64_t batch, const Machine& machine) {
+  StrategyOptions alone = strategy;
+  alone.mesh.reset();
+  const int devices = static_cast<int>(make_topology(alone, batch, machine).lanes.size());
+  const int places = mesh.data * mesh.model;
+  if (places % devices == 0) return places / devices;
+  throw UsageError(
+      fmt::format("--mesh {}: a worker's {} devices do not divide the {} places; list one device in strategy.devices, "
+                  "or give other meshes",
+                  mesh.text(), devices, places));
+}
+
 std::string worker_text(const Layout& layout) {
   std::vector<std::string> devices;
   for (const LanePlace& lane : layout.topology.lanes) devices.push_back(lane.device.text());
+  const bool has_places = layout.topology.mesh.model > 1;
+  const int count = has_places ? layout.topology.mesh.places() / layout.workers() : layout.replicas_each();
   return fmt::format(
-      "{} replica{} on {}{}", layout.replicas_each(), layout.replicas_each() == 1 ? "" : "s", fmt::join(devices, ", "),
+      "{} {}{} on {}{}", count, has_places ? "place" : "replica", count == 1 ? "" : "s", fmt::join(devices, ", "),
       layout.topology.on_gpus() ? ""
                                 : fmt::format(", {} thread{}", layout.threads(), layout.threads() == 1 ? "" : "s"));
 }
@@ -85,11 +125,13 @@ PlannedRun predict(const Layout& layout, const WorkerStep& measured, const Assum
   PlannedRun run;
   run.workers = workers;
   run.replicas = layout.topology.mesh.data;
+  run.model = layout.topology.mesh.model;
   run.global_batch = layout.global_batch;
   for (const std::int64_t rows : layout.rows) run.rows += rows;
+  const int places = layout.topology.mesh.places();
   for (int worker = 0; worker < workers; ++worker) {
     // Larger parts come first, so a worker has no examples if its first replica has none.
-    const RowRange first = rows_of_replica(run.global_batch, worker * layout.replicas_each(), run.replicas);
+    const RowRange first = rows_of_place(run.global_batch, worker * places / workers, layout.topology.mesh);
     if (first.count == 0) ++run.idle_workers;
   }
   run.memory = measured.memory;
@@ -98,19 +140,20 @@ PlannedRun predict(const Layout& layout, const WorkerStep& measured, const Assum
   schedule.overlaps = layout.topology.on_gpus();
   if (workers > 1) {
     const double shared = slowdown(workers, assumptions.shared_cores);
-    const Ranks ranks = ranks_of(layout), hosts{workers};
     double largest = 0;
     for (const Exchange& bucket : measured.buckets) {
       const double adding = gathered_terms_seconds(layout, bucket.bytes, assumptions.add_seconds);
       schedule.buckets.push_back(
           shared * bucket.per_step *
-          (exchange_seconds(bucket, ranks, assumptions.network, assumptions.add_seconds) + adding));
+          (exchange_seconds(bucket, ranks_of(layout, bucket.along), assumptions.network, assumptions.add_seconds) +
+           adding));
       if (layout.choice.body == ReductionChoice::Body::kGathered) largest = std::max(largest, bucket.bytes);
       run.communication += schedule.buckets.back();
     }
     for (const Exchange& other : measured.others) {
       schedule.others +=
-          shared * other.per_step * exchange_seconds(other, hosts, assumptions.network, assumptions.add_seconds);
+          shared * other.per_step *
+          exchange_seconds(other, ranks_of(layout, other.along), assumptions.network, assumptions.add_seconds);
     }
     run.communication += schedule.others;
     run.memory += static_cast<std::uint64_t>(largest) * static_cast<std::uint64_t>(workers);
@@ -132,7 +175,8 @@ std::optional<int> recommended_workers(const Plan& plan) {
 Plan make_plan(const CheckedConfiguration& checked, const PlanOptions& options, const Hardware& hardware) {
   require_plannable(checked);
   const std::int64_t batch = checked.values().data.global_batch_size;
-  StepMeter meter(checked, hardware, options.seconds);
+  const StrategyOptions strategy = workers_in_sync(checked);
+  StepMeter meter(checked, strategy, hardware, options.seconds);
   const auto layout_of = [&](int workers) {
     try {
       return meter.layout(workers, options.scales_batch ? batch * workers : batch);
@@ -146,19 +190,7 @@ Plan make_plan(const CheckedConfiguration& checked, const PlanOptions& options, 
   const Layout largest = layout_of(options.workers.back());
   Plan plan;
   plan.overlaps = largest.topology.on_gpus();
-  plan.network_measured = !options.network;
-  if (plan.network_measured && plan.overlaps) {
-    throw UsageError(
-        "--network: the replicas are on GPUs, whose network cannot be measured here; give its latency and "
-        "bandwidth, such as --network 5us,100Gbit/s");
-  }
-  // The choice of a run of several processes on this machine.
-  const bool may_share = checked.values().strategy.communication.implementation == Transport::kAuto;
-  const std::optional<Network> shared = plan.network_measured && may_share ? measure_shared_memory() : std::nullopt;
-  plan.shares_memory = shared.has_value();
-  plan.assumptions.network = options.network ? *options.network : shared ? *shared : measure_loopback();
-  plan.assumptions.add_seconds = measure_add_seconds();
-  if (plan.network_measured) plan.assumptions.shared_cores = static_cast<int>(hardware.machine.cores.size());
+  set_network(plan, options, strategy, hardware);
   plan.gradient_bytes = gradient_bytes_of(checked, largest.topology);
   plan.note = largest.choice.note;
   if (largest.choice.operation) plan.operation = config::name_of(*largest.choice.operation);
@@ -172,6 +204,43 @@ Plan make_plan(const CheckedConfiguration& checked, const PlanOptions& options, 
     plan.runs.push_back(predict(layout, step, plan.assumptions));
     plan.buckets = step.buckets.size();
   }
+  return plan;
+}
+
+Plan make_mesh_plan(const std::vector<MeshToPlan>& meshes, const StrategyOptions& strategy, const PlanOptions& options,
+                    const Hardware& hardware) {
+  require_plannable(*meshes.front().checked);
+  std::deque<StepMeter> meters;
+  std::vector<Layout> layouts;
+  for (const MeshToPlan& mesh : meshes) {
+    StrategyOptions own = strategy;
+    own.type = kWorkersInSync;
+    own.replicas.reset();
+    own.mesh = MeshOptions{std::int64_t{mesh.data}, std::int64_t{mesh.model}};
+    const std::int64_t batch = mesh.checked->values().data.global_batch_size;
+    const int workers = workers_of(mesh, own, batch, hardware.machine);
+    try {
+      StepMeter& meter = meters.emplace_back(*mesh.checked, std::move(own), hardware, options.seconds);
+      layouts.push_back(meter.layout(workers, batch));
+    } catch (const WrongMesh& error) {
+      throw UsageError(fmt::format("--mesh {}: {}", mesh.text(), error.reason()));
+    }
+  }
+  Plan plan;
+  const Layout& first = layouts.front();
+  plan.of_meshes = true;
+  plan.overlaps = first.topology.on_gpus();
+  set_network(plan, options, strategy, hardware);
+  plan.gradient_bytes = gradient_bytes_of(*meshes.front().checked, first.topology);
+  plan.note = first.choice.note;
+  if (first.choice.operation) plan.operation = config::name_of(*first.choice.operation);
+  plan.worker = worker_text(first);
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
+    const WorkerStep& step = meters[i].step(layouts[i], side_by_side(layouts[i], plan.assumptions.shared_cores));
+    plan.runs.push_back(predict(layouts[i], step, plan.assumptions));
+    plan.buckets = std::max(plan.buckets, step.buckets.size());
+  }
+  plan.one = plan.runs.front();
   return plan;
 }
 

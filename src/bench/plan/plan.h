@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -12,7 +14,7 @@ namespace mirrortrain::plan {
 
 /// The options of `mirrortrain plan`.
 struct PlanOptions {
-  std::vector<int> workers;        ///< ascending
+  std::vector<int> workers{};      ///< ascending; of make_plan
   std::optional<Network> network;  ///< none: all workers are processes of this machine
   bool scales_batch = false;       ///< the global batch grows with the workers, else it is the configuration's
   double seconds = 1;              ///< to measure each batch size
@@ -29,6 +31,7 @@ struct Assumptions {
 /// A run on one number of workers. Times in seconds.
 struct PlannedRun {
   int workers = 1, replicas = 1;
+  int model = 1;  ///< places of a replica
   std::int64_t global_batch = 0;
   std::int64_t rows = 0;     ///< examples of the worker with the most
   int idle_workers = 0;      ///< without examples
@@ -44,8 +47,9 @@ struct PlannedRun {
 };
 
 struct Plan {
-  PlannedRun one;                ///< one worker
+  PlannedRun one;                ///< one worker; of meshes, the first one
   std::vector<PlannedRun> runs;  ///< as requested
+  bool of_meshes = false;
   Assumptions assumptions;
   bool network_measured = false;
   bool shares_memory = false;  ///< the measured network is shared memory, else the loopback
@@ -53,7 +57,7 @@ struct Plan {
   std::size_t buckets = 0;  ///< 0 if at most one worker is planned
   bool overlaps = false;    ///< communication of buckets with backward
   std::string operation;    ///< between workers
-  std::string note;         ///< why, for the largest number of workers
+  std::string note;         ///< why, for the largest number of workers; of meshes, for the first one
   std::string worker;       ///< "2 replicas on cpu:0, cpu:1"
 };
 
@@ -68,6 +72,20 @@ inline constexpr double kWorthwhileEfficiency = 0.8;
 /// GPUs without a network; otherwise throws as a run does.
 Plan make_plan(const CheckedConfiguration& checked, const PlanOptions& options,
                const Hardware& hardware = this_hardware());
+
+/// A mesh to plan: that of a run in which each worker has as many of its places as devices.
+struct MeshToPlan {
+  int data = 1, model = 1;
+  const CheckedConfiguration* checked = nullptr;  ///< with layers for so many places of a replica
+
+  /// "4x2"
+  std::string text() const { return fmt::format("{}x{}", data, model); }
+};
+
+/// The same for meshes of the workers' devices. `strategy`: of all; its mesh and its replicas are left out. Throws
+/// UsageError too where the workers' devices do not divide a mesh's places.
+Plan make_mesh_plan(const std::vector<MeshToPlan>& meshes, const StrategyOptions& strategy, const PlanOptions& options,
+                    const Hardware& hardware = this_hardware());
 
 /// The prediction as a table, preceded by its assumptions and followed by its conclusions. `width`: maximum number of
 /// columns of the table, which omits the least important ones; 0: no limit.

@@ -35,7 +35,8 @@ struct PlanColumn {
   const char *above, *head;
   int rank;
 };
-constexpr std::array<PlanColumn, 11> kColumns = {{{"", "workers", 0},
+constexpr std::array<PlanColumn, 12> kColumns = {{{"", "mesh", 0},
+                                                  {"", "workers", 0},
                                                   {"", "replicas", 5},
                                                   {"", "global batch", 4},
                                                   {"batch per", "worker", 3},
@@ -47,8 +48,13 @@ constexpr std::array<PlanColumn, 11> kColumns = {{{"", "workers", 0},
                                                   {"efficiency", "%", 0},
                                                   {"memory per", "worker", 1}}};
 
+constexpr std::size_t kMesh = 0, kEfficiency = 10;
+
+std::string mesh_text(const PlannedRun& run) { return fmt::format("{}x{}", run.replicas, run.model); }
+
 std::vector<std::string> row_of(const PlannedRun& run, const PlannedRun& one) {
-  return {std::to_string(run.workers),
+  return {mesh_text(run),
+          std::to_string(run.workers),
           std::to_string(run.replicas),
           std::to_string(run.global_batch),
           std::to_string(run.rows),
@@ -72,7 +78,8 @@ std::string table_text(const Plan& plan, std::size_t width) {
   std::array<std::size_t, kColumns.size()> widths{};
   std::size_t all = 0;
   for (std::size_t i = 0; i < widths.size(); ++i) {
-    for (const auto& row : rows) widths[i] = std::max(widths[i], row[i].size() + (i > 0 ? 2 : 0));
+    if (i == (plan.of_meshes ? kEfficiency : kMesh)) continue;  // that of one number of workers does not vary
+    for (const auto& row : rows) widths[i] = std::max(widths[i], row[i].size() + (all > 0 ? 2 : 0));
     all += widths[i];
   }
   for (int rank = 5; width > 0 && all > width && rank > 0; --rank) {
@@ -103,7 +110,17 @@ std::string idle_text(const Plan& plan) {
   return text;
 }
 
+/// The fastest mesh, and the one whose workers take the least memory.
+std::pair<const PlannedRun*, const PlannedRun*> best_meshes(const Plan& plan) {
+  return {&*std::ranges::min_element(plan.runs, {}, &PlannedRun::step),
+          &*std::ranges::min_element(plan.runs, {}, &PlannedRun::memory)};
+}
+
 std::string recommendation(const Plan& plan) {
+  if (plan.of_meshes) {
+    const auto [fastest, smallest] = best_meshes(plan);
+    return fmt::format("fastest: {}; least memory for a worker: {}\n", mesh_text(*fastest), mesh_text(*smallest));
+  }
   const double least = kWorthwhileEfficiency * 100;
   if (plan.runs.back().workers == 1) return "";
   const auto most = recommended_workers(plan);
@@ -111,19 +128,26 @@ std::string recommendation(const Plan& plan) {
   return fmt::format("up to {} workers have an efficiency of at least {:.0f} %\n", *most, least);
 }
 
-nlohmann::ordered_json json_of(const PlannedRun& run, const PlannedRun& one) {
-  return {{"workers", run.workers},
-          {"replicas", run.replicas},
-          {"global_batch_size", run.global_batch},
-          {"worker_batch_size", run.rows},
-          {"idle_workers", run.idle_workers},
-          {"compute_seconds", run.compute},
-          {"communication_seconds", run.communication},
-          {"step_seconds", run.step},
-          {"examples_per_second", run.examples_per_second()},
-          {"speedup", run.speedup(one)},
-          {"efficiency", run.efficiency(one)},
-          {"memory_bytes", run.memory}};
+using Json = nlohmann::ordered_json;
+
+Json json_of(const PlannedRun& run, const Plan& plan) {
+  Json json = {{"workers", run.workers},
+               {"replicas", run.replicas},
+               {"global_batch_size", run.global_batch},
+               {"worker_batch_size", run.rows},
+               {"idle_workers", run.idle_workers},
+               {"compute_seconds", run.compute},
+               {"communication_seconds", run.communication},
+               {"step_seconds", run.step},
+               {"examples_per_second", run.examples_per_second()},
+               {"speedup", run.speedup(plan.one)},
+               {"memory_bytes", run.memory}};
+  if (plan.of_meshes) {
+    json["mesh"] = mesh_text(run);
+  } else {
+    json["efficiency"] = run.efficiency(plan.one);
+  }
+  return json;
 }
 
 }  // namespace
@@ -132,32 +156,39 @@ std::string plan_text(const Plan& plan, std::size_t width) {
   std::string text = fmt::format("each worker: {}\nnetwork: {}\ngradients: {}\n", plan.worker, network_text(plan),
                                  gradients_text(plan));
   if (!plan.note.empty()) text += plan.note + "\n";
-  text += fmt::format("compute: measured on this machine at each worker's batch, {}; one worker gives speedup 1\n\n",
-                      plan.network_measured ? "as many workers at once as have cores" : "one worker at a time");
+  text += fmt::format("compute: measured on this machine at each worker's batch, {}; {} gives speedup 1\n\n",
+                      plan.network_measured ? "as many workers at once as have cores" : "one worker at a time",
+                      plan.of_meshes ? mesh_text(plan.one) : "one worker");
   text += table_text(plan, width);
   const std::string below = idle_text(plan) + recommendation(plan);
   return below.empty() ? text : text + "\n" + below;
 }
 
 std::string plan_json(const Plan& plan) {
-  nlohmann::ordered_json runs = nlohmann::ordered_json::array();
-  for (const PlannedRun& run : plan.runs) runs.push_back(json_of(run, plan.one));
-  const auto most = recommended_workers(plan);
+  Json runs = Json::array();
+  for (const PlannedRun& run : plan.runs) runs.push_back(json_of(run, plan));
   const auto& assumed = plan.assumptions;
-  using Json = nlohmann::ordered_json;
-  const Json json = {{"network",
-                      {{"latency_seconds", assumed.network.latency},
-                       {"bytes_per_second", assumed.network.bandwidth},
-                       {"measured", plan.network_measured},
-                       {"shared_cores", assumed.shared_cores}}},
-                     {"add_seconds_per_byte", assumed.add_seconds},
-                     {"gradient_bytes", plan.gradient_bytes},
-                     {"buckets", plan.buckets},
-                     {"overlaps", plan.overlaps},
-                     {"operation", plan.operation.empty() ? Json() : Json(plan.operation)},
-                     {"one_worker", json_of(plan.one, plan.one)},
-                     {"runs", runs},
-                     {"recommended_workers", most ? Json(*most) : Json()}};
+  Json json = {{"network",
+                {{"latency_seconds", assumed.network.latency},
+                 {"bytes_per_second", assumed.network.bandwidth},
+                 {"measured", plan.network_measured},
+                 {"shared_cores", assumed.shared_cores}}},
+               {"add_seconds_per_byte", assumed.add_seconds},
+               {"gradient_bytes", plan.gradient_bytes},
+               {"buckets", plan.buckets},
+               {"overlaps", plan.overlaps},
+               {"operation", plan.operation.empty() ? Json() : Json(plan.operation)}};
+  if (plan.of_meshes) {
+    const auto [fastest, smallest] = best_meshes(plan);
+    json["runs"] = runs;
+    json["fastest"] = mesh_text(*fastest);
+    json["least_memory"] = mesh_text(*smallest);
+  } else {
+    const auto most = recommended_workers(plan);
+    json["one_worker"] = json_of(plan.one, plan);
+    json["runs"] = runs;
+    json["recommended_workers"] = most ? Json(*most) : Json();
+  }
   return report::json_line(json);
 }
 

@@ -5,6 +5,8 @@
 #include <barrier>
 #include <chrono>
 #include <future>
+#include <set>
+#include <utility>
 
 #include "base/median.h"
 #include "collective/stage_work.h"
@@ -22,30 +24,40 @@ data::Feeder read_examples(const CheckedConfiguration& checked) {
 
 }  // namespace
 
-StepMeter::StepMeter(const CheckedConfiguration& checked, const Hardware& hardware, double seconds)
-    : checked_(checked), hardware_(hardware), seconds_(seconds), examples_(read_examples(checked)) {}
+StepMeter::StepMeter(const CheckedConfiguration& checked, StrategyOptions strategy, const Hardware& hardware,
+                     double seconds)
+    : checked_(checked),
+      strategy_(std::move(strategy)),
+      hardware_(hardware),
+      seconds_(seconds),
+      examples_(read_examples(checked)) {}
 
 Layout StepMeter::layout(int workers, std::int64_t global_batch) const {
-  const StrategyOptions options = options_of(checked_);
   Layout layout;
   layout.global_batch = global_batch;
-  layout.topology = make_topology(options, global_batch, hardware_.machine, {workers, 0});
-  if (layout.topology.memories_of_replica() > 1 && workers > 1) {
+  layout.topology = make_topology(strategy_, global_batch, hardware_.machine, {workers, 0});
+  const Topology& topology = layout.topology;
+  if (topology.memories_of_replica() > 1 && topology.domains().size() > 1) {
     throw WrongMesh(fmt::format(
-        "the places of a replica would be in {} memories, whose exchanges `plan` does not measure; use as many "
-        "places on the axis `model` as {} has",
-        layout.topology.memories_of_replica(), layout.topology.on_gpus() ? "a GPU" : "a worker"));
+        "the places of a replica would be on {} GPUs, several of them on one machine, whose exchanges `plan` does not "
+        "measure; use as many places on the axis `model` as a GPU has, or list one GPU of each worker",
+        topology.memories_of_replica()));
   }
-  layout.choice = choose_reduction(options, layout.topology, checked_.values().gradients.aggregation_method,
-                                   gradient_bytes_of(checked_, layout.topology), hardware_.why_no_nccl);
-  for (int replica = 0; replica < layout.topology.mesh.data / workers; ++replica) {
-    layout.rows.push_back(rows_of_replica(global_batch, replica, layout.topology.mesh.data).count);
+  layout.choice = choose_reduction(strategy_, topology, checked_.values().gradients.aggregation_method,
+                                   gradient_bytes_of(checked_, topology), hardware_.why_no_nccl);
+  std::set<int> replicas;  // the worker's
+  for (const LanePlace& lane : topology.lanes) {
+    for (const int place : lane.replicas) replicas.insert(topology.mesh.data_index(place));
+  }
+  for (const int replica : replicas) {
+    layout.rows.push_back(rows_of_replica(global_batch, replica, topology.mesh.data).count);
   }
   return layout;
 }
 
 const WorkerStep& StepMeter::step(const Layout& layout, int side_by_side) {
-  const Key key(layout.workers() == 1, side_by_side, layout.lanes(), layout.rows);
+  const int workers = layout.divides_over_workers() ? layout.workers() : std::min(layout.workers(), 2);
+  const Key key(workers, side_by_side, layout.lanes(), layout.rows);
   const auto found = measured_.find(key);
   return found != measured_.end() ? found->second : measured_[key] = measure(layout, side_by_side);
 }
@@ -54,7 +66,7 @@ WorkerStep StepMeter::measure(const Layout& layout, int side_by_side) {
   std::barrier together(side_by_side);
   const auto measure_one = [&] {
     try {
-      IsolatedWorker worker(checked_, hardware_, layout, examples_);
+      IsolatedWorker worker(checked_, strategy_, hardware_, layout, examples_);
       together.arrive_and_wait();
       const WorkerStep measured = worker.measure(seconds_);
       together.arrive_and_wait();
@@ -70,6 +82,12 @@ WorkerStep StepMeter::measure(const Layout& layout, int side_by_side) {
   for (auto& other : others) measured.seconds += other.get().seconds;
   measured.seconds /= side_by_side;
   return measured;
+}
+
+StrategyOptions workers_in_sync(const CheckedConfiguration& checked) {
+  StrategyOptions options = checked.values().strategy;
+  options.type = kWorkersInSync;
+  return options;
 }
 
 double measure_add_seconds() {

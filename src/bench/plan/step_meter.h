@@ -12,9 +12,9 @@ namespace mirrortrain::plan {
 /// Measures the steps of worker 0 of a configuration's run on any number of workers.
 class StepMeter {
  public:
-  /// `checked` must have a model, and both must outlive this. Reads the training data. `seconds`: how long to measure
-  /// each size.
-  StepMeter(const CheckedConfiguration& checked, const Hardware& hardware, double seconds);
+  /// `checked` must have a model; it and `hardware` must outlive this. `strategy`: of the workers, in place of the
+  /// configuration's. Reads the training data. `seconds`: how long to measure each size.
+  StepMeter(const CheckedConfiguration& checked, StrategyOptions strategy, const Hardware& hardware, double seconds);
 
   /// Throws UsageError and Error as a run would.
   Layout layout(int workers, std::int64_t global_batch) const;
@@ -25,14 +25,18 @@ class StepMeter {
  private:
   WorkerStep measure(const Layout& layout, int side_by_side);
 
-  /// Whether there is a single worker; side_by_side; lanes; rows.
-  using Key = std::tuple<bool, int, int, std::vector<std::int64_t>>;
+  /// The number of workers where it matters, else 1 or 2; side_by_side; lanes; rows.
+  using Key = std::tuple<int, int, int, std::vector<std::int64_t>>;
   const CheckedConfiguration& checked_;
+  const StrategyOptions strategy_;
   const Hardware& hardware_;
   const double seconds_;
   const data::Feeder examples_;
   std::map<Key, WorkerStep> measured_;
 };
+
+/// The options of a configuration's run on several workers.
+StrategyOptions workers_in_sync(const CheckedConfiguration& checked);
 
 /// Seconds per byte for one thread to add float32 elements, as reductions in host memory do.
 double measure_add_seconds();

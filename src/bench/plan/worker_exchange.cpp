@@ -48,9 +48,20 @@ double all_gather_seconds(const Ranks& ranks, double bytes, const Network& netwo
   return delays * network.latency + (ranks.all() - 1) * bytes / network.bandwidth;
 }
 
+double scatter_seconds(const Ranks& ranks, double bytes, const Network& network, double add_seconds) {
+  if (ranks.workers == 1) return 0;
+  const double all = ranks.all(), part = (all - 1) / all * bytes;
+  if (ranks.carrier == Carrier::kNccl) return network.seconds(part);
+  return (is_small(all, bytes / all) ? 1 : 2) * network.latency + part * (1 / network.bandwidth + add_seconds);
+}
+
 double exchange_seconds(const Exchange& exchange, const Ranks& ranks, const Network& network, double add_seconds) {
-  return exchange.kind == Exchange::Kind::kAllGather ? all_gather_seconds(ranks, exchange.bytes, network)
-                                                     : all_reduce_seconds(ranks, exchange.bytes, network, add_seconds);
+  switch (exchange.kind) {
+    case Exchange::Kind::kAllReduce: return all_reduce_seconds(ranks, exchange.bytes, network, add_seconds);
+    case Exchange::Kind::kScatter: return scatter_seconds(ranks, exchange.bytes, network, add_seconds);
+    case Exchange::Kind::kAllGather: break;
+  }
+  return all_gather_seconds(ranks, exchange.bytes, network);
 }
 
 double StepSchedule::step_seconds() const {

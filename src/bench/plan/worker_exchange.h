@@ -8,13 +8,19 @@
 
 namespace mirrortrain::plan {
 
+/// Who takes part in an exchange: the memories with the same parts of the layers, those with the other places of a
+/// replica, or all workers.
+enum class Along : std::uint8_t { kData, kModel, kWorkers };
+
 /// A communication of a run's workers in its steps.
 struct Exchange {
-  enum class Kind : std::uint8_t { kAllReduce, kAllGather };
+  /// kScatter: each rank receives its part of every rank's elements, and adds them.
+  enum class Kind : std::uint8_t { kAllReduce, kScatter, kAllGather };
   Kind kind = Kind::kAllReduce;
   double bytes = 0;     ///< contributed by one rank
   std::string what;     ///< "bucket 1 of 1, gradients of dense/kernel to dense/bias"
   double per_step = 1;  ///< average number per step
+  Along along = Along::kWorkers;
 };
 
 /// The transport of sums between workers. Between workers on CPUs every operation but reduction_to_one_device, which
@@ -47,6 +53,10 @@ struct Ranks {
 // between machines. GPUs add faster than any network transfers, so there is no gamma:
 //     2 (W - 1) alpha + 2 (R - 1) / R n beta      or      2 log2(W) alpha + 2 n beta
 //   Sanders, Speck, Traeff: Two-tree algorithms for full bandwidth broadcast, reduction and scan (2009).
+// scatter, the first half of such a sum: parts of n / R bytes to the ranks that add them. Between gloo's ranks
+//     2 alpha + (R - 1) / R n (beta + gamma)      or, of a small array,      alpha + (R - 1) / R n (beta + gamma)
+//   and nccl sends to all peers at the same time:
+//     alpha + (R - 1) / R n beta
 // all-gather; n is the contribution of one rank. Around nccl's ring:
 //     (R - 1) (alpha + n beta)
 // and otherwise to all at the same time, where alpha counts once more if the array is not small:
@@ -58,6 +68,7 @@ struct Ranks {
 
 /// `add_seconds` is gamma.
 double all_reduce_seconds(const Ranks& ranks, double bytes, const Network& network, double add_seconds);
+double scatter_seconds(const Ranks& ranks, double bytes, const Network& network, double add_seconds);
 double all_gather_seconds(const Ranks& ranks, double bytes, const Network& network);
 
 /// The seconds of one exchange, by its kind.

@@ -78,7 +78,8 @@ TEST_CASE("with overlap a bucket travels once it is full and the one before it h
 }
 
 TEST_CASE("a recorder notes what a rank exchanges, and changes nothing") {
-  ExchangeRecorder recorder(4);
+  ExchangeRecorder recorder(2, 4, Along::kData);
+  CHECK(recorder.rank() == 2);
   const auto stream = make_cpu_device(0, 1, {})->make_stream();
   std::vector<float> elements(8, 2.0f);
   for (int step = 0; step < 2; ++step) {
@@ -95,8 +96,39 @@ TEST_CASE("a recorder notes what a rank exchanges, and changes nothing") {
   CHECK(found[1].kind == Exchange::Kind::kAllGather);
   CHECK(found[1].bytes == 8);  // of each rank
   CHECK(found[2].per_step == 0.5);
+  CHECK(found[2].along == Along::kData);
   recorder.clear();
   CHECK(recorder.exchanges(1).empty());
+}
+
+TEST_CASE("parts that are sent to those who add them are a sum if its parts are gathered under the same name") {
+  ExchangeRecorder recorder(0, 4, Along::kData);
+  const auto stream = make_cpu_device(0, 1, {})->make_stream();
+  std::vector<float> elements(8, 2.0f), received(8);
+  for (int step = 0; step < 2; ++step) {
+    for (const char* const name : {"compressed", "scattered"}) {
+      recorder.all_to_all(*stream, {std::span(elements), name}, reinterpret_cast<std::byte*>(received.data()));
+    }
+    recorder.all_gather(*stream, {std::span(elements), "compressed"});
+    recorder.all_gather(*stream, {std::span(elements), "weights"});
+  }
+  const std::vector<Exchange> found = recorder.exchanges(2);
+  REQUIRE(found.size() == 3);
+  CHECK(found[0].kind == Exchange::Kind::kAllReduce);
+  CHECK(found[1].kind == Exchange::Kind::kScatter);
+  CHECK(found[2].kind == Exchange::Kind::kAllGather);
+  CHECK(found[2].what == "weights");
+}
+
+TEST_CASE("a scatter is the first half of a large sum, and a gather of the parts the second") {
+  const Network network{1e-4, 1e9};
+  const Ranks ranks{8};
+  const double bytes = 8e6, gamma = 1e-10;
+  CHECK(scatter_seconds(ranks, bytes, network, gamma) + all_gather_seconds(ranks, bytes / 8, network) ==
+        doctest::Approx(all_reduce_seconds(ranks, bytes, network, gamma) + 1e-4));
+  CHECK(scatter_seconds(ranks, 800, network, 0) == doctest::Approx(1e-4 + 700e-9));
+  CHECK(scatter_seconds({4, 2, Carrier::kNccl}, 8e6, network, gamma) == doctest::Approx(1e-4 + 7e-3));
+  CHECK(scatter_seconds({1}, bytes, network, gamma) == 0);
 }
 
 }  // namespace
