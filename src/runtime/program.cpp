@@ -205,6 +205,19 @@ std::size_t Program::complete_after(ValueId output) const {
   return found->second;
 }
 
+std::optional<std::size_t> Program::first_read(ValueId variable) const {
+  const auto is_of_variable = [&](const Operand& operand) {
+    const auto& [kind, number] = operand.place;
+    if (kind == Place::Kind::kDerived) return derived_copies_[number].variable == variable;
+    return kind == Place::Kind::kBound && number == index(variable);
+  };
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    if (std::ranges::any_of(steps_[i].inputs, is_of_variable)) return i;
+  }
+  const bool is_output = std::ranges::any_of(copies_, is_of_variable, &Copy::from);
+  return is_output ? std::optional(steps_.size()) : std::nullopt;
+}
+
 std::optional<Program::Segments> Program::segments_of(ValueId bound) const {
   const auto first = first_access_.find(bound);
   if (first == first_access_.end()) return std::nullopt;

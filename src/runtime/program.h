@@ -56,6 +56,9 @@ class Program {
   /// copy after the last step does. Throws Error for a value that is not an output.
   std::size_t complete_after(ValueId output) const;
 
+  /// How many steps come before the first that reads a variable, or a derived copy of it; nothing if none does.
+  std::optional<std::size_t> first_read(ValueId variable) const;
+
   /// The segments in which the program first and last accesses an output or what a collective gives: segment i is
   /// between collectives i - 1 and i. Nothing if it never does.
   struct Segments {

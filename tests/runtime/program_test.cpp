@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <optional>
 
 #include "base/error.h"
 #include "device/cpu/cpu_device.h"
@@ -111,6 +112,23 @@ TEST_CASE("a variable's derived form is bound from outside, once for all kernels
   const Program program(f.graph, 2, {result}, registry, 1);
   REQUIRE(program.derived_copies().size() == 1);
   CHECK(program.derived_copies()[0].variable == variable);
+}
+
+TEST_CASE("a program knows the first step that reads a variable, or its derived form") {
+  for (const bool derived : {false, true}) {
+    Fixture f;
+    const ValueId early = f.graph.variable({"early", Shape{4}}), late = f.graph.variable({"late", Shape{4}}),
+                  unread = f.graph.variable({"unread", Shape{4}});
+    const ValueId first = f.graph.apply_one(ops::AddN(), {early, early});
+    const ValueId second = f.graph.apply_one(ops::AddN(), {first, early});
+    const ValueId result = f.graph.apply_one(ops::AddN(), {late, second});
+    const KernelRegistry registry = registry_of_adds(derived);
+    const Program program(f.graph, 2, {result}, registry, 1);
+    CHECK(program.first_read(early) == 0);
+    CHECK(program.first_read(late) == 2);
+    CHECK(program.first_read(unread) == std::nullopt);
+    CHECK(Program(f.graph, 2, {result, late}, registry, 1).first_read(late) == 2);
+  }
 }
 
 TEST_CASE("a missing kernel is an error that names layer, op and backend") {

@@ -25,7 +25,13 @@ void BackgroundStream::zero(std::byte* to, std::size_t bytes) {
   InlineStream::zero(to, bytes);
 }
 
-void BackgroundStream::wait_until_done(std::uint64_t calls) {
+void BackgroundStream::record(Event& event) {
+  auto& of_cpu = static_cast<CpuEvent&>(event);
+  of_cpu.stream_ = this;
+  of_cpu.calls_ = enqueued_.load(std::memory_order_relaxed);
+}
+
+void BackgroundStream::wait_until_done(std::uint64_t calls) const {
   for (std::uint64_t done = done_.load(std::memory_order_acquire); done < calls;) {
     done_.wait(done, std::memory_order_acquire);
     done = done_.load(std::memory_order_acquire);

@@ -12,7 +12,7 @@
 namespace mirrortrain {
 
 /// A CPU's stream that makes its calls on a background thread, on any free core, so that the caller continues
-/// meanwhile. Copies, and recording an event, wait for earlier calls. Driven by one thread. Calls allocate nothing.
+/// meanwhile. Copies wait for earlier calls. Driven by one thread. Calls allocate nothing. It records CpuEvents.
 class BackgroundStream : public InlineStream {
  public:
   /// Calls that can be enqueued before the first is done; the next one waits.
@@ -25,7 +25,7 @@ class BackgroundStream : public InlineStream {
   void call(void (*function)(void*), void* argument) override;
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) override;
   void zero(std::byte* to, std::size_t bytes) override;
-  void record(Event&) override { synchronize(); }
+  void record(Event& event) override;
   void synchronize() override { wait_until_done(enqueued_.load(std::memory_order_relaxed)); }
 
  private:
@@ -33,12 +33,27 @@ class BackgroundStream : public InlineStream {
     void (*function)(void*) = nullptr;  ///< null: the end
     void* argument = nullptr;
   };
+  friend class CpuEvent;
   void run();
-  void wait_until_done(std::uint64_t calls);
+  void wait_until_done(std::uint64_t calls) const;
 
   std::array<Call, kMostAhead> calls_;
   std::atomic<std::uint64_t> enqueued_ = 0, done_ = 0;
   std::thread thread_;  ///< last, as it uses the rest
+};
+
+/// A CPU's event. Of an inline stream, whose work is done when it is recorded, it has happened at once; of a background
+/// stream, which must outlive it, when the calls before it are done.
+class CpuEvent : public Event {
+ public:
+  void synchronize() const override {
+    if (stream_ != nullptr) stream_->wait_until_done(calls_);
+  }
+
+ private:
+  friend class BackgroundStream;
+  const BackgroundStream* stream_ = nullptr;
+  std::uint64_t calls_ = 0;
 };
 
 /// A stream for communication while the lanes compute: of a device with memory of its own, or of a CPU, `on_host`.

@@ -17,6 +17,7 @@
 #include <cstdint>
 
 #include "base/error.h"
+#include "device/cpu/background_stream.h"
 #include "device/cpu/thread_team.h"
 
 namespace mirrortrain {
@@ -54,7 +55,7 @@ class CpuDevice : public Device {
   DeviceMemory memory() const override { return host_memory(); }
   Buffer allocate_host(std::size_t bytes) override { return allocate_host_memory(bytes); }
   std::unique_ptr<Stream> make_stream() override { return std::make_unique<InlineStream>(); }
-  std::unique_ptr<Event> make_event() override { return std::make_unique<Event>(); }
+  std::unique_ptr<Event> make_event() override { return std::make_unique<CpuEvent>(); }
 
   void enter_thread() override {
     flush_denormals();

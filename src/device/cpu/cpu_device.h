@@ -24,7 +24,7 @@ class InlineStream : public Stream {
   }
   void call(void (*function)(void*), void* argument) override { function(argument); }
   void record(Event&) override {}
-  void wait(const Event&) override {}
+  void wait(const Event& event) override { event.synchronize(); }
   void synchronize() override {}
 };
 

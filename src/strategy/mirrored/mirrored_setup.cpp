@@ -271,10 +271,13 @@ void MirroredStrategy::prepare(const BatchSizes& sizes) {
   bind_sparse();
   reduction_->order_buckets(*variables_, [this](std::size_t variable) {
     // Programs of a graph have the same nodes at every number of rows, so any lane's can be used.
+    VariableUse use;
     for (const auto& lane : lanes_.owned) {
-      if (const auto complete = lane->programs().gradient_complete_after(variable)) return *complete;
+      const LanePrograms& programs = lane->programs();
+      if (use.complete_after == 0) use.complete_after = programs.gradient_complete_after(variable).value_or(0);
+      if (use.read_after == 0) use.read_after = programs.first_read(variable).value_or(0);
     }
-    return std::size_t{0};
+    return use;
   });
   connect_domains();
   std::map<std::string, int> stages;  // of a pipeline, by layer

@@ -188,6 +188,12 @@ void MirroredStrategy::write(Lasting what, const VariableVisit& visit, bool read
   if (!lane_steps_.empty()) renew_derived_copies();
 }
 
+/// What the workers exchange comes after the last step's weights.
+Workers MirroredStrategy::workers() {
+  synchronize();
+  return Workers(reduction_->workers());
+}
+
 void MirroredStrategy::abort(const std::string& reason) { reduction_->abort(reason.c_str()); }
 
 /// The calling thread may have driven another strategy's GPU meanwhile, and kernels are launched on the thread's

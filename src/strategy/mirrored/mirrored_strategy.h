@@ -74,7 +74,7 @@ class MirroredStrategy : public Strategy {
   std::optional<SparseRows> sparse_gradient(std::size_t variable) override;
   /// This process's variables, where they are.
   std::span<const std::unique_ptr<MemoryDomain>> memory_domains() const { return variables_->domains(); }
-  Workers workers() override { return Workers(reduction_->workers()); }
+  Workers workers() override;
   std::string differing_replicas() override;
   void abort(const std::string& reason) override;
   MemoryForecast memory() const override;

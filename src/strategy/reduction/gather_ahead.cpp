@@ -6,27 +6,37 @@
 
 namespace mirrortrain {
 
-GatherAhead::GatherAhead(Device& device, bool on_host, Communicator& others)
+GatherAhead::GatherAhead(Device& device, bool on_host, Communicator& others, std::size_t gathers)
     : others_(others),
       begin_(device.make_event()),
-      end_(device.make_event()),
-      stream_(make_communication_stream(device, on_host)) {}
+      gathers_(gathers),
+      stream_(make_communication_stream(device, on_host)) {
+  for (Gather& one : gathers_) one.end = device.make_event();
+}
 
-void GatherAhead::start(DomainLane& lane, const std::function<void(Stream&)>& gather) {
+void GatherAhead::start(DomainLane& lane, const std::function<void(Stream&)>& gather, std::size_t which) {
+  Gather& own = gathers_[which];
   lane.stream->record(*begin_);
   stream_->wait(*begin_);
   gather(*stream_);
-  is_running_ = true;
+  stream_->record(*own.end);
+  own.is_running = true;
 }
 
-void GatherAhead::finish(DomainLane& lane) {
-  if (!is_running_) return;
-  is_running_ = false;
+void GatherAhead::finish(DomainLane& lane, std::size_t which) {
+  Gather& own = gathers_[which];
+  if (!own.is_running) return;
+  own.is_running = false;
   const auto start = std::chrono::steady_clock::now();
-  stream_->record(*end_);
-  lane.stream->wait(*end_);
+  lane.stream->wait(*own.end);
   lane.waited_for_sums += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   others_.check();
+}
+
+void GatherAhead::wait_on(Stream& stream) const {
+  for (const Gather& one : gathers_) {
+    if (one.is_running) stream.wait(*one.end);
+  }
 }
 
 }  // namespace mirrortrain

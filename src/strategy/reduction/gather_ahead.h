@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "collective/communicator.h"
 #include "device/device.h"
@@ -9,23 +11,31 @@
 
 namespace mirrortrain {
 
-/// Gathers weights that the layers read next from other domains, on a stream of its own, while the lanes compute. One
-/// gather at a time; what the domain exchanges otherwise comes before it begins or after it is finished. Used by the
+/// Gathers weights that the layers read next from other domains, on a stream of its own, while the lanes compute. What
+/// the domain exchanges otherwise comes before the first gather begins or after the last is finished. Used by the
 /// domain's first lane.
 class GatherAhead {
  public:
-  /// `device`: of the lane; `on_host`: it is a CPU. `others`: the domain's rank, which must outlive this.
-  GatherAhead(Device& device, bool on_host, Communicator& others);
+  /// `device`: of the lane; `on_host`: it is a CPU. `others`: the domain's rank, which must outlive this. `gathers`:
+  /// how many there are.
+  GatherAhead(Device& device, bool on_host, Communicator& others, std::size_t gathers = 1);
 
-  /// `gather` enqueues it on the stream that it is given, after all that the lane's stream has enqueued so far.
-  void start(DomainLane& lane, const std::function<void(Stream&)>& gather);
-  /// The lane's stream waits until the gather is done, if one has begun. Throws Error if it has failed.
-  void finish(DomainLane& lane);
+  /// `gather` enqueues it on the stream that it is given, after all that the lane's stream has enqueued so far, and
+  /// after the gathers started before.
+  void start(DomainLane& lane, const std::function<void(Stream&)>& gather, std::size_t which = 0);
+  /// The lane's stream waits until the gather is done, if it has begun. Throws Error if it has failed.
+  void finish(DomainLane& lane, std::size_t which = 0);
+  /// The stream waits until all gathers are done that have begun; they are yet to be finished.
+  void wait_on(Stream& stream) const;
 
  private:
+  struct Gather {
+    std::unique_ptr<Event> end;
+    bool is_running = false;
+  };
   Communicator& others_;
-  std::unique_ptr<Event> begin_, end_;
-  bool is_running_ = false;
+  std::unique_ptr<Event> begin_;
+  std::vector<Gather> gathers_;
   std::unique_ptr<Stream> stream_;  ///< last, so that its work ends first
 };
 

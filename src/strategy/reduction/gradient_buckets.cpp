@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <utility>
 
 #include "collective/communicator.h"
@@ -48,6 +49,11 @@ std::vector<GradientBucket> make_buckets(const VariableStore& variables) {
   return buckets;
 }
 
+std::span<float> weights_of(const GradientBucket& bucket, const VariableStore& variables) {
+  const VariableGroup& group = variables.groups()[static_cast<std::size_t>(bucket.group)];
+  return {group.master(bucket.replicas.front()) + bucket.begin, static_cast<std::size_t>(bucket.elements)};
+}
+
 Buffer scatter_buckets(std::vector<GradientBucket>& buckets, int rank, int ranks, Device& device) {
   std::int64_t largest = 0;
   for (const GradientBucket& bucket : buckets) largest = std::max(largest, bucket.has_owners ? 0 : bucket.elements);
@@ -90,10 +96,26 @@ Buffer compress_buckets(std::vector<GradientBucket>& buckets, const VariableStor
 }
 
 void order_buckets(std::vector<GradientBucket>& buckets, const VariableStore& variables,
-                   const std::function<std::size_t(std::size_t variable)>& complete_after) {
+                   const std::function<VariableUse(std::size_t variable)>& use_of) {
   for (GradientBucket& bucket : buckets) {
+    bucket.read_after = std::numeric_limits<std::size_t>::max();
     for (const std::size_t variable : bucket.variables) {
-      bucket.full_after = std::max(bucket.full_after, complete_after(variable));
+      const VariableUse use = use_of(variable);
+      bucket.full_after = std::max(bucket.full_after, use.complete_after);
+      bucket.read_after = std::min(bucket.read_after, use.read_after);
+    }
+  }
+  // Buckets with parts of one variable are read together.
+  const auto share = [](const GradientBucket& one, const GradientBucket& other) {
+    return std::ranges::find_first_of(one.variables, other.variables) != one.variables.end();
+  };
+  for (bool has_changed = true; std::exchange(has_changed, false);) {
+    for (GradientBucket& one : buckets) {
+      for (const GradientBucket& other : buckets) {
+        if (other.read_after >= one.read_after || !share(one, other)) continue;
+        one.read_after = other.read_after;
+        has_changed = true;
+      }
     }
   }
   std::ranges::stable_sort(buckets, {}, &GradientBucket::full_after);

@@ -46,6 +46,7 @@ struct GradientBucket {
   std::int64_t begin = 0;              ///< its first element there
   std::vector<std::size_t> variables;  ///< whose gradients it contains
   std::size_t full_after = 0;          ///< number of kernels of the training program
+  std::size_t read_after = 0;          ///< the same, before the first that reads one of the variables
 
   float* gradient(std::size_t source) const { return reinterpret_cast<float*>(gradients[source]); }
 };
@@ -61,6 +62,9 @@ BucketBytes bucket_bytes(const CommunicationOptions& options);
 /// part of divided ones by themselves.
 std::vector<GradientBucket> make_buckets(const VariableStore& variables);
 
+/// The masters of a bucket's variables, which its copy of them has.
+std::span<float> weights_of(const GradientBucket& bucket, const VariableStore& variables);
+
 /// Compresses the buckets of `rank` among `ranks` memories. Returns the memory to which they keep pointers. `variables`
 /// must have residuals.
 Buffer compress_buckets(std::vector<GradientBucket>& buckets, const VariableStore& variables, int rank, int ranks,
@@ -70,9 +74,14 @@ Buffer compress_buckets(std::vector<GradientBucket>& buckets, const VariableStor
 /// the memory to which they keep pointers, which they use one after the other.
 Buffer scatter_buckets(std::vector<GradientBucket>& buckets, int rank, int ranks, Device& device);
 
-/// Sorts the buckets by when they are full, and names them. `complete_after(variable)`: the number of kernels of the
-/// training program after which a variable's gradient is complete.
+/// When a training program uses a variable, in kernels.
+struct VariableUse {
+  std::size_t read_after = 0;      ///< before the first that reads it
+  std::size_t complete_after = 0;  ///< until its gradient is complete
+};
+
+/// Sorts the buckets by when they are full, and names them. `use_of`: of a variable.
 void order_buckets(std::vector<GradientBucket>& buckets, const VariableStore& variables,
-                   const std::function<std::size_t(std::size_t variable)>& complete_after);
+                   const std::function<VariableUse(std::size_t variable)>& use_of);
 
 }  // namespace mirrortrain

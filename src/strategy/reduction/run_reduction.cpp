@@ -20,6 +20,13 @@ std::vector<std::vector<int>> by_model_index(const std::vector<int>& places, con
   return all;
 }
 
+/// Whether the weights that other memories have updated may arrive while the next step's layers begin. Constraints and
+/// normalization need whole weights in between; stages of a pipeline begin anywhere.
+bool gathers_ahead(const MemoryDomain& domain, const ReductionChoice& choice, const Communicator* others) {
+  return choice.shards && others != nullptr && others->travels() && domain.mesh.stages == 1 &&
+         !domain.constraints.any() && !domain.spectra.any();
+}
+
 }  // namespace
 
 std::unique_ptr<GradientReducer> make_reducer(const ReductionChoice& choice, const ReducerPlace& place) {
@@ -66,6 +73,12 @@ void RunReduction::add_domains(const RunVariables& variables, const ReductionCho
     }
     if (choice.compresses) {
       reduction.compressed = compress_buckets(reduction.buckets, domain->variables, rank->rank(), rank->size(), device);
+    }
+    if (gathers_ahead(*domain, choice, rank)) {
+      reduction.weights = std::make_unique<GatherAhead>(device, domain->place.on_host, *rank, reduction.buckets.size());
+      for (const GradientBucket& bucket : reduction.buckets) {
+        domain->derived.hold_back(weights_of(bucket, domain->variables));
+      }
     }
     // With one bucket, no backward is left to overlap with.
     const bool overlaps = domain->place.on_host && reduction.buckets.size() > 1;
@@ -132,9 +145,9 @@ void RunReduction::add_sparse(const RunVariables& variables, const std::vector<S
 }
 
 void RunReduction::order_buckets(const RunVariables& variables,
-                                 const std::function<std::size_t(std::size_t variable)>& complete_after) {
+                                 const std::function<VariableUse(std::size_t variable)>& use_of) {
   for (std::size_t i = 0; i < domains_.size(); ++i) {
-    mirrortrain::order_buckets(domains_[i].buckets, variables.domains()[i]->variables, complete_after);
+    mirrortrain::order_buckets(domains_[i].buckets, variables.domains()[i]->variables, use_of);
   }
 }
 

@@ -10,6 +10,7 @@
 #include "strategy/reduction/assigned_values.h"
 #include "strategy/reduction/choose_reduction.h"
 #include "strategy/reduction/collectives.h"
+#include "strategy/reduction/gather_ahead.h"
 #include "strategy/reduction/gradient_reducer.h"
 #include "strategy/reduction/sparse_sums.h"
 #include "strategy/reduction/stage_links.h"
@@ -48,6 +49,8 @@ struct DomainReduction {
   std::unique_ptr<DomainLink> along_data;             ///< to those with the same parts of the layers; null if alone
   std::unique_ptr<DomainLink> along_model;            ///< to those with the other places of its replica; null if alone
   std::unique_ptr<GradientReducer> reducer;           ///< null if the update adds the gradients
+  std::unique_ptr<GatherAhead> weights;               ///< of each bucket, into the next step; null if all are gathered
+                                                      ///< in the step that updates them, or none is
   bool adds_by_communicator = false;                  ///< where the communicator's ranks add them
   std::vector<std::unique_ptr<StageLinks>> stages;    ///< to other workers' stages, by index on the axis `model`; none
                                                       ///< where this one has all
@@ -88,6 +91,7 @@ struct DomainReduction {
   /// Waits for the stream of one of the domain's lanes. Throws Error if an operation failed.
   void synchronize(Stream& stream) const {
     if (!exchanges()) return stream.synchronize();
+    if (weights) weights->wait_on(stream);
     // An operation that waits in one group holds up those of the other, whose own time has not begun.
     for (bool is_done = false; !is_done; std::this_thread::yield()) {
       is_done = true;
@@ -124,8 +128,7 @@ class RunReduction {
   void add_sparse(const RunVariables& variables, const std::vector<SparseGradient>& gradients,
                   const StepKernels& kernels, std::span<Device* const> devices, std::int64_t most_rows);
   /// Sorts the buckets by when they are full; see order_buckets.
-  void order_buckets(const RunVariables& variables,
-                     const std::function<std::size_t(std::size_t variable)>& complete_after);
+  void order_buckets(const RunVariables& variables, const std::function<VariableUse(std::size_t variable)>& use_of);
 
   const DomainReduction& of_domain(int domain) const { return domains_[static_cast<std::size_t>(domain)]; }
   /// Whether the run has other domains, in this process or on other workers.

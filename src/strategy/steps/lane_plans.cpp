@@ -1,4 +1,7 @@
 // Builds the list of a lane's actions in a step, once before the first step; the actions are in lane_steps.cpp.
+#include <algorithm>
+#include <map>
+
 #include "strategy/steps/lane_steps.h"
 
 namespace mirrortrain {
@@ -80,32 +83,71 @@ void LaneSteps::add_gathering(StepPlan& plan, Replica& replica) {
 /// training, each bucket is reduced as soon as it is full: while the lane's last replica continues with backward.
 void LaneSteps::add_programs(StepPlan& plan, StepKind kind) {
   if (!has_model()) return;
-  std::vector<std::size_t> ends;  // of segments
-  if (collectives(kind).are_shared()) ends = lane_.programs().segment_ends(kind);
-  ends.push_back(kToTheEnd);
+  std::vector<Pause> parts = pauses(kind);
+  parts.push_back({kToTheEnd, [](StepPlan&) {}});
   const bool reduces = kind == StepKind::kTrain && reduction_.reducer != nullptr;
   auto bucket = reduction_.buckets.begin();
   std::size_t begin = 0;
-  for (std::size_t part = 0; part < ends.size(); begin = ends[part++]) {
+  for (const auto& [end, add_pause] : parts) {
     for (Replica& replica : lane_.replicas()) {
       std::size_t done = begin;
       const bool is_last = &replica == &lane_.replicas().back();
-      for (; reduces && is_last && bucket != reduction_.buckets.end() && bucket->full_after <= ends[part]; ++bucket) {
+      for (; reduces && is_last && bucket != reduction_.buckets.end() && bucket->full_after <= end; ++bucket) {
         if (bucket->full_after > done) {
           add_program(plan, replica, kind, done, bucket->full_after);
           done = bucket->full_after;
         }
         plan.add("reduce bucket", [this, &full = *bucket](const Step& step) { reduce(step, full); });
       }
-      add_program(plan, replica, kind, done, ends[part]);
+      if (done < end) add_program(plan, replica, kind, done, end);
     }
-    if (ends[part] != kToTheEnd) add_collective(plan, kind, part);
+    add_pause(plan);
+    begin = end;
   }
   if (reduces) plan.add("wait for buckets", [this](const Step&) { reduction_.reducer->finish(own_); });
   if (kind != StepKind::kTrain || !has_sparse()) return;
   plan.add("sum lookups", [this](const Step& step) {
     for (const Replica& replica : lane_.replicas()) sum_lookups(step, replica);
   });
+}
+
+/// Where all replicas wait: for weights that are gathered meanwhile, and for collectives.
+std::vector<LaneSteps::Pause> LaneSteps::pauses(StepKind kind) {
+  std::vector<Pause> all;
+  if (kind == StepKind::kTrain && reduction_.weights) add_pauses_for_weights(all);
+  if (!collectives(kind).are_shared()) return all;
+  const std::vector<std::size_t> ends = lane_.programs().segment_ends(kind);
+  for (std::size_t which = 0; which < ends.size(); ++which) {
+    all.push_back({ends[which], [this, kind, which](StepPlan& plan) { add_collective(plan, kind, which); }});
+  }
+  std::ranges::stable_sort(all, {}, &Pause::after);
+  return all;
+}
+
+/// The kernels before the first collective or bucket that a step exchanges with other domains.
+std::size_t LaneSteps::first_exchange(StepKind kind) const {
+  std::size_t first = reduction_.buckets.empty() ? kToTheEnd : reduction_.buckets.front().full_after;
+  const std::vector<std::size_t> ends = lane_.programs().segment_ends(kind);
+  for (std::size_t which = 0; which < ends.size(); ++which) {
+    if (collectives(kind).exchanges(which)) first = std::min(first, ends[which]);
+  }
+  return first;
+}
+
+/// Weights are waited for where they are read, but before anything else is exchanged.
+void LaneSteps::add_pauses_for_weights(std::vector<Pause>& pauses) {
+  const std::size_t latest = first_exchange(StepKind::kTrain);
+  std::map<std::size_t, std::vector<std::size_t>> due;  // buckets by the number of kernels before
+  for (std::size_t which = 0; which < reduction_.buckets.size(); ++which) {
+    due[std::min(reduction_.buckets[which].read_after, latest)].push_back(which);
+  }
+  for (const auto& [after, buckets] : due) {
+    gathering_order_.insert(gathering_order_.end(), buckets.begin(), buckets.end());
+    pauses.push_back({after, [this, buckets](StepPlan& plan) {
+                        plan.add("wait for weights",
+                                 [this, buckets](const Step&) { finish_gathering_weights(buckets); });
+                      }});
+  }
 }
 
 /// The sparse gradients of other domains, for every lane.
@@ -219,7 +261,7 @@ void LaneSteps::add_update(StepPlan& plan) {
   } else {
     add_unless_skipped(plan, "update", [this, &update](const Step&) { update.apply(own_); });
   }
-  if (update.is_sharded()) {
+  if (update.is_sharded() && !reduction_.weights) {
     add_barrier(plan);  // every lane has updated its part
     add_unless_skipped(
         plan, "gather weights", [this](const Step& step) { gather_weights(step); }, false);
@@ -233,7 +275,11 @@ void LaneSteps::add_update(StepPlan& plan) {
   // Across domains, the sums of shared variables are added.
   add_unless_skipped(
       plan, "write variables", [this](const Step& step) { write_assigned(step); }, reduction_.along_data == nullptr);
-  add_barrier(plan);  // every variable is written
+  add_barrier(plan);  // every variable is written, and every lane has updated its part
+  if (reduction_.weights) {
+    add_unless_skipped(
+        plan, "begin gathering weights", [this](const Step& step) { begin_gathering_weights(step); }, false);
+  }
   add_unless_skipped(plan, "refresh derived copies", [this](const Step& step) {
     if (step.key.applies) refresh_derived_copies(true);
   });

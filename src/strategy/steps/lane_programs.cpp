@@ -208,6 +208,12 @@ std::optional<std::size_t> LanePrograms::gradient_complete_after(std::size_t var
   return train_.begin()->second.complete_after(gradient);
 }
 
+std::optional<std::size_t> LanePrograms::first_read(std::size_t variable) const {
+  const ValueId value = graph_of(StepKind::kTrain).variables[variable];
+  if (train_.empty() || value == kNoValue) return std::nullopt;
+  return train_.begin()->second.first_read(value);
+}
+
 std::vector<std::size_t> LanePrograms::segment_ends(StepKind kind) const {
   return of(kind).empty() ? std::vector<std::size_t>() : of(kind).begin()->second.segment_ends();
 }

@@ -93,6 +93,9 @@ class LanePrograms {
   /// The number of kernels of a training program after which a variable's gradient is complete; nothing if no replica
   /// of the lane has examples, or if the variable has no gradient.
   std::optional<std::size_t> gradient_complete_after(std::size_t variable) const;
+  /// The number of kernels of a training program before the first that reads a variable; nothing if none does, or no
+  /// replica of the lane has examples.
+  std::optional<std::size_t> first_read(std::size_t variable) const;
   /// Program::segment_ends() of the programs of a kind; empty if there are none.
   std::vector<std::size_t> segment_ends(StepKind kind) const;
   /// Whether a replica without examples also assigns this value of ModelGraph::assignments.

@@ -189,23 +189,54 @@ void LaneSteps::add_squares_of_domains(const Step& step) {
 void LaneSteps::gather_weights(const Step& step) {
   if (!step.key.applies || !own_.is_first()) return;
   for (const GradientBucket& bucket : reduction_.buckets) {
-    const VariableGroup& group = domain_.variables.groups()[static_cast<std::size_t>(bucket.group)];
-    float* const weights = group.master(bucket.replicas.front()) + bucket.begin;
-    Elements all(std::span(weights, static_cast<std::size_t>(bucket.elements)), bucket.weights_name);
-    Communicator& others = reduction_.along_data->communicator();
-    if (!bucket.has_owners) {
-      others.all_gather(stream(), all);
-      continue;
-    }
-    zero_others(group, bucket, weights);
-    if (domain_.place.on_host) all.dtype = DType::kInt32;  // GPUs that copy add float32 alone
-    others.all_reduce(stream(), all);
+    if (bucket.has_owners) zero_others(bucket);
+    gather_bucket(bucket, stream());
   }
   wait_while_warming_up(step);
 }
 
+void LaneSteps::gather_bucket(const GradientBucket& bucket, Stream& on) const {
+  Elements all(weights_of(bucket, domain_.variables), bucket.weights_name);
+  Communicator& others = reduction_.along_data->communicator();
+  if (!bucket.has_owners) return others.all_gather(on, all);
+  if (domain_.place.on_host) all.dtype = DType::kInt32;  // GPUs that copy add float32 alone
+  others.all_reduce(on, all);
+}
+
+/// In the order in which layers read them.
+void LaneSteps::begin_gathering_weights(const Step& step) {
+  if (!step.key.applies) return;
+  awaits_weights_ = true;
+  if (!own_.is_first()) return;
+  const std::vector<GradientBucket>& buckets = reduction_.buckets;
+  for (const GradientBucket& bucket : buckets) {
+    if (bucket.has_owners) zero_others(bucket);
+  }
+  for (const std::size_t which : gathering_order_) {
+    reduction_.weights->start(
+        own_, [&](Stream& on) { gather_bucket(buckets[which], on); }, which);
+  }
+  wait_while_warming_up(step);
+}
+
+void LaneSteps::finish_gathering_weights(std::span<const std::size_t> buckets) {
+  if (!awaits_weights_) return;
+  if (own_.is_first()) {
+    for (const std::size_t which : buckets) reduction_.weights->finish(own_, which);
+  }
+  own_.arrive_and_wait();  // they are here
+  for (const std::size_t which : buckets) {
+    domain_.derived.refresh_of(weights_of(reduction_.buckets[which], domain_.variables), stream(), own_.index,
+                               own_.lanes);
+  }
+  own_.arrive_and_wait();  // every copy is refreshed
+  if (buckets.back() == gathering_order_.back()) awaits_weights_ = false;
+}
+
 /// Zeros what other memories own of a bucket.
-void LaneSteps::zero_others(const VariableGroup& group, const GradientBucket& bucket, float* weights) const {
+void LaneSteps::zero_others(const GradientBucket& bucket) const {
+  const VariableGroup& group = domain_.variables.groups()[static_cast<std::size_t>(bucket.group)];
+  float* const weights = weights_of(bucket, domain_.variables).data();
   const std::int64_t end = bucket.begin + bucket.elements;
   std::int64_t done = bucket.begin;
   const auto zero_up_to = [&](std::int64_t element) {

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
@@ -108,6 +109,14 @@ class LaneSteps {
   void add_pipeline(StepPlan& plan, StepKind kind);
   void add_collective(StepPlan& plan, StepKind kind, std::size_t which);
   void add_update(StepPlan& plan);
+  /// A point of the programs at which all replicas of the lane wait: after so many kernels.
+  struct Pause {
+    std::size_t after = 0;
+    std::function<void(StepPlan&)> add;
+  };
+  std::vector<Pause> pauses(StepKind kind);
+  std::size_t first_exchange(StepKind kind) const;
+  void add_pauses_for_weights(std::vector<Pause>& pauses);
   void add_unless_skipped(StepPlan& plan, const char* name, StepPlan::Run run, bool fixed = true);
   void add_barrier(StepPlan& plan);
   void add_sparse_gathering(StepPlan& plan);
@@ -158,7 +167,12 @@ class LaneSteps {
   void sum_lookups(const Step& step, const Replica& replica);
   void add_squares_of_domains(const Step& step);
   void gather_weights(const Step& step);
-  void zero_others(const VariableGroup& group, const GradientBucket& bucket, float* weights) const;
+  void gather_bucket(const GradientBucket& bucket, Stream& on) const;
+  /// The same on the streams that let the next step begin meanwhile.
+  void begin_gathering_weights(const Step& step);
+  /// Waits for buckets, by number, and refreshes the derived copies of their weights.
+  void finish_gathering_weights(std::span<const std::size_t> buckets);
+  void zero_others(const GradientBucket& bucket) const;
 
   // After all gradients are complete:
   /// Finds whether the step, or one that is accumulated with it, has non-finite numbers in any domain. Waits for the
@@ -195,7 +209,9 @@ class LaneSteps {
   std::vector<std::vector<std::size_t>> stage_variables_;               ///< whose gradients a stage completes
   std::vector<Replica*> stage_replicas_;                                ///< that compute a stage now
 
-  bool skips_ = false;  ///< the last step checked changes no variable
+  std::vector<std::size_t> gathering_order_;  ///< of the buckets, see DomainReduction::weights
+  bool awaits_weights_ = false;               ///< of the last step, see DomainReduction::weights
+  bool skips_ = false;                        ///< the last step checked changes no variable
   bool on_own_cores_ = true;
   double waited_for_stages_ = 0;   ///< seconds, for values of other workers' stages
   double waited_for_workers_ = 0;  ///< seconds, in the last step

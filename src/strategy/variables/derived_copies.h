@@ -2,8 +2,10 @@
 
 #include <deque>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/tensor_view.h"
 #include "device/device.h"
@@ -23,9 +25,15 @@ class DerivedCopies {
   /// change the variable.
   std::byte* request(const TensorView& canonical, const DerivedForm& form, bool changes = true);
 
+  /// The copies of these masters, requested later, wait for `refresh_of` when a step has changed them. Called before
+  /// the first request.
+  void hold_back(std::span<const float> masters);
+
   /// Recomputes this lane's part of the copies from the masters; the lanes together recompute all. `updated`: since the
-  /// last time, only a step has changed the masters.
+  /// last time, only a step has changed the masters: without those that are held back.
   void refresh(Stream& stream, int lane, int lanes, bool updated);
+  /// The same for copies that are held back, of masters within these.
+  void refresh_of(std::span<const float> masters, Stream& stream, int lane, int lanes);
 
   std::size_t bytes() const;
 
@@ -36,9 +44,11 @@ class DerivedCopies {
     Buffer memory;
     std::byte* place = nullptr;  ///< in `memory`, or the memory that updates refresh
     bool changes = true;         ///< by steps
+    bool is_held_back = false;
   };
   Device* device_;
   VariableStore* rounding_;
+  std::vector<std::span<const float>> held_back_;
   std::deque<Copy> copies_;
   std::map<std::pair<const std::byte*, std::string>, Copy*> by_key_;
 };

@@ -19,6 +19,7 @@ using testing::replicas_on_cpus;
 using testing::Result;
 using testing::run_workers;
 using testing::RunToResume;
+using testing::unconstrained;
 
 /// Sizes that no number of memories divides.
 constexpr const char* kNetwork = R"(
@@ -58,12 +59,12 @@ TEST_CASE("weights whose state is sharded are those of a replicated state") {
   };
   for (const std::vector<std::string>& more : variants) {
     CAPTURE(more.empty() ? std::string("adam") : more.front());
-    for (const char* bytes : {"0", "3000"}) {
+    for (const auto& [bytes, network] : {std::pair("0", std::string(kNetwork)), {"3000", unconstrained(kNetwork)}}) {
       for (const auto& [workers, each] : {std::pair{2, 1}, {2, 2}, {3, 1}, {4, 1}}) {
         CAPTURE(workers);
         const std::string communication = fmt::format(", communication: {{bytes_per_pack: {}}}", bytes);
-        const Result expected = on_workers(kNetwork, workers, each, communication, more),
-                     found = on_workers(kNetwork, workers, each, communication + kSharded, more);
+        const Result expected = on_workers(network.c_str(), workers, each, communication, more),
+                     found = on_workers(network.c_str(), workers, each, communication + kSharded, more);
         check_alike(expected, found, 1e-6, 2e-6);
       }
     }
@@ -73,10 +74,12 @@ TEST_CASE("weights whose state is sharded are those of a replicated state") {
 TEST_CASE("a sharded state works where the sum is gathered and where layers are divided") {
   for (const char* more : {", cross_device_ops: reduction_to_one_device", ", mesh: {data: 2, model: 2}"}) {
     CAPTURE(std::string(more));
-    const Result expected = on_workers(kNetwork, 2, 2, more, {}),
-                 found = on_workers(kNetwork, 2, 2, more + std::string(kSharded), {});
-    CHECK(difference(expected.variables, found.variables) < 2e-6);
-    CHECK(found.losses.back() == doctest::Approx(expected.losses.back()).epsilon(1e-6));
+    for (const std::string& network : {std::string(kNetwork), unconstrained(kNetwork)}) {
+      const Result expected = on_workers(network.c_str(), 2, 2, more, {}),
+                   found = on_workers(network.c_str(), 2, 2, more + std::string(kSharded), {});
+      CHECK(difference(expected.variables, found.variables) < 2e-6);
+      CHECK(found.losses.back() == doctest::Approx(expected.losses.back()).epsilon(1e-6));
+    }
   }
 }
 
@@ -100,7 +103,8 @@ TEST_CASE("each of several memories keeps its part of the state") {
 }
 
 TEST_CASE("a checkpoint of any mesh and number of memories, sharded or not, is resumed by any other") {
-  for (const char* accumulates : {"gradients.accumulate_steps=1", "gradients.accumulate_steps=2"}) {
+  for (const auto& [accumulates, network] : {std::pair("gradients.accumulate_steps=1", unconstrained(kNetwork)),
+                                             {"gradients.accumulate_steps=2", std::string(kNetwork)}}) {
     const std::string mesh = ", mesh: {data: 2, model: 2}";
     const std::vector<RunToResume> runs{{1, ""},
                                         {2, kSharded},
@@ -111,7 +115,7 @@ TEST_CASE("a checkpoint of any mesh and number of memories, sharded or not, is r
                                         {4, mesh},
                                         {4, mesh + kSharded},
                                         {3, ", mesh: {data: 1, model: 3}"}};
-    check_resumes(kNetwork, runs, accumulates, 1e-4);
+    check_resumes(network.c_str(), runs, accumulates, 1e-4);
   }
 }
 

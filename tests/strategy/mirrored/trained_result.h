@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,15 @@ inline Result trained(Training& training, int steps = 7) {
   const std::int64_t batch = training.checked.values().data.global_batch_size;
   result.evaluated = evaluate_all(*training.strategy, training.examples(), batch).loss;
   return result;
+}
+
+/// A network without its constraint, for which each step would gather all weights before it ends: they arrive as the
+/// next one begins.
+inline std::string unconstrained(std::string network) {
+  const std::string_view constraint = ", kernel_constraint: {max_norm: {max_value: 0.9}}";
+  const std::size_t place = network.find(constraint);
+  REQUIRE(place != std::string::npos);
+  return network.erase(place, constraint.size());
 }
 
 /// Checks that both trainings gave the same, within these relative differences.

@@ -60,9 +60,32 @@ TEST_CASE("a gather ahead runs while its lane continues, and has ended when the 
     ahead.finish(lane);  // there is none
   }
   others.fails = true;
-  ahead.finish(lane);
+  ahead.finish(lane);  // there is none
   ahead.start(lane, [](Stream&) {});
   CHECK(error_text([&] { ahead.finish(lane); }) == "the other rank is gone");
+}
+
+TEST_CASE("a gather is finished while those behind it run") {
+  const std::unique_ptr<Device> device = make_cpu_device(0, 1, {});
+  const std::unique_ptr<Stream> stream = device->make_stream();
+  HeldCommunicator others;
+  GatherAhead ahead(*device, true, others, 2);
+  DomainLane lane;
+  lane.stream = stream.get();
+  for (int round = 0; round < 3; ++round) {
+    others.begun = others.released = others.ended = false;
+    ahead.start(
+        lane, [](Stream&) {}, 1);
+    ahead.start(
+        lane, [&](Stream& of_gather) { others.all_gather(of_gather, {}); }, 0);
+    ahead.finish(lane, 1);
+    CHECK_FALSE(others.ended);
+    others.released = true;
+    others.released.notify_all();
+    ahead.wait_on(*stream);
+    CHECK(others.ended);
+    ahead.finish(lane, 0);
+  }
 }
 
 }  // namespace

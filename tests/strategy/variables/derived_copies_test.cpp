@@ -2,6 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "device/cpu/cpu_device.h"
 
 namespace mirrortrain {
@@ -38,6 +43,31 @@ TEST_CASE("a rounded copy lies beside the weights, and is left to updates where 
   on_its_own.request(weights, {"bfloat16", 40, count, true});
   on_its_own.refresh(*stream, 0, 1, true);
   CHECK(refreshed == 4);
+}
+
+TEST_CASE("copies of masters that arrive later are left out of a step's refresh, and made when they are asked for") {
+  const auto device = make_cpu_device(0, 1, {});
+  const auto stream = device->make_stream();
+  const Buffer memory = device->allocate(120);
+  std::vector<std::string> refreshed;
+  const auto form = [&](const std::string& name) {
+    return DerivedForm{name, 40, [&, name](Stream&, const TensorView&, std::byte*) { refreshed.push_back(name); }};
+  };
+  const std::span<const float> all(memory.as<float>(), 30);
+
+  DerivedCopies copies(*device, nullptr);
+  copies.hold_back(all.subspan(10, 10));
+  copies.hold_back(all.subspan(20));
+  for (const auto& [name, first] : {std::pair("here", 0), {"second", 10}, {"third", 20}}) {
+    copies.request({DType::kFloat32, {10}, memory.data() + first * sizeof(float)}, form(name));
+  }
+  copies.refresh(*stream, 0, 1, true);
+  CHECK(refreshed == std::vector<std::string>{"here"});
+  copies.refresh_of(all.subspan(20), *stream, 0, 1);
+  copies.refresh_of(all.first(20), *stream, 0, 1);
+  CHECK(refreshed == std::vector<std::string>{"here", "third", "second"});
+  copies.refresh(*stream, 0, 1, false);
+  CHECK(refreshed.size() == 6);
 }
 
 TEST_CASE("copies of a variable that no step changes are made when it was changed otherwise") {
