@@ -1,7 +1,10 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "base/dtype.h"
 #include "device/device.h"
@@ -17,6 +20,8 @@ namespace mirrortrain {
 struct ProductWeight {
   std::int64_t first = 0, in = 0, out = 0;
   DType operands = DType::kFloat32;
+  /// Derived copies that the update refreshes, of StepKernels::product_forms(); null where there are none.
+  std::array<std::byte*, 2> copies{};
 };
 
 /// One replica's part of the weight's gradient, x^T dy: x [rows, in], dy [rows, out].
@@ -67,9 +72,12 @@ class StepKernels {
                       std::int64_t end) const = 0;
   virtual int most_sources() const = 0;
 
+  /// The keys of the forms (DerivedForm) in which `update_with_product` can refresh copies of the weight.
+  virtual std::span<const std::string_view> product_forms() const { return {}; }
   /// Whether `update_with_product` supports weights with so many outputs, of x and dy in this data type.
   virtual bool supports_product(std::int64_t /*out*/, DType /*operands*/) const { return false; }
   /// Updates the weight's rows [begin, end) with the sum of the sources, in their order, without storing the gradient.
+  /// Where there are copies, both are even.
   /// Uses `threads` threads. Throws Error unless supports_product.
   virtual void update_with_product(const scalar::UpdateRule& rule, const Group& group, const ProductWeight& weight,
                                    std::span<const ProductSource> sources, const StepParams& params, int threads,

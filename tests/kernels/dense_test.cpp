@@ -30,6 +30,10 @@ const Geometry kGeometries[] = {
     {{3, 2, 17}, 19, true, ops::ActivationKind::kSigmoid},
 };
 
+/// Larger than the panels and blocks of kernels, for which finite differences would take long.
+const Geometry kLarge[] = {
+    {{130}, 100, true, ops::ActivationKind::kRelu}, {{3, 66}, 150, false}, {{2050}, 6}, {{6}, 2050}};
+
 double activated(ops::ActivationKind kind, double x) {
   switch (kind) {
     case ops::ActivationKind::kRelu: return x > 0 ? x : 0;
@@ -108,6 +112,7 @@ Case forward_case(const Geometry& g, DType dtype) {
 TEST_CASE("dense multiplies the last axis, adds the bias and activates") {
   for (const DType dtype : kFloatTypes) {
     for (const Geometry& g : kGeometries) check_forward(forward_case(g, dtype));
+    for (const Geometry& g : kLarge) check_forward(forward_case(g, dtype));
   }
 }
 
@@ -118,13 +123,15 @@ TEST_CASE("dense gradients agree with finite differences") {
 }
 
 TEST_CASE("dense_input_gradient multiplies by the transposed kernel") {
+  const auto check = [](const Geometry& g, DType dtype) {
+    check_forward({.name = title(g, dtype) + ": gradient of the input",
+                   .op = std::make_shared<ops::DenseInputGradient>(),
+                   .inputs = {batched(dtype, with_last(g.input, g.units)), weights(dtype, {g.input.back(), g.units})},
+                   .reference = dense_input_gradient});
+  };
   for (const DType dtype : kFloatTypes) {
-    for (const Geometry& g : kGeometries) {
-      check_forward({.name = title(g, dtype) + ": gradient of the input",
-                     .op = std::make_shared<ops::DenseInputGradient>(),
-                     .inputs = {batched(dtype, with_last(g.input, g.units)), weights(dtype, {g.input.back(), g.units})},
-                     .reference = dense_input_gradient});
-    }
+    for (const Geometry& g : kGeometries) check(g, dtype);
+    for (const Geometry& g : kLarge) check(g, dtype);
   }
 }
 

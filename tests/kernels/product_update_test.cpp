@@ -5,9 +5,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <map>
 #include <random>
+#include <utility>
 #include <vector>
 
+#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/paired_weight.h"
 #include "kernels/storage.h"
 
 namespace mirrortrain::cpu {
@@ -139,6 +144,71 @@ TEST_CASE("the bits do not depend on who updates which rows, and on how many thr
       CHECK(other->master == whole.master);
       CHECK(other->momentum == whole.momentum);
       CHECK(other->velocity == whole.velocity);
+    }
+  }
+}
+
+TEST_CASE("copies in pairs are those of the updated weight, whoever updates which rows") {
+  const auto device = make_cpu_device(0, 1, {});
+  const auto stream = device->make_stream();
+  for (const Case& test : cases()) {
+    const std::int64_t in = test.weight.in, out = test.weight.out;
+    if (!multiplies_pairs() || !takes_product(out, test.weight.operands)) continue;
+    CAPTURE(in);
+    CAPTURE(out);
+    for (const int threads : {1, 3}) {
+      Case updated = test;
+      std::map<PairForm, Buffer> copies;
+      for (const PairForm form : {PairForm::kOfRows, PairForm::kOfColumns}) {
+        if (form == PairForm::kOfRows && in % 2 != 0) continue;
+        copies[form] = device->allocate(paired_bytes(form, in, out));
+        updated.weight.copies[static_cast<std::size_t>(form)] = copies[form].data();
+      }
+      const StepParams params{.learning_rates = {0.01f}, .updates = 3};
+      for (std::int64_t row = 0; row < in; row += 32) {
+        update_with_product(scalar::Adam{0.9f, 0.99f, 1e-3f}, updated.view(), updated.weight, updated.sources(), params,
+                            threads, row, std::min(in, row + 32));
+      }
+      for (const auto& [form, copy] : copies) {
+        const DerivedForm made = paired_form(form, in, out, 1);
+        const Buffer expected = device->allocate(made.bytes);
+        made.refresh(*stream, {DType::kFloat32, {in, out}, reinterpret_cast<std::byte*>(updated.master.data() + 16)},
+                     expected.data());
+        CHECK(std::memcmp(expected.data(), copy.data(), made.bytes) == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("pairs of a weight are its rounded elements, in panels padded with zeros") {
+  if (!multiplies_pairs()) return;
+  const auto device = make_cpu_device(0, 1, {});
+  const auto stream = device->make_stream();
+  for (const auto& [in, out] : {std::pair{2, 2}, {6, 70}, {130, 64}, {66, 18}}) {
+    std::vector<float> weight = random_floats(in * out, 7);
+    weight[1] = 1e-40f;  // a denormal, which becomes 0
+    const auto rounded = [&](std::int64_t row, std::int64_t column) {
+      const bool is_denormal = row == 0 && column == 1;
+      return row < in && column < out && !is_denormal ? bfloat16(weight[static_cast<std::size_t>(row * out + column)])
+                                                      : bfloat16(0.0f);
+    };
+    for (const PairForm form : {PairForm::kOfRows, PairForm::kOfColumns}) {
+      const bool of_rows = form == PairForm::kOfRows;
+      const DerivedForm made = paired_form(form, in, out, 2);
+      const Buffer copy = device->allocate(made.bytes);
+      made.refresh(*stream, {DType::kFloat32, {in, out}, reinterpret_cast<std::byte*>(weight.data())}, copy.data());
+      const auto* const found = copy.as<bfloat16>();
+      const std::int64_t pairs = (of_rows ? in : out) / 2, columns = of_rows ? out : in;
+      bool is_same = true;
+      for (std::int64_t i = 0; i < static_cast<std::int64_t>(made.bytes / sizeof(bfloat16)); ++i) {
+        const std::int64_t pair = i / 2 / kPairPanel % pairs, panel = i / 2 / kPairPanel / pairs;
+        const std::int64_t inner = 2 * pair + i % 2, column = panel * kPairPanel + i / 2 % kPairPanel;
+        const bfloat16 expected = column >= columns ? bfloat16(0.0f)
+                                  : of_rows         ? rounded(inner, column)
+                                                    : rounded(column, inner);
+        is_same = is_same && static_cast<float>(found[i]) == static_cast<float>(expected);
+      }
+      CHECK(is_same);
     }
   }
 }

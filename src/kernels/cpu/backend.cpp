@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/paired_weight.h"
 #include "kernels/cpu/product_update.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/cpu/sparse_rows.h"
@@ -22,6 +23,7 @@ class CpuStepKernels : public StepKernels {
   }
   int most_sources() const override { return std::numeric_limits<int>::max(); }
 
+  std::span<const std::string_view> product_forms() const override { return kPairForms; }
   bool supports_product(std::int64_t out, DType operands) const override { return takes_product(out, operands); }
   void update_with_product(const UpdateRule& rule, const Group& group, const ProductWeight& weight,
                            std::span<const ProductSource> sources, const StepParams& params, int threads,

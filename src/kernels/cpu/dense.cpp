@@ -1,6 +1,7 @@
 #include "graph/ops/dense.h"
 
 #include "kernels/cpu/choose_kernel.h"
+#include "kernels/cpu/dense_pairs.h"
 #include "kernels/cpu/float32_kernels.h"
 #include "kernels/cpu/onednn_kernel.h"
 #include "kernels/cpu/registry.h"
@@ -34,6 +35,7 @@ class WeightGradientIfRead : public Kernel {
 std::unique_ptr<Kernel> make_dense(const ops::Dense& op, const KernelSpecs& specs) {
   return choose_kernel(op, specs, [&](const KernelSpecs& s) {
     if (is_float32(s)) return dense_float32::make_forward(op, s);
+    if (auto kernel = dense_pairs::make_forward(op, s)) return kernel;
     const bool with_bias = s.inputs.size() > 2 && s.input_present[2];
     return onednn::make_forward(onednn::inner_product(s.inputs[0], s.outputs[0], with_bias), op.activation, s.threads);
   });
@@ -42,6 +44,7 @@ std::unique_ptr<Kernel> make_dense(const ops::Dense& op, const KernelSpecs& spec
 std::unique_ptr<Kernel> make_dense_input_gradient(const ops::DenseInputGradient& op, const KernelSpecs& specs) {
   return choose_kernel(op, specs, [](const KernelSpecs& s) {
     if (is_float32(s)) return dense_float32::make_input_gradient(s);
+    if (auto kernel = dense_pairs::make_input_gradient(s)) return kernel;
     return onednn::make_input_gradient(onednn::inner_product(s.outputs[0], s.inputs[0], false), s.threads);
   });
 }

@@ -21,7 +21,7 @@ namespace {
 constexpr int kMostRows = 6, kMostVectors = 4;  // 24 sums, 4 vectors of b and one of a: 29 of 32 registers
 
 template <int kR, int kW>
-MIRRORTRAIN_PAIRS void pair_tile(std::int64_t pairs, const PairColumns& a, const PairColumns& b, const Rows& c,
+MIRRORTRAIN_PAIRS void pair_tile(std::int64_t pairs, const PairScalars& a, const PairColumns& b, const Rows& c,
                                  bool accumulate) {
   __m512 sum[kR][kW];
 #pragma GCC unroll 6
@@ -33,13 +33,13 @@ MIRRORTRAIN_PAIRS void pair_tile(std::int64_t pairs, const PairColumns& a, const
   }
   const Pair* a_pair = a.data;
   const Pair* b_pair = b.data;
-  for (std::int64_t p = 0; p < pairs; ++p, a_pair += a.stride, b_pair += b.stride) {
+  for (std::int64_t p = 0; p < pairs; ++p, a_pair += a.pair_stride, b_pair += b.stride) {
     __m512bh row[kW];
 #pragma GCC unroll 4
     for (int w = 0; w < kW; ++w) row[w] = (__m512bh)_mm512_loadu_si512(b_pair + w * kLanes);
 #pragma GCC unroll 6
     for (int r = 0; r < kR; ++r) {
-      const auto one = (__m512bh)_mm512_set1_epi32(static_cast<int>(a_pair[r]));
+      const auto one = (__m512bh)_mm512_set1_epi32(static_cast<int>(a_pair[r * a.row_stride]));
 #pragma GCC unroll 4
       for (int w = 0; w < kW; ++w) sum[r][w] = _mm512_dpbf16_ps(sum[r][w], one, row[w]);
     }
@@ -51,7 +51,7 @@ MIRRORTRAIN_PAIRS void pair_tile(std::int64_t pairs, const PairColumns& a, const
   }
 }
 
-using PairTile = void (*)(std::int64_t, const PairColumns&, const PairColumns&, const Rows&, bool);
+using PairTile = void (*)(std::int64_t, const PairScalars&, const PairColumns&, const Rows&, bool);
 
 template <int kW, int... kR>
 constexpr std::array<PairTile, kMostRows> pair_tiles_of(std::integer_sequence<int, kR...>) {
@@ -99,14 +99,22 @@ MIRRORTRAIN_PAIRS void make_pairs(std::int64_t rows, std::int64_t columns, const
   }
 }
 
-void multiply_pairs(std::int64_t rows, std::int64_t columns, std::int64_t pairs, const PairColumns& a,
+MIRRORTRAIN_PAIRS void round_to_bfloat16(std::int64_t count, const float* from, bfloat16* to) {
+  for (std::int64_t i = 0; i < count; i += kLanes) {
+    const auto mask = static_cast<__mmask16>((1u << std::min<std::int64_t>(kLanes, count - i)) - 1u);
+    const __m256bh rounded = _mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, from + i));
+    _mm256_mask_storeu_epi16(to + i, mask, (__m256i)rounded);
+  }
+}
+
+void multiply_pairs(std::int64_t rows, std::int64_t columns, std::int64_t pairs, const PairScalars& a,
                     const PairColumns& b, const Rows& c, bool accumulate) {
   const auto& tiles = kPairTiles[static_cast<std::size_t>(columns / kLanes - 1)];
   const std::int64_t blocks = (rows + kMostRows - 1) / kMostRows;
   for (std::int64_t block = 0; block < blocks; ++block) {
     const std::int64_t begin = rows * block / blocks, count = rows * (block + 1) / blocks - begin;
-    tiles[static_cast<std::size_t>(count - 1)](pairs, {a.data + begin, a.stride}, b,
-                                               {c.data + begin * c.stride, c.stride}, accumulate);
+    tiles[static_cast<std::size_t>(count - 1)](pairs, a.from_row(begin), b, {c.data + begin * c.stride, c.stride},
+                                               accumulate);
   }
 }
 
@@ -114,7 +122,8 @@ void multiply_pairs(std::int64_t rows, std::int64_t columns, std::int64_t pairs,
 
 bool multiplies_pairs() { return false; }
 void make_pairs(std::int64_t, std::int64_t, const bfloat16*, std::int64_t, Pair*, std::int64_t) {}
-void multiply_pairs(std::int64_t, std::int64_t, std::int64_t, const PairColumns&, const PairColumns&, const Rows&,
+void round_to_bfloat16(std::int64_t, const float*, bfloat16*) {}
+void multiply_pairs(std::int64_t, std::int64_t, std::int64_t, const PairScalars&, const PairColumns&, const Rows&,
                     bool) {}
 
 #endif

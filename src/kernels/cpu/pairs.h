@@ -21,7 +21,18 @@ bool multiplies_pairs();
 void make_pairs(std::int64_t rows, std::int64_t columns, const bfloat16* from, std::int64_t stride, Pair* to,
                 std::int64_t to_stride);
 
-/// An element (row, pair of steps) is data[row + pair * stride].
+/// to = `from` rounded to bfloat16, to nearest even; denormals become 0, as in the processor's products of pairs.
+void round_to_bfloat16(std::int64_t count, const float* from, bfloat16* to);
+
+/// An element (row, pair of steps) is data[row * row_stride + pair * pair_stride].
+struct PairScalars {
+  const Pair* data;
+  std::int64_t row_stride, pair_stride;
+
+  PairScalars from_row(std::int64_t row) const { return {data + row * row_stride, row_stride, pair_stride}; }
+};
+
+/// An element (column, pair of steps) is data[column + pair * stride].
 struct PairColumns {
   const Pair* data;
   std::int64_t stride;
@@ -29,7 +40,7 @@ struct PairColumns {
 
 /// c[row][column] = the sum over pairs of a(row, pair) * b(column, pair), or adds it to c, in the order of the pairs.
 /// `columns` is a multiple of kLanes, at most panel_columns().
-void multiply_pairs(std::int64_t rows, std::int64_t columns, std::int64_t pairs, const PairColumns& a,
+void multiply_pairs(std::int64_t rows, std::int64_t columns, std::int64_t pairs, const PairScalars& a,
                     const PairColumns& b, const Rows& c, bool accumulate);
 
 }  // namespace mirrortrain::cpu

@@ -4,7 +4,7 @@
 
 #include "kernels/cpu/apply_rule.h"
 #include "kernels/cpu/micro_gemm.h"
-#include "kernels/cpu/pairs.h"
+#include "kernels/cpu/paired_weight.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/simd.h"
 
@@ -39,17 +39,12 @@ inline void prefetch(const UpdateGroupView& group, std::int64_t element, std::in
   }
 }
 
-/// A block of the weight: its rows and columns.
-struct Block {
-  std::int64_t row, rows, column, columns;
-};
-
 /// A panel's x and dy at some steps, as the inner loops read them.
 class FloatOperands {
  public:
   static constexpr std::int64_t kBlockRows = 48;
 
-  FloatOperands(const ProductWeight& weight, const ProductSource& source, const Block& block, std::int64_t step,
+  FloatOperands(const ProductWeight& weight, const ProductSource& source, const WeightBlock& block, std::int64_t step,
                 std::int64_t steps)
       : x_(reinterpret_cast<const float*>(source.x) + step * weight.in + block.row),
         dy_(reinterpret_cast<const float*>(source.dy) + step * weight.out + block.column),
@@ -75,7 +70,7 @@ class PairOperands {
  public:
   static constexpr std::int64_t kBlockRows = 64;  // amortizes copying dy
 
-  PairOperands(const ProductWeight& weight, const ProductSource& source, const Block& block, std::int64_t step,
+  PairOperands(const ProductWeight& weight, const ProductSource& source, const WeightBlock& block, std::int64_t step,
                std::int64_t steps)
       : columns_(block.columns), pairs_((steps + 1) / 2) {
     make_pairs(steps, block.rows, reinterpret_cast<const bfloat16*>(source.x) + step * weight.in + block.row, weight.in,
@@ -85,8 +80,8 @@ class PairOperands {
   }
 
   void multiply_into(float* gradient, std::int64_t i, std::int64_t rows, bool accumulate) const {
-    multiply_pairs(rows, columns_, pairs_, {x_ + i, kBlockRows}, {dy_, kMaxPanel}, {gradient + i * columns_, columns_},
-                   accumulate);
+    multiply_pairs(rows, columns_, pairs_, {x_ + i, 1, kBlockRows}, {dy_, kMaxPanel},
+                   {gradient + i * columns_, columns_}, accumulate);
   }
 
  private:
@@ -98,7 +93,7 @@ class PairOperands {
 /// gradient[i][j] = the sum over the sources of x^T dy at the block's row i, column j.
 template <class Operands>
 void make_gradient(const UpdateGroupView& group, const ProductWeight& weight, std::span<const ProductSource> sources,
-                   const Block& block, float* gradient) {
+                   const WeightBlock& block, float* gradient) {
   bool accumulate = false;
   for (const ProductSource& source : sources) {
     for (std::int64_t step = 0; step < source.rows; step += kSteps) {
@@ -116,22 +111,33 @@ void make_gradient(const UpdateGroupView& group, const ProductWeight& weight, st
   if (!accumulate) std::fill_n(gradient, block.rows * block.columns, 0.0f);
 }
 
+/// Of the block, which the caches still have.
+void refresh_copies(const UpdateGroupView& group, const ProductWeight& weight, const WeightBlock& block) {
+  for (std::size_t form = 0; form < weight.copies.size(); ++form) {
+    if (weight.copies[form] == nullptr) continue;
+    write_pairs(static_cast<PairForm>(form), weight.in, weight.out, group.master + weight.first, block,
+                reinterpret_cast<Pair*>(weight.copies[form]));
+  }
+}
+
 template <class Operands, class Rule>
 void update_rows(const scalar::RuleAtStep<Rule>& rule, const UpdateGroupView& group, const ProductWeight& weight,
                  std::span<const ProductSource> sources, std::int64_t begin, std::int64_t end) {
   alignas(64) float gradient[kMaxBlockRows * kMaxPanel];
   const std::int64_t blocks = (end - begin + Operands::kBlockRows - 1) / Operands::kBlockRows;
-  const auto edge = [&](std::int64_t i) { return begin + (end - begin) * i / blocks; };  // avoids a small last one
+  // Even, for copies in pairs; equal parts avoid a small last one.
+  const auto edge = [&](std::int64_t i) { return i == blocks ? end : begin + (end - begin) * i / blocks / 2 * 2; };
   for (std::int64_t column = 0; column < weight.out; column += panel_columns()) {
     const std::int64_t columns = std::min(panel_columns(), weight.out - column);
     for (std::int64_t i = 0; i < blocks; ++i) {
-      const Block block{edge(i), edge(i + 1) - edge(i), column, columns};
+      const WeightBlock block{edge(i), edge(i + 1) - edge(i), column, columns};
       make_gradient<Operands>(group, weight, sources, block, gradient);
       scale_and_clip(rule, block.rows * columns, gradient);
       for (std::int64_t r = 0; r < block.rows; ++r) {
         const std::int64_t first = weight.first + (block.row + r) * weight.out + column;
         apply_rule(rule, group, first, columns, gradient + r * columns);
       }
+      refresh_copies(group, weight, block);
     }
   }
 }

@@ -343,8 +343,16 @@ void MirroredStrategy::add_products() {
       const int part = lanes_.replicas[static_cast<std::size_t>(replicas.front())].replica->model;
       const Shape shape = model_.part_shape(product.variable, part);
       const ValueSpec& dy = model_.graph(true, part).graph.spec(product.dy);
-      domain.update.add_product(group, replicas, {place.first, shape[0], shape[1], dy.dtype}, std::move(sources),
-                                dy.shape.elements() / shape[1]);
+      ProductWeight weight{place.first, shape[0], shape[1], dy.dtype};
+      const ModelVariable& variable = model_.variables[product.variable];
+      if (!variable.constraint && !variable.spectrum) {  // which change the weights once more
+        const auto* const master = reinterpret_cast<const std::byte*>(group.master(replicas.front()) + place.first);
+        const std::span<const std::string_view> forms = parts_.backend->step_kernels().product_forms();
+        for (std::size_t form = 0; form < forms.size(); ++form) {
+          weight.copies[form] = domain.derived.refreshed_by_update(master, std::string(forms[form]));
+        }
+      }
+      domain.update.add_product(group, replicas, weight, std::move(sources), dy.shape.elements() / shape[1]);
     }
   }
 }

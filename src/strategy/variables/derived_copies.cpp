@@ -12,6 +12,13 @@ bool is_within(const TensorView& canonical, std::span<const float> masters) {
 
 }  // namespace
 
+std::byte* DerivedCopies::refreshed_by_update(const std::byte* canonical, const std::string& key) {
+  const auto found = by_key_.find({canonical, key});
+  if (found == by_key_.end()) return nullptr;
+  found->second->is_by_update = true;
+  return found->second->place;
+}
+
 void DerivedCopies::hold_back(std::span<const float> masters) { held_back_.push_back(masters); }
 
 std::byte* DerivedCopies::request(const TensorView& canonical, const DerivedForm& form, bool changes) {
@@ -33,7 +40,7 @@ std::byte* DerivedCopies::request(const TensorView& canonical, const DerivedForm
 void DerivedCopies::refresh(Stream& stream, int lane, int lanes, bool updated) {
   for (std::size_t i = static_cast<std::size_t>(lane); i < copies_.size(); i += static_cast<std::size_t>(lanes)) {
     const Copy& copy = copies_[i];
-    const bool by_update = copy.memory.data() == nullptr;
+    const bool by_update = copy.memory.data() == nullptr || copy.is_by_update;
     if (!updated || (copy.changes && !by_update && !copy.is_held_back))
       copy.form.refresh(stream, copy.canonical, copy.place);
   }

@@ -25,6 +25,9 @@ class DerivedCopies {
   /// change the variable.
   std::byte* request(const TensorView& canonical, const DerivedForm& form, bool changes = true);
 
+  /// The copy in the form of this key, which whoever asks refreshes after a step; null if none was requested.
+  std::byte* refreshed_by_update(const std::byte* canonical, const std::string& key);
+
   /// The copies of these masters, requested later, wait for `refresh_of` when a step has changed them. Called before
   /// the first request.
   void hold_back(std::span<const float> masters);
@@ -44,7 +47,7 @@ class DerivedCopies {
     Buffer memory;
     std::byte* place = nullptr;  ///< in `memory`, or the memory that updates refresh
     bool changes = true;         ///< by steps
-    bool is_held_back = false;
+    bool is_held_back = false, is_by_update = false;
   };
   Device* device_;
   VariableStore* rounding_;
