@@ -5,12 +5,22 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "base/error.h"
 #include "base/utf8.h"
 #include "strategy/strategy_options.h"
 
 namespace mirrortrain::cli {
+namespace {
+
+/// The overrides, and these of the strategy.
+std::vector<std::string> with(std::vector<std::string> overrides, const std::vector<std::string>& of_strategy) {
+  for (const std::string& one : of_strategy) overrides.push_back("strategy." + one);
+  return overrides;
+}
+
+}  // namespace
 
 std::vector<Mesh> parse_meshes(const std::string& text) {
   std::vector<Mesh> meshes;
@@ -27,17 +37,19 @@ std::vector<Mesh> parse_meshes(const std::string& text) {
   return meshes;
 }
 
-std::vector<std::string> with_mesh(std::vector<std::string> overrides, const Mesh& mesh) {
-  if (mesh.places() == 1) {
-    overrides.emplace_back("strategy.mesh=null");
-    return overrides;
-  }
-  for (const char* const key : {"replicas=null", "cpu_replicas=null", "devices=[cpu:0]"}) {
-    overrides.push_back(std::string("strategy.") + key);
-  }
-  overrides.push_back(fmt::format("strategy.type={}", declaration_of(kReplicasInProcess).name));
-  overrides.push_back(fmt::format("strategy.mesh={{data: {}, model: {}}}", mesh.data, mesh.model));
-  return overrides;
+CheckedForMeshes::CheckedForMeshes(std::string file, std::vector<std::string> overrides)
+    : file_(std::move(file)),
+      overrides_(std::move(overrides)),
+      whole_(check_configuration(file_, with(overrides_, {"mesh=null"}))) {}
+
+const CheckedConfiguration& CheckedForMeshes::of_places(int places) {
+  if (places == 1) return whole_;
+  const auto found = of_places_.find(places);
+  if (found != of_places_.end()) return found->second;
+  const std::vector<std::string> on_one_device = {"replicas=null", "cpu_replicas=null", "devices=[cpu:0]",
+                                                  fmt::format("type={}", declaration_of(kReplicasInProcess).name),
+                                                  fmt::format("mesh={{data: 1, model: {}}}", places)};
+  return of_places_.emplace(places, check_configuration(file_, with(overrides_, on_one_device))).first->second;
 }
 
 }  // namespace mirrortrain::cli

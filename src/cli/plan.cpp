@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,17 +30,11 @@ plan::Plan plan_workers(const PlanArguments& arguments, plan::PlanOptions option
 
 plan::Plan plan_meshes(const PlanArguments& arguments, const plan::PlanOptions& options) {
   const std::vector<Mesh> meshes = parse_meshes(arguments.meshes);
-  const CheckedConfiguration whole = check_configuration(arguments.config, with_mesh(arguments.overrides, {}));
-  std::map<int, CheckedConfiguration> of_places;  // by the number of places of a replica
+  CheckedForMeshes checked(arguments.config, arguments.overrides);
+  plan::require_plannable(checked.whole());
   std::vector<plan::MeshToPlan> to_plan;
-  for (const Mesh& mesh : meshes) {
-    const int model = mesh.model;
-    if (model > 1 && !of_places.contains(model)) {
-      of_places.emplace(model, check_configuration(arguments.config, with_mesh(arguments.overrides, {1, model})));
-    }
-    to_plan.push_back({mesh.data, model, model == 1 ? &whole : &of_places.at(model)});
-  }
-  return plan::make_mesh_plan(to_plan, whole.values().strategy, options);
+  for (const Mesh& mesh : meshes) to_plan.push_back({mesh, &checked.of_places(mesh.model)});
+  return plan::make_mesh_plan(checked.whole(), to_plan, options);
 }
 
 void print_plan(const PlanArguments& arguments) {

@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -77,7 +76,8 @@ int verify(const VerifyArguments& arguments) {
   if (std::ranges::none_of(meshes, [](const Mesh& mesh) { return mesh.places() > 1; })) {
     throw UsageError("--mesh: expected a mesh of several places, to compare with 1x1");
   }
-  const CheckedConfiguration checked = check_configuration(arguments.config, with_mesh(arguments.overrides, {}));
+  CheckedForMeshes of_meshes(arguments.config, arguments.overrides);
+  const CheckedConfiguration& checked = of_meshes.whole();
   if (!checked.has_model()) {
     throw UsageError(fmt::format("{}: there is no model to verify, only state", arguments.config));
   }
@@ -86,20 +86,12 @@ int verify(const VerifyArguments& arguments) {
         "strategy.optimizer_state has no effect here: all replicas are in this process, whose memory has weights and "
         "state once");
   }
-  std::map<int, CheckedConfiguration> of_places;  // by the number of places of a replica
-  const auto checked_for = [&](int places) -> const CheckedConfiguration* {
-    if (places == 1) return &checked;
-    if (!of_places.contains(places)) {
-      of_places.emplace(places, check_configuration(arguments.config, with_mesh(arguments.overrides, {1, places})));
-    }
-    return &of_places.at(places);
-  };
   std::vector<MeshToVerify> to_verify;
-  for (const Mesh& mesh : meshes) to_verify.push_back({mesh, checked_for(mesh.model)});
+  for (const Mesh& mesh : meshes) to_verify.push_back({mesh, &of_meshes.of_places(mesh.model)});
   std::optional<CheckedConfiguration> exact;
   if (checked.values().training.precision != Precision::kFloat32) {
-    std::vector<std::string> overrides = with_mesh(arguments.overrides, {});
-    overrides.emplace_back("training.precision=float32");
+    std::vector<std::string> overrides = arguments.overrides;
+    overrides.insert(overrides.end(), {"strategy.mesh=null", "training.precision=float32"});
     exact = check_configuration(arguments.config, overrides);
   }
   const Verification verification =

@@ -56,7 +56,7 @@ class Recording {
 };
 
 /// Work in order, driven by one lane. On a CPU the calling lane's thread does the work before `enqueue` and `copy`
-/// return, so an event has happened once it is recorded.
+/// return, so an event has happened once it is recorded, unless the stream is a BackgroundStream.
 class Stream {
  public:
   virtual ~Stream() = default;

@@ -139,8 +139,8 @@ class Strategy {
   /// replicas here; waits for the devices. Valid until the next step.
   virtual std::optional<SparseRows> sparse_gradient(std::size_t /*variable*/) { return std::nullopt; }
 
-  /// What the run's processes send each other between steps: what the loop decides, the chief decides; what it reads
-  /// from disk, the chief reads.
+  /// What the run's processes send each other between steps, when the last one's work is done and before the next one:
+  /// what the loop decides, the chief decides; what it reads from disk, the chief reads.
   virtual Workers workers() { return Workers(nullptr); }
   /// Compares the variables that all replicas share, if they are in several memories. Returns the first whose copies
   /// differ, and the replicas ("dense/kernel: replica 2 has other values than the rest"); empty if all are equal.

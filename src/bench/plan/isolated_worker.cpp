@@ -21,15 +21,11 @@ constexpr std::int64_t kStepsOfSample = 16;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-Cluster cluster_of(const Layout& layout) {
-  return {layout.divides_over_workers() ? layout.workers() : std::min(layout.workers(), 2), 0};
-}
-
 /// The global batch for which worker 0 of that cluster has the layout's rows.
 std::int64_t batch_of(const Layout& layout) {
-  if (cluster_of(layout).workers == layout.workers()) return layout.global_batch;
+  if (layout.isolated_workers() == layout.workers()) return layout.global_batch;
   const std::int64_t own = std::accumulate(layout.rows.begin(), layout.rows.end(), std::int64_t{0});
-  return own + (cluster_of(layout).workers - 1) * layout.rows.back() * layout.replicas_each();
+  return own + (layout.isolated_workers() - 1) * layout.rows.back() * layout.replicas_each();
 }
 
 /// Options with the layout's devices by name, regardless of those that the batch and the number of workers would
@@ -41,7 +37,7 @@ StrategyOptions placed_as(const Layout& layout, StrategyOptions options) {
   if (options.mesh) {
     const Mesh& mesh = layout.topology.mesh;
     options.mesh =
-        MeshOptions{std::int64_t{mesh.data} * cluster_of(layout).workers / layout.workers(), std::int64_t{mesh.model}};
+        MeshOptions{std::int64_t{mesh.data} * layout.isolated_workers() / layout.workers(), std::int64_t{mesh.model}};
   } else {
     options.replicas = layout.replicas_each();
   }
@@ -63,7 +59,7 @@ IsolatedWorker::IsolatedWorker(const CheckedConfiguration& checked, const Strate
       examples_(examples),
       rows_(static_cast<std::size_t>(batch_of(layout))) {
   Hardware isolated = hardware;
-  isolated.cluster = cluster_of(layout);
+  isolated.cluster = {layout.isolated_workers(), 0};
   if (isolated.cluster.workers > 1) {
     isolated.communicators = [this](const Topology& topology, const StrategyOptions&, const ReductionChoice&,
                                     const Backend&, std::span<Device* const>) { return record(topology); };
@@ -138,7 +134,7 @@ WorkerStep IsolatedWorker::measure(double seconds) {
   WorkerStep measured;
   measured.seconds = median(std::move(samples));
   const MemoryForecast memory = strategy_->memory();
-  measured.memory = memory.variables + memory.activations + memory.examples;
+  measured.memory = memory.variables + memory.activations + memory.examples + memory.received;
   // The exchanges of the model's layers and of the update are not buckets.
   for (Exchange& one : exchanges(static_cast<double>(state_.step - before))) {
     const bool is_bucket = one.along == Along::kData && names_bucket(one.what);

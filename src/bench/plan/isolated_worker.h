@@ -25,6 +25,8 @@ struct Layout {
   /// Whether a worker's computation depends on the number of workers, not on its rows alone: each has a part of the
   /// state, of the weights or of the layers.
   bool divides_over_workers() const { return choice.shards || topology.replica_spans_workers(); }
+  /// How many workers a run has in which a worker computes as in this one.
+  int isolated_workers() const { return divides_over_workers() ? workers() : std::min(workers(), 2); }
   int replicas_each() const { return static_cast<int>(rows.size()); }
   int lanes() const { return static_cast<int>(topology.lanes.size()); }
   /// The worker's threads, on CPUs.
@@ -36,12 +38,11 @@ struct WorkerStep {
   double seconds = 0;             ///< median
   std::vector<Exchange> buckets;  ///< of gradients, in the order in which they fill up
   std::vector<Exchange> others;   ///< the workers' other exchanges
-  std::uint64_t memory = 0;       ///< bytes of variables, activations and inputs
+  std::uint64_t memory = 0;       ///< bytes of variables, activations, inputs and received gradients
 };
 
-/// Worker 0 of a run whose other workers do not exist: its strategy, over ExchangeRecorders. Unless it divides
-/// something over the workers, it is built as one of two, regardless of the actual number, with the rows of the layout,
-/// which then determine a worker's computation. One thread creates and drives it.
+/// Worker 0 of a run whose other workers do not exist: its strategy, over ExchangeRecorders. It is built as one of
+/// Layout::isolated_workers(), with the rows of the layout. One thread creates and drives it.
 class IsolatedWorker {
  public:
   /// `options`: of the run's strategy, with which `layout` was made. All must outlive it. Runs a few warm-up steps.

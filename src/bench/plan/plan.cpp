@@ -38,21 +38,6 @@ double gathered_terms_seconds(const Layout& layout, double bytes, double add_sec
   return (layout.workers() - 2) * bytes * add_seconds / layout.lanes();
 }
 
-void require_plannable(const CheckedConfiguration& checked) {
-  if (checked.values().strategy.pipeline) {
-    throw UsageError(
-        "strategy.pipeline: how long stages wait for each other is not predicted yet; add --set "
-        "strategy.pipeline=null");
-  }
-  if (!checked.has_model()) throw UsageError("there is no model to plan, only state");
-  const strategies::Declaration& type = checked.values().strategy.declaration();
-  if (type.has_replicas_in_sync) return;
-  throw UsageError(
-      fmt::format("strategy.type: {} cannot be planned: steps are predicted for workers in sync; use `--set "
-                  "strategy.type={}`",
-                  type.name, declaration_of(kWorkersInSync).name));
-}
-
 /// The number of workers that fit side by side on the cores of a shared machine.
 int side_by_side(const Layout& layout, int cores) { return std::clamp(cores / layout.threads(), 1, layout.workers()); }
 
@@ -93,18 +78,25 @@ void set_network(Plan& plan, const PlanOptions& options, const StrategyOptions& 
   if (plan.network_measured) plan.assumptions.shared_cores = static_cast<int>(hardware.machine.cores.size());
 }
 
+/// "--mesh 4x2"
+std::string option_text(const Mesh& mesh) { return fmt::format("--mesh {}x{}", mesh.data, mesh.model); }
+
 /// How many workers have a mesh's places, of which each has one for each of its devices. Throws UsageError if they do
 /// not divide them.
-int workers_of(const MeshToPlan& mesh, const StrategyOptions& strategy, std::int64_t batch, const Machine& machine) {
+int workers_of(const Mesh& mesh, const StrategyOptions& strategy, std::int64_t batch, const Machine& machine) {
   StrategyOptions alone = strategy;
   alone.mesh.reset();
   const int devices = static_cast<int>(make_topology(alone, batch, machine).lanes.size());
-  const int places = mesh.data * mesh.model;
-  if (places % devices == 0) return places / devices;
-  throw UsageError(
-      fmt::format("--mesh {}: a worker's {} devices do not divide the {} places; list one device in strategy.devices, "
-                  "or give other meshes",
-                  mesh.text(), devices, places));
+  if (mesh.places() % devices != 0) {
+    throw UsageError(
+        fmt::format("{}: a worker's {} devices do not divide the {} places; list one device in strategy.devices, or "
+                    "give other meshes",
+                    option_text(mesh), devices, mesh.places()));
+  }
+  const int workers = mesh.places() / devices;
+  constexpr auto kMost = static_cast<int>(StagedReduction::kMaxRanks);
+  if (workers <= kMost) return workers;
+  throw UsageError(fmt::format("{}: expected at most {} workers, found {}", option_text(mesh), kMost, workers));
 }
 
 std::string worker_text(const Layout& layout) {
@@ -119,6 +111,21 @@ std::string worker_text(const Layout& layout) {
 }
 
 }  // namespace
+
+void require_plannable(const CheckedConfiguration& checked) {
+  if (checked.values().strategy.pipeline) {
+    throw UsageError(
+        "strategy.pipeline: how long stages wait for each other is not predicted yet; add --set "
+        "strategy.pipeline=null");
+  }
+  if (!checked.has_model()) throw UsageError("there is no model to plan, only state");
+  const strategies::Declaration& type = checked.values().strategy.declaration();
+  if (type.has_replicas_in_sync) return;
+  throw UsageError(
+      fmt::format("strategy.type: {} cannot be planned: steps are predicted for workers in sync; use `--set "
+                  "strategy.type={}`",
+                  type.name, declaration_of(kWorkersInSync).name));
+}
 
 PlannedRun predict(const Layout& layout, const WorkerStep& measured, const Assumptions& assumptions) {
   const int workers = layout.workers();
@@ -176,7 +183,8 @@ Plan make_plan(const CheckedConfiguration& checked, const PlanOptions& options, 
   require_plannable(checked);
   const std::int64_t batch = checked.values().data.global_batch_size;
   const StrategyOptions strategy = workers_in_sync(checked);
-  StepMeter meter(checked, strategy, hardware, options.seconds);
+  const data::Feeder examples = read_examples(checked);
+  StepMeter meter(checked, strategy, examples, hardware, options.seconds);
   const auto layout_of = [&](int workers) {
     try {
       return meter.layout(workers, options.scales_batch ? batch * workers : batch);
@@ -207,23 +215,23 @@ Plan make_plan(const CheckedConfiguration& checked, const PlanOptions& options, 
   return plan;
 }
 
-Plan make_mesh_plan(const std::vector<MeshToPlan>& meshes, const StrategyOptions& strategy, const PlanOptions& options,
-                    const Hardware& hardware) {
-  require_plannable(*meshes.front().checked);
+Plan make_mesh_plan(const CheckedConfiguration& whole, const std::vector<MeshToPlan>& meshes,
+                    const PlanOptions& options, const Hardware& hardware) {
+  require_plannable(whole);
+  StrategyOptions strategy = workers_in_sync(whole);
+  strategy.replicas.reset();
+  const std::int64_t batch = whole.values().data.global_batch_size;
+  const data::Feeder examples = read_examples(whole);
   std::deque<StepMeter> meters;
   std::vector<Layout> layouts;
-  for (const MeshToPlan& mesh : meshes) {
-    StrategyOptions own = strategy;
-    own.type = kWorkersInSync;
-    own.replicas.reset();
-    own.mesh = MeshOptions{std::int64_t{mesh.data}, std::int64_t{mesh.model}};
-    const std::int64_t batch = mesh.checked->values().data.global_batch_size;
-    const int workers = workers_of(mesh, own, batch, hardware.machine);
+  for (const auto& [mesh, checked] : meshes) {
+    const int workers = workers_of(mesh, strategy, batch, hardware.machine);
+    strategy.mesh = MeshOptions{std::int64_t{mesh.data}, std::int64_t{mesh.model}};
+    StepMeter& meter = meters.emplace_back(*checked, strategy, examples, hardware, options.seconds);
     try {
-      StepMeter& meter = meters.emplace_back(*mesh.checked, std::move(own), hardware, options.seconds);
       layouts.push_back(meter.layout(workers, batch));
     } catch (const WrongMesh& error) {
-      throw UsageError(fmt::format("--mesh {}: {}", mesh.text(), error.reason()));
+      throw UsageError(fmt::format("{}: {}", option_text(mesh), error.reason()));
     }
   }
   Plan plan;

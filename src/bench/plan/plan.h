@@ -1,7 +1,5 @@
 #pragma once
 
-#include <fmt/format.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -68,6 +66,9 @@ PlannedRun predict(const Layout& layout, const WorkerStep& step, const Assumptio
 std::optional<int> recommended_workers(const Plan& plan);
 inline constexpr double kWorthwhileEfficiency = 0.8;
 
+/// Throws UsageError if the configuration has no model, or has what no step time is predicted for.
+void require_plannable(const CheckedConfiguration& checked);
+
 /// Measures and predicts. Throws UsageError if the configuration has no model or cannot run on several workers, and on
 /// GPUs without a network; otherwise throws as a run does.
 Plan make_plan(const CheckedConfiguration& checked, const PlanOptions& options,
@@ -75,17 +76,14 @@ Plan make_plan(const CheckedConfiguration& checked, const PlanOptions& options,
 
 /// A mesh to plan: that of a run in which each worker has as many of its places as devices.
 struct MeshToPlan {
-  int data = 1, model = 1;
+  Mesh mesh;
   const CheckedConfiguration* checked = nullptr;  ///< with layers for so many places of a replica
-
-  /// "4x2"
-  std::string text() const { return fmt::format("{}x{}", data, model); }
 };
 
-/// The same for meshes of the workers' devices. `strategy`: of all; its mesh and its replicas are left out. Throws
+/// The same for meshes of the workers' devices. `whole`: the configuration without one, whose strategy all have. Throws
 /// UsageError too where the workers' devices do not divide a mesh's places.
-Plan make_mesh_plan(const std::vector<MeshToPlan>& meshes, const StrategyOptions& strategy, const PlanOptions& options,
-                    const Hardware& hardware = this_hardware());
+Plan make_mesh_plan(const CheckedConfiguration& whole, const std::vector<MeshToPlan>& meshes,
+                    const PlanOptions& options, const Hardware& hardware = this_hardware());
 
 /// The prediction as a table, preceded by its assumptions and followed by its conclusions. `width`: maximum number of
 /// columns of the table, which omits the least important ones; 0: no limit.

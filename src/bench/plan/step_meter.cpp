@@ -13,7 +13,6 @@
 #include "device/cpu/cpu_device.h"
 
 namespace mirrortrain::plan {
-namespace {
 
 data::Feeder read_examples(const CheckedConfiguration& checked) {
   const data::DataOptions& data = checked.values().data;
@@ -22,15 +21,9 @@ data::Feeder read_examples(const CheckedConfiguration& checked) {
   return {train->dataset, steps, checked.examples, training_options(checked, train->dataset)};
 }
 
-}  // namespace
-
-StepMeter::StepMeter(const CheckedConfiguration& checked, StrategyOptions strategy, const Hardware& hardware,
-                     double seconds)
-    : checked_(checked),
-      strategy_(std::move(strategy)),
-      hardware_(hardware),
-      seconds_(seconds),
-      examples_(read_examples(checked)) {}
+StepMeter::StepMeter(const CheckedConfiguration& checked, StrategyOptions strategy, const data::Feeder& examples,
+                     const Hardware& hardware, double seconds)
+    : checked_(checked), strategy_(std::move(strategy)), hardware_(hardware), seconds_(seconds), examples_(examples) {}
 
 Layout StepMeter::layout(int workers, std::int64_t global_batch) const {
   Layout layout;
@@ -42,6 +35,10 @@ Layout StepMeter::layout(int workers, std::int64_t global_batch) const {
         "the places of a replica would be on {} GPUs, several of them on one machine, whose exchanges `plan` does not "
         "measure; use as many places on the axis `model` as a GPU has, or list one GPU of each worker",
         topology.memories_of_replica()));
+  }
+  if (strategy_.elastic && topology.replica_spans_workers()) {
+    throw UsageError(
+        "strategy.elastic: a worker that is lost takes its part of a replica's layers with it; leave elastic out");
   }
   layout.choice = choose_reduction(strategy_, topology, checked_.values().gradients.aggregation_method,
                                    gradient_bytes_of(checked_, topology), hardware_.why_no_nccl);
@@ -56,8 +53,7 @@ Layout StepMeter::layout(int workers, std::int64_t global_batch) const {
 }
 
 const WorkerStep& StepMeter::step(const Layout& layout, int side_by_side) {
-  const int workers = layout.divides_over_workers() ? layout.workers() : std::min(layout.workers(), 2);
-  const Key key(workers, side_by_side, layout.lanes(), layout.rows);
+  const Key key(layout.isolated_workers(), side_by_side, layout.lanes(), layout.rows);
   const auto found = measured_.find(key);
   return found != measured_.end() ? found->second : measured_[key] = measure(layout, side_by_side);
 }

@@ -9,12 +9,16 @@
 
 namespace mirrortrain::plan {
 
+/// The training data of a configuration with a model. Throws as a run does.
+data::Feeder read_examples(const CheckedConfiguration& checked);
+
 /// Measures the steps of worker 0 of a configuration's run on any number of workers.
 class StepMeter {
  public:
-  /// `checked` must have a model; it and `hardware` must outlive this. `strategy`: of the workers, in place of the
-  /// configuration's. Reads the training data. `seconds`: how long to measure each size.
-  StepMeter(const CheckedConfiguration& checked, StrategyOptions strategy, const Hardware& hardware, double seconds);
+  /// `checked` must have a model. `strategy`: of the workers, in place of the configuration's. `seconds`: how long to
+  /// measure each size. All others must outlive this.
+  StepMeter(const CheckedConfiguration& checked, StrategyOptions strategy, const data::Feeder& examples,
+            const Hardware& hardware, double seconds);
 
   /// Throws UsageError and Error as a run would.
   Layout layout(int workers, std::int64_t global_batch) const;
@@ -25,13 +29,13 @@ class StepMeter {
  private:
   WorkerStep measure(const Layout& layout, int side_by_side);
 
-  /// The number of workers where it matters, else 1 or 2; side_by_side; lanes; rows.
+  /// Layout::isolated_workers(); side_by_side; lanes; rows.
   using Key = std::tuple<int, int, int, std::vector<std::int64_t>>;
   const CheckedConfiguration& checked_;
   const StrategyOptions strategy_;
   const Hardware& hardware_;
   const double seconds_;
-  const data::Feeder examples_;
+  const data::Feeder& examples_;
   std::map<Key, WorkerStep> measured_;
 };
 

@@ -43,7 +43,7 @@ class BackgroundStream : public InlineStream {
 };
 
 /// A CPU's event. Of an inline stream, whose work is done when it is recorded, it has happened at once; of a background
-/// stream, which must outlive it, when the calls before it are done.
+/// stream, which must outlive all that wait for it, when the calls before it are done.
 class CpuEvent : public Event {
  public:
   void synchronize() const override {

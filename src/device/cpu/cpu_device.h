@@ -13,7 +13,7 @@ namespace mirrortrain {
 /// pinned).
 std::unique_ptr<Device> make_cpu_device(int index, int threads, std::vector<int> cores);
 
-/// A CPU's synchronous stream: the work is done when a call returns, so there is nothing to wait for.
+/// A CPU's synchronous stream: the work is done when a call returns. To wait for another's event blocks the caller.
 class InlineStream : public Stream {
  public:
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) override {

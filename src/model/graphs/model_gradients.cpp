@@ -53,10 +53,13 @@ void require_same_steps(const ModelGraph& a, const ModelGraph& b) {
                        a.graph.values().size() == b.graph.values().size() && a.gradients == b.gradients &&
                        a.outputs == b.outputs;
   if (is_same) return;
-  const auto& node = of_a != a.graph.nodes().end() ? *of_a : a.graph.nodes().back();
-  throw Error(fmt::format(
-      "{}: the places of a replica would compute different operations ({}); use another strategy.mesh.model",
-      node.layer.empty() ? "the model" : "layer " + node.layer, node.op->name()));
+  const Node* const node = of_a != a.graph.nodes().end()   ? &*of_a
+                           : of_b != b.graph.nodes().end() ? &*of_b
+                                                           : nullptr;  // gradients or outputs differ
+  throw Error(
+      fmt::format("{}: the places of a replica would compute different operations{}; use another strategy.mesh.model",
+                  node == nullptr || node->layer.empty() ? "the model" : "layer " + node->layer,
+                  node == nullptr ? "" : fmt::format(" ({})", node->op->name())));
 }
 
 }  // namespace

@@ -18,9 +18,12 @@ MirroredStrategy::~MirroredStrategy() {
   }
   multi_step_.reset();
   if (!reduction_->exchanges()) return;
-  try {
-    synchronize();
-  } catch (const std::exception&) {  // the group is aborted, and the error that ended the run is reported
+  for (int lane = 0; lane < lanes_.size(); ++lane) {
+    try {
+      synchronize(lane);
+    } catch (const std::exception& error) {  // the error that ended the run is reported
+      reduction_->abort(error.what());
+    }
   }
 }
 
@@ -226,11 +229,19 @@ void MirroredStrategy::run_lanes(const std::function<void(int)>& work) {
 void MirroredStrategy::synchronize() {
   enqueue_deferred();
   try {
-    for (int lane = 0; lane < lanes_.size(); ++lane) reduction_of_lane(lane).synchronize(lanes_.stream(lane));
+    for (int lane = 0; lane < lanes_.size(); ++lane) synchronize(lane);
   } catch (const std::exception& error) {
     reduction_->abort(error.what());
     throw;
   }
+}
+
+/// Waits for the lane's stream, and for weights that are gathered for its domain.
+void MirroredStrategy::synchronize(int lane) {
+  const DomainReduction& reduction = reduction_of_lane(lane);
+  const bool is_first = variables_->of_lane(lane).place.lanes.front() == lane;
+  if (reduction.weights && is_first) reduction.weights->wait_on(lanes_.stream(lane));
+  reduction.synchronize(lanes_.stream(lane));
 }
 
 }  // namespace mirrortrain

@@ -121,6 +121,7 @@ class MirroredStrategy : public Strategy {
   void enter_thread() const;
   void enqueue_deferred();
   void synchronize();
+  void synchronize(int lane);
 
   Topology topology_;
   const MirroredParts parts_;

@@ -13,7 +13,8 @@ namespace mirrortrain {
 
 /// Gathers weights that the layers read next from other domains, on a stream of its own, while the lanes compute. What
 /// the domain exchanges otherwise comes before the first gather begins or after the last is finished. Used by the
-/// domain's first lane.
+/// domain's first lane or, between steps, by the thread that drives the strategy. A host's stream takes up to
+/// BackgroundStream::kMostAhead gathers at once, and has the lane wait for room for more.
 class GatherAhead {
  public:
   /// `device`: of the lane; `on_host`: it is a CPU. `others`: the domain's rank, which must outlive this. `gathers`:
@@ -25,7 +26,7 @@ class GatherAhead {
   void start(DomainLane& lane, const std::function<void(Stream&)>& gather, std::size_t which = 0);
   /// The lane's stream waits until the gather is done, if it has begun. Throws Error if it has failed.
   void finish(DomainLane& lane, std::size_t which = 0);
-  /// The stream waits until all gathers are done that have begun; they are yet to be finished.
+  /// The stream waits until all gathers that have begun are done; they are still to be finished.
   void wait_on(Stream& stream) const;
 
  private:

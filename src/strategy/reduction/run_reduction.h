@@ -91,7 +91,6 @@ struct DomainReduction {
   /// Waits for the stream of one of the domain's lanes. Throws Error if an operation failed.
   void synchronize(Stream& stream) const {
     if (!exchanges()) return stream.synchronize();
-    if (weights) weights->wait_on(stream);
     // An operation that waits in one group holds up those of the other, whose own time has not begun.
     for (bool is_done = false; !is_done; std::this_thread::yield()) {
       is_done = true;

@@ -67,9 +67,8 @@ void LaneSteps::add_normalization(StepPlan& plan) {
   add_barrier(plan);  // every copy is refreshed
 }
 
-/// Kernels [first, last) of a replica's program; before the first, its rows are gathered.
+/// Kernels [first, last) of a replica's program.
 void LaneSteps::add_program(StepPlan& plan, Replica& replica, StepKind kind, std::size_t first, std::size_t last) {
-  if (first == 0) add_gathering(plan, replica);
   plan.add_fixed("run layers",
                  [this, &replica, kind, first, last](const Step&) { run_program(replica, kind, first, last); });
 }
@@ -80,29 +79,37 @@ void LaneSteps::add_gathering(StepPlan& plan, Replica& replica) {
 }
 
 /// All programs: replica by replica, or, if they wait for collectives, segment by segment for all replicas. In
-/// training, each bucket is reduced as soon as it is full: while the lane's last replica continues with backward.
+/// training, the lane's first replica waits for weights that other domains updated, each before it reads them, and each
+/// bucket is reduced as soon as it is full: while the last replica continues with backward.
 void LaneSteps::add_programs(StepPlan& plan, StepKind kind) {
   if (!has_model()) return;
-  std::vector<Pause> parts = pauses(kind);
-  parts.push_back({kToTheEnd, [](StepPlan&) {}});
+  std::vector<std::size_t> ends;  // of segments
+  if (collectives(kind).are_shared()) ends = lane_.programs().segment_ends(kind);
+  ends.push_back(kToTheEnd);
   const bool reduces = kind == StepKind::kTrain && reduction_.reducer != nullptr;
+  auto wait = kind == StepKind::kTrain ? waits_.begin() : waits_.end();
   auto bucket = reduction_.buckets.begin();
   std::size_t begin = 0;
-  for (const auto& [end, add_pause] : parts) {
+  for (std::size_t part = 0; part < ends.size(); begin = ends[part++]) {
     for (Replica& replica : lane_.replicas()) {
       std::size_t done = begin;
-      const bool is_last = &replica == &lane_.replicas().back();
-      for (; reduces && is_last && bucket != reduction_.buckets.end() && bucket->full_after <= end; ++bucket) {
-        if (bucket->full_after > done) {
-          add_program(plan, replica, kind, done, bucket->full_after);
-          done = bucket->full_after;
-        }
+      const auto run_to = [&, this](std::size_t end) {
+        if (done < end) add_program(plan, replica, kind, done, end);
+        done = end;
+      };
+      if (part == 0) add_gathering(plan, replica);
+      const bool is_first = &replica == &lane_.replicas().front(), is_last = &replica == &lane_.replicas().back();
+      for (; is_first && wait != waits_.end() && wait->after <= ends[part]; ++wait) {
+        run_to(wait->after);
+        plan.add("wait for weights", [this, &of = wait->buckets](const Step&) { finish_gathering_weights(of); });
+      }
+      for (; reduces && is_last && bucket != reduction_.buckets.end() && bucket->full_after <= ends[part]; ++bucket) {
+        run_to(std::max(done, bucket->full_after));
         plan.add("reduce bucket", [this, &full = *bucket](const Step& step) { reduce(step, full); });
       }
-      if (done < end) add_program(plan, replica, kind, done, end);
+      run_to(ends[part]);
     }
-    add_pause(plan);
-    begin = end;
+    if (ends[part] != kToTheEnd) add_collective(plan, kind, part);
   }
   if (reduces) plan.add("wait for buckets", [this](const Step&) { reduction_.reducer->finish(own_); });
   if (kind != StepKind::kTrain || !has_sparse()) return;
@@ -111,43 +118,27 @@ void LaneSteps::add_programs(StepPlan& plan, StepKind kind) {
   });
 }
 
-/// Where all replicas wait: for weights that are gathered meanwhile, and for collectives.
-std::vector<LaneSteps::Pause> LaneSteps::pauses(StepKind kind) {
-  std::vector<Pause> all;
-  if (kind == StepKind::kTrain && reduction_.weights) add_pauses_for_weights(all);
-  if (!collectives(kind).are_shared()) return all;
-  const std::vector<std::size_t> ends = lane_.programs().segment_ends(kind);
-  for (std::size_t which = 0; which < ends.size(); ++which) {
-    all.push_back({ends[which], [this, kind, which](StepPlan& plan) { add_collective(plan, kind, which); }});
-  }
-  std::ranges::stable_sort(all, {}, &Pause::after);
-  return all;
-}
-
-/// The kernels before the first collective or bucket that a step exchanges with other domains.
-std::size_t LaneSteps::first_exchange(StepKind kind) const {
+/// The kernels before the first collective or bucket that a training step exchanges with other domains.
+std::size_t LaneSteps::first_exchange() const {
   std::size_t first = reduction_.buckets.empty() ? kToTheEnd : reduction_.buckets.front().full_after;
-  const std::vector<std::size_t> ends = lane_.programs().segment_ends(kind);
+  const std::vector<std::size_t> ends = lane_.programs().segment_ends(StepKind::kTrain);
   for (std::size_t which = 0; which < ends.size(); ++which) {
-    if (collectives(kind).exchanges(which)) first = std::min(first, ends[which]);
+    if (collectives(StepKind::kTrain).exchanges(which)) first = std::min(first, ends[which]);
   }
   return first;
 }
 
 /// Weights are waited for where they are read, but before anything else is exchanged.
-void LaneSteps::add_pauses_for_weights(std::vector<Pause>& pauses) {
-  const std::size_t latest = first_exchange(StepKind::kTrain);
+std::vector<LaneSteps::WeightWait> LaneSteps::weight_waits() const {
+  if (!reduction_.weights) return {};
+  const std::size_t latest = first_exchange();
   std::map<std::size_t, std::vector<std::size_t>> due;  // buckets by the number of kernels before
   for (std::size_t which = 0; which < reduction_.buckets.size(); ++which) {
     due[std::min(reduction_.buckets[which].read_after, latest)].push_back(which);
   }
-  for (const auto& [after, buckets] : due) {
-    gathering_order_.insert(gathering_order_.end(), buckets.begin(), buckets.end());
-    pauses.push_back({after, [this, buckets](StepPlan& plan) {
-                        plan.add("wait for weights",
-                                 [this, buckets](const Step&) { finish_gathering_weights(buckets); });
-                      }});
-  }
+  std::vector<WeightWait> waits;
+  for (auto& [after, buckets] : due) waits.push_back({after, std::move(buckets)});
+  return waits;
 }
 
 /// The sparse gradients of other domains, for every lane.

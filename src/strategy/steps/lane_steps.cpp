@@ -44,6 +44,7 @@ LaneSteps::LaneSteps(int index, Lane& lane, MemoryDomain& domain, const DomainRe
     if (std::ranges::count(domain.place.replicas, one.replica->index) > 0) domain_replicas_.push_back(one);
   }
   if (topology_.mesh.stages > 1 && has_model()) divide_among_stages(stages);
+  waits_ = weight_waits();
   training_ = training_plan();
   evaluation_ = evaluation_plan();
 }
@@ -78,7 +79,16 @@ double LaneSteps::take_waiting_share() {
 }
 
 void LaneSteps::profile() {
-  training_.profile([this] { reduction_.synchronize(stream()); }, [this] { return waited_for_workers_so_far(); });
+  training_.profile([this] { wait_for_profile(); }, [this] { return waited_for_workers_so_far(); });
+}
+
+void LaneSteps::wait_for_profile() {
+  if (own_.is_first() && reduction_.weights) {
+    const auto start = Step::Clock::now();
+    reduction_.weights->wait_on(stream());
+    own_.waited_for_sums += std::chrono::duration<double>(Step::Clock::now() - start).count();
+  }
+  reduction_.synchronize(stream());
 }
 
 void LaneSteps::run_program(Replica& replica, StepKind kind, std::size_t first, std::size_t last) const {
@@ -208,13 +218,14 @@ void LaneSteps::begin_gathering_weights(const Step& step) {
   if (!step.key.applies) return;
   awaits_weights_ = true;
   if (!own_.is_first()) return;
-  const std::vector<GradientBucket>& buckets = reduction_.buckets;
-  for (const GradientBucket& bucket : buckets) {
+  for (const GradientBucket& bucket : reduction_.buckets) {
     if (bucket.has_owners) zero_others(bucket);
   }
-  for (const std::size_t which : gathering_order_) {
-    reduction_.weights->start(
-        own_, [&](Stream& on) { gather_bucket(buckets[which], on); }, which);
+  for (const WeightWait& wait : waits_) {
+    for (const std::size_t which : wait.buckets) {
+      reduction_.weights->start(
+          own_, [this, which](Stream& on) { gather_bucket(reduction_.buckets[which], on); }, which);
+    }
   }
   wait_while_warming_up(step);
 }
@@ -230,7 +241,7 @@ void LaneSteps::finish_gathering_weights(std::span<const std::size_t> buckets) {
                                own_.lanes);
   }
   own_.arrive_and_wait();  // every copy is refreshed
-  if (buckets.back() == gathering_order_.back()) awaits_weights_ = false;
+  if (buckets.back() == waits_.back().buckets.back()) awaits_weights_ = false;
 }
 
 /// Zeros what other memories own of a bucket.

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
@@ -109,14 +108,13 @@ class LaneSteps {
   void add_pipeline(StepPlan& plan, StepKind kind);
   void add_collective(StepPlan& plan, StepKind kind, std::size_t which);
   void add_update(StepPlan& plan);
-  /// A point of the programs at which all replicas of the lane wait: after so many kernels.
-  struct Pause {
+  /// Buckets, by number, whose weights must be here after so many kernels.
+  struct WeightWait {
     std::size_t after = 0;
-    std::function<void(StepPlan&)> add;
+    std::vector<std::size_t> buckets;
   };
-  std::vector<Pause> pauses(StepKind kind);
-  std::size_t first_exchange(StepKind kind) const;
-  void add_pauses_for_weights(std::vector<Pause>& pauses);
+  std::vector<WeightWait> weight_waits() const;
+  std::size_t first_exchange() const;
   void add_unless_skipped(StepPlan& plan, const char* name, StepPlan::Run run, bool fixed = true);
   void add_barrier(StepPlan& plan);
   void add_sparse_gathering(StepPlan& plan);
@@ -172,6 +170,8 @@ class LaneSteps {
   void begin_gathering_weights(const Step& step);
   /// Waits for buckets, by number, and refreshes the derived copies of their weights.
   void finish_gathering_weights(std::span<const std::size_t> buckets);
+  /// The same on the device, for the times of the actions so far.
+  void wait_for_profile();
   void zero_others(const GradientBucket& bucket) const;
 
   // After all gradients are complete:
@@ -209,9 +209,9 @@ class LaneSteps {
   std::vector<std::vector<std::size_t>> stage_variables_;               ///< whose gradients a stage completes
   std::vector<Replica*> stage_replicas_;                                ///< that compute a stage now
 
-  std::vector<std::size_t> gathering_order_;  ///< of the buckets, see DomainReduction::weights
-  bool awaits_weights_ = false;               ///< of the last step, see DomainReduction::weights
-  bool skips_ = false;                        ///< the last step checked changes no variable
+  std::vector<WeightWait> waits_;  ///< in order; see DomainReduction::weights
+  bool awaits_weights_ = false;    ///< of the last step
+  bool skips_ = false;             ///< the last step checked changes no variable
   bool on_own_cores_ = true;
   double waited_for_stages_ = 0;   ///< seconds, for values of other workers' stages
   double waited_for_workers_ = 0;  ///< seconds, in the last step

@@ -115,11 +115,13 @@ strategy: {type: mirrored, devices: [cpu:0, cpu:1], threads_per_replica: 1, comm
 
 struct Planned {
   CheckedConfiguration checked;
+  std::optional<data::Feeder> read;
   explicit Planned(std::vector<std::string> overrides = {}, const char* text = kNetworkWithStatistics) {
     const TemporaryFolder folder;
     const auto file = folder / "test.yaml";
     std::ofstream(file) << text;
     checked = check_configuration(file.string(), overrides);
+    if (checked.has_model()) read.emplace(read_examples(checked));
   }
   Plan plan(PlanOptions options) {
     options.seconds = 0.01;
@@ -131,7 +133,7 @@ TEST_CASE("a plan has the topology, the buckets and the other exchanges of the r
   Planned planned({R"(variables=[{match: "*/moving_*", synchronization: on_write, aggregation: mean}])",
                    "gradients.clip_norm=1.0"});
   const Hardware hardware = this_hardware();
-  StepMeter meter(planned.checked, workers_in_sync(planned.checked), hardware, 0.01);
+  StepMeter meter(planned.checked, workers_in_sync(planned.checked), *planned.read, hardware, 0.01);
   const Layout layout = meter.layout(3, 12);
   CHECK(layout.topology.mesh.data == 6);
   CHECK(layout.rows == std::vector<std::int64_t>{2, 2});
@@ -155,7 +157,7 @@ TEST_CASE("a plan has the topology, the buckets and the other exchanges of the r
 TEST_CASE("rows are those of the worker that has the most, with uneven and missing parts") {
   Planned planned;
   const Hardware hardware = this_hardware();
-  StepMeter meter(planned.checked, workers_in_sync(planned.checked), hardware, 0.01);
+  StepMeter meter(planned.checked, workers_in_sync(planned.checked), *planned.read, hardware, 0.01);
   using Rows = std::vector<std::int64_t>;
   CHECK(meter.layout(2, 12).rows == Rows{3, 3});
   CHECK(meter.layout(5, 12).rows == Rows{2, 2});
@@ -170,8 +172,8 @@ TEST_CASE("rows are those of the worker that has the most, with uneven and missi
 TEST_CASE("workers are measured side by side, and one that fails does not keep the others waiting") {
   Planned planned, broken({"model.initial_weights=nowhere.safetensors"});
   const Hardware hardware = this_hardware();
-  StepMeter meter(planned.checked, workers_in_sync(planned.checked), hardware, 0.01),
-      failing(broken.checked, workers_in_sync(broken.checked), hardware, 0.01);
+  StepMeter meter(planned.checked, workers_in_sync(planned.checked), *planned.read, hardware, 0.01),
+      failing(broken.checked, workers_in_sync(broken.checked), *broken.read, hardware, 0.01);
   const Layout layout = meter.layout(3, 12);
   const WorkerStep& together = meter.step(layout, 3);
   CHECK(together.buckets.size() == 3);
@@ -183,7 +185,7 @@ TEST_CASE("gradients that accumulate travel in every step, and their norm where 
   Planned planned(
       {"gradients={clip_norm: 0.5, accumulate_steps: 2}", R"(variables=[{match: "dense/*", aggregation: none}])"});
   const Hardware hardware = this_hardware();
-  StepMeter meter(planned.checked, workers_in_sync(planned.checked), hardware, 0.01);
+  StepMeter meter(planned.checked, workers_in_sync(planned.checked), *planned.read, hardware, 0.01);
   const WorkerStep& step = meter.step(meter.layout(2, 12));
   for (const Exchange& bucket : step.buckets) CHECK(bucket.per_step == 1);
   const auto squares =
@@ -215,7 +217,7 @@ TEST_CASE("a plan divides the batch among workers, or gives each as much as one 
 TEST_CASE("a divided state is planned with parts of the gradients, the gather of the weights and less memory") {
   Planned planned({"strategy.optimizer_state=sharded", "model.layers[0].dense.units=700", "strategy.devices=[cpu:0]"});
   const Hardware hardware = this_hardware();
-  StepMeter meter(planned.checked, workers_in_sync(planned.checked), hardware, 0.01);
+  StepMeter meter(planned.checked, workers_in_sync(planned.checked), *planned.read, hardware, 0.01);
   const WorkerStep &two = meter.step(meter.layout(2, 12)), &four = meter.step(meter.layout(4, 12));
   double gathered = 0;
   for (const WorkerStep* const step : {&two, &four}) {
@@ -226,7 +228,7 @@ TEST_CASE("a divided state is planned with parts of the gradients, the gather of
     }
     CHECK(gathered == doctest::Approx(4 * (7 * 700 + 2 * 700 + 701 * 3)).epsilon(0.02));
   }
-  CHECK(&meter.step(meter.layout(4, 24)) != &four);
+  CHECK(&meter.step(meter.layout(4, 24)) != &two);  // with the same rows
   CHECK(four.memory < two.memory);
 }
 
@@ -239,9 +241,10 @@ TEST_CASE("meshes are planned with the exchanges of their layers, between the wo
     return Planned(overrides);
   };
   const Planned whole(large), halves = with("{data: 1, model: 2}"), quarters = with("{data: 1, model: 4}");
-  const std::vector<MeshToPlan> meshes = {{4, 1, &whole.checked}, {2, 2, &halves.checked}, {1, 4, &quarters.checked}};
+  const std::vector<MeshToPlan> meshes = {
+      {{4, 1}, &whole.checked}, {{2, 2}, &halves.checked}, {{1, 4}, &quarters.checked}};
   const PlanOptions options{.network = Network{1e-3, 1e6}, .seconds = 0.01};
-  const Plan plan = make_mesh_plan(meshes, whole.checked.values().strategy, options);
+  const Plan plan = make_mesh_plan(whole.checked, meshes, options);
   REQUIRE(plan.runs.size() == 3);
   for (const PlannedRun& run : plan.runs) {
     CHECK(run.workers == 4);
@@ -256,18 +259,20 @@ TEST_CASE("meshes are planned with the exchanges of their layers, between the wo
   // Over this slow network, activations of few examples take less than gradients of many weights.
   CHECK(plan.runs[2].communication < plan.runs[0].communication);
   CHECK(contains(plan_text(plan), "fastest: 1x4; least memory for a worker: 1x4"));
-  CHECK(contains(error_text([&] {
-                   StrategyOptions two = whole.checked.values().strategy;
-                   two.devices = std::vector<DeviceId>{{DeviceId::Kind::kCpu, 0}, {DeviceId::Kind::kCpu, 1}};
-                   make_mesh_plan({{1, 3, &whole.checked}}, two, options);
-                 }),
-                 "--mesh 1x3: a worker's 2 devices do not divide the 3 places"));
+  const Planned two({"strategy.devices=[cpu:0, cpu:1]"}),
+      elastic({"strategy.devices=[cpu:0]", "strategy.elastic=true", "strategy.type=multi_worker_mirrored"});
+  const auto error_of = [&](const Planned& of, const Mesh& mesh) {
+    return error_text([&] { make_mesh_plan(of.checked, {{mesh, &of.checked}}, options); });
+  };
+  CHECK(contains(error_of(two, {1, 3}), "--mesh 1x3: a worker's 2 devices do not divide the 3 places"));
+  CHECK(contains(error_of(two, {1024, 4}), "--mesh 1024x4: expected at most 1024 workers, found 2048"));
+  CHECK(contains(error_of(elastic, {1, 2}), "strategy.elastic"));
 }
 
 TEST_CASE("places of a replica that are on several workers exchange along the axis of the layers") {
   Planned planned({"strategy.mesh={data: 2, model: 2}", "strategy.devices=[cpu:0]"});
   const Hardware hardware = this_hardware();
-  StepMeter meter(planned.checked, workers_in_sync(planned.checked), hardware, 0.01);
+  StepMeter meter(planned.checked, workers_in_sync(planned.checked), *planned.read, hardware, 0.01);
   const WorkerStep& step = meter.step(meter.layout(4, 12));
   CHECK(std::ranges::count(step.others, Along::kModel, &Exchange::along) > 0);
   for (const Exchange& bucket : step.buckets) CHECK(bucket.along == Along::kData);

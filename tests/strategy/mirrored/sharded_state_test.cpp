@@ -19,6 +19,7 @@ using testing::replicas_on_cpus;
 using testing::Result;
 using testing::run_workers;
 using testing::RunToResume;
+using testing::trained_by;
 using testing::unconstrained;
 
 /// Sizes that no number of memories divides.
@@ -67,6 +68,47 @@ TEST_CASE("weights whose state is sharded are those of a replicated state") {
                      found = on_workers(network.c_str(), workers, each, communication + kSharded, more);
         check_alike(expected, found, 1e-6, 2e-6);
       }
+    }
+  }
+}
+
+TEST_CASE("weights that arrive late are waited for where they are read, by every replica of a lane") {
+  // Without a collective in the layers, so that the lanes wait for each bucket when they need it.
+  const std::string network = R"(
+seed: 3
+data:
+  global_batch_size: 12
+  train: {format: synthetic, examples: 40, shape: [9], classes: 3, seed: 5}
+model:
+  input_shape: [9]
+  layers: [{dense: {units: 67, activation: tanh}}, {dense: {units: 31, activation: relu}}, {dense: {units: 40}}, {dense: {units: 3}}]
+loss: {type: sparse_categorical_crossentropy, from_logits: true}
+metrics: [accuracy]
+optimizer: {type: adam, learning_rate: 0.01}
+)";
+  const std::vector<std::vector<std::string>> variants = {
+      {"strategy.communication.bytes_per_pack=100"},
+      {"strategy.communication.bytes_per_pack=3000"},
+      {"strategy.communication.bytes_per_pack=3000", "training.precision=mixed_bfloat16"},
+      {"strategy.communication.bytes_per_pack=100", "model.recompute=[dense*]"},
+      // A variable without a gradient, whose bucket is full before the first kernel.
+      {"strategy.communication.bytes_per_pack=1",
+       "model.layers=[{dense: {units: 67}}, {expression: {formula: \"x + where(x > t, 0.1, 0.2) + sign(s)\", "
+       "parameters: "
+       "{t: {shape: [1]}, s: {shape: [1], initializer: ones}}}}, {dense: {units: 3}}]"},
+  };
+  for (const std::vector<std::string>& variant : variants) {
+    for (const auto& [workers, devices, replicas] : {std::tuple{2, 1, 1}, {2, 1, 2}, {3, 2, 4}, {2, 2, 2}}) {
+      CAPTURE(variant.back());
+      CAPTURE(workers);
+      CAPTURE(replicas);
+      std::vector<std::string> more = variant;
+      more.push_back(fmt::format("strategy.replicas={}", replicas));
+      more.insert(more.begin(), replicas_on_cpus(devices));
+      const Result expected = trained_by(workers, network.c_str(), "strategy.optimizer_state=replicated", more),
+                   found = trained_by(workers, network.c_str(), "strategy.optimizer_state=sharded", more, 7,
+                                      this_hardware, true);
+      check_alike(expected, found, 1e-6, 2e-6);
     }
   }
 }

@@ -54,7 +54,8 @@ inline void check_alike(const Result& expected, const Result& found, double loss
 
 /// The chief's result of workers that are threads here, each with a `machine` of its own. `strategy`: an override.
 inline Result trained_by(int workers, const char* network, const std::string& strategy, std::vector<std::string> more,
-                         int steps = 7, const std::function<Hardware()>& machine = this_hardware) {
+                         int steps = 7, const std::function<Hardware()>& machine = this_hardware,
+                         bool gathers_slowly = false) {
   more.push_back(strategy);
   Result of_chief;
   const auto train = [&](int worker, Training& training) {
@@ -62,7 +63,7 @@ inline Result trained_by(int workers, const char* network, const std::string& st
     CHECK(training.strategy->differing_replicas() == "");
     if (worker == 0) of_chief = std::move(own);
   };
-  REQUIRE(run_workers(workers, network, more, train, machine) == "no error");
+  REQUIRE(run_workers(workers, network, more, train, machine, gathers_slowly) == "no error");
   return of_chief;
 }
 

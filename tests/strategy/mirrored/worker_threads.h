@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -22,10 +23,37 @@
 
 namespace mirrortrain::testing {
 
+/// A rank whose gathers of weights take longer, as over a slow network.
+class SlowGathers : public Communicator {
+ public:
+  explicit SlowGathers(Communicator& of) : of_(of) {}
+  int rank() const override { return of_.rank(); }
+  int size() const override { return of_.size(); }
+  bool travels() const override { return of_.travels(); }
+  Buffer allocate(std::size_t bytes) override { return of_.allocate(bytes); }
+  void all_reduce(Stream& stream, Elements elements) override { of_.all_reduce(stream, elements); }
+  void all_gather(Stream& stream, Elements elements) override {
+    if (elements.what.starts_with("weights of ")) {
+      stream.call([](void*) { std::this_thread::sleep_for(std::chrono::milliseconds(2)); }, nullptr);
+    }
+    of_.all_gather(stream, elements);
+  }
+  void all_to_all(Stream& stream, Elements elements, std::byte* received) override {
+    of_.all_to_all(stream, elements, received);
+  }
+  void check() override { of_.check(); }
+  void synchronize(Stream& stream) override { of_.synchronize(stream); }
+  void abort(const std::string& reason) override { of_.abort(reason); }
+
+ private:
+  Communicator& of_;
+};
+
 /// Groups of the workers that are threads here, created when a worker first asks for one.
 class ThreadGroups {
  public:
-  explicit ThreadGroups(int workers) : all_(static_cast<std::size_t>(workers)) {
+  explicit ThreadGroups(int workers, bool gathers_slowly = false)
+      : gathers_slowly_(gathers_slowly), all_(static_cast<std::size_t>(workers)) {
     std::iota(all_.begin(), all_.end(), 0);
   }
   int workers() const { return static_cast<int>(all_.size()); }
@@ -36,13 +64,16 @@ class ThreadGroups {
     const std::lock_guard lock(mutex_);
     std::unique_ptr<ThreadGroup>& group = groups_[{purpose, {members.begin(), members.end()}}];
     if (!group) group = std::make_unique<ThreadGroup>(static_cast<int>(members.size()));
-    return group->communicator(static_cast<int>(std::ranges::find(members, worker) - members.begin()));
+    Communicator& rank = group->communicator(static_cast<int>(std::ranges::find(members, worker) - members.begin()));
+    return gathers_slowly_ ? *slow_.emplace_back(std::make_unique<SlowGathers>(rank)) : rank;
   }
 
  private:
+  const bool gathers_slowly_;
   std::vector<int> all_;
   std::mutex mutex_;
   std::map<std::pair<int, std::vector<int>>, std::unique_ptr<ThreadGroup>> groups_;
+  std::vector<std::unique_ptr<SlowGathers>> slow_;
 };
 
 /// A machine, this one unless another is given, as one worker of several.
@@ -70,8 +101,9 @@ inline Hardware as_worker(int worker, ThreadGroups& groups, Hardware hardware = 
 /// the others; its error is returned.
 template <class Body>
 std::string run_workers(int workers, const char* configuration, const std::vector<std::string>& overrides,
-                        const Body& body, const std::function<Hardware()>& machine = this_hardware) {
-  ThreadGroups groups(workers);
+                        const Body& body, const std::function<Hardware()>& machine = this_hardware,
+                        bool gathers_slowly = false) {
+  ThreadGroups groups(workers, gathers_slowly);
   std::vector<std::string> messages(static_cast<std::size_t>(workers));
   std::vector<std::thread> threads;
   for (int worker = 0; worker < workers; ++worker) {

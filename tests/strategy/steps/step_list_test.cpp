@@ -97,7 +97,7 @@ TEST_CASE("workers that each update a part of the weights gather them") {
   const std::vector<std::string> lists = lists_of_workers(", optimizer_state: sharded");
   CHECK(
       lists[0] ==
-      "cpu:0: send inputs, wait for weights, gather rows, run layers, wait for weights, run layers, reduce bucket x 2, "
+      "cpu:0: send inputs, gather rows, wait for weights, run layers, wait for weights, run layers, reduce bucket x 2, "
       "run layers, reduce bucket x 2, run layers, wait for buckets, update, write variables, begin gathering weights, "
       "refresh derived copies, sum "
       "regularization, send sums");
