@@ -29,7 +29,8 @@ std::vector<Mesh> parse_meshes(const std::string& text) {
     char rest = 0;
     if (std::sscanf(one.c_str(), "%dx%d%c", &mesh.data, &mesh.model, &rest) != 2 || mesh.data < 1 || mesh.model < 1 ||
         mesh.data > 1024 || mesh.model > 1024) {
-      throw UsageError(fmt::format("--mesh: expected meshes as data x model, 1x1,2x1,1x2, found '{}'", shortened(one)));
+      throw UsageError(fmt::format(
+          "--mesh: expected meshes as data x model, each from 1 to 1024, 1x1,2x1,1x2, found '{}'", shortened(one)));
     }
     const auto is_same = [&](const Mesh& other) { return other.data == mesh.data && other.model == mesh.model; };
     if (std::ranges::none_of(meshes, is_same)) meshes.push_back(mesh);

@@ -51,15 +51,17 @@ double difference(std::vector<float> value, const std::vector<float>& reference,
   return relative(size_of(value, norm), std::max(size_of(reference, norm), least));
 }
 
-/// A statistic may be 0 up to rounding, such as the mean of a normalization's output; a weight's scale is that of
-/// numbers in the model.
-double least_size_of_statistics(const Model& model, const std::vector<std::vector<float>>& values) {
-  constexpr double kOfWeights = 1e-3;
+/// Below which sizes of a variable differences are rounding, relative to the largest weight of the model, whose scale
+/// the numbers in it have: a statistic may be 0 but for rounding, such as the mean of a normalization's output, and so
+/// may a bias that was 0 at first.
+double least_size(bool is_trained, double largest_weight) { return (is_trained ? 1e-4 : 1e-3) * largest_weight; }
+
+double largest_weight(const Model& model, const std::vector<std::vector<float>>& values) {
   double largest = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (model.variables[i].spec.trainable) largest = std::max(largest, size_of(values[i]));
   }
-  return kOfWeights * largest;
+  return largest;
 }
 
 /// The devices that the configuration would use: its GPUs, or one CPU device per core.
@@ -218,11 +220,11 @@ Verification verify_meshes(const CheckedConfiguration& checked, const std::vecto
     reference.push_back(std::move(variables));
   });
   const auto differences = [&](std::size_t step, const std::vector<std::vector<float>>& variables, Norm norm) {
-    const double least = least_size_of_statistics(*checked.model, reference[step]);
+    const double largest = largest_weight(*checked.model, reference[step]);
     std::vector<double> all;
     for (std::size_t i = 0; i < variables.size(); ++i) {
-      const bool trainable = checked.model->variables[i].spec.trainable;
-      all.push_back(difference(variables[i], reference[step][i], trainable ? 0 : least, norm));
+      const double least = least_size(checked.model->variables[i].spec.trainable, largest);
+      all.push_back(difference(variables[i], reference[step][i], least, norm));
     }
     return all;
   };

@@ -12,8 +12,8 @@ namespace mirrortrain {
 /// The difference between a step on a mesh of several places and the same step on one.
 struct StepDifference {
   double loss = 0;     ///< |difference| / |loss on one place|
-  double weights = 0;  ///< after the step: the largest |difference| in a variable / the largest element of the
-                       ///< variable, or, for a statistic, a thousandth of the largest weight if that is larger
+  double weights = 0;  ///< after the step: the largest |difference| in a variable / the largest element of the variable
+                       ///< or, if that is larger, 1e-4, for a statistic 1e-3, of the model's largest weight
   /// The larger of both. In a lower precision than float32 without what its rounding makes on one place, too, and of
   /// weights the root of the mean square takes the place of the largest.
   double counted = 0;

@@ -136,6 +136,18 @@ TEST_CASE("a variable whose gradient is rounding alone is not compared, and move
   CHECK(verified("{dense: {units: 4, activation: relu}}, " + normalize, sgd).left_out.empty());
 }
 
+TEST_CASE("a bias that is 0 but for rounding is no difference") {
+  // Of scores that are equal at all positions, whose softmax has no gradient.
+  std::vector<std::string> more = {
+      "data.train.shape=[4, 1]", "model.input_shape=[4, 1]",
+      "model.layers=[{dense: {units: 1, activation: softmax}}, {group_query_attention: {num_key_value_heads: 2, "
+      "num_query_heads: 2, head_dim: 2}}, {global_max_pooling1d: {}}, {dense: {units: 3}}]"};
+  const Training one(kMlp, more);
+  more.emplace_back("strategy={type: mirrored, devices: [cpu:0], mesh: {data: 1, model: 2}}");
+  const Training two(kMlp, more);
+  CHECK(verify_meshes(one.checked, {{{1, 2}, &two.checked}}, 4).largest() < 1e-4);
+}
+
 TEST_CASE("recurrent layers train alike on any number of replicas") {
   const Training training(kMlp, {"model.layers=[{reshape: {target_shape: [3, 2]}}, {lstm: {units: 5, return_sequences: "
                                  "true}}, {gru: {units: 4}}, {dense: {units: 3}}]"});
