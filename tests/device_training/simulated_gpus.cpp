@@ -2,6 +2,7 @@
 // fibers, and the libraries' kernels are the CPU's, each enqueued on its stream.
 #include <atomic>
 #include <chrono>
+#include <functional>
 
 #include "collective/peer/peer_group.h"
 #include "collective/thread_group.h"
@@ -13,7 +14,9 @@
 #include "kernels/cuda/custom_kernels.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/merge.h"
+#include "kernels/cuda/merge_gelu.h"
 #include "kernels/cuda/step_kernels.h"
+#include "kernels/cuda/weight_forms.h"
 #include "simulated_gpu/host_stream.h"
 #include "simulated_gpu/threaded_device.h"
 #include "strategy/reduction/memory_groups.h"
@@ -127,6 +130,57 @@ void add_convolutions(KernelRegistry& to) {
       });
 }
 
+/// A dense layer's matrix multiplication on the CPU, and what follows it there.
+class FollowedProduct : public Kernel {
+ public:
+  using Follow = std::function<void(Stream&, const KernelArgs&)>;
+
+  /// `to`: the output that the multiplication writes.
+  FollowedProduct(const Op& product, KernelSpecs specs, std::size_t inputs, std::size_t to, Follow follow)
+      : inputs_(inputs), to_(to), follow_(std::move(follow)) {
+    specs.inputs.resize(inputs);
+    specs.input_present.resize(inputs);
+    specs.outputs = {specs.outputs[to]};
+    product_ = cpu::kernel_registry().make(product, specs);
+  }
+
+  std::size_t workspace_bytes() const override { return product_->workspace_bytes(); }
+  std::optional<DerivedForm> derived_form(std::size_t input) const override {
+    return input < inputs_ ? product_->derived_form(input) : std::nullopt;
+  }
+  void enqueue(Stream& stream, const KernelArgs& args) override {
+    KernelArgs of_product = args;
+    of_product.inputs = args.inputs.first(inputs_);
+    of_product.outputs = args.outputs.subspan(to_, 1);
+    product_->enqueue(stream, of_product);
+    follow_(stream, args);
+  }
+
+ private:
+  std::size_t inputs_, to_;
+  Follow follow_;
+  std::unique_ptr<Kernel> product_;
+};
+
+void add_gelu(KernelRegistry& to) {
+  static constexpr auto kKind = ops::ActivationKind::kGeluTanh;
+  to.add<cuda::DenseWithGelu>([](const cuda::DenseWithGelu& op, const KernelSpecs& specs) -> std::unique_ptr<Kernel> {
+    const std::size_t before = op.keeps_input ? 1 : 0;
+    const auto pass = std::make_shared<cuda::ActivationPass>(kKind, specs.outputs[0]);
+    return std::make_unique<Enqueued>(std::make_unique<FollowedProduct>(
+        ops::Dense(), specs, specs.inputs.size(), before, [pass, before](Stream& stream, const KernelArgs& args) {
+          pass->enqueue(stream, args.outputs[before], args.outputs[0]);
+        }));
+  });
+  to.add<cuda::DenseInputGradientOfGelu>([](const cuda::DenseInputGradientOfGelu&,
+                                            const KernelSpecs& specs) -> std::unique_ptr<Kernel> {
+    const auto pass = std::make_shared<cuda::ActivationGradientPass>(kKind, specs.outputs[0]);
+    return std::make_unique<Enqueued>(std::make_unique<FollowedProduct>(
+        ops::DenseInputGradient(), specs, 2, 0,
+        [pass](Stream& stream, const KernelArgs& args) { pass->enqueue(stream, args.inputs[2], args.outputs[0]); }));
+  });
+}
+
 template <class... Ops>
 void add_enqueued(KernelRegistry& to) {
   (to.add<Ops>([](const Ops& op, const KernelSpecs& specs) -> std::unique_ptr<Kernel> {
@@ -149,6 +203,7 @@ class SimulatedBackend : public Backend {
     auto registry = std::make_shared<KernelRegistry>("simulated GPU");
     cuda::add_custom_kernels(*registry);
     add_convolutions(*registry);
+    add_gelu(*registry);
     add_enqueued<ops::Dense, ops::DenseInputGradient, ops::DenseWeightGradient>(*registry);
     return registry;
   }

@@ -27,9 +27,33 @@ cublasLtEpilogue_t epilogue_of(CublasLtProduct::Epilogue epilogue) {
     case kBias: return CUBLASLT_EPILOGUE_BIAS;
     case kReluBias: return CUBLASLT_EPILOGUE_RELU_BIAS;
     case kSumsOfRight: return CUBLASLT_EPILOGUE_BGRADA;  // right comes first in the transposed product
+    case kGelu: return CUBLASLT_EPILOGUE_GELU;
+    case kGeluBias: return CUBLASLT_EPILOGUE_GELU_BIAS;
+    case kGeluKeepingInput: return CUBLASLT_EPILOGUE_GELU_AUX;
+    case kGeluBiasKeepingInput: return CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+    case kGeluGradient: return CUBLASLT_EPILOGUE_DGELU;
     case kNone: break;
   }
   return CUBLASLT_EPILOGUE_DEFAULT;
+}
+
+bool takes_vector(CublasLtProduct::Epilogue epilogue) {
+  using enum CublasLtProduct::Epilogue;
+  return epilogue == kBias || epilogue == kReluBias || epilogue == kSumsOfRight || epilogue == kGeluBias ||
+         epilogue == kGeluBiasKeepingInput;
+}
+
+bool takes_gelu_input(CublasLtProduct::Epilogue epilogue) {
+  using enum CublasLtProduct::Epilogue;
+  return epilogue == kGeluKeepingInput || epilogue == kGeluBiasKeepingInput || epilogue == kGeluGradient;
+}
+
+/// What CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD must be divisible by.
+constexpr std::int64_t kGeluInputMultiple = 8;
+
+/// Of c.
+Factor result_of(const Factor& left, const Factor& right) {
+  return {left.transposed ? left.columns : left.rows, right.transposed ? right.rows : right.columns};
 }
 
 }  // namespace
@@ -54,9 +78,10 @@ CublasLtProduct::CublasLtProduct(std::shared_ptr<CublasLt> blas, const Factor& l
     : blas_(std::move(blas)),
       left_(layout(dtype, left)),
       right_(layout(dtype, right)),
-      c_(layout(c_dtype, {left.transposed ? left.columns : left.rows, right.transposed ? right.rows : right.columns})),
+      c_(layout(c_dtype, result_of(left, right))),
       c_dtype_(c_dtype),
-      with_vector_(epilogue != Epilogue::kNone && epilogue != Epilogue::kRelu) {
+      with_vector_(takes_vector(epilogue)),
+      with_gelu_input_(takes_gelu_input(epilogue)) {
   const bool tf32 = dtype == DType::kFloat32 && blas_->options().tf32;
   cublasLtMatmulDesc_t made = nullptr;
   check(
@@ -67,8 +92,12 @@ CublasLtProduct::CublasLtProduct(std::shared_ptr<CublasLt> blas, const Factor& l
   set(CUBLASLT_MATMUL_DESC_TRANSA, right.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(CUBLASLT_MATMUL_DESC_TRANSB, left.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(epilogue));
-  // Algorithm selection does not dereference the pointer, but derives the vector's alignment from it: the minimum.
+  // Algorithm selection does not dereference the pointers, but derives alignments from them: the minimum.
   if (with_vector_) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, std::uintptr_t{kAlignment});
+  if (with_gelu_input_) {
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, std::uintptr_t{kAlignment});
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, result_of(left, right).columns);
+  }
 }
 
 std::vector<cublasLtMatmulHeuristicResult_t> CublasLtProduct::algorithms(std::size_t most) const {
@@ -111,7 +140,7 @@ void CublasLtProduct::take_fastest(const std::vector<cublasLtMatmulHeuristicResu
   candidates.enqueue = [&](std::size_t i, CudaStream& stream, std::span<void* const> operands, std::byte* workspace) {
     const auto matrix = [&](std::size_t operand) { return static_cast<std::byte*>(operands[operand]); };
     algorithm_ = algorithms[i];
-    enqueue(stream, matrix(0), matrix(1), matrix(2), operands[3], workspace);
+    enqueue(stream, matrix(0), matrix(1), matrix(2), operands[3], workspace, operands[4]);
   };
   const std::size_t fastest = choose_by_trial(blas_->choices(), problem, blas_->gpu(), candidates);
   algorithm_ = algorithms[fastest];
@@ -120,14 +149,14 @@ void CublasLtProduct::take_fastest(const std::vector<cublasLtMatmulHeuristicResu
 std::optional<CublasLtProduct> CublasLtProduct::make(std::shared_ptr<CublasLt> blas, const Factor& left,
                                                      const Factor& right, DType dtype, DType c_dtype,
                                                      Epilogue epilogue) {
+  const Factor c = result_of(left, right);
+  if (takes_gelu_input(epilogue) && c.columns % kGeluInputMultiple != 0) return std::nullopt;
   CublasLtProduct product(std::move(blas), left, right, dtype, c_dtype, epilogue);
   const bool autotune = product.blas_->options().autotune;
   const auto found = product.algorithms(autotune ? kMostCandidates : 1);
   if (found.empty()) return std::nullopt;
   product.algorithm_ = found.front();
   if (!autotune) return product;
-  const std::int64_t rows = left.transposed ? left.columns : left.rows;
-  const std::int64_t columns = right.transposed ? right.rows : right.columns;
   const auto bytes = [](std::int64_t elements, DType of) { return static_cast<std::size_t>(elements) * size_of(of); };
   const auto elements = [](const Factor& factor) {
     return factor.rows * (factor.stride > 0 ? factor.stride : factor.columns);
@@ -139,14 +168,16 @@ std::optional<CublasLtProduct> CublasLtProduct::make(std::shared_ptr<CublasLt> b
   product.take_fastest(found,
                        fmt::format("{} times {}, {} to {}, epilogue {}", text(left), text(right), name_of(dtype),
                                    name_of(c_dtype), static_cast<int>(epilogue)),
-                       {bytes(elements(left), dtype), bytes(elements(right), dtype), bytes(rows * columns, c_dtype),
-                        product.with_vector_ ? bytes(columns, c_dtype) : 0});
+                       {bytes(elements(left), dtype), bytes(elements(right), dtype), bytes(elements(c), c_dtype),
+                        product.with_vector_ ? bytes(c.columns, c_dtype) : 0,
+                        product.with_gelu_input_ ? bytes(elements(c), c_dtype) : 0});
   return product;
 }
 
 void CublasLtProduct::enqueue(Stream& stream, const std::byte* left, const std::byte* right, std::byte* c, void* vector,
-                              std::byte* workspace) {
+                              std::byte* workspace, void* gelu_input) {
   if (with_vector_) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, vector);
+  if (with_gelu_input_) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, gelu_input);
   const float one = 1, zero = 0;
   check(cublaslt_library().matmul(blas_->handle(), operation_.get(), &one, right, right_.get(), left, left_.get(),
                                   &zero, c, c_.get(), c, c_.get(), &algorithm_.algo, workspace,

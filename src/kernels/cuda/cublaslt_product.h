@@ -29,6 +29,12 @@ class CublasLtProduct {
     kBias,  ///< `vector`, as long as a row of c and in its dtype, is added to each row
     kReluBias,
     kSumsOfRight,  ///< `vector` gets the sums of right's columns, in c's dtype
+    // gelu's approximation by tanh. `gelu_input`: a matrix like c, whose rows are multiples of 8 elements.
+    kGelu,
+    kGeluBias,
+    kGeluKeepingInput,      ///< also writes `gelu_input`
+    kGeluBiasKeepingInput,  ///< likewise, the bias included
+    kGeluGradient,          ///< c is multiplied by the function's derivative at `gelu_input`
   };
 
   /// `dtype` is that of left and right. Uses the algorithm that cuBLASLt's heuristics rank first or, if the options say
@@ -38,7 +44,7 @@ class CublasLtProduct {
 
   std::size_t workspace_bytes() const { return algorithm_.workspaceSize; }
   void enqueue(Stream& stream, const std::byte* left, const std::byte* right, std::byte* c, void* vector,
-               std::byte* workspace);
+               std::byte* workspace, void* gelu_input = nullptr);
 
  private:
   template <auto kDestroy>
@@ -58,7 +64,8 @@ class CublasLtProduct {
   void set(cublasLtMatmulDescAttributes_t attribute, const Value& value);
   /// Up to `most` algorithms, in the order of cuBLASLt's heuristics.
   std::vector<cublasLtMatmulHeuristicResult_t> algorithms(std::size_t most) const;
-  /// Selects the one of `algorithms` that is measured fastest. `operand_bytes`: of left, right, c and `vector`.
+  /// Selects the one of `algorithms` that is measured fastest. `operand_bytes`: of left, right, c, `vector` and
+  /// `gelu_input`.
   void take_fastest(const std::vector<cublasLtMatmulHeuristicResult_t>& algorithms, const std::string& problem,
                     std::vector<std::size_t> operand_bytes);
 
@@ -66,7 +73,7 @@ class CublasLtProduct {
   Operation operation_;
   Layout left_, right_, c_;
   DType c_dtype_;
-  bool with_vector_;
+  bool with_vector_, with_gelu_input_;
   cublasLtMatmulHeuristicResult_t algorithm_{};
 };
 

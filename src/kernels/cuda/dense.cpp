@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "kernels/cuda/libraries.h"
 #include "kernels/cuda/matrix_passes.h"
+#include "kernels/cuda/merge_gelu.h"
 #include "kernels/cuda/padded_product.h"
 #include "kernels/cuda/weight_forms.h"
 
@@ -28,8 +29,8 @@ PaddedProduct required(const Op& op, DType dtype, const Sizes& s, std::optional<
                           s.rows, s.in, s.out, name_of(dtype)));
 }
 
-/// One matrix multiplication if cuBLASLt can add the bias in it (for a single row or column it did not always), else
-/// followed by separate passes.
+/// One matrix multiplication with what cuBLASLt can do in it (for a single row or column it did not always add a bias),
+/// else followed by separate passes.
 class Forward : public Kernel {
  public:
   Forward(const ops::Dense& op, const KernelSpecs& specs, std::shared_ptr<CublasLt> blas)
@@ -37,9 +38,9 @@ class Forward : public Kernel {
         dtype_(specs.inputs[0].dtype),
         s_(specs.inputs[0], specs.outputs[0]),
         with_bias_(specs.inputs.size() > 2 && specs.input_present[2]),
-        with_relu_(op.activation == ops::ActivationKind::kRelu),
+        keeps_input_(specs.outputs.size() > 1),
         product_(make_product(op, std::move(blas))),
-        activation_(is_fused_ && with_relu_ ? ops::ActivationKind::kLinear : op.activation, specs.outputs[0]) {
+        activation_(activates_ ? ops::ActivationKind::kLinear : op.activation, specs.outputs[0]) {
     if (with_bias_) bias_ = specs.inputs[2];
   }
 
@@ -50,55 +51,81 @@ class Forward : public Kernel {
     return std::nullopt;
   }
   void enqueue(Stream& stream, const KernelArgs& args) override {
-    std::byte *const bias = with_bias_ ? args.inputs[2].data : nullptr, *const y = args.outputs[0].data;
-    product_.enqueue(stream, args.inputs[0].data, args.inputs[1].data, y, bias, args.workspace);
-    if (with_bias_ && !is_fused_) add_to_rows(stream, s_.rows, s_.out, dtype_, bias, y);
-    activation_.enqueue(stream, args);
+    const TensorView &y = args.outputs[0], &before = keeps_input_ ? args.outputs[1] : y;
+    std::byte* const bias = with_bias_ ? args.inputs[2].data : nullptr;
+    std::byte* const c = (activates_ ? y : before).data;
+    product_.enqueue(stream, args.inputs[0].data, args.inputs[1].data, c, bias, args.workspace, before.data);
+    if (with_bias_ && !adds_bias_) add_to_rows(stream, s_.rows, s_.out, dtype_, bias, c);
+    activation_.enqueue(stream, before, y);
   }
 
  private:
+  static Epilogue fused(ops::ActivationKind kind, bool bias, bool keeps_input) {
+    if (kind == ops::ActivationKind::kRelu) return bias ? Epilogue::kReluBias : Epilogue::kRelu;
+    if (kind != ops::ActivationKind::kGeluTanh) return bias ? Epilogue::kBias : Epilogue::kNone;
+    if (keeps_input) return bias ? Epilogue::kGeluBiasKeepingInput : Epilogue::kGeluKeepingInput;
+    return bias ? Epilogue::kGeluBias : Epilogue::kGelu;
+  }
+
   PaddedProduct make_product(const ops::Dense& op, std::shared_ptr<CublasLt> blas) {
     const auto make = [&](Epilogue epilogue) {
       return PaddedProduct::make(blas, {s_.rows, s_.in}, {s_.in, s_.out}, dtype_, dtype_, epilogue);
     };
-    const Epilogue epilogue = with_bias_   ? (with_relu_ ? Epilogue::kReluBias : Epilogue::kBias)
-                              : with_relu_ ? Epilogue::kRelu
-                                           : Epilogue::kNone;
-    if (auto fused = make(epilogue)) return std::move(*fused);
-    is_fused_ = false;
+    const Epilogue all = fused(op.activation, with_bias_, keeps_input_),
+                   bias = with_bias_ ? Epilogue::kBias : Epilogue::kNone;
+    adds_bias_ = true, activates_ = all != bias;
+    if (auto product = make(all)) return std::move(*product);
+    activates_ = false;
+    if (all != bias) {
+      if (auto product = make(bias)) return std::move(*product);
+    }
+    adds_bias_ = false;
     return required(op, dtype_, s_, make(Epilogue::kNone));
   }
 
   TensorView kernel_, bias_;
   DType dtype_;
   Sizes s_;
-  bool with_bias_, with_relu_, is_fused_ = true;
+  bool with_bias_, keeps_input_;
+  bool adds_bias_ = false, activates_ = false;  ///< whether the product does
   PaddedProduct product_;
   ActivationPass activation_;
 };
 
-/// dx = dy · kernel^T.
+/// dx = dy · kernel^T, of DenseInputGradientOfGelu times gelu's derivative.
 class InputGradient : public Kernel {
  public:
   InputGradient(const ops::DenseInputGradient& op, const KernelSpecs& specs, std::shared_ptr<CublasLt> blas)
-      : kernel_(specs.inputs[1]), dtype_(specs.inputs[0].dtype), product_([&] {
-          const Sizes s(specs.outputs[0], specs.inputs[0]);
-          return required(op, dtype_, s,
-                          PaddedProduct::make(std::move(blas), {s.rows, s.out}, {s.in, s.out, true}, dtype_, dtype_,
-                                              Epilogue::kNone));
-        }()) {}
+      : kernel_(specs.inputs[1]), dtype_(specs.inputs[0].dtype), product_(make_product(op, specs, std::move(blas))) {}
 
   std::size_t workspace_bytes() const override { return product_.workspace_bytes(); }
   std::optional<DerivedForm> derived_form(std::size_t input) const override {
     return input == 1 ? dtype_form(kernel_, dtype_) : std::nullopt;
   }
   void enqueue(Stream& stream, const KernelArgs& args) override {
-    product_.enqueue(stream, args.inputs[0].data, args.inputs[1].data, args.outputs[0].data, nullptr, args.workspace);
+    std::byte* const gelu_input = args.inputs.size() > 2 ? args.inputs[2].data : nullptr;
+    product_.enqueue(stream, args.inputs[0].data, args.inputs[1].data, args.outputs[0].data, nullptr, args.workspace,
+                     gelu_input);
+    if (gelu_pass_) gelu_pass_->enqueue(stream, args.inputs[2], args.outputs[0]);
   }
 
  private:
+  PaddedProduct make_product(const ops::DenseInputGradient& op, const KernelSpecs& specs,
+                             std::shared_ptr<CublasLt> blas) {
+    const Sizes s(specs.outputs[0], specs.inputs[0]);
+    const auto make = [&](Epilogue epilogue) {
+      return PaddedProduct::make(blas, {s.rows, s.out}, {s.in, s.out, true}, dtype_, dtype_, epilogue);
+    };
+    if (specs.inputs.size() > 2) {
+      if (auto product = make(Epilogue::kGeluGradient)) return std::move(*product);
+      gelu_pass_.emplace(ops::ActivationKind::kGeluTanh, specs.outputs[0]);
+    }
+    return required(op, dtype_, s, make(Epilogue::kNone));
+  }
+
   TensorView kernel_;
   DType dtype_;
+  std::optional<ActivationGradientPass> gelu_pass_;  ///< where cuBLASLt cannot multiply by the derivative
   PaddedProduct product_;
 };
 
@@ -148,6 +175,8 @@ auto maker(std::shared_ptr<CublasLt> blas) {
 
 void add_dense_kernels(KernelRegistry& registry, std::shared_ptr<CublasLt> blas) {
   registry.add<ops::Dense>(maker<ops::Dense, Forward>(blas));
+  registry.add<DenseWithGelu>(maker<DenseWithGelu, Forward>(blas));
+  registry.add<DenseInputGradientOfGelu>(maker<DenseInputGradientOfGelu, InputGradient>(blas));
   registry.add<ops::DenseInputGradient>(maker<ops::DenseInputGradient, InputGradient>(blas));
   registry.add<ops::DenseWeightGradient>(maker<ops::DenseWeightGradient, WeightGradient>(blas));
 }

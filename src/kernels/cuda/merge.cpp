@@ -5,6 +5,7 @@
 
 #include "graph/ops/conv.h"
 #include "graph/ops/elementwise.h"
+#include "kernels/cuda/merge_gelu.h"
 
 namespace mirrortrain::cuda {
 namespace {
@@ -179,6 +180,8 @@ std::vector<ValueSpec> BatchNormOfResidual::infer(std::span<const ValueSpec> inp
 
 std::vector<ValueSpec> ReluGradientOfSum::infer(std::span<const ValueSpec> inputs) const { return {inputs[0]}; }
 
-Graph merge(const Graph& graph, const std::vector<ValueId>& outputs) { return Merging(graph, outputs).run(); }
+Graph merge(const Graph& graph, const std::vector<ValueId>& outputs) {
+  return merge_gelu(Merging(graph, outputs).run(), outputs);
+}
 
 }  // namespace mirrortrain::cuda

@@ -15,7 +15,8 @@ namespace mirrortrain::cuda {
 ///  - the gradient of a convolution's kernel has the layout of filters_out_first;
 ///  - a batch normalization includes a following addition and relu;
 ///  - relu's gradient adds up its incoming gradients;
-///  - the gradient of a max pooling after a convolution also computes the gradient of the convolution's bias.
+///  - the gradient of a max pooling after a convolution also computes the gradient of the convolution's bias;
+///  - a dense layer includes gelu_tanh, and its input's gradient that function's (merge_gelu.h).
 Graph merge(const Graph& graph, const std::vector<ValueId>& outputs);
 
 // Fused ops, which merge() puts into a graph.

@@ -29,11 +29,11 @@ std::optional<PaddedProduct> PaddedProduct::make(std::shared_ptr<CublasLt> blas,
 }
 
 void PaddedProduct::enqueue(Stream& stream, const std::byte* left, const std::byte* right, std::byte* c, void* vector,
-                            std::byte* workspace) {
+                            std::byte* workspace, void* gelu_input) {
   std::byte *const for_right = workspace + left_.bytes, *const for_product = for_right + right_.bytes;
   left = left_.enqueue(stream, left, workspace);
   right = right_.enqueue(stream, right, for_right);
-  product_.enqueue(stream, left, right, c, vector, for_product);
+  product_.enqueue(stream, left, right, c, vector, for_product, gelu_input);
 }
 
 }  // namespace mirrortrain::cuda

@@ -15,7 +15,7 @@ class PaddedProduct {
   std::size_t workspace_bytes() const { return left_.bytes + right_.bytes + product_.workspace_bytes(); }
   /// As CublasLtProduct::enqueue.
   void enqueue(Stream& stream, const std::byte* left, const std::byte* right, std::byte* c, void* vector,
-               std::byte* workspace);
+               std::byte* workspace, void* gelu_input = nullptr);
 
  private:
   /// A factor's copy; none if `bytes` is 0.

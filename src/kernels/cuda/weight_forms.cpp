@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+#include <vector>
+
 #include "graph/ops/elementwise.h"
 #include "kernels/cuda/custom_kernels.h"
 #include "kernels/cuda/matrix_passes.h"
@@ -13,14 +16,14 @@ std::size_t bytes_of(const TensorView& tensor, DType dtype) {
   return static_cast<std::size_t>(tensor.elements()) * size_of(dtype);
 }
 
-/// An op of the custom kernels, from one tensor to another.
-std::unique_ptr<Kernel> make_own(const Op& op, const TensorView& from, const TensorView& to) {
+/// An op of the custom kernels.
+std::unique_ptr<Kernel> make_own(const Op& op, std::vector<TensorView> from, const TensorView& to) {
   KernelRegistry own("cuda");
   add_custom_kernels(own);
   KernelSpecs specs;
-  specs.inputs = {from};
+  specs.input_present.assign(from.size(), true);
+  specs.inputs = std::move(from);
   specs.outputs = {to};
-  specs.input_present = {true};
   return own.make(op, specs);
 }
 
@@ -40,7 +43,7 @@ DerivedForm filter_form(const TensorView& kernel, DType dtype) {
 std::optional<DerivedForm> dtype_form(const TensorView& weight, DType dtype) {
   if (dtype == DType::kFloat32) return std::nullopt;
   const std::shared_ptr<Kernel> cast =
-      make_own(ops::Cast(dtype), {DType::kFloat32, weight.shape}, {dtype, weight.shape});
+      make_own(ops::Cast(dtype), {TensorView{DType::kFloat32, weight.shape}}, {dtype, weight.shape});
   return DerivedForm{std::string(name_of(dtype)), bytes_of(weight, dtype),
                      [=](Stream& stream, const TensorView& canonical, std::byte* copy) {
                        const TensorView to{dtype, canonical.shape, copy};
@@ -50,11 +53,23 @@ std::optional<DerivedForm> dtype_form(const TensorView& weight, DType dtype) {
 }
 
 ActivationPass::ActivationPass(ops::ActivationKind kind, const TensorView& y) {
-  if (kind != ops::ActivationKind::kLinear) kernel_ = make_own(ops::Activation(kind), y, y);
+  if (kind != ops::ActivationKind::kLinear) kernel_ = make_own(ops::Activation(kind), {y}, y);
 }
 
 void ActivationPass::enqueue(Stream& stream, const KernelArgs& args) {
   if (kernel_) kernel_->enqueue(stream, {.inputs = args.outputs, .outputs = args.outputs});
+}
+
+void ActivationPass::enqueue(Stream& stream, const TensorView& from, const TensorView& y) {
+  if (kernel_) kernel_->enqueue(stream, {.inputs = {&from, 1}, .outputs = {&y, 1}});
+}
+
+ActivationGradientPass::ActivationGradientPass(ops::ActivationKind kind, const TensorView& dx)
+    : kernel_(make_own(ops::ActivationGradient(kind), {dx, dx}, dx)) {}
+
+void ActivationGradientPass::enqueue(Stream& stream, const TensorView& from, const TensorView& dx) {
+  const TensorView inputs[] = {from, dx};
+  kernel_->enqueue(stream, {.inputs = inputs, .outputs = {&dx, 1}});
 }
 
 }  // namespace mirrortrain::cuda

@@ -20,9 +20,23 @@ class ActivationPass {
   /// `y` is the output's shape and dtype.
   ActivationPass(ops::ActivationKind kind, const TensorView& y);
   void enqueue(Stream& stream, const KernelArgs& args);
+  /// From another tensor.
+  void enqueue(Stream& stream, const TensorView& from, const TensorView& y);
 
  private:
   std::unique_ptr<Kernel> kernel_;  ///< null for linear
+};
+
+/// dx = dx times the derivative of an elementwise function, in place.
+class ActivationGradientPass {
+ public:
+  /// `dx` is the gradient's shape and dtype.
+  ActivationGradientPass(ops::ActivationKind kind, const TensorView& dx);
+  /// `from`: the function's output where ops::derivative_from_output, else its input.
+  void enqueue(Stream& stream, const TensorView& from, const TensorView& dx);
+
+ private:
+  std::unique_ptr<Kernel> kernel_;
 };
 
 /// Where parts of a workspace begin: `bytes` rounded up to what cuDNN and cuBLASLt read fastest from.
