@@ -1,45 +1,33 @@
 // Checks whether a training step's losses and gradients are finite in every memory domain of the run.
-#include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "strategy/steps/lane_steps.h"
 
 namespace mirrortrain {
 
-bool LaneSteps::is_finite_in_domain() const {
-  // What is enqueued may wait for a rank that has failed, which only its communicator notices.
-  const auto wait = [this] { reduction_.synchronize(stream()); };
+/// The number is finite if and only if all losses and gradients of the domain are.
+void LaneSteps::sum_losses_and_squares() {
+  double* const sum = domain_replicas_.front().lane->norms();
+  domain_.update.sum_squares(stream(), sum);
   for (const auto& [lane, replica] : domain_replicas_) {
-    std::vector<double> losses(model().loss_sums());  // of all outputs
-    stream().copy(reinterpret_cast<std::byte*>(losses.data()),
-                  reinterpret_cast<const std::byte*>(lane->buffers().sums(replica->in_lane)),
-                  losses.size() * sizeof(double));
-    wait();
-    if (!std::ranges::all_of(losses, [](double loss) { return std::isfinite(loss); })) return false;
+    domain_.kernels.sum_numbers(stream(), lane->buffers().sums(replica->in_lane),
+                                static_cast<std::int64_t>(model().loss_sums()), 1, false, sum);
   }
-  return domain_.update.gradients_are_finite(stream(), wait);
 }
 
 void LaneSteps::find_non_finite(const Step& step) {
-  own_.arrive_and_wait();  // every gradient is accumulated
-  double domains = 0;      // with a number that is not finite
-  auto* const number = reinterpret_cast<std::byte*>(&domains);
-  auto* const of_domain = reinterpret_cast<std::byte*>(domain_replicas_.front().lane->norms());
-  if (own_.is_first()) {
-    domains = is_finite_in_domain() ? 0 : 1;
-    stream().copy(of_domain, number, sizeof domains);
-    if (exchanges()) {
-      reduction_.for_each_link([&](const DomainLink& to) {
-        to.sum_number(stream(), reinterpret_cast<double*>(of_domain), "numbers that are not finite");
-      });
-      wait_while_warming_up(step);
-    }
+  double* const of_domain = domain_replicas_.front().lane->norms();
+  if (own_.is_first() && exchanges()) {
+    reduction_.for_each_link(
+        [&](const DomainLink& to) { to.sum_number(stream(), of_domain, "losses and squares of gradients"); });
+    wait_while_warming_up(step);
   }
   own_.arrive_and_wait();
-  stream().copy(number, of_domain, sizeof domains);
+  double sum = 0;
+  stream().copy(reinterpret_cast<std::byte*>(&sum), reinterpret_cast<const std::byte*>(of_domain), sizeof sum);
+  // What is enqueued may wait for a rank that has failed, which only its communicator notices.
   reduction_.synchronize(stream());
-  skips_ = domains > 0 || step.spec.skips;
+  skips_ = !std::isfinite(sum) || step.spec.skips;
   own_.arrive_and_wait();
 }
 

@@ -222,7 +222,13 @@ void LaneSteps::add_update(StepPlan& plan) {
   const WeightUpdate& update = domain_.update;
   if (update.keeps_gradients()) {
     plan.add_fixed("accumulate gradients", [this, &update](const Step&) { update.accumulate(own_); });
-    if (options_.skips_non_finite) plan.add("find non-finite", [this](const Step& step) { find_non_finite(step); });
+    if (options_.skips_non_finite) {
+      add_barrier(plan);  // every gradient is accumulated
+      plan.add_fixed("sum squares", [this](const Step&) {
+        if (own_.is_first()) sum_losses_and_squares();
+      });
+      plan.add("find non-finite", [this](const Step& step) { find_non_finite(step); });
+    }
     if (update.needs_norm()) add_barrier(plan);  // every lane computes the whole norm
     if (update.needs_own_squares()) {
       add_unless_skipped(plan, "sum own squares", [this, &update](const Step&) { update.sum_own_squares(own_); });
@@ -281,17 +287,14 @@ void LaneSteps::add_update(StepPlan& plan) {
   }
 }
 
-/// Actions that may be skipped are not captured: each step decides anew.
+/// What a step leaves out whose numbers are not finite. The host decides, because later steps depend on it: on how many
+/// updates there were, and which gradients are accumulated together.
 void LaneSteps::add_unless_skipped(StepPlan& plan, const char* name, StepPlan::Run run, bool fixed) {
-  if (options_.skips_non_finite) {
-    plan.add(name, [this, run = std::move(run)](const Step& step) {
-      if (!skips_) run(step);
-    });
-  } else if (fixed) {
-    plan.add_fixed(name, std::move(run));
-  } else {
-    plan.add(name, std::move(run));
-  }
+  if (!options_.skips_non_finite) return fixed ? plan.add_fixed(name, std::move(run)) : plan.add(name, std::move(run));
+  if (fixed) return plan.add_fixed_unless(skips_, name, std::move(run));
+  plan.add(name, [this, run = std::move(run)](const Step& step) {
+    if (!skips_) run(step);
+  });
 }
 
 void LaneSteps::add_barrier(StepPlan& plan) {

@@ -178,7 +178,7 @@ class LaneSteps {
   /// Finds whether the step, or one that is accumulated with it, has non-finite numbers in any domain. Waits for the
   /// devices.
   void find_non_finite(const Step& step);
-  bool is_finite_in_domain() const;
+  void sum_losses_and_squares();
   /// To each replica's own copy, or the replicas' values aggregated.
   void write_assigned(const Step& step);
   bool assigns(const Step& step, const Replica& replica, std::size_t assignment) const;

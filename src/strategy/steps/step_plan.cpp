@@ -15,25 +15,34 @@ double seconds_between(Step::Clock::time_point start, Step::Clock::time_point en
 
 void StepPlan::run(const Step& step) {
   late_seconds_ += seconds_between(step.start, Step::Clock::now());
-  bool captures = stream_ != nullptr && !wait_;
-  const auto seen = recordings_.find(step.key);
+  Recordings* captured = stream_ != nullptr && !wait_ ? &recordings_[step.key] : nullptr;
   for (std::size_t i = 0; i < actions_.size();) {
-    if (!captures || !actions_[i].fixed || seen == recordings_.end()) {
+    if (captured == nullptr || !actions_[i].fixed) {
       run_action(actions_[i++], step);
       continue;
     }
     const std::size_t end = end_of_fixed(i);
-    std::unique_ptr<Recording>& recording = seen->second[i];
-    if (!recording) recording = capture(i, end, step);
-    if (!recording) {
-      captures = false;
+    if (!actions_[i].is_left_out() && !run_fixed_group(i, end, step, *captured)) {
+      captured = nullptr;
       continue;
     }
-    recording->enqueue(*stream_);
     i = end;
   }
-  if (captures && seen == recordings_.end()) recordings_.try_emplace(step.key);
   seconds_ += seconds_between(step.start, Step::Clock::now());
+}
+
+/// Enqueues the fixed actions [first, last) one by one the first time, then as one graph. Returns false, with nothing
+/// enqueued, if they cannot be captured.
+bool StepPlan::run_fixed_group(std::size_t first, std::size_t last, const Step& step, Recordings& captured) {
+  const auto [found, is_first] = captured.try_emplace(first);
+  if (is_first) {
+    for (std::size_t action = first; action < last; ++action) actions_[action].run(step);
+    return true;
+  }
+  if (!found->second) found->second = capture(first, last, step);
+  if (!found->second) return false;
+  found->second->enqueue(*stream_);
+  return true;
 }
 
 /// Returns null on failure. Errors in the work itself show up when it is enqueued.
@@ -58,6 +67,7 @@ void StepPlan::run_fixed(const Step& step) {
 }
 
 void StepPlan::run_action(Action& action, const Step& step) {
+  if (action.is_left_out()) return;
   if (!wait_) return action.run(step);
   const auto start = Step::Clock::now();
   const double waited_before = waited_();
@@ -68,8 +78,10 @@ void StepPlan::run_action(Action& action, const Step& step) {
   action.seconds += seconds_between(start, Step::Clock::now()) - waited;
 }
 
+/// One past the actions from this one on that are captured together.
 std::size_t StepPlan::end_of_fixed(std::size_t first) const {
-  while (first < actions_.size() && actions_[first].fixed) ++first;
+  const bool* const skips = actions_[first].skips;
+  while (first < actions_.size() && actions_[first].fixed && actions_[first].skips == skips) ++first;
   return first;
 }
 

@@ -41,8 +41,13 @@ class alignas(64) StepPlan {
   /// Adds an action that only enqueues work, the same for all steps of a kind: adjacent fixed actions are captured
   /// together if the stream can.
   void add_fixed(const char* name, Run run) { actions_.push_back({name, std::move(run), true}); }
-  /// Starts capturing fixed actions, the second time that a kind of step runs: kernels that run for the first time may
-  /// have to be loaded. If it fails, warns and continues enqueuing one by one.
+  /// Adds a fixed action that a step leaves out if `skips` is true when it gets there. Those beside each other with the
+  /// same `skips`, which must outlive the plan and not change between them, are captured together.
+  void add_fixed_unless(const bool& skips, const char* name, Run run) {
+    actions_.push_back({name, std::move(run), true, &skips});
+  }
+  /// Starts capturing fixed actions, the second time that a kind of step runs them: kernels that run for the first time
+  /// may have to be loaded. If it fails, warns and continues enqueuing one by one.
   void capture_on(Stream& stream) { stream_ = &stream; }
 
   /// After this many steps of a kind, nothing more is loaded or captured for it.
@@ -50,7 +55,7 @@ class alignas(64) StepPlan {
 
   void run(const Step& step);
 
-  /// Enqueues the fixed actions one by one.
+  /// Enqueues the fixed actions one by one, of a plan that leaves none out.
   void run_fixed(const Step& step);
   /// Whether a step of this kind has run.
   bool has_run(const StepKey& key) const { return recordings_.contains(key); }
@@ -74,12 +79,16 @@ class alignas(64) StepPlan {
     const char* name;
     Run run;
     bool fixed = false;
+    const bool* skips = nullptr;  ///< null: it is never left out
     double seconds = 0;
+
+    bool is_left_out() const { return skips != nullptr && *skips; }
   };
-  /// The captured graphs of one kind of step, by the first action of each group.
+  /// The captured graphs of one kind of step, by the first action of each group; null where it ran once.
   using Recordings = std::map<std::size_t, std::unique_ptr<Recording>>;
 
   void run_action(Action& action, const Step& step);
+  bool run_fixed_group(std::size_t first, std::size_t last, const Step& step, Recordings& captured);
   std::size_t end_of_fixed(std::size_t first) const;
   std::unique_ptr<Recording> capture(std::size_t first, std::size_t end, const Step& step);
 

@@ -165,20 +165,15 @@ void WeightUpdate::store_sparse(const DomainLane& lane, const Part& part, bool z
   }
 }
 
-/// A sum of squares of floats is finite in double precision unless one of them is non-finite.
-bool WeightUpdate::gradients_are_finite(Stream& stream, const std::function<void()>& wait) const {
-  std::vector<double> squares;
+void WeightUpdate::sum_squares(Stream& stream, double* total) const {
+  stream.zero(reinterpret_cast<std::byte*>(total), sizeof(double));  // this memory may own no variable
+  Total of_all(kernels_, stream, total, true);
   for (const Part& part : parts_) {
-    squares.resize(static_cast<std::size_t>(part.of(part.replica).chunks()));
     for (const int replica : part.group->shared() ? std::vector{part.replica} : part.replicas) {
-      const double* const own = part.of(replica).view.squares;
-      stream.copy(reinterpret_cast<std::byte*>(squares.data()), reinterpret_cast<const std::byte*>(own),
-                  squares.size() * sizeof(double));
-      wait();
-      if (!std::ranges::all_of(squares, [](double sum) { return std::isfinite(sum); })) return false;
+      const GroupPiece& piece = part.of(replica);
+      of_all.add(piece.view.squares, piece.chunks());
     }
   }
-  return true;
 }
 
 bool WeightUpdate::measures() const {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -66,9 +65,9 @@ class WeightUpdate {
   /// meet, before they call `measure` or `apply`.
   bool takes_directions() const;
   void accumulate(const DomainLane& lane) const;
-  /// Whether all gradients from `accumulate` are finite; `wait()` waits for the stream. Call it once every lane has
-  /// finished `accumulate`.
-  bool gradients_are_finite(Stream& stream, const std::function<void()>& wait) const;
+  /// Writes the sum of the squares of all gradients from `accumulate` to `total`: a finite number, in double precision,
+  /// unless one of them is not. Call it once every lane has finished `accumulate`.
+  void sum_squares(Stream& stream, double* total) const;
   void scale_to_norms(const DomainLane& lane) const;
   void measure(const DomainLane& lane) const;
   void apply(const DomainLane& lane) const;

@@ -43,7 +43,7 @@ TEST_CASE("gradients that are accumulated are kept before the update, and clippi
   const std::string end = "update, write variables, refresh derived copies, sum regularization, send sums";
   CHECK(list_of("[cpu:0]", {"gradients={accumulate_steps: 2}"}) == begin + ", " + end);
   CHECK(list_of("[cpu:0]", {"gradients={clip_norm: 1.0}"}) == begin + ", scale to norms, " + end);
-  CHECK(list_of("[cpu:0]", {"training={on_non_finite: skip}"}) == begin + ", find non-finite, " + end);
+  CHECK(list_of("[cpu:0]", {"training={on_non_finite: skip}"}) == begin + ", sum squares, find non-finite, " + end);
 }
 
 TEST_CASE("layers that wait for a sum over the replicas run in parts") {
