@@ -1,5 +1,6 @@
 #include "kernels/cuda/custom_kernels.h"
-#include "kernels/cuda/launch.h"
+#include "kernels/cuda/pack.h"
+#include "kernels/cuda/reduce.h"
 #include "kernels/cuda/stream_kernel.h"
 #include "kernels/scalar/combine.h"
 
@@ -8,32 +9,74 @@ namespace {
 
 using scalar::SumWalk;
 
-/// A block has 32 adjacent outputs and kStrands strands of their terms. blockIdx.x gives the outputs, blockIdx.y the
-/// part of the terms; their sum is partial[part][output].
+/// A block of warps. blockIdx.x gives its outputs, blockIdx.y the part of the terms.
 constexpr unsigned kStrands = kBlock / kWarpSize;
+const dim3 kWarps{kWarpSize, kStrands};
 
-template <class T>
-__global__ void __launch_bounds__(kBlock) sum_parts(SumWalk walk, const T* x, double* partial) {
-  __shared__ double of_strand[kStrands][kWarpSize];
-  const std::int64_t outputs = walk.kept.count, terms = walk.reduced.count;
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.y) * kStrands;
-  for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kWarpSize; first < outputs;
-       first += static_cast<std::int64_t>(gridDim.x) * kWarpSize) {
-    const std::int64_t output = first + threadIdx.x;
-    double sum = 0;
-    if (output < outputs) {
-      const T* from = x + walk.kept.place(output).at[0];
-      for (std::int64_t term = blockIdx.y * kStrands + threadIdx.y; term < terms; term += step) {
-        sum += static_cast<double>(static_cast<float>(from[walk.reduced.place(term).at[0]]));
-      }
-    }
-    of_strand[threadIdx.y][threadIdx.x] = sum;
-    __syncthreads();
-    if (threadIdx.y == 0 && output < outputs) {
-      for (unsigned strand = 1; strand < kStrands; ++strand) sum += of_strand[strand][threadIdx.x];
+/// Where sums go: partial[part][output] or, if there is one part, to[output].
+template <class Sum>
+struct Sums {
+  std::int64_t outputs;
+  double* partial;
+  Sum* to;
+
+  __device__ void put(std::int64_t output, double sum) const {
+    if (to != nullptr) {
+      to[output] = Sum(static_cast<float>(sum));
+    } else {
       partial[blockIdx.y * outputs + output] = sum;
     }
+  }
+};
+
+/// A block has 32 adjacent packs of outputs and kStrands strands of their terms. `walk`: with `kept` in packs.
+template <int kPack, class T, class Sum>
+__global__ void __launch_bounds__(kBlock) sum_to_packs(SumWalk walk, const T* x, Sums<Sum> sums) {
+  __shared__ double of_strand[kStrands][kPack][kWarpSize];
+  const std::int64_t packs = walk.kept.count, terms = walk.reduced.count;
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.y) * kStrands;
+  for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kWarpSize; first < packs;
+       first += static_cast<std::int64_t>(gridDim.x) * kWarpSize) {
+    const std::int64_t pack = first + threadIdx.x;
+    double sum[kPack] = {};
+    if (pack < packs) {
+      const T* from = x + walk.kept.place(pack).at[0];
+      for (std::int64_t term = blockIdx.y * kStrands + threadIdx.y; term < terms; term += step) {
+        float value[kPack];
+        load(value, from + walk.reduced.place(term).at[0], kPack, true);
+#pragma unroll
+        for (int i = 0; i < kPack; ++i) sum[i] += static_cast<double>(value[i]);
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kPack; ++i) of_strand[threadIdx.y][i][threadIdx.x] = sum[i];
     __syncthreads();
+    // Each strand of threads adds up some of the packs' elements.
+    for (unsigned i = threadIdx.y; i < kPack && pack < packs; i += kStrands) {
+      double all = of_strand[0][i][threadIdx.x];
+      for (unsigned strand = 1; strand < kStrands; ++strand) all += of_strand[strand][i][threadIdx.x];
+      sums.put(pack * kPack + i, all);
+    }
+    __syncthreads();
+  }
+}
+
+/// A warp has an output, and reads neighbouring packs of its terms. `walk`: with `reduced` in packs.
+template <int kPack, class T, class Sum>
+__global__ void __launch_bounds__(kBlock) sum_of_packs(SumWalk walk, const T* x, Sums<Sum> sums) {
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.y) * kWarpSize;
+  for (std::int64_t output = blockIdx.x * kStrands + threadIdx.y; output < walk.kept.count;
+       output += static_cast<std::int64_t>(gridDim.x) * kStrands) {
+    const T* from = x + walk.kept.place(output).at[0];
+    double sum = 0;
+    for (std::int64_t pack = blockIdx.y * kWarpSize + threadIdx.x; pack < walk.reduced.count; pack += step) {
+      float value[kPack];
+      load(value, from + walk.reduced.place(pack).at[0], kPack, true);
+#pragma unroll
+      for (int i = 0; i < kPack; ++i) sum += static_cast<double>(value[i]);
+    }
+    sum = warp_sum(sum);
+    if (threadIdx.x == 0) sums.put(output, sum);
   }
 }
 
@@ -47,24 +90,66 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-/// Enough to fill a GPU, but no more than leave each strand some terms.
-std::int64_t parts_of(const SumWalk& walk) {
-  constexpr std::int64_t kEnoughBlocks = 1024, kFewTerms = 8;
-  const std::int64_t across = (walk.kept.count + kWarpSize - 1) / kWarpSize;
-  const std::int64_t useful = walk.reduced.count / (kStrands * kFewTerms);
-  return std::clamp<std::int64_t>(std::min(useful, kEnoughBlocks / std::max<std::int64_t>(1, across)), 1, 256);
+std::int64_t quotient_up(std::int64_t number, std::int64_t by) { return (number + by - 1) / by; }
+
+/// Whether all offsets are multiples of a pack.
+bool starts_in_packs(const scalar::Walk<1>& walk, std::int64_t pack) {
+  for (int axis = 0; axis < walk.axes; ++axis) {
+    if (walk.extent[axis] > 1 && walk.stride[axis][0] % pack != 0) return false;
+  }
+  return true;
 }
+
+/// How a sum is read, and divided among blocks.
+struct SumPlan {
+  SumWalk walk;   ///< `reduced` in packs where they are of terms, else `kept`
+  bool of_terms;  ///< whether a warp reads an output's neighbouring terms, or threads have neighbouring outputs
+  bool is_packed = false;  ///< else packs are single elements
+  std::int64_t across, parts;
+
+  /// In packs of `pack` elements where memory is in such, else one by one.
+  SumPlan(const SumWalk& all, std::int64_t pack) : walk(all) {
+    constexpr std::int64_t kManyTerms = 64;  // from where a warp has enough to read
+    const scalar::Walk<1>& reduced = all.reduced;
+    of_terms = reduced.stride[reduced.axes - 1][0] == 1 && reduced.count >= kManyTerms;
+    scalar::Walk<1>& packed = of_terms ? walk.reduced : walk.kept;
+    if (const auto packs = packed.in_packs(pack);
+        pack > 1 && packs.axes > 0 && starts_in_packs(of_terms ? walk.kept : walk.reduced, pack)) {
+      packed = packs;
+      is_packed = true;
+    }
+    across = of_terms ? quotient_up(walk.kept.count, kStrands) : quotient_up(walk.kept.count, kWarpSize);
+    // Enough to fill a GPU, but no more than leave each thread some terms.
+    constexpr std::int64_t kEnoughBlocks = 1024, kFewTerms = 8;
+    const std::int64_t useful = walk.reduced.count / ((of_terms ? kWarpSize : kStrands) * kFewTerms);
+    parts = std::clamp<std::int64_t>(std::min(useful, kEnoughBlocks / std::max<std::int64_t>(1, across)), 1, 256);
+  }
+
+  template <class T, class Sum>
+  void launch_parts(Stream& stream, const T* x, const Sums<Sum>& sums) const {
+    const auto launch_packs = [&]<int kPack>(std::integral_constant<int, kPack>) {
+      launch(stream, dim3(blocks_for(across, 1), static_cast<unsigned>(parts)), kWarps, 0,
+             of_terms ? sum_of_packs<kPack, T, Sum> : sum_to_packs<kPack, T, Sum>, walk, x, sums);
+    };
+    with_pack<T>(is_packed, launch_packs);
+  }
+};
 
 template <class T, class Sum>
 std::unique_ptr<Kernel> make_sum_of(const SumWalk& walk) {
-  const std::int64_t outputs = walk.kept.count, parts = parts_of(walk);
+  const std::int64_t outputs = walk.kept.count;
+  const SumPlan in_elements(walk, 1), packed(walk, kPackOf<T>);
   const auto body = [=](Stream& stream, const KernelArgs& args) {
-    auto* partial = reinterpret_cast<double*>(args.workspace);
-    launch(stream, dim3(blocks_for(outputs, kWarpSize), static_cast<unsigned>(parts)), dim3(kWarpSize, kStrands), 0,
-           sum_parts<T>, walk, input<T>(args, 0), partial);
-    launch(stream, blocks_for(outputs), kBlock, 0, add_parts<Sum>, outputs, parts, partial, output<Sum>(args, 0));
+    const T* const x = input<T>(args, 0);
+    Sum* const to = output<Sum>(args, 0);
+    auto* const partial = reinterpret_cast<double*>(args.workspace);
+    const SumPlan& plan = in_packs(x) ? packed : in_elements;
+    plan.launch_parts(stream, x, Sums<Sum>{outputs, partial, plan.parts == 1 ? to : nullptr});
+    if (plan.parts > 1)
+      launch(stream, blocks_for(outputs), kBlock, 0, add_parts<Sum>, outputs, plan.parts, partial, to);
   };
-  return stream_kernel(body, static_cast<std::size_t>(outputs * parts) * sizeof(double));
+  return stream_kernel(body,
+                       static_cast<std::size_t>(outputs * std::max(in_elements.parts, packed.parts)) * sizeof(double));
 }
 
 std::unique_ptr<Kernel> make_sum_to(const ops::SumTo& op, const KernelSpecs& specs) {
