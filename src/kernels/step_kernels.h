@@ -106,6 +106,9 @@ class StepKernels {
   virtual void accumulate(Stream& stream, const Group& group, const scalar::GradientSum& gradient, bool first,
                           std::int64_t begin, std::int64_t end) const = 0;
 
+  /// Writes the sums of the regularization terms of the chunks, as `update` and `accumulate` do.
+  virtual void sum_regularization(Stream& stream, const Group& group, std::int64_t begin, std::int64_t end) const = 0;
+
   /// For a rule that scales by norms, between `accumulate` and `update_accumulated` of all elements: decays the
   /// weights, replaces the accumulated gradient by each variable's direction, and writes the sums of squares of both.
   virtual void measure(Stream& stream, const scalar::UpdateRule& rule, const Group& group, const StepParams* params,

@@ -153,6 +153,7 @@ class SummingKernels : public StepKernels {
   int most_sources() const override { return 64; }
   bool refreshes_rounded() const override { return false; }
   void accumulate(Stream&, const Group&, const scalar::GradientSum&, bool, std::int64_t, std::int64_t) const override {}
+  void sum_regularization(Stream&, const Group&, std::int64_t, std::int64_t) const override {}
   void measure(Stream&, const scalar::UpdateRule&, const Group&, const StepParams*, std::int64_t,
                std::int64_t) const override {}
   void update_accumulated(Stream&, const scalar::UpdateRule&, const Group&, const StepParams*, std::int64_t,

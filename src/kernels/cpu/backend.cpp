@@ -62,6 +62,10 @@ class CpuStepKernels : public StepKernels {
     cpu::measure(rule, group, *params, begin, end);
   }
 
+  void sum_regularization(Stream&, const Group& group, std::int64_t begin, std::int64_t end) const override {
+    cpu::regularization_sums(group, begin, end);
+  }
+
   void update_accumulated(Stream&, const UpdateRule& rule, const Group& group, const StepParams* params,
                           std::int64_t begin, std::int64_t end) const override {
     cpu::update_accumulated(rule, group, *params, begin, end);
@@ -151,9 +155,5 @@ const Backend& backend() {
 namespace mirrortrain {
 
 const Backend& host_backend() { return cpu::backend(); }
-
-void sum_regularization_on_host(const scalar::UpdateGroupView& group, std::int64_t elements) {
-  cpu::regularization_sums(group, 0, elements);
-}
 
 }  // namespace mirrortrain

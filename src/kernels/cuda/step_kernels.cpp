@@ -20,6 +20,10 @@ class CudaStepKernels : public StepKernels {
     cuda::accumulate(stream, group, gradient, first, begin, end);
   }
 
+  void sum_regularization(Stream& stream, const Group& group, std::int64_t begin, std::int64_t end) const override {
+    cuda::sum_regularization(stream, group, begin, end);
+  }
+
   void measure(Stream& stream, const scalar::UpdateRule& rule, const Group& group, const StepParams* params,
                std::int64_t begin, std::int64_t end) const override {
     cuda::measure(stream, rule, group, params, begin, end);

@@ -200,6 +200,23 @@ __global__ void __launch_bounds__(kBlock)
   });
 }
 
+__global__ void __launch_bounds__(kBlock) regularization_sums(Group group, Elements elements) {
+  each_chunk(elements, [&]<class Whole>(Whole, std::int64_t chunk, std::int64_t end) {
+    const int segment = first_segment(group.segments, group.segment_count, chunk);
+    double sum = 0;
+#pragma unroll
+    for (int p = 0; p < kPacks; ++p) {
+      const Place<Whole::value> place(chunk, p, end);
+      float weight[kPack];
+      load(weight, group.master + place.at, place.count, place.whole);
+      each_regularized(group, segment, end, place,
+                       [&](int i, const RegularizedSegment& one) { sum += regularization_of(weight[i], one); });
+    }
+    sum = block_sum(sum);
+    if (threadIdx.x == 0) group.regularization[chunk / kUpdateChunk] = sum;
+  });
+}
+
 __global__ void __launch_bounds__(kBlock) store_sum(Sources sources, float* to, Elements elements) {
   each_chunk(elements, [&]<class Whole>(Whole, std::int64_t chunk, std::int64_t end) {
     float sum[kPacks][kPack];
@@ -307,6 +324,12 @@ void accumulate(Stream& stream, const UpdateGroupView& group, const scalar::Grad
   const Elements elements{begin, end};
   launch(stream, blocks_of(elements), kBlock, 0, accumulate_sources, parameter(group), parameter(gradient), first,
          elements);
+}
+
+void sum_regularization(Stream& stream, const UpdateGroupView& group, std::int64_t begin, std::int64_t end) {
+  if (group.regularized.empty()) return;
+  const Elements elements{begin, end};
+  launch(stream, blocks_of(elements), kBlock, 0, regularization_sums, parameter(group), elements);
 }
 
 void measure(Stream& stream, const scalar::UpdateRule& rule, const UpdateGroupView& group, const StepParams* params,

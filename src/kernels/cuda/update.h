@@ -28,6 +28,9 @@ void update(Stream& stream, const scalar::UpdateRule& rule, const scalar::Update
 void accumulate(Stream& stream, const scalar::UpdateGroupView& group, const scalar::GradientSum& gradient, bool first,
                 std::int64_t begin, std::int64_t end);
 
+/// Writes the sums of the regularization terms of the chunks.
+void sum_regularization(Stream& stream, const scalar::UpdateGroupView& group, std::int64_t begin, std::int64_t end);
+
 /// For a rule that scales by norms, between `accumulate` and `update_accumulated` of the whole group: decays the
 /// weights, replaces the accumulated gradient by each variable's direction, and writes the ratio of their norms. In two
 /// launches.

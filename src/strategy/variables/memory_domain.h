@@ -9,6 +9,7 @@
 #include "strategy/variables/lasting_variable.h"
 #include "strategy/variables/variable_store.h"
 #include "strategy/variables/weight_constraints.h"
+#include "strategy/variables/weight_regularization.h"
 #include "strategy/variables/weight_spectra.h"
 #include "strategy/variables/weight_update.h"
 
@@ -34,8 +35,9 @@ struct MemoryDomain {
   std::vector<VariableLayouts> layouts;
   WeightConstraints constraints;
   WeightSpectra spectra;
+  WeightRegularization regularization;
 
-  std::size_t bytes() const { return variables.bytes() + derived.bytes() + spectra.bytes(); }
+  std::size_t bytes() const { return variables.bytes() + derived.bytes() + spectra.bytes() + regularization.bytes(); }
 
   // What lasts of a variable from step to step, between the domain and a whole, canonical variable with the copies of
   // all the run's replicas: here, variables may be divided among places, and laid out as `layouts` says. They return

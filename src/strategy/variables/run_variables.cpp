@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "collective/host_values.h"
+#include "device/cpu/cpu_device.h"
 #include "kernels/host_kernels.h"
 
 namespace mirrortrain {
@@ -42,7 +43,8 @@ double regularization_of(const ModelVariable& variable, const std::byte* values,
   view.regularized = {&segment, 1};
   view.master = reinterpret_cast<float*>(const_cast<std::byte*>(values));  // which is read only
   view.regularization = sums.data();
-  sum_regularization_on_host(view, elements);
+  InlineStream here;
+  host_backend().step_kernels().sum_regularization(here, view, 0, elements);
   return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
@@ -247,14 +249,19 @@ double RunVariables::begin_evaluation(std::span<Stream* const> streams) {
   double regularization = 0;
   VariableWindow memory = window();
   std::vector<std::byte> value;
-  const VariableStore& here = domains_[0]->variables;
+  MemoryDomain& first = *domains_[0];
+  const VariableStore& here = first.variables;
+  // Workers ask each other for what not all of them have: all sum up the same weights where these are.
+  const auto* const sums = in_stages_ ? nullptr : &first.regularization.sums(stream_of(first, streams));
   for (std::size_t i = 0; i < model_.variables.size(); ++i) {
     const ModelVariable& variable = model_.variables[i];
-    const bool is_regularized = here.trainable(i) && (variable.l1 != 0 || variable.l2 != 0);
+    const bool is_summed = sums != nullptr && (*sums)[i].has_value();
+    if (is_summed) regularization += *(*sums)[i];
+    const bool is_regularized = here.trainable(i) && (variable.l1 != 0 || variable.l2 != 0) && !is_summed;
+    if (!here.has_evaluation_copy(i) && !is_regularized) continue;
     const auto add_regularization = [&](const DistributedVariable& whole) {
       if (is_regularized) regularization += regularization_of(variable, whole.data(0), regularization_sums_);
     };
-    if (!here.has_evaluation_copy(i) && !is_regularized) continue;
     if (is_in_place_) {
       const DistributedVariable& own = here.variables()[i];
       add_regularization(own);
@@ -264,6 +271,7 @@ double RunVariables::begin_evaluation(std::span<Stream* const> streams) {
     const LastingVariable whole = open(memory, i, Lasting::kValues);
     read_one(whole, streams);
     add_regularization(whole.value);
+    if (!here.has_evaluation_copy(i)) continue;
     value.resize(whole.value.bytes());
     whole.value.read_or_first(value.data());
     for (const auto& domain : domains_) domain->copy_evaluation_from(stream_of(*domain, streams), i, value.data());
