@@ -302,6 +302,33 @@ TEST_CASE("a table that an output layer shares trains as on the CPU") {
   }
 }
 
+TEST_CASE("logits whose rows are padded train as on the CPU, of a layer of its own and of a shared table") {
+  const std::string data =
+      "data.train={format: inline, features: [[1, 2, 4098], [0, 4, 4], [2, 2, 1], [3, 0, 1], [4, 1, 0], [0, 0, 2], [1, "
+      "1, 3]], labels: [[2, 4098, 0], [4, 4, 1], [2, 1, 3], [0, 1, 2], [1, 0, 4], [0, 2, 2], [4, 4, 4]]}";
+  for (const char* last : {"tied_to: tokens, use_bias: false", "use_bias: false"}) {
+    for (const char* precision : {"float32", "mixed_bfloat16"}) {
+      CAPTURE(last);
+      CAPTURE(precision);
+      const std::string layers = fmt::format(
+          "model.layers=[{{embedding: {{input_dim: 4099, output_dim: 4, name: tokens}}}}, {{dense: {{units: 4, "
+          "activation: gelu}}}}, {{dense: {{units: 4099, {}}}}}]",
+          last);
+      Twins twins(kCnn,
+                  {data, "data.preprocessing=[]", "model.input_shape=[3]", layers,
+                   fmt::format("training={{precision: {}}}", precision)},
+                  2);
+      const auto expected = twins.on_cpus.steps(4), found = twins.on_gpu.steps(4);
+      const bool exact = precision == std::string("float32");
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        CHECK(found[i] == doctest::Approx(expected[i]).epsilon(exact ? 1e-4 : 0.02));
+      }
+      CHECK(evaluate_all(*twins.on_gpu.strategy, twins.on_gpu.examples(), 6).loss ==
+            doctest::Approx(evaluate_all(*twins.on_cpus.strategy, twins.on_cpus.examples(), 6).loss).epsilon(0.02));
+    }
+  }
+}
+
 TEST_CASE("weights are kept within their largest norms as on the CPU, filters that are kept in another order too") {
   for (const char* axis : {"0", "[0, 1, 2]", "[2, 3]", "-1"}) {
     for (const char* more : {"training.precision=float32", "variables=[{match: \"*/*\", aggregation: none}]"}) {

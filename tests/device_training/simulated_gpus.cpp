@@ -2,6 +2,7 @@
 // fibers, and the libraries' kernels are the CPU's, each enqueued on its stream.
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <functional>
 
 #include "collective/peer/peer_group.h"
@@ -15,6 +16,7 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/merge.h"
 #include "kernels/cuda/merge_gelu.h"
+#include "kernels/cuda/merge_logits.h"
 #include "kernels/cuda/step_kernels.h"
 #include "kernels/cuda/weight_forms.h"
 #include "simulated_gpu/host_stream.h"
@@ -125,7 +127,7 @@ void add_convolutions(KernelRegistry& to) {
   add_convolution<ops::Conv2dInputGradient>(to);
   to.add<cuda::Conv2dOhwiWeightGradient>(
       [](const cuda::Conv2dOhwiWeightGradient& op, const KernelSpecs& specs) -> std::unique_ptr<Kernel> {
-        const ops::Conv2dWeightGradient canonical(op, op.kernel_shape, op.with_bias);
+            const ops::Conv2dWeightGradient canonical(op, op.kernel_shape, op.with_bias);
         return std::make_unique<SimulatedFilterGradient>(cpu::kernel_registry().make(canonical, specs));
       });
 }
@@ -181,6 +183,60 @@ void add_gelu(KernelRegistry& to) {
   });
 }
 
+/// A dense layer's op on the CPU, of a tensor whose padded rows are copied together before it, or apart behind it.
+template <class DenseOp>
+class OfCompactRows : public Kernel {
+ public:
+  OfCompactRows(const cuda::OfPaddedRows<DenseOp>& op, KernelSpecs specs) : op_(op) {
+    TensorView& padded = op.padded >= 0 ? specs.inputs[static_cast<std::size_t>(op.padded)] : specs.outputs[0];
+    const std::size_t element = size_of(padded.dtype);
+    stride_ = static_cast<std::size_t>(padded.shape.back()) * element;
+    row_ = static_cast<std::size_t>(op.columns) * element;
+    rows_ = static_cast<std::size_t>(padded.elements() / padded.shape.back());
+    padded.shape[padded.shape.rank() - 1] = op.columns;
+    shape_ = padded.shape;
+    compact_.resize(rows_ * row_);
+    kernel_ = cpu::kernel_registry().make(DenseOp(op), specs);
+  }
+
+  std::size_t workspace_bytes() const override { return kernel_->workspace_bytes(); }
+  std::optional<DerivedForm> derived_form(std::size_t input) const override { return kernel_->derived_form(input); }
+  void enqueue(Stream& stream, const KernelArgs& args) override {
+    std::vector<TensorView> inputs(args.inputs.begin(), args.inputs.end()),
+        outputs(args.outputs.begin(), args.outputs.end());
+    const bool is_output = op_.padded < 0;
+    TensorView& view = is_output ? outputs[0] : inputs[static_cast<std::size_t>(op_.padded)];
+    std::byte* const padded = std::exchange(view, TensorView{view.dtype, shape_, compact_.data()}).data;
+    for (std::size_t row = 0; row < rows_ && !is_output; ++row) {
+      std::memcpy(compact_.data() + row * row_, padded + row * stride_, row_);
+    }
+    KernelArgs of_compact = args;
+    of_compact.inputs = inputs;
+    of_compact.outputs = outputs;
+    kernel_->enqueue(stream, of_compact);
+    for (std::size_t row = 0; row < rows_ && is_output; ++row) {
+      std::memset(padded + row * stride_ + row_, 0xff, stride_ - row_);  // what is behind a row is no number
+      std::memcpy(padded + row * stride_, compact_.data() + row * row_, row_);
+    }
+  }
+
+ private:
+  cuda::OfPaddedRows<DenseOp> op_;
+  std::size_t stride_, row_, rows_;  ///< in bytes, but the last
+  Shape shape_;
+  std::vector<std::byte> compact_;
+  std::unique_ptr<Kernel> kernel_;
+};
+
+template <class... DenseOps>
+void add_of_padded_rows(KernelRegistry& to) {
+  (to.add<cuda::OfPaddedRows<DenseOps>>(
+       [](const cuda::OfPaddedRows<DenseOps>& op, const KernelSpecs& specs) -> std::unique_ptr<Kernel> {
+         return std::make_unique<Enqueued>(std::make_unique<OfCompactRows<DenseOps>>(op, specs));
+       }),
+   ...);
+}
+
 template <class... Ops>
 void add_enqueued(KernelRegistry& to) {
   (to.add<Ops>([](const Ops& op, const KernelSpecs& specs) -> std::unique_ptr<Kernel> {
@@ -204,6 +260,7 @@ class SimulatedBackend : public Backend {
     cuda::add_custom_kernels(*registry);
     add_convolutions(*registry);
     add_gelu(*registry);
+    add_of_padded_rows<ops::Dense, ops::DenseInputGradient, ops::DenseWeightGradient>(*registry);
     add_enqueued<ops::Dense, ops::DenseInputGradient, ops::DenseWeightGradient>(*registry);
     return registry;
   }

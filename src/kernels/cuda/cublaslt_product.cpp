@@ -51,9 +51,8 @@ bool takes_gelu_input(CublasLtProduct::Epilogue epilogue) {
 /// What CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD must be divisible by.
 constexpr std::int64_t kGeluInputMultiple = 8;
 
-/// Of c.
-Factor result_of(const Factor& left, const Factor& right) {
-  return {left.transposed ? left.columns : left.rows, right.transposed ? right.rows : right.columns};
+Factor result_of(const Factor& left, const Factor& right, std::int64_t stride) {
+  return {left.transposed ? left.columns : left.rows, right.transposed ? right.rows : right.columns, false, stride};
 }
 
 }  // namespace
@@ -73,12 +72,12 @@ CublasLtProduct::Layout CublasLtProduct::layout(DType dtype, const Factor& matri
   return Layout(made);
 }
 
-CublasLtProduct::CublasLtProduct(std::shared_ptr<CublasLt> blas, const Factor& left, const Factor& right, DType dtype,
-                                 DType c_dtype, Epilogue epilogue)
+CublasLtProduct::CublasLtProduct(std::shared_ptr<CublasLt> blas, const Factor& left, const Factor& right,
+                                 const Factor& c, DType dtype, DType c_dtype, Epilogue epilogue)
     : blas_(std::move(blas)),
       left_(layout(dtype, left)),
       right_(layout(dtype, right)),
-      c_(layout(c_dtype, result_of(left, right))),
+      c_(layout(c_dtype, c)),
       c_dtype_(c_dtype),
       with_vector_(takes_vector(epilogue)),
       with_gelu_input_(takes_gelu_input(epilogue)) {
@@ -96,7 +95,7 @@ CublasLtProduct::CublasLtProduct(std::shared_ptr<CublasLt> blas, const Factor& l
   if (with_vector_) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, std::uintptr_t{kAlignment});
   if (with_gelu_input_) {
     set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, std::uintptr_t{kAlignment});
-    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, result_of(left, right).columns);
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, c.columns);
   }
 }
 
@@ -147,11 +146,11 @@ void CublasLtProduct::take_fastest(const std::vector<cublasLtMatmulHeuristicResu
 }
 
 std::optional<CublasLtProduct> CublasLtProduct::make(std::shared_ptr<CublasLt> blas, const Factor& left,
-                                                     const Factor& right, DType dtype, DType c_dtype,
-                                                     Epilogue epilogue) {
-  const Factor c = result_of(left, right);
+                                                     const Factor& right, DType dtype, DType c_dtype, Epilogue epilogue,
+                                                     std::int64_t c_stride) {
+  const Factor c = result_of(left, right, c_stride);
   if (takes_gelu_input(epilogue) && c.columns % kGeluInputMultiple != 0) return std::nullopt;
-  CublasLtProduct product(std::move(blas), left, right, dtype, c_dtype, epilogue);
+  CublasLtProduct product(std::move(blas), left, right, c, dtype, c_dtype, epilogue);
   const bool autotune = product.blas_->options().autotune;
   const auto found = product.algorithms(autotune ? kMostCandidates : 1);
   if (found.empty()) return std::nullopt;
@@ -165,12 +164,13 @@ std::optional<CublasLtProduct> CublasLtProduct::make(std::shared_ptr<CublasLt> b
     return fmt::format("{}x{}{}{}", factor.rows, factor.columns, factor.transposed ? " transposed" : "",
                        factor.stride > 0 ? fmt::format(" every {}", factor.stride) : "");
   };
-  product.take_fastest(found,
-                       fmt::format("{} times {}, {} to {}, epilogue {}", text(left), text(right), name_of(dtype),
-                                   name_of(c_dtype), static_cast<int>(epilogue)),
-                       {bytes(elements(left), dtype), bytes(elements(right), dtype), bytes(elements(c), c_dtype),
-                        product.with_vector_ ? bytes(c.columns, c_dtype) : 0,
-                        product.with_gelu_input_ ? bytes(elements(c), c_dtype) : 0});
+  product.take_fastest(
+      found,
+      fmt::format("{} times {}, {} to {}{}, epilogue {}", text(left), text(right), name_of(dtype), name_of(c_dtype),
+                  c_stride > 0 ? fmt::format(" every {}", c_stride) : "", static_cast<int>(epilogue)),
+      {bytes(elements(left), dtype), bytes(elements(right), dtype), bytes(elements(c), c_dtype),
+       product.with_vector_ ? bytes(c.columns, c_dtype) : 0,
+       product.with_gelu_input_ ? bytes(elements(c), c_dtype) : 0});
   return product;
 }
 

@@ -37,10 +37,11 @@ class CublasLtProduct {
     kGeluGradient,          ///< c is multiplied by the function's derivative at `gelu_input`
   };
 
-  /// `dtype` is that of left and right. Uses the algorithm that cuBLASLt's heuristics rank first or, if the options say
-  /// so, the one measured fastest. nullopt if cuBLASLt has no algorithm for it with this epilogue.
+  /// `dtype` is that of left and right. `c_stride`: as Factor::stride, of c. Uses the algorithm that cuBLASLt's
+  /// heuristics rank first or, if the options say so, the one measured fastest. nullopt if cuBLASLt has no algorithm
+  /// for it with this epilogue.
   static std::optional<CublasLtProduct> make(std::shared_ptr<CublasLt> blas, const Factor& left, const Factor& right,
-                                             DType dtype, DType c_dtype, Epilogue epilogue);
+                                             DType dtype, DType c_dtype, Epilogue epilogue, std::int64_t c_stride = 0);
 
   std::size_t workspace_bytes() const { return algorithm_.workspaceSize; }
   void enqueue(Stream& stream, const std::byte* left, const std::byte* right, std::byte* c, void* vector,
@@ -57,8 +58,8 @@ class CublasLtProduct {
   using Operation = std::unique_ptr<cublasLtMatmulDescOpaque_t, Destroy<&CublasLtLibrary::destroy_operation>>;
   using Layout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, Destroy<&CublasLtLibrary::destroy_layout>>;
 
-  CublasLtProduct(std::shared_ptr<CublasLt> blas, const Factor& left, const Factor& right, DType dtype, DType c_dtype,
-                  Epilogue epilogue);
+  CublasLtProduct(std::shared_ptr<CublasLt> blas, const Factor& left, const Factor& right, const Factor& c, DType dtype,
+                  DType c_dtype, Epilogue epilogue);
   static Layout layout(DType dtype, const Factor& matrix);
   template <class Value>
   void set(cublasLtMatmulDescAttributes_t attribute, const Value& value);

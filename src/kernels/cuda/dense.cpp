@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <type_traits>
 
 #include "base/error.h"
 #include "kernels/cuda/libraries.h"
 #include "kernels/cuda/matrix_passes.h"
 #include "kernels/cuda/merge_gelu.h"
+#include "kernels/cuda/merge_logits.h"
 #include "kernels/cuda/padded_product.h"
 #include "kernels/cuda/weight_forms.h"
 
@@ -16,11 +18,16 @@ namespace {
 
 using Epilogue = CublasLtProduct::Epilogue;
 
-/// x [rows, in], kernel [in, out], y [rows, out].
+/// x [rows, in], kernel [in, out], y [rows, out]; rows of x and y may be longer (merge_logits.h).
 struct Sizes {
   std::int64_t rows, in, out;
-  Sizes(const TensorView& x, const TensorView& y)
-      : rows(x.elements() / x.shape.back()), in(x.shape.back()), out(y.shape.back()) {}
+  std::int64_t x_stride, y_stride;  ///< as Factor::stride
+  Sizes(const TensorView& x, const Shape& kernel, const TensorView& y)
+      : rows(x.elements() / x.shape.back()),
+        in(kernel[0]),
+        out(kernel[1]),
+        x_stride(x.shape.back() == in ? 0 : x.shape.back()),
+        y_stride(y.shape.back() == out ? 0 : y.shape.back()) {}
 };
 
 PaddedProduct required(const Op& op, DType dtype, const Sizes& s, std::optional<PaddedProduct> product) {
@@ -36,7 +43,7 @@ class Forward : public Kernel {
   Forward(const ops::Dense& op, const KernelSpecs& specs, std::shared_ptr<CublasLt> blas)
       : kernel_(specs.inputs[1]),
         dtype_(specs.inputs[0].dtype),
-        s_(specs.inputs[0], specs.outputs[0]),
+        s_(specs.inputs[0], specs.inputs[1].shape, specs.outputs[0]),
         with_bias_(specs.inputs.size() > 2 && specs.input_present[2]),
         keeps_input_(specs.outputs.size() > 1),
         product_(make_product(op, std::move(blas))),
@@ -69,7 +76,8 @@ class Forward : public Kernel {
 
   PaddedProduct make_product(const ops::Dense& op, std::shared_ptr<CublasLt> blas) {
     const auto make = [&](Epilogue epilogue) {
-      return PaddedProduct::make(blas, {s_.rows, s_.in}, {s_.in, s_.out}, dtype_, dtype_, epilogue);
+      return PaddedProduct::make(blas, {s_.rows, s_.in, false, s_.x_stride}, {s_.in, s_.out}, dtype_, dtype_, epilogue,
+                                 s_.y_stride);
     };
     const Epilogue all = fused(op.activation, with_bias_, keeps_input_),
                    bias = with_bias_ ? Epilogue::kBias : Epilogue::kNone;
@@ -112,9 +120,10 @@ class InputGradient : public Kernel {
  private:
   PaddedProduct make_product(const ops::DenseInputGradient& op, const KernelSpecs& specs,
                              std::shared_ptr<CublasLt> blas) {
-    const Sizes s(specs.outputs[0], specs.inputs[0]);
+    const Sizes s(specs.outputs[0], kernel_.shape, specs.inputs[0]);
     const auto make = [&](Epilogue epilogue) {
-      return PaddedProduct::make(blas, {s.rows, s.out}, {s.in, s.out, true}, dtype_, dtype_, epilogue);
+      return PaddedProduct::make(blas, {s.rows, s.out, false, s.y_stride}, {s.in, s.out, true}, dtype_, dtype_,
+                                 epilogue, s.x_stride);
     };
     if (specs.inputs.size() > 2) {
       if (auto product = make(Epilogue::kGeluGradient)) return std::move(*product);
@@ -133,9 +142,10 @@ class InputGradient : public Kernel {
 class WeightGradient : public Kernel {
  public:
   WeightGradient(const ops::DenseWeightGradient& op, const KernelSpecs& specs, std::shared_ptr<CublasLt> blas)
-      : s_(specs.inputs[0], specs.inputs[1]), dtype_(specs.inputs[0].dtype) {
+      : s_(specs.inputs[0], specs.outputs[0].shape, specs.inputs[1]), dtype_(specs.inputs[0].dtype) {
     const auto make = [&](Epilogue epilogue) {
-      return PaddedProduct::make(blas, {s_.rows, s_.in, true}, {s_.rows, s_.out}, dtype_, DType::kFloat32, epilogue);
+      return PaddedProduct::make(blas, {s_.rows, s_.in, true, s_.x_stride}, {s_.rows, s_.out, false, s_.y_stride},
+                                 dtype_, DType::kFloat32, epilogue);
     };
     alone_ = required(op, dtype_, s_, make(Epilogue::kNone));
     if (op.with_bias) with_sums_ = make(Epilogue::kSumsOfRight);
@@ -174,11 +184,15 @@ auto maker(std::shared_ptr<CublasLt> blas) {
 }  // namespace
 
 void add_dense_kernels(KernelRegistry& registry, std::shared_ptr<CublasLt> blas) {
-  registry.add<ops::Dense>(maker<ops::Dense, Forward>(blas));
+  const auto add = [&]<class OpType, class Made>(std::type_identity<OpType>, std::type_identity<Made>) {
+    registry.add<OpType>(maker<OpType, Made>(blas));
+    registry.add<OfPaddedRows<OpType>>(maker<OfPaddedRows<OpType>, Made>(blas));
+  };
+  add(std::type_identity<ops::Dense>(), std::type_identity<Forward>());
+  add(std::type_identity<ops::DenseInputGradient>(), std::type_identity<InputGradient>());
+  add(std::type_identity<ops::DenseWeightGradient>(), std::type_identity<WeightGradient>());
   registry.add<DenseWithGelu>(maker<DenseWithGelu, Forward>(blas));
   registry.add<DenseInputGradientOfGelu>(maker<DenseInputGradientOfGelu, InputGradient>(blas));
-  registry.add<ops::DenseInputGradient>(maker<ops::DenseInputGradient, InputGradient>(blas));
-  registry.add<ops::DenseWeightGradient>(maker<ops::DenseWeightGradient, WeightGradient>(blas));
 }
 
 }  // namespace mirrortrain::cuda

@@ -66,8 +66,9 @@ std::unique_ptr<Kernel> make_metric(const ops::Metric& op, const KernelSpecs& sp
 }
 
 template <class T, class Loss, class Metric>
-std::unique_ptr<Kernel> make_both(const Loss& loss, const Metric& metric, const KernelSpecs& specs) {
-  const scalar::PositionShape shape(specs.inputs[0].shape);
+std::unique_ptr<Kernel> make_both(const Loss& loss, const Metric& metric, const KernelSpecs& specs,
+                                  std::int64_t classes = 0) {
+  const scalar::PositionShape shape(specs.inputs[0].shape, classes);
   const PositionSum sum(shape);
   const auto body = [=](Stream& stream, const KernelArgs& args) {
     auto of_loss = bind_loss<T>(loss, shape, args);
@@ -90,7 +91,7 @@ std::unique_ptr<Kernel> make_loss_with_metric(const LossWithMetric& op, const Ke
     return make_both<float>(scalar::Categorical{op.loss.label_smoothing}, scalar::SameClass{}, specs);
   }
   return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) {
-    if (sparse) return make_both<T>(WideSparseOfLogits{}, scalar::IsLabel{}, specs);
+    if (sparse) return make_both<T>(WideSparseOfLogits{}, scalar::IsLabel{}, specs, op.classes);
     return make_both<T>(scalar::CategoricalOfLogits{op.loss.label_smoothing}, scalar::SameClass{}, specs);
   });
 }

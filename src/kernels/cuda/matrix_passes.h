@@ -16,6 +16,9 @@ void transpose(Stream& stream, std::int64_t rows, std::int64_t columns, DType fr
 /// The least multiple of 16 bytes that a row of so many elements fits into, in elements.
 std::int64_t padded_stride(std::int64_t columns, DType dtype);
 
+/// From how many columns on it is expected to pay that rows begin at 16 bytes: a guess, not yet measured.
+inline constexpr std::int64_t kWideRows = 4096;
+
 /// Copies rows so that each begins padded_stride() elements behind the one before; what lies between them is undefined.
 /// `to` is aligned to 16 bytes.
 void pad_rows(Stream& stream, std::int64_t rows, std::int64_t columns, DType dtype, const std::byte* from,

@@ -6,6 +6,7 @@
 #include "graph/ops/conv.h"
 #include "graph/ops/elementwise.h"
 #include "kernels/cuda/merge_gelu.h"
+#include "kernels/cuda/merge_logits.h"
 
 namespace mirrortrain::cuda {
 namespace {
@@ -181,7 +182,7 @@ std::vector<ValueSpec> BatchNormOfResidual::infer(std::span<const ValueSpec> inp
 std::vector<ValueSpec> ReluGradientOfSum::infer(std::span<const ValueSpec> inputs) const { return {inputs[0]}; }
 
 Graph merge(const Graph& graph, const std::vector<ValueId>& outputs) {
-  return merge_gelu(Merging(graph, outputs).run(), outputs);
+  return merge_logits(merge_gelu(Merging(graph, outputs).run(), outputs), outputs);
 }
 
 }  // namespace mirrortrain::cuda

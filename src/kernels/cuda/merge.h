@@ -16,18 +16,22 @@ namespace mirrortrain::cuda {
 ///  - a batch normalization includes a following addition and relu;
 ///  - relu's gradient adds up its incoming gradients;
 ///  - the gradient of a max pooling after a convolution also computes the gradient of the convolution's bias;
-///  - a dense layer includes gelu_tanh, and its input's gradient that function's (merge_gelu.h).
+///  - a dense layer includes gelu_tanh, and its input's gradient that function's (merge_gelu.h);
+///  - wide logits and their gradient are in rows that begin at 16 bytes (merge_logits.h).
 Graph merge(const Graph& graph, const std::vector<ValueId>& outputs);
 
 // Fused ops, which merge() puts into a graph.
 
-/// A categorical loss and the accuracy of the same values.
+/// A categorical loss and the accuracy of the same values. `classes`: those of y's rows, if these are longer
+/// (merge_logits.h); else 0.
 /// Inputs: y as both read it, logits also in bfloat16; targets; optional weights, only for the loss. Outputs: the
 /// loss's sum and gradient, the latter in y's dtype; the metric's sum.
 struct LossWithMetric : Op {
   ops::Loss loss;
   ops::Metric metric;
-  LossWithMetric(const ops::Loss& of_loss, const ops::Metric& of_metric) : loss(of_loss), metric(of_metric) {}
+  std::int64_t classes = 0;
+  LossWithMetric(const ops::Loss& of_loss, const ops::Metric& of_metric, std::int64_t of_longer_rows = 0)
+      : loss(of_loss), metric(of_metric), classes(of_longer_rows) {}
   std::string_view name() const override { return "loss_with_metric"; }
   std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
 };

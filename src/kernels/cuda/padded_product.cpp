@@ -6,9 +6,7 @@ namespace mirrortrain::cuda {
 
 PaddedProduct::Copy::Copy(Factor& factor, DType of)
     : dtype(of), rows(factor.rows), columns(factor.columns), stride(padded_stride(columns, of)) {
-  // From where a copy is expected to pay: a guess, not yet measured.
-  constexpr std::int64_t kWide = 4096;
-  if (columns < kWide || stride == columns) return;
+  if (columns < kWideRows || stride == columns || factor.stride > 0) return;
   factor.stride = stride;
   bytes = static_cast<std::size_t>(rows * stride) * size_of(dtype);
   bytes = (bytes + 255) / 256 * 256;
@@ -21,9 +19,10 @@ const std::byte* PaddedProduct::Copy::enqueue(Stream& stream, const std::byte* f
 }
 
 std::optional<PaddedProduct> PaddedProduct::make(std::shared_ptr<CublasLt> blas, Factor left, Factor right, DType dtype,
-                                                 DType c_dtype, CublasLtProduct::Epilogue epilogue) {
+                                                 DType c_dtype, CublasLtProduct::Epilogue epilogue,
+                                                 std::int64_t c_stride) {
   const Copy of_left(left, dtype), of_right(right, dtype);
-  auto product = CublasLtProduct::make(std::move(blas), left, right, dtype, c_dtype, epilogue);
+  auto product = CublasLtProduct::make(std::move(blas), left, right, dtype, c_dtype, epilogue, c_stride);
   if (!product) return std::nullopt;
   return PaddedProduct(of_left, of_right, std::move(*product));
 }

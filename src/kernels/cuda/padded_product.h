@@ -10,7 +10,8 @@ class PaddedProduct {
  public:
   /// As CublasLtProduct::make.
   static std::optional<PaddedProduct> make(std::shared_ptr<CublasLt> blas, Factor left, Factor right, DType dtype,
-                                           DType c_dtype, CublasLtProduct::Epilogue epilogue);
+                                           DType c_dtype, CublasLtProduct::Epilogue epilogue,
+                                           std::int64_t c_stride = 0);
 
   std::size_t workspace_bytes() const { return left_.bytes + right_.bytes + product_.workspace_bytes(); }
   /// As CublasLtProduct::enqueue.

@@ -130,7 +130,7 @@ struct WideLossAndAccuracy {
       values[1] = metric(Row<Team>{team}, i);
       return;
     }
-    const auto front = static_cast<float>(loss.y[i * loss.shape.classes]);
+    const auto front = static_cast<float>(loss.y[i * loss.shape.stride]);
     const std::int32_t predicted = front == front ? found.first : 0;
     values[1] = metric.mask.counts(i) && predicted == metric.t[i] ? 1.0 : 0.0;
   }

@@ -64,13 +64,13 @@ struct LossOfPosition {
   MIRRORTRAIN_DEVICE double operator()(Row row, std::int64_t i, std::int64_t together, float scale) const {
     const std::int64_t classes = together * shape.classes;
     if (!mask.counts(i)) {
-      if (dy != nullptr) row.each(classes, [&](auto k) { row.store(dy + i * shape.classes, k, typename Row::Real{}); });
+      if (dy != nullptr) row.each(classes, [&](auto k) { row.store(dy + i * shape.stride, k, typename Row::Real{}); });
       return 0;
     }
     const float weight = static_cast<float>(together) * (weights == nullptr ? 1.0f : weights[i / shape.per_row]);
-    return static_cast<double>(weight) *
-           loss(row, y + i * shape.classes, t + i * (Loss::kTargetPerClass ? shape.classes : 1),
-                dy == nullptr ? nullptr : dy + i * shape.classes, classes, weight * scale);
+    return static_cast<double>(weight) * loss(row, y + i * shape.stride,
+                                              t + i * (Loss::kTargetPerClass ? shape.classes : 1),
+                                              dy == nullptr ? nullptr : dy + i * shape.stride, classes, weight * scale);
   }
   template <class Row>
   MIRRORTRAIN_DEVICE double operator()(Row row, std::int64_t i) const {

@@ -149,7 +149,7 @@ struct MetricOfPosition {
   template <class Row>
   MIRRORTRAIN_DEVICE double operator()(Row row, std::int64_t i, std::int64_t together = 1) const {
     if (!mask.counts(i)) return 0;
-    return static_cast<double>(together) * metric(row, y + i * shape.classes,
+    return static_cast<double>(together) * metric(row, y + i * shape.stride,
                                                   t + i * (Metric::kTargetPerClass ? shape.classes : 1),
                                                   together * shape.classes);
   }

@@ -30,10 +30,15 @@ struct Two {
 /// Predictions by position.
 struct PositionShape {
   std::int64_t count, classes;  ///< positions; elements of one
+  std::int64_t stride;          ///< elements from one position to the next
   std::int64_t per_row;         ///< positions of a batch's row, at least 1
 
-  explicit PositionShape(const Shape& y)
-      : count(y.back() == 0 ? 0 : y.elements() / y.back()), classes(y.back()), per_row(count == 0 ? 1 : count / y[0]) {}
+  /// `of_longer`: the elements that count of a position, if `y` has more; else 0.
+  explicit PositionShape(const Shape& y, std::int64_t of_longer = 0)
+      : count(y.back() == 0 ? 0 : y.elements() / y.back()),
+        classes(of_longer > 0 ? of_longer : y.back()),
+        stride(y.back()),
+        per_row(count == 0 ? 1 : count / y[0]) {}
 };
 
 /// A mask of positions, or of the first axes of them (graph/ops/mask.h).
