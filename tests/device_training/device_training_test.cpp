@@ -81,6 +81,25 @@ TEST_CASE("convolutions with biases and pooling behind them train as on the CPU,
       .check_equal(6);
 }
 
+TEST_CASE("convolutions of each channel by itself train as on the CPU, with kernels that are not a library's") {
+  const std::string layers =
+      "model.layers=[{conv2d: {filters: 8, kernel_size: 3, padding: same, use_bias: false}}, {batch_normalization: "
+      "{momentum: 0.8}}, relu, {depthwise_conv2d: {kernel_size: 3, padding: same, use_bias: false}}, "
+      "{batch_normalization: {momentum: 0.8}}, relu, {conv2d: {filters: 12, kernel_size: 1}}, {depthwise_conv2d: "
+      "{kernel_size: 3, strides: 2, padding: same, activation: relu}}, global_average_pooling2d, {dense: {units: 3}}]";
+  for (const int replicas : {1, 3}) {
+    CAPTURE(replicas);
+    // adam would make much of sums that are not just 0.
+    Twins twins(kCnn, {layers, "optimizer={type: sgd, learning_rate: 0.05, momentum: 0.9}"}, replicas);
+    twins.check_equal(6);
+    CHECK(evaluate_all(*twins.on_gpu.strategy, twins.on_gpu.examples(), 6).loss ==
+          near(evaluate_all(*twins.on_cpus.strategy, twins.on_cpus.examples(), 6).loss));
+  }
+  Twins mixed(kCnn, {layers, "training={precision: mixed_bfloat16}"}, 2);
+  const auto expected = mixed.on_cpus.steps(6), found = mixed.on_gpu.steps(6);
+  for (std::size_t i = 0; i < expected.size(); ++i) CHECK(found[i] == doctest::Approx(expected[i]).epsilon(0.03));
+}
+
 TEST_CASE("weights of classes count as on the CPU, wherever the examples lie") {
   const std::string loss =
       "loss={type: sparse_categorical_crossentropy, from_logits: true, class_weight: {0: 3.0, 2: 0.25}}";

@@ -13,6 +13,7 @@
 #include "graph/ops/dense.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/cuda/custom_kernels.h"
+#include "kernels/cuda/depthwise.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/merge.h"
 #include "kernels/cuda/merge_gelu.h"
@@ -118,6 +119,7 @@ class SimulatedFilterGradient : public Enqueued {
 template <class OpType>
 void add_convolution(KernelRegistry& to) {
   to.add<OpType>([](const OpType& op, const KernelSpecs& specs) -> std::unique_ptr<Kernel> {
+    if (auto own = cuda::make_if_depthwise(op, specs)) return own;
     return std::make_unique<SimulatedConvolution>(cpu::kernel_registry().make(op, specs), specs.inputs[1]);
   });
 }
@@ -127,7 +129,8 @@ void add_convolutions(KernelRegistry& to) {
   add_convolution<ops::Conv2dInputGradient>(to);
   to.add<cuda::Conv2dOhwiWeightGradient>(
       [](const cuda::Conv2dOhwiWeightGradient& op, const KernelSpecs& specs) -> std::unique_ptr<Kernel> {
-            const ops::Conv2dWeightGradient canonical(op, op.kernel_shape, op.with_bias);
+        if (auto own = cuda::make_if_depthwise(op, specs)) return own;
+        const ops::Conv2dWeightGradient canonical(op, op.kernel_shape, op.with_bias);
         return std::make_unique<SimulatedFilterGradient>(cpu::kernel_registry().make(canonical, specs));
       });
 }

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "device/cuda/cuda_stream.h"
 #include "kernels/cuda/cudnn_graph.h"
+#include "kernels/cuda/depthwise.h"
 #include "kernels/cuda/libraries.h"
 #include "kernels/cuda/matrix_passes.h"
 #include "kernels/cuda/merge.h"
@@ -209,13 +210,22 @@ class WeightGradient : public Kernel {
   CudnnPlan plan_;
 };
 
+/// cuDNN's kernels, or custom ones where each channel has one filter.
+template <class OpType, class Made>
+auto maker(const std::shared_ptr<Cudnn>& cudnn) {
+  return [library = for_rows<OpType, Made>(cudnn)](const OpType& op, const KernelSpecs& specs) {
+    auto own = make_if_depthwise(op, specs);
+    return own ? std::move(own) : library(op, specs);
+  };
+}
+
 }  // namespace
 
 void add_conv_kernels(KernelRegistry& registry, std::shared_ptr<Cudnn> cudnn) {
-  registry.add<ops::Conv2d>(for_rows<ops::Conv2d, Forward<2>>(cudnn));
-  registry.add<ops::Conv2dInputGradient>(for_rows<ops::Conv2dInputGradient, InputGradient<2>>(cudnn));
-  registry.add<ops::Conv2dWeightGradient>(for_rows<ops::Conv2dWeightGradient, WeightGradient<2>>(cudnn));
-  registry.add<Conv2dOhwiWeightGradient>(for_rows<Conv2dOhwiWeightGradient, WeightGradient<2>>(cudnn));
+  registry.add<ops::Conv2d>(maker<ops::Conv2d, Forward<2>>(cudnn));
+  registry.add<ops::Conv2dInputGradient>(maker<ops::Conv2dInputGradient, InputGradient<2>>(cudnn));
+  registry.add<ops::Conv2dWeightGradient>(maker<ops::Conv2dWeightGradient, WeightGradient<2>>(cudnn));
+  registry.add<Conv2dOhwiWeightGradient>(maker<Conv2dOhwiWeightGradient, WeightGradient<2>>(cudnn));
   registry.add<ops::Conv3d>(for_rows<ops::Conv3d, Forward<3>>(cudnn));
   registry.add<ops::Conv3dInputGradient>(for_rows<ops::Conv3dInputGradient, InputGradient<3>>(cudnn));
   registry.add<ops::Conv3dWeightGradient>(for_rows<ops::Conv3dWeightGradient, WeightGradient<3>>(cudnn));

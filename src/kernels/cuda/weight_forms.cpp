@@ -40,6 +40,21 @@ DerivedForm filter_form(const TensorView& kernel, DType dtype) {
       .of_out_first = std::make_shared<const DerivedForm>(of_ohwi ? std::move(*of_ohwi) : DerivedForm())};
 }
 
+DerivedForm depthwise_form(const TensorView& kernel, DType dtype) {
+  const std::int64_t channels = kernel.shape.back(), taps = kernel.elements() / channels;
+  DerivedForm form{.key = fmt::format("depthwise filter {}", name_of(dtype)), .bytes = bytes_of(kernel, dtype)};
+  DerivedForm of_ohwi = form;
+  form.refresh = [cast = dtype_form(kernel, dtype)](Stream& stream, const TensorView& canonical, std::byte* copy) {
+    if (cast) return cast->refresh(stream, canonical, copy);
+    stream.copy(copy, canonical.data, canonical.bytes());
+  };
+  of_ohwi.refresh = [=](Stream& stream, const TensorView& ohwi, std::byte* copy) {
+    transpose(stream, channels, taps, DType::kFloat32, ohwi.data, dtype, copy);
+  };
+  form.of_out_first = std::make_shared<const DerivedForm>(std::move(of_ohwi));
+  return form;
+}
+
 std::optional<DerivedForm> dtype_form(const TensorView& weight, DType dtype) {
   if (dtype == DType::kFloat32) return std::nullopt;
   const std::shared_ptr<Kernel> cast =

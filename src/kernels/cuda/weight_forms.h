@@ -11,6 +11,9 @@ namespace mirrortrain::cuda {
 /// A canonical float32 convolution kernel [h, w, in, out] as cuDNN reads it, [out, h, w, in] in `dtype`.
 DerivedForm filter_form(const TensorView& kernel, DType dtype);
 
+/// Filters of one channel each, [h, w, 1, channels] in `dtype`.
+DerivedForm depthwise_form(const TensorView& kernel, DType dtype);
+
 /// A canonical float32 weight in `dtype`; nothing where it is float32 already.
 std::optional<DerivedForm> dtype_form(const TensorView& weight, DType dtype);
 
