@@ -17,15 +17,15 @@ struct SlideAxis {
   /// -1: none, beyond the image or between what strides visit. kDivide: `divide` where it is known, else 0.
   template <int kDivide>
   __device__ int source(int position, int tap) const {
-    const int by = kDivide > 0 ? kDivide : divide, scaled = position * multiply + offset + tap * step;
+    const int scaled = position * multiply + offset + tap * step;
     if (scaled < 0) return -1;
-    const int place =
-        kDivide > 0 ? static_cast<int>(static_cast<unsigned>(scaled) / static_cast<unsigned>(kDivide > 0 ? kDivide : 1))
-                    : scaled / by;
-    return place < sources && place * by == scaled ? place : -1;
+    const auto by = static_cast<unsigned>(kDivide > 0 ? kDivide : divide), number = static_cast<unsigned>(scaled);
+    const unsigned place = number / by;
+    return place < static_cast<unsigned>(sources) && place * by == number ? static_cast<int>(place) : -1;
   }
 };
 
+/// Filters over [rows, lines, columns, channels], as a kernel's parameter.
 struct Slide {
   std::int64_t rows, channels;
   SlideAxis lines, columns;
