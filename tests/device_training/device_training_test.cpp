@@ -332,7 +332,7 @@ TEST_CASE("logits whose rows are padded train as on the CPU, of a layer of its o
   const std::string data =
       "data.train={format: inline, features: [[1, 2, 4098], [0, 4, 4], [2, 2, 1], [3, 0, 1], [4, 1, 0], [0, 0, 2], [1, "
       "1, 3]], labels: [[2, 4098, 0], [4, 4, 1], [2, 1, 3], [0, 1, 2], [1, 0, 4], [0, 2, 2], [4, 4, 4]]}";
-  for (const char* last : {"tied_to: tokens, use_bias: false", "use_bias: false"}) {
+  for (const char* last : {"tied_to: tokens, use_bias: false", "use_bias: false", "use_bias: true"}) {
     for (const char* precision : {"float32", "mixed_bfloat16"}) {
       CAPTURE(last);
       CAPTURE(precision);

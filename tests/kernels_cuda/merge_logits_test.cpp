@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <typeinfo>
+#include <utility>
 #include <vector>
 
 #include "graph/ops/elementwise.h"
@@ -25,12 +25,13 @@ struct Head {
   Graph graph;
   ValueId hidden = graph.input("hidden", {DType::kBfloat16, {5, 16}, true});
   ValueId labels = graph.input("labels", {DType::kInt32, {5}, true});
-  ValueId kernel, logits, loss, accuracy, to_hidden, to_kernel;
+  ValueId kernel, bias = kNoValue, logits, loss, accuracy, to_hidden, to_kernel;
 
-  explicit Head(bool tied, std::int64_t classes = kClasses) {
+  explicit Head(bool tied, std::int64_t classes = kClasses, bool with_bias = false) {
+    if (with_bias) bias = graph.variable({"bias", {classes}});
     kernel = graph.variable({"kernel", tied ? Shape{classes, 16} : Shape{16, classes}});
     logits = tied ? graph.apply_one(ops::DenseInputGradient(), {hidden, kernel})
-                  : graph.apply_one(ops::Dense(), {hidden, kernel, kNoValue});
+                  : graph.apply_one(ops::Dense(), {hidden, kernel, bias});
     const std::vector<ValueId> made =
         graph.apply(cuda::LossWithMetric(ops::Loss(ops::LossKind::kSparseCategoricalCrossentropy, true),
                                          ops::Metric(ops::MetricKind::kSparseCategoricalAccuracy)),
@@ -38,7 +39,7 @@ struct Head {
     loss = made[0], accuracy = made[2];
     to_hidden = tied ? graph.apply_one(ops::Dense(), {made[1], kernel, kNoValue})
                      : graph.apply_one(ops::DenseInputGradient(), {made[1], kernel});
-    to_kernel = graph.apply_one(ops::DenseWeightGradient(false),
+    to_kernel = graph.apply_one(ops::DenseWeightGradient(with_bias),
                                 tied ? std::vector{made[1], hidden} : std::vector{hidden, made[1]});
   }
   Graph merged(std::vector<ValueId> also = {}) const {
@@ -52,9 +53,8 @@ std::int64_t columns(const Graph& graph, ValueId value) { return graph.spec(valu
 }  // namespace
 
 TEST_CASE("logits and their gradient are in longer rows from the product that makes them to those that read it") {
-  for (const bool tied : {true, false}) {
-    CAPTURE(tied);
-    const Head head(tied);
+  for (const auto& [tied, with_bias] : {std::pair(true, false), std::pair(false, false), std::pair(false, true)}) {
+    const Head head(tied, kClasses, with_bias);
     const Graph merged = head.merged();
     REQUIRE(merged.nodes().size() == 4);
     const Node &product = merged.node(0), &loss = merged.node(1), &to_hidden = merged.node(2),
@@ -67,12 +67,12 @@ TEST_CASE("logits and their gradient are in longer rows from the product that ma
     CHECK(to_hidden.inputs[0] == loss.outputs[1]);
     CHECK(to_hidden.outputs == std::vector{head.to_hidden});
     CHECK(to_kernel.inputs[tied ? 0 : 1] == loss.outputs[1]);
-    CHECK(to_kernel.outputs == std::vector{head.to_kernel});
+    CHECK(to_kernel.outputs[0] == head.to_kernel);
     for (const Node* const node : {&to_hidden, &to_kernel}) {
       std::vector<ValueSpec> specs;
       for (const ValueId value : node->inputs)
         specs.push_back(value == kNoValue ? ValueSpec{{}, {0}} : merged.spec(value));
-      CHECK(node->op->infer(specs) == std::vector{merged.spec(node->outputs[0])});
+      CHECK(node->op->infer(specs)[0] == merged.spec(node->outputs[0]));
     }
   }
 }

@@ -146,6 +146,33 @@ TEST_CASE("column_sums adds up every column of matrices of any extents") {
   });
 }
 
+TEST_CASE("passes over rows that are longer leave out what is behind the columns") {
+  for (const std::int64_t rows : {1, 40, 700}) {
+    constexpr std::int64_t kColumns = 43, kStride = 48;
+    Stream& stream = stream_under_test();
+    const auto from = matrix<bfloat16>(rows, kStride), bias = matrix<bfloat16>(1, kColumns);
+    std::pmr::vector<float> sums(kColumns + 1, -1.0f);
+    std::pmr::vector<std::byte> workspace(cuda::column_sums_workspace(rows, kColumns));
+    auto sum = from;
+    cuda::column_sums(stream, rows, kColumns, DType::kBfloat16, bytes(from), sums.data(), workspace.data(), kStride);
+    cuda::add_to_rows(stream, rows, kColumns, DType::kBfloat16, bytes(bias), bytes(sum), kStride);
+    stream.synchronize();
+    CHECK(sums.back() == -1.0f);
+    for (std::int64_t column = 0; column < kStride; ++column) {
+      float expected = 0;
+      bool right = true;
+      for (std::int64_t row = 0; row < rows; ++row) {
+        expected += element(row, column);
+        const float added = column < kColumns ? element(0, column) : 0;
+        right = right && static_cast<float>(sum[static_cast<std::size_t>(row * kStride + column)]) ==
+                             element(row, column) + added;
+      }
+      CHECK(right);
+      if (column < kColumns) CHECK(sums[static_cast<std::size_t>(column)] == expected);
+    }
+  }
+}
+
 TEST_CASE("column_sums of no rows are zero") {
   Stream& stream = stream_under_test();
   std::pmr::vector<float> sums(5, -1.0f);

@@ -22,8 +22,11 @@ template <class DenseOp>
 void check(const DenseOp& op, const Inputs& compact, int padded) {
   Inputs inputs = compact;
   if (padded >= 0) inputs[static_cast<std::size_t>(padded)] = longer(compact[static_cast<std::size_t>(padded)]);
-  const auto expected = run_op(op, compact, kRows)[0];
-  Values found = run_op(cuda::OfPaddedRows<DenseOp>(op, padded, kColumns), inputs, kRows)[0];
+  const auto all = run_op(op, compact, kRows);
+  const auto of_longer = run_op(cuda::OfPaddedRows<DenseOp>(op, padded, kColumns), inputs, kRows);
+  if (all.size() > 1) compare(of_longer[1], all[1], 1e-2, "bias");
+  const Values& expected = all[0];
+  Values found = of_longer[0];
   if (padded < 0) {
     Values counts = filled({kRows, kColumns});
     for (std::int64_t i = 0; i < kRows * kColumns; ++i) counts[i] = found[i / kColumns * kStride + i % kColumns];
@@ -42,5 +45,6 @@ TEST_CASE("a dense layer's ops of longer rows give what they give of compact one
   check(ops::DenseInputGradient(), made({narrow, fixed({kColumns, 64})}), -1);
   check(ops::DenseInputGradient(), made({wide, fixed({64, kColumns})}), 0);
   check(ops::DenseWeightGradient(false), made({wide, narrow}), 0);
-  check(ops::DenseWeightGradient(false), made({narrow, wide}), 1);
+  check(ops::DenseWeightGradient(true), made({narrow, wide}), 1);
+  check(ops::Dense(), made({narrow, fixed({64, kColumns}), fixed({kColumns})}), -1);
 }

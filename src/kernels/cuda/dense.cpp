@@ -62,7 +62,7 @@ class Forward : public Kernel {
     std::byte* const bias = with_bias_ ? args.inputs[2].data : nullptr;
     std::byte* const c = (activates_ ? y : before).data;
     product_.enqueue(stream, args.inputs[0].data, args.inputs[1].data, c, bias, args.workspace, before.data);
-    if (with_bias_ && !adds_bias_) add_to_rows(stream, s_.rows, s_.out, dtype_, bias, c);
+    if (with_bias_ && !adds_bias_) add_to_rows(stream, s_.rows, s_.out, dtype_, bias, c, s_.y_stride);
     activation_.enqueue(stream, before, y);
   }
 
@@ -164,7 +164,7 @@ class WeightGradient : public Kernel {
       return with_sums_->enqueue(stream, x, dy, kernel, bias, args.workspace);
     }
     if (kernel != nullptr) alone_->enqueue(stream, x, dy, kernel, nullptr, args.workspace);
-    if (bias != nullptr) column_sums(stream, s_.rows, s_.out, dtype_, dy, bias, args.workspace);
+    if (bias != nullptr) column_sums(stream, s_.rows, s_.out, dtype_, dy, bias, args.workspace, s_.y_stride);
   }
 
  private:

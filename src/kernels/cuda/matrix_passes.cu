@@ -41,7 +41,8 @@ __global__ void __launch_bounds__(kTile* kTileRows)
 /// partial[part][column]: the sum over the part's `rows_of_part` rows.
 template <class From>
 __global__ void __launch_bounds__(kTile* kTileRows)
-    sum_parts(std::int64_t rows, std::int64_t columns, std::int64_t rows_of_part, const From* from, float* partial) {
+    sum_parts(std::int64_t rows, std::int64_t columns, std::int64_t stride, std::int64_t rows_of_part, const From* from,
+              float* partial) {
   __shared__ float sums[kTileRows][kTile];
   const std::int64_t across = (columns + kTile - 1) / kTile;
   const std::int64_t blocks = across * ((rows + rows_of_part - 1) / rows_of_part);
@@ -51,7 +52,7 @@ __global__ void __launch_bounds__(kTile* kTileRows)
     float sum = 0;
     if (column < columns) {
       for (std::int64_t row = part * rows_of_part + threadIdx.y; row < end; row += kTileRows) {
-        sum += static_cast<float>(from[row * columns + column]);
+        sum += static_cast<float>(from[row * stride + column]);
       }
     }
     sums[threadIdx.y][threadIdx.x] = sum;
@@ -66,9 +67,11 @@ __global__ void __launch_bounds__(kTile* kTileRows)
 
 template <class T>
 __global__ void __launch_bounds__(kBlock)
-    add_vector(std::int64_t elements, std::int64_t columns, const T* vector, T* matrix) {
+    add_vector(std::int64_t elements, std::int64_t columns, std::int64_t stride, const T* vector, T* matrix) {
   for (std::int64_t i = grid_thread(); i < elements; i += grid_threads()) {
-    matrix[i] = T(static_cast<float>(matrix[i]) + static_cast<float>(vector[divide(i, columns).rest]));
+    const Division place = divide(i, columns);
+    T& element = matrix[place.quotient * stride + place.rest];
+    element = T(static_cast<float>(element) + static_cast<float>(vector[place.rest]));
   }
 }
 
@@ -138,28 +141,29 @@ void to_float32(Stream& stream, std::int64_t elements, const std::byte* from, st
 }
 
 void add_to_rows(Stream& stream, std::int64_t rows, std::int64_t columns, DType dtype, const std::byte* bias,
-                 std::byte* matrix) {
+                 std::byte* matrix, std::int64_t stride) {
   with_type(dtype, [&]<class T>(T) {
     launch(stream, blocks_for(rows * columns), kBlock, 0, add_vector<T>, rows * columns, columns,
-           reinterpret_cast<const T*>(bias), reinterpret_cast<T*>(matrix));
+           stride > 0 ? stride : columns, reinterpret_cast<const T*>(bias), reinterpret_cast<T*>(matrix));
   });
 }
 
 void column_sums(Stream& stream, std::int64_t rows, std::int64_t columns, DType dtype, const std::byte* from,
-                 float* sums, std::byte* workspace) {
+                 float* sums, std::byte* workspace, std::int64_t stride) {
   if (rows == 0) return stream.zero(reinterpret_cast<std::byte*>(sums), static_cast<std::size_t>(columns) * 4);
   std::int64_t parts = parts_of(rows);
   auto* partial = reinterpret_cast<float*>(workspace);
   with_type(dtype, [&]<class From>(From) {
-    launch(stream, grid_of(tiles_of(columns) * parts), kBlockOfTile, 0, sum_parts<From>, rows, columns, kRowsOfPart,
-           reinterpret_cast<const From*>(from), parts == 1 ? sums : partial);
+    launch(stream, grid_of(tiles_of(columns) * parts), kBlockOfTile, 0, sum_parts<From>, rows, columns,
+           stride > 0 ? stride : columns, kRowsOfPart, reinterpret_cast<const From*>(from),
+           parts == 1 ? sums : partial);
   });
   // Parts of parts, so that no block adds many: three levels are enough for 16 million rows.
   while (parts > 1) {
     const std::int64_t fewer = parts_of(parts);
     float* const next = fewer == 1 ? sums : partial + parts * columns;
-    launch(stream, grid_of(tiles_of(columns) * fewer), kBlockOfTile, 0, sum_parts<float>, parts, columns, kRowsOfPart,
-           partial, next);
+    launch(stream, grid_of(tiles_of(columns) * fewer), kBlockOfTile, 0, sum_parts<float>, parts, columns, columns,
+           kRowsOfPart, partial, next);
     parts = fewer, partial = next;
   }
 }

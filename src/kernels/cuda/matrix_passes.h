@@ -27,14 +27,15 @@ void pad_rows(Stream& stream, std::int64_t rows, std::int64_t columns, DType dty
 /// float32 elements from bfloat16 ones.
 void to_float32(Stream& stream, std::int64_t elements, const std::byte* from, std::byte* to);
 
-/// matrix[row][column] += bias[column], all of `dtype`.
+/// matrix[row][column] += bias[column], all of `dtype`. `stride`: elements from one row to the next; 0: as many as
+/// there are columns.
 void add_to_rows(Stream& stream, std::int64_t rows, std::int64_t columns, DType dtype, const std::byte* bias,
-                 std::byte* matrix);
+                 std::byte* matrix, std::int64_t stride = 0);
 
 /// sums[column] = the sum of from[row][column] over all rows, in a fixed order. `workspace` holds
-/// column_sums_workspace() bytes.
+/// column_sums_workspace() bytes. `stride`: as of add_to_rows.
 void column_sums(Stream& stream, std::int64_t rows, std::int64_t columns, DType dtype, const std::byte* from,
-                 float* sums, std::byte* workspace);
+                 float* sums, std::byte* workspace, std::int64_t stride = 0);
 std::size_t column_sums_workspace(std::int64_t rows, std::int64_t columns);
 
 }  // namespace mirrortrain::cuda

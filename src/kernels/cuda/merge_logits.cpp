@@ -18,8 +18,6 @@ const OpType* just(const Node& node) {
   return typeid(*op) == typeid(OpType) ? static_cast<const OpType*>(op) : nullptr;
 }
 
-bool has_bias(const Node& dense) { return dense.inputs.size() > 2 && dense.inputs[2] != kNoValue; }
-
 class LogitsMerging {
  public:
   LogitsMerging(const Graph& graph, const std::vector<ValueId>& outputs)
@@ -79,7 +77,7 @@ class LogitsMerging {
   /// The op that makes a padded output; null if the node's cannot.
   static std::shared_ptr<const Op> padded_producer(const Node& node, std::int64_t columns) {
     if (const auto* dense = just<ops::Dense>(node)) {
-      if (dense->activation != ops::ActivationKind::kLinear || has_bias(node)) return nullptr;
+      if (dense->activation != ops::ActivationKind::kLinear) return nullptr;
       return std::make_shared<OfPaddedRows<ops::Dense>>(*dense, OfPaddedRows<ops::Dense>::kOutput, columns);
     }
     const auto* tied = just<ops::DenseInputGradient>(node);
@@ -91,15 +89,14 @@ class LogitsMerging {
   /// The op that reads the padded gradient; null if the node's cannot.
   static std::shared_ptr<const Op> padded_reader(const Node& node, ValueId gradient, std::int64_t columns) {
     if (const auto* dense = just<ops::Dense>(node)) {
-      if (dense->activation != ops::ActivationKind::kLinear || has_bias(node) || node.inputs[0] != gradient)
-        return nullptr;
+      if (dense->activation != ops::ActivationKind::kLinear || node.inputs[0] != gradient) return nullptr;
       return std::make_shared<OfPaddedRows<ops::Dense>>(*dense, 0, columns);
     }
     if (const auto* input = just<ops::DenseInputGradient>(node)) {
       return std::make_shared<OfPaddedRows<ops::DenseInputGradient>>(*input, 0, columns);
     }
     const auto* weights = just<ops::DenseWeightGradient>(node);
-    if (weights == nullptr || weights->with_bias || node.inputs[0] == node.inputs[1]) return nullptr;
+    if (weights == nullptr || node.inputs[0] == node.inputs[1]) return nullptr;
     return std::make_shared<OfPaddedRows<ops::DenseWeightGradient>>(*weights, node.inputs[0] == gradient ? 0 : 1,
                                                                     columns);
   }

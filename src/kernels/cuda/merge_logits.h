@@ -9,9 +9,8 @@
 namespace mirrortrain::cuda {
 
 /// The graph with wide logits whose rows would begin anywhere, as those over 50,257 tokens, in rows of whole 16 bytes:
-/// from the matrix multiplication that makes them through the loss to those that read their gradient. Of a layer
-/// without a bias, and only if nothing else reads them; LossWithMetric says how many of a row's elements count, and
-/// those behind are undefined.
+/// from the matrix multiplication that makes them through the loss to those that read their gradient, if nothing
+/// else reads them. LossWithMetric says how many of a row's elements count; those behind are undefined.
 Graph merge_logits(const Graph& graph, const std::vector<ValueId>& outputs);
 
 /// A dense layer's op of one tensor whose rows are longer than the kernel says: input `padded`, or output 0.
