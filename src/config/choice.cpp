@@ -62,7 +62,7 @@ void read_bare(const Choice& choice, const Alternative& alternative, const Node&
   const Node options = node.options(null, node.section_place(), name, true);
   options.remember_origin();
   if (!choice.tag.empty()) node.reading().origins[joined(node.shown_path(), choice.tag)] = node.value().place();
-  alternative.read(options, variant);
+  choice.read(alternative, options, variant);
 }
 
 /// Options at the level of their item's name instead of indented below it, "- circle:" and "radius: 4" in one column,
@@ -105,7 +105,7 @@ void read_named(const Choice& choice, const Value::Entry& chosen, const Node& no
     const bool has_beside = beside.is_mapping() && !beside.entries().empty();
     const Node options = node.options(has_beside ? beside : chosen.value, chosen.key_place, chosen.key, true);
     options.remember_origin();
-    return alternative.read(options, variant);
+    return choice.read(alternative, options, variant);
   }
   bool refused = false;
   for (const Value::Entry& entry : entries) {
@@ -115,9 +115,9 @@ void read_named(const Choice& choice, const Value::Entry& chosen, const Node& no
   }
   node.reading().origins[joined(node.shown_path(), choice.tag)] = chosen.key_place;
   if (entries.size() == 1 || refused)
-    return alternative.read(node.options(chosen.value, chosen.key_place, chosen.key, false), variant);
+    return choice.read(alternative, node.options(chosen.value, chosen.key_place, chosen.key, false), variant);
   const Value options = with_siblings(choice, node.value(), chosen);
-  alternative.read(node.options(options, chosen.key_place, "", false), variant);
+  choice.read(alternative, node.options(options, chosen.key_place, "", false), variant);
 }
 
 // {type: circle, radius: 0.9}
@@ -137,10 +137,10 @@ void read_tagged(const Choice& choice, const Value::Entry& tag, const Node& node
     for (const Value::Entry& entry : node.value().entries()) {
       if (!find_named(choice, entry.key) || !(entry.value.is_null() || entry.value.is_mapping())) continue;
       const Value options = with_siblings(choice, node.value(), entry);
-      return alternative->read(node.options(options, node.section_place(), "", false), variant);
+      return choice.read(*alternative, node.options(options, node.section_place(), "", false), variant);
     }
   }
-  alternative->read(node.options(node.value(), node.section_place(), "", false).without(choice.tag), variant);
+  choice.read(*alternative, node.options(node.value(), node.section_place(), "", false).without(choice.tag), variant);
 }
 
 void read_mapping(const Choice& choice, const Node& node, void* variant) {
@@ -157,7 +157,7 @@ void read_mapping(const Choice& choice, const Node& node, void* variant) {
     }
     return read_named(choice, entry, node, variant);
   }
-  if (const Alternative* plain = find_plain(choice, value)) return plain->read(node, variant);
+  if (const Alternative* plain = find_plain(choice, value)) return choice.read(*plain, node, variant);
   refuse_mapping(choice, node);
 }
 
@@ -180,7 +180,7 @@ void read_choice(const Choice& choice, const Node& node, void* variant) {
   } else if (value.is_mapping() && has_names) {
     read_mapping(choice, node, variant);
   } else if (const Alternative* plain = find_plain(choice, value)) {
-    plain->read(node, variant);
+    choice.read(*plain, node, variant);
   } else if (text && has_names && takes_number(choice) && !number_hint(value).empty()) {
     node.wrong(words(choice, node), number_hint(value));
   } else if (text && has_names && !as_plain_form(choice, node).empty()) {

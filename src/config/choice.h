@@ -9,13 +9,13 @@
 #include <variant>
 #include <vector>
 
-#include "config/compiled_once.h"
 #include "config/containers.h"
 #include "config/erased_codec.h"
+#include "config/one_of.h"
 
 namespace mirrortrain::config {
 
-/// How a std::variant (or CompiledOnce) of option structs is written: specialize it for the variant.
+/// How a std::variant (or OneOf) of option structs is written: specialize it for the variant.
 ///   tag      "type" | "format" | "schedule": `{type: circle, ...}`, `circle` and `{circle: {...}}` are all allowed;
 ///            left out where a list's items are only `{circle: {...}}` or `circle`
 ///   noun     "a shape", for messages
@@ -30,16 +30,20 @@ struct ChoiceTag {};
 
 namespace detail {
 
+/// Makes the variant hold the alternative of the index, and returns it.
+using EmplaceAlternative = void*(void* variant, std::size_t index);
+/// The alternative that a variant holds.
+using HeldAlternative = const void*(const void* variant);
+
 struct Alternative {
   std::string_view name;  ///< empty for a plain value
   std::string_view aliases;
   std::span<const Advice> advice;  ///< on other names
   const ErasedCodec* codec;
-  void* (*emplace)(void* variant);           ///< makes the variant hold the alternative, and returns it
-  const void* (*held)(const void* variant);  ///< of one that holds it
+  EmplaceAlternative* emplace;
+  HeldAlternative* held;
 
   bool accepts(const Value& value) const { return codec->accepts(value); }
-  void read(const Node& node, void* variant) const { codec->read(node, emplace(variant)); }
   Value show(const void* variant) const { return codec->show(held(variant)); }
   Schema schema(const Rules& rules) const { return codec->schema(rules); }
   /// For a list: "write [x]" for a value that is not one.
@@ -51,6 +55,12 @@ struct Choice {
   bool set_keeps_name = false;
   std::span<const Alternative> alternatives;
   std::vector<Advice> advice;  ///< that of the alternatives, too
+
+  /// Reads an alternative into the variant.
+  void read(const Alternative& alternative, const Node& node, void* variant) const {
+    alternative.codec->read(node,
+                            alternative.emplace(variant, static_cast<std::size_t>(&alternative - alternatives.data())));
+  }
 };
 
 void read_choice(const Choice& choice, const Node& node, void* variant);
@@ -112,31 +122,47 @@ constexpr std::span<const Advice> advice_of_alternative() {
   }
 }
 
-template <class Variant, std::size_t I>
-void* emplace(void* variant) {
-  return &static_cast<Variant*>(variant)->template emplace<I>();
+template <class Variant, class T>
+void* emplace(void* variant, std::size_t) {
+  return &static_cast<Variant*>(variant)->template emplace<T>();
 }
 
-template <class Variant, std::size_t I>
+template <class Variant, class T>
 const void* held(const void* variant) {
-  return std::get_if<I>(static_cast<const Variant*>(variant));
+  return std::get_if<T>(static_cast<const Variant*>(variant));
 }
 
-template <class Variant, std::size_t I>
-constexpr Alternative alternative() {
-  using T = std::variant_alternative_t<I, typename VariantOf<Variant>::Type>;
-  return {name_of_alternative<T>(), aliases_of_alternative<T>(), advice_of_alternative<T>(),
-          &kErasedCodec<T>,         &emplace<Variant, I>,        &held<Variant, I>};
+template <class Choice>
+void* emplace_one(void* choice, std::size_t index) {
+  return static_cast<Choice*>(choice)->emplace(index);
 }
 
-template <class Variant, std::size_t... I>
-constexpr std::array<Alternative, sizeof...(I)> alternatives(std::index_sequence<I...>) {
-  return {alternative<Variant, I>()...};
+template <class Choice>
+const void* held_by(const void* choice) {
+  return static_cast<const Choice*>(choice)->held();
+}
+
+template <class T>
+constexpr Alternative alternative(EmplaceAlternative* emplace, HeldAlternative* held) {
+  return {name_of_alternative<T>(),
+          aliases_of_alternative<T>(),
+          advice_of_alternative<T>(),
+          &kErasedCodec<T>,
+          emplace,
+          held};
+}
+
+template <class Variant, class... Ts>
+consteval std::array<Alternative, sizeof...(Ts)> alternatives(const std::variant<Ts...>*) {
+  return {alternative<Ts>(&emplace<Variant, Ts>, &held<Variant, Ts>)...};
+}
+template <class Choice, class... Ts>
+consteval std::array<Alternative, sizeof...(Ts)> alternatives(const Types<Ts...>*) {
+  return {alternative<Ts>(&emplace_one<Choice>, &held_by<Choice>)...};
 }
 
 template <class Variant>
-inline constexpr auto kAlternatives =
-    alternatives<Variant>(std::make_index_sequence<std::variant_size_v<typename VariantOf<Variant>::Type>>());
+inline constexpr auto kAlternatives = alternatives<Variant>(ListOf<Variant>::kPointer);
 
 /// Adds the alternatives, with the advice of each.
 void add_alternatives(Choice& choice, std::span<const Alternative> alternatives);
@@ -157,7 +183,7 @@ Choice make_choice() {
 }
 
 /// A choice of many alternatives has `extern template const Choice& choice_of<Layer>()` in its header and one file that
-/// instantiates it, as CompiledOnce.
+/// instantiates it, as OneOf.
 template <class Variant>
 const Choice& choice_of() {
   static const Choice choice = make_choice<Variant>();

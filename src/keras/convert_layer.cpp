@@ -250,7 +250,7 @@ void keep_one_scale(Json& options) {
 }
 
 std::vector<std::int64_t> shape_behind(const data::PreprocessingStep& step, const std::vector<std::int64_t>& shape) {
-  return std::visit(
+  return config::visit(
       [&](const auto& options) {
         std::vector<std::int64_t> behind = shape;
         if constexpr (requires { options.height.value; }) {

@@ -31,11 +31,11 @@ StoredTensor float_tensor(const Shape& shape, const std::vector<float>& values) 
 
 /// The types of a layer and of that inside of a wrapper.
 std::vector<std::string> types_of(const Layer& layer) {
-  return std::visit(
+  return config::visit(
       [](const auto& options) {
         std::vector<std::string> types = {std::string(options.kName)};
         if constexpr (requires { options.layer.index(); }) {
-          std::visit([&](const auto& inner) { types.emplace_back(inner.kName); }, options.layer);
+          config::visit([&](const auto& inner) { types.emplace_back(inner.kName); }, options.layer);
         }
         return types;
       },
@@ -43,7 +43,7 @@ std::vector<std::string> types_of(const Layer& layer) {
 }
 
 std::string type_of(const data::PreprocessingStep& step) {
-  return std::visit([](const auto& held) { return std::string(held.kName); }, step);
+  return config::visit([](const auto& held) { return std::string(held.kName); }, step);
 }
 
 /// The class of Keras's for a step that acts at every split; "" for one that is random, or of labels.
@@ -56,7 +56,7 @@ class LayersWriter {
     for (const LayerSummary& layer : what.built.layers) shapes_[layer.name] = layer.output_shape;
     for (const std::string& name : what.wiring.names) graph_.names().take(name);
     for (const auto& layer : what.model.layers) {
-      const auto* const dense = std::get_if<layers::Dense>(&layer.value);
+      const auto* const dense = config::get_if<layers::Dense>(&layer.value);
       if (dense != nullptr && dense->tied_to) tied_.insert(*dense->tied_to);
     }
   }
@@ -101,7 +101,7 @@ class LayersWriter {
     const bool is_known = sources_.size() < what_.example_shapes.size() && !steps.empty();
     auto shape = extents_of(is_known ? what_.example_shapes[sources_.size()] : input.shape);
     for (const data::PreprocessingStep& step : steps) {
-      if (std::holds_alternative<data::Resizing>(step) || std::holds_alternative<data::CenterCrop>(step)) {
+      if (config::holds_alternative<data::Resizing>(step) || config::holds_alternative<data::CenterCrop>(step)) {
         if (shape.size() >= 2 && !is_known) shape[0] = shape[1] = std::nullopt;  // pictures of any size
       }
       const data::Binning* const bins = data::as_binning(step);
@@ -151,7 +151,7 @@ class LayersWriter {
   }
 
   static Json call_options_of(const Layer& layer) {
-    return std::visit(
+    return config::visit(
         [](const auto& options) -> Json {
           if constexpr (requires { options.use_causal_mask; }) {
             if (options.use_causal_mask) return {{"use_causal_mask", true}};
@@ -167,14 +167,14 @@ class LayersWriter {
     const std::string where = fmt::format("layer '{}' ({})", name, type_name(layer));
     const std::size_t owner = what_.wiring.weights_of[i];
     if (owner != i) return add_reuse(i, owner, where);
-    if (const auto* const flip = std::get_if<layers::Flip>(&layer)) return add_flip(i, *flip, where);
-    if (std::holds_alternative<layers::ClassToken>(layer)) return add_class_token(i);
-    if (std::holds_alternative<layers::PositionEmbedding>(layer)) return add_position_embedding(i, where);
-    if (std::holds_alternative<layers::Expression>(layer)) {
+    if (const auto* const flip = config::get_if<layers::Flip>(&layer)) return add_flip(i, *flip, where);
+    if (config::holds_alternative<layers::ClassToken>(layer)) return add_class_token(i);
+    if (config::holds_alternative<layers::PositionEmbedding>(layer)) return add_position_embedding(i, where);
+    if (config::holds_alternative<layers::Expression>(layer)) {
       return problems_.add(where,
                            "a formula is nothing that Keras saves; write it with layers, or export to another format");
     }
-    const auto* const dense = std::get_if<layers::Dense>(&layer);
+    const auto* const dense = config::get_if<layers::Dense>(&layer);
     if (dense != nullptr && dense->tied_to) return add_tied(i, *dense, where);
     const std::vector<std::string> types = written_types(layer, name);
     values_[i] = graph_.add(class_named(types.front()), name, config_of(layer, name, where),
@@ -215,14 +215,14 @@ class LayersWriter {
   void add_reuse(std::size_t i, std::size_t owner, const std::string& where) {
     const Layer& layer = what_.model.layers[owner].value;
     const std::string& name = what_.wiring.names[owner];
-    const auto* const reuse = std::get_if<layers::Reuse>(&what_.model.layers[i].value);
-    const bool is_said_otherwise = std::holds_alternative<layers::ClassToken>(layer) ||
-                                   std::holds_alternative<layers::PositionEmbedding>(layer) ||
-                                   std::holds_alternative<layers::Flip>(layer);
+    const auto* const reuse = config::get_if<layers::Reuse>(&what_.model.layers[i].value);
+    const bool is_said_otherwise = config::holds_alternative<layers::ClassToken>(layer) ||
+                                   config::holds_alternative<layers::PositionEmbedding>(layer) ||
+                                   config::holds_alternative<layers::Flip>(layer);
     if (is_said_otherwise) {
       return problems_.add(where, "reuses a layer that Keras has not; write it once more, with weights of its own");
     }
-    if (std::holds_alternative<layers::Expression>(layer)) return;  // reported at its own place
+    if (config::holds_alternative<layers::Expression>(layer)) return;  // reported at its own place
     Json options = call_options_of(layer);
     if (reuse != nullptr && reuse->reverse) options["reverse"] = true;
     values_[i] = graph_.call(name, arguments_of(written_types(layer, name).front(), i), shapes_[what_.wiring.names[i]],
@@ -234,7 +234,8 @@ class LayersWriter {
   bool has_masks() const {
     return std::ranges::any_of(what_.model.layers, [](const auto& layer) {
       const auto* const embedding = embedding_of(layer.value);
-      return (embedding != nullptr && embedding->mask_zero) || std::holds_alternative<layers::MaskByValue>(layer.value);
+      return (embedding != nullptr && embedding->mask_zero) ||
+             config::holds_alternative<layers::MaskByValue>(layer.value);
     });
   }
 

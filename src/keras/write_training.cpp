@@ -101,8 +101,8 @@ Json metric_json(const Metric& metric, const Loss& loss, std::int64_t classes, c
                  Problems& problems) {
   const Chosen of = chosen(metric);
   const bool are_logits = takes_logits(loss), of_numbers = targets_of(loss) == Targets::kClassNumbers;
-  const bool is_binary = std::holds_alternative<losses::BinaryCrossentropy>(loss) ||
-                         std::holds_alternative<losses::BinaryFocalCrossentropy>(loss);
+  const bool is_binary = config::holds_alternative<losses::BinaryCrossentropy>(loss) ||
+                         config::holds_alternative<losses::BinaryFocalCrossentropy>(loss);
   if (of.name == "accuracy" && !(is_binary && are_logits)) return "accuracy";
   std::string name = of.name == "accuracy" ? "binary_accuracy" : of.name;
   if (name == "top_k_accuracy") name = of_numbers ? "sparse_top_k_categorical_accuracy" : "top_k_categorical_accuracy";

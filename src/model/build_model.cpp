@@ -40,9 +40,9 @@ void warn_of_channels_first(const ModelOptions& options, config::Errors& errors)
 bool has_formulas(const ModelOptions& options, const std::vector<Objective>& objectives) {
   return std::ranges::any_of(
              options.layers,
-             [](const auto& layer) { return std::holds_alternative<layers::Expression>(layer.value); }) ||
+             [](const auto& layer) { return config::holds_alternative<layers::Expression>(layer.value); }) ||
          std::ranges::any_of(objectives, [](const Objective& objective) {
-           return std::holds_alternative<losses::Formula>(objective.loss.value);
+           return config::holds_alternative<losses::Formula>(objective.loss.value);
          });
 }
 

@@ -1,13 +1,29 @@
 #include "model/layers.h"
 
+#include <algorithm>
+#include <array>
+
 #include "config/scalar.h"
 
-template class mirrortrain::config::CompiledOnce<mirrortrain::PlainLayerVariant>;
+template class mirrortrain::config::OneOf<mirrortrain::PlainLayers>;
 template const mirrortrain::config::detail::Choice& mirrortrain::config::detail::choice_of<mirrortrain::PlainLayer>();
-template class mirrortrain::config::CompiledOnce<mirrortrain::LayerVariant>;
+template class mirrortrain::config::OneOf<mirrortrain::Layers>;
 template const mirrortrain::config::detail::Choice& mirrortrain::config::detail::choice_of<mirrortrain::Layer>();
 
 namespace mirrortrain {
+namespace {
+
+template <class... Types>
+consteval std::array<std::string_view, sizeof...(Types)> names_of(const config::Types<Types...>*) {
+  return {Types::kName...};
+}
+
+}  // namespace
+
+bool is_layer_type(std::string_view name) {
+  static constexpr auto kNames = names_of(config::detail::kList<Layers>);
+  return std::ranges::find(kNames, name) != kNames.end();
+}
 
 bool goes_backwards(const Layer& layer) {
   return config::visit(

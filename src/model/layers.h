@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 
 #include "model/layers/spectral_normalization.h"
 #include "model/layers/time_distributed.h"
@@ -12,19 +11,19 @@
 
 namespace mirrortrain {
 
-/// Any of a list of types or of others.
-template <class List, class... Others>
-struct Extended;
-template <class... Listed, class... Others>
-struct Extended<std::variant<Listed...>, Others...> {
-  using Type = std::variant<Listed..., Others...>;
-};
+/// The types of a list, and others.
+template <class... Others, class... Listed>
+config::Types<Listed..., Others...> extended(const config::Types<Listed...>*);
 
 /// Every layer.
-using LayerVariant = Extended<PlainLayerVariant, layers::TimeDistributed, layers::SpectralNormalization>::Type;
-struct Layer : config::CompiledOnce<LayerVariant> {
-  using CompiledOnce::CompiledOnce;
+struct Layers
+    : decltype(extended<layers::TimeDistributed, layers::SpectralNormalization>(config::detail::kList<PlainLayers>)) {};
+struct Layer : config::OneOf<Layers> {
+  using OneOf::OneOf;
 };
+
+/// Whether the name is that of a layer's type, such as "dense".
+bool is_layer_type(std::string_view name);
 
 /// Whether a recurrent layer processes its sequence from the last time step to the first.
 bool goes_backwards(const Layer& layer);
@@ -37,7 +36,7 @@ inline constexpr std::string_view kUnreadName = "?";
 
 }  // namespace mirrortrain
 
-extern template class mirrortrain::config::CompiledOnce<mirrortrain::LayerVariant>;
+extern template class mirrortrain::config::OneOf<mirrortrain::Layers>;
 
 template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::Layer> {

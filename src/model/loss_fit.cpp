@@ -127,7 +127,7 @@ enum class Wanted { kNumbers, kYesOrNo, kOneClass, kOther };
 
 Wanted wanted_by(const Loss& loss) {
   const std::string name = loss_name(loss);
-  if (std::holds_alternative<losses::Formula>(loss) || std::holds_alternative<losses::CategoricalHinge>(loss)) {
+  if (config::holds_alternative<losses::Formula>(loss) || config::holds_alternative<losses::CategoricalHinge>(loss)) {
     return Wanted::kOther;
   }
   if (name.find("categorical") != std::string::npos) return Wanted::kOneClass;
@@ -140,13 +140,13 @@ std::string outside_of_logarithm(const Loss& loss, std::string_view activation, 
   if (activation.empty()) return "";
   const std::string found = activation == "linear" ? std::string("the last layer has no activation")
                                                    : fmt::format("{} gives others too", activation);
-  if (std::holds_alternative<losses::Poisson>(loss) && (activation == "linear" || activation == "tanh")) {
+  if (config::holds_alternative<losses::Poisson>(loss) && (activation == "linear" || activation == "tanh")) {
     return fmt::format(
         "poisson takes the logarithm of the output, which has to be above 0, but {}; add activation: "
         "exponential or softplus to the last layer",
         found);
   }
-  if (std::holds_alternative<losses::KlDivergence>(loss) && activation != "softmax" && activation != "sigmoid") {
+  if (config::holds_alternative<losses::KlDivergence>(loss) && activation != "softmax" && activation != "sigmoid") {
     return fmt::format("kl_divergence compares probabilities, and an output below 0 has no gradient, but {}; {}", found,
                        one_output ? "for one output take binary_crossentropy with activation: sigmoid in the last layer"
                                   : "add activation: softmax to the last layer");
@@ -230,8 +230,8 @@ std::string one_sided(const Loss& loss, std::string_view activation) {
 
 /// Null if it is none.
 const metrics::FScore* f_score_of(const Metric& metric) {
-  if (const auto* const f1 = std::get_if<metrics::F1Score>(&metric)) return f1;
-  return std::get_if<metrics::FBetaScore>(&metric);
+  if (const auto* const f1 = config::get_if<metrics::F1Score>(&metric)) return f1;
+  return config::get_if<metrics::FBetaScore>(&metric);
 }
 
 /// Whether a metric takes the class with the largest output, whatever the loss.
@@ -287,7 +287,7 @@ bool subtracts_labels(const formula::Expression& tree) {
 
 /// The remedy for a metric of numbers that is given logits; empty if it may be meant for them, as a formula.
 std::string remedy_of_logits(const Metric& metric, Wanted wanted) {
-  const auto* const written = std::get_if<metrics::Formula>(&metric);
+  const auto* const written = config::get_if<metrics::Formula>(&metric);
   if (written == nullptr) return "use accuracy";
   if (!formula::syntax_mistake(written->formula).empty() || !subtracts_labels(formula::parse(written->formula)))
     return "";
@@ -328,7 +328,7 @@ void check_loss_fit(const Graph& made, ValueId value, const ModelOptions& option
                      "classes, or sigmoid with binary_crossentropy");
     return;
   }
-  if (std::holds_alternative<losses::CosineSimilarity>(loss.value) && output.back() == 1) {
+  if (config::holds_alternative<losses::CosineSimilarity>(loss.value) && output.back() == 1) {
     errors.add(
         layer.place, layer.path,
         "cosine_similarity over one output is -1 or 1 whatever its size, so nothing is trained; use more units, or "
@@ -340,7 +340,7 @@ void check_loss_fit(const Graph& made, ValueId value, const ModelOptions& option
   if (const std::string message = applied_to_activation(last); !message.empty()) {
     errors.warn(layer.place, layer.path, message);
   }
-  if (std::holds_alternative<losses::Ctc>(loss.value) && (last.name == "softmax" || last.name == "sigmoid")) {
+  if (config::holds_alternative<losses::Ctc>(loss.value) && (last.name == "softmax" || last.name == "sigmoid")) {
     warn(fmt::format("ctc takes logits, but {0} makes probabilities of the output; remove the {0}", last.name));
   }
   if (const std::string message = no_overlap(loss.value, last.name, output.back() == 1); !message.empty())
@@ -379,7 +379,7 @@ void check_loss_fit(const Graph& made, ValueId value, const ModelOptions& option
           metric.place, metric.path,
           fmt::format("from_logits is true, but {} makes probabilities of the output; leave it out", last.name));
     }
-    const bool compares_numbers = wanted == Wanted::kNumbers || std::holds_alternative<losses::Formula>(loss.value);
+    const bool compares_numbers = wanted == Wanted::kNumbers || config::holds_alternative<losses::Formula>(loss.value);
     if (compares == Compares::kClasses && !takes_one_class(metric.value) && compares_numbers && !probabilities) {
       errors.warn(
           metric.place, metric.path,

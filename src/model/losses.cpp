@@ -2,7 +2,7 @@
 
 #include "model/formula/formula_graph.h"
 
-template class mirrortrain::config::CompiledOnce<mirrortrain::LossVariant>;
+template class mirrortrain::config::OneOf<mirrortrain::Losses>;
 template const mirrortrain::config::detail::Choice& mirrortrain::config::detail::choice_of<mirrortrain::Loss>();
 
 namespace mirrortrain {
@@ -73,17 +73,17 @@ std::vector<ValueId> loss_inputs(const Loss& loss, Graph& graph, ValueId output,
 }
 
 ValueSpec labels_spec(const Loss& loss, const Shape& output) {
-  const auto* const ctc = std::get_if<losses::Ctc>(&loss);
+  const auto* const ctc = config::get_if<losses::Ctc>(&loss);
   return targets_spec(targets_of(loss), output, ctc != nullptr ? ctc->label_length : 0);
 }
 
 ValueId counted_by(const Loss& loss, Graph& graph, ValueId value) {
-  const auto* const circle = std::get_if<losses::Circle>(&loss);
+  const auto* const circle = config::get_if<losses::Circle>(&loss);
   return circle != nullptr ? circle->counted(graph, value) : kNoValue;
 }
 
 std::optional<std::int64_t> ignored_label(const Loss& loss) {
-  const auto* const sparse = std::get_if<losses::SparseCategoricalCrossentropy>(&loss);
+  const auto* const sparse = config::get_if<losses::SparseCategoricalCrossentropy>(&loss);
   return sparse != nullptr ? sparse->ignore_class : std::nullopt;
 }
 

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "config/compiled_once.h"
+#include "config/one_of.h"
 #include "model/losses/circle.h"
 #include "model/losses/comparisons.h"
 #include "model/losses/composites.h"
@@ -20,15 +20,16 @@
 namespace mirrortrain {
 
 /// The list of losses. To add one: a file in model/losses and a line here.
-using LossVariant =
-    std::variant<losses::MeanSquaredError, losses::MeanAbsoluteError, losses::MeanAbsolutePercentageError,
-                 losses::MeanSquaredLogarithmicError, losses::Huber, losses::LogCosh, losses::BinaryCrossentropy,
-                 losses::BinaryFocalCrossentropy, losses::CategoricalCrossentropy, losses::CategoricalFocalCrossentropy,
-                 losses::SparseCategoricalCrossentropy, losses::CategoricalGeneralizedCrossEntropy,
-                 losses::KlDivergence, losses::Poisson, losses::Hinge, losses::SquaredHinge, losses::CategoricalHinge,
-                 losses::CosineSimilarity, losses::Dice, losses::Tversky, losses::Circle, losses::Ctc, losses::Formula>;
-struct Loss : config::CompiledOnce<LossVariant> {
-  using CompiledOnce::CompiledOnce;
+struct Losses
+    : config::Types<losses::MeanSquaredError, losses::MeanAbsoluteError, losses::MeanAbsolutePercentageError,
+                    losses::MeanSquaredLogarithmicError, losses::Huber, losses::LogCosh, losses::BinaryCrossentropy,
+                    losses::BinaryFocalCrossentropy, losses::CategoricalCrossentropy,
+                    losses::CategoricalFocalCrossentropy, losses::SparseCategoricalCrossentropy,
+                    losses::CategoricalGeneralizedCrossEntropy, losses::KlDivergence, losses::Poisson, losses::Hinge,
+                    losses::SquaredHinge, losses::CategoricalHinge, losses::CosineSimilarity, losses::Dice,
+                    losses::Tversky, losses::Circle, losses::Ctc, losses::Formula> {};
+struct Loss : config::OneOf<Losses> {
+  using OneOf::OneOf;
 };
 
 ops::Loss loss_op(const Loss& loss);
@@ -63,7 +64,7 @@ Targets targets_of(const Loss& loss);
 
 }  // namespace mirrortrain
 
-extern template class mirrortrain::config::CompiledOnce<mirrortrain::LossVariant>;
+extern template class mirrortrain::config::OneOf<mirrortrain::Losses>;
 
 template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::Loss> {

@@ -1,6 +1,6 @@
 #include "model/metrics.h"
 
-template class mirrortrain::config::CompiledOnce<mirrortrain::MetricVariant>;
+template class mirrortrain::config::OneOf<mirrortrain::Metrics>;
 template const mirrortrain::config::detail::Choice& mirrortrain::config::detail::choice_of<mirrortrain::Metric>();
 
 namespace mirrortrain {
@@ -31,7 +31,7 @@ ValueId metric_mask(const Metric& metric, Graph& graph, ValueId labels) {
 }
 
 std::string_view name_of(const Metric& metric) {
-  const auto* const formula = std::get_if<metrics::Formula>(&metric);
+  const auto* const formula = config::get_if<metrics::Formula>(&metric);
   return formula != nullptr
              ? std::string_view(formula->name)
              : config::visit([](const auto& options) -> std::string_view { return options.kName; }, metric);

@@ -5,7 +5,7 @@
 #include <variant>
 #include <vector>
 
-#include "config/compiled_once.h"
+#include "config/one_of.h"
 #include "model/metrics/accuracy.h"
 #include "model/metrics/auc.h"
 #include "model/metrics/confusion.h"
@@ -21,22 +21,22 @@ namespace mirrortrain {
 
 /// The list of metrics. To add one: a file in model/metrics, a line here, and its name in direction.h if more is
 /// better.
-using MetricVariant =
-    std::variant<metrics::Accuracy, metrics::BinaryAccuracy, metrics::CategoricalAccuracy,
-                 metrics::SparseCategoricalAccuracy, metrics::TopKAccuracy, metrics::TopKCategoricalAccuracy,
-                 metrics::SparseTopKCategoricalAccuracy, metrics::MeanSquaredError, metrics::RootMeanSquaredError,
-                 metrics::MeanAbsoluteError, metrics::MeanAbsolutePercentageError, metrics::MeanSquaredLogarithmicError,
-                 metrics::LogCoshError, metrics::BinaryCrossentropy, metrics::CategoricalCrossentropy,
-                 metrics::SparseCategoricalCrossentropy, metrics::KlDivergence, metrics::Poisson, metrics::Hinge,
-                 metrics::SquaredHinge, metrics::CategoricalHinge, metrics::CosineSimilarity, metrics::R2Score,
-                 metrics::PearsonCorrelation, metrics::ConcordanceCorrelation, metrics::TruePositives,
-                 metrics::TrueNegatives, metrics::FalsePositives, metrics::FalseNegatives, metrics::Precision,
-                 metrics::Recall, metrics::PrecisionAtRecall, metrics::RecallAtPrecision,
-                 metrics::SensitivityAtSpecificity, metrics::SpecificityAtSensitivity, metrics::F1Score,
-                 metrics::FBetaScore, metrics::Auc, metrics::BinaryIou, metrics::Iou, metrics::MeanIou,
-                 metrics::OneHotIou, metrics::OneHotMeanIou, metrics::Formula>;
-struct Metric : config::CompiledOnce<MetricVariant> {
-  using CompiledOnce::CompiledOnce;
+struct Metrics
+    : config::Types<
+          metrics::Accuracy, metrics::BinaryAccuracy, metrics::CategoricalAccuracy, metrics::SparseCategoricalAccuracy,
+          metrics::TopKAccuracy, metrics::TopKCategoricalAccuracy, metrics::SparseTopKCategoricalAccuracy,
+          metrics::MeanSquaredError, metrics::RootMeanSquaredError, metrics::MeanAbsoluteError,
+          metrics::MeanAbsolutePercentageError, metrics::MeanSquaredLogarithmicError, metrics::LogCoshError,
+          metrics::BinaryCrossentropy, metrics::CategoricalCrossentropy, metrics::SparseCategoricalCrossentropy,
+          metrics::KlDivergence, metrics::Poisson, metrics::Hinge, metrics::SquaredHinge, metrics::CategoricalHinge,
+          metrics::CosineSimilarity, metrics::R2Score, metrics::PearsonCorrelation, metrics::ConcordanceCorrelation,
+          metrics::TruePositives, metrics::TrueNegatives, metrics::FalsePositives, metrics::FalseNegatives,
+          metrics::Precision, metrics::Recall, metrics::PrecisionAtRecall, metrics::RecallAtPrecision,
+          metrics::SensitivityAtSpecificity, metrics::SpecificityAtSensitivity, metrics::F1Score, metrics::FBetaScore,
+          metrics::Auc, metrics::BinaryIou, metrics::Iou, metrics::MeanIou, metrics::OneHotIou, metrics::OneHotMeanIou,
+          metrics::Formula> {};
+struct Metric : config::OneOf<Metrics> {
+  using OneOf::OneOf;
 };
 
 /// Throws Error if the metric does not match the loss or the output's shape.
@@ -59,7 +59,7 @@ inline bool is_of_classes(const Metric& metric) { return compared_by(metric) == 
 
 }  // namespace mirrortrain
 
-extern template class mirrortrain::config::CompiledOnce<mirrortrain::MetricVariant>;
+extern template class mirrortrain::config::OneOf<mirrortrain::Metrics>;
 
 template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::Metric> {

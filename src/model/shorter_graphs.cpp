@@ -37,7 +37,7 @@ void require_masked_input(const ModelOptions& options) {
 }
 
 bool has_activity_regularizer(const Layer& layer) {
-  return common_options(layer).activity_regularizer || std::holds_alternative<layers::ActivityRegularization>(layer);
+  return common_options(layer).activity_regularizer || config::holds_alternative<layers::ActivityRegularization>(layer);
 }
 
 /// Whether the statistics of a position depend on others.
@@ -46,9 +46,9 @@ bool normalizes_over_steps(const Layer& layer) {
     const auto* const one = std::get_if<std::int64_t>(&axis);
     return one != nullptr && *one == -1;
   };
-  if (const auto* const norm = std::get_if<layers::LayerNormalization>(&layer)) return !is_last(norm->axis);
-  if (const auto* const norm = std::get_if<layers::UnitNormalization>(&layer)) return !is_last(norm->axis);
-  return std::holds_alternative<layers::GroupNormalization>(layer);
+  if (const auto* const norm = config::get_if<layers::LayerNormalization>(&layer)) return !is_last(norm->axis);
+  if (const auto* const norm = config::get_if<layers::UnitNormalization>(&layer)) return !is_last(norm->axis);
+  return config::holds_alternative<layers::GroupNormalization>(layer);
 }
 
 /// Rejects layers whose output depends on the amount of padding although they pass the mask on.
@@ -72,7 +72,7 @@ void require_no_counted_padding(const ModelOptions& options, const Model& whole,
                       "depends on their number; remove one of the two, or data.sequences",
                       layer.name));
     }
-    const auto* const flip = std::get_if<layers::Flip>(&described);
+    const auto* const flip = config::get_if<layers::Flip>(&described);
     const auto flipped = flip != nullptr ? axis_of_example(flip->axis, layer.output_shape.rank()) : std::nullopt;
     if (flipped && layer.output_shape[*flipped] != shorter.layers[i].output_shape[*flipped]) {
       throw Error(

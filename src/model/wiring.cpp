@@ -190,14 +190,9 @@ class Wirer {
     const std::size_t end = name.find_last_not_of("0123456789");
     const bool is_numbered = end != std::string::npos && end + 1 < name.size() && name[end] == '_';
     const auto is_type = [&](const std::string& type) {
-      return is_one_of(static_cast<const Layer*>(nullptr), type) || numbers_.contains(std::string(kUnreadName) + type);
+      return is_layer_type(type) || numbers_.contains(std::string(kUnreadName) + type);
     };
     return is_type(name) || (is_numbered && is_type(name.substr(0, end)));
-  }
-
-  template <class... Types>
-  static bool is_one_of(const std::variant<Types...>*, std::string_view name) {
-    return ((name == Types::kName) || ...);
   }
 
   std::string name_of(std::size_t layer) {
@@ -266,7 +261,7 @@ class Wirer {
 
   /// The fewest and the most inputs of a layer; those of a reuse are the reused layer's.
   std::pair<std::size_t, std::size_t> input_counts(std::size_t layer) const {
-    const auto* const reuse = std::get_if<layers::Reuse>(&layers_[layer].value);
+    const auto* const reuse = config::get_if<layers::Reuse>(&layers_[layer].value);
     const auto found = reuse != nullptr ? numbers_.find(reuse->layer.value) : numbers_.end();
     const std::size_t counted = found != numbers_.end() ? wiring_.weights_of[found->second] : layer;
     return config::visit([](const auto& l) { return std::pair(l.kFewestInputs, l.kMostInputs); },
@@ -295,7 +290,7 @@ class Wirer {
 
   /// The layer whose weights this one has.
   std::size_t weights_of(std::size_t layer) {
-    const auto* const reuse = std::get_if<layers::Reuse>(&layers_[layer].value);
+    const auto* const reuse = config::get_if<layers::Reuse>(&layers_[layer].value);
     if (reuse == nullptr) return layer;
     if (wiring_.states[layer] != ReadState::kWhole) {  // nothing is built of it
       inputs_known_ = false;

@@ -47,7 +47,7 @@ struct ModelService::Route {
   std::string version{};               ///< empty: any
 };
 
-ModelService::ModelService(ServedModel& model, Metrics& metrics, const Tokens& tokens, std::size_t most_body)
+ModelService::ModelService(ServedModel& model, RequestMetrics& metrics, const Tokens& tokens, std::size_t most_body)
     : model_(model), metrics_(metrics), tokens_(tokens), most_body_(most_body) {}
 
 /// /v2/models/NAME[/versions/VERSION][/ready|/infer]

@@ -19,7 +19,7 @@ class ModelService : public HttpService {
  public:
   /// All must outlive it. Every request but those for health and for the page itself must have one of the tokens.
   /// `most_body`: bytes of a body when it is inflated.
-  ModelService(ServedModel& model, Metrics& metrics, const Tokens& tokens, std::size_t most_body);
+  ModelService(ServedModel& model, RequestMetrics& metrics, const Tokens& tokens, std::size_t most_body);
 
   /// From now on the server says that it is not ready.
   void set_draining() { drains_ = true; }
@@ -40,7 +40,7 @@ class ModelService : public HttpService {
   HttpResponse response_to(const ServedModel::Answer& answer, Clock::time_point begin);
 
   ServedModel& model_;
-  Metrics& metrics_;
+  RequestMetrics& metrics_;
   const Tokens& tokens_;
   std::size_t most_body_;
   std::atomic<bool> drains_ = false;

@@ -71,7 +71,7 @@ void run_server(const ServeOptions& options, const std::atomic<int>& stop, const
     throw UsageError(fmt::format("--grpc-port {}: HTTP has this port; give another, or 0 for any", *options.grpc_port));
   }
   const Tokens tokens = read_tokens(options.token_file);
-  Metrics metrics;
+  RequestMetrics metrics;
   ServedModelOptions serving;
   serving.most_rows = options.max_batch;
   serving.most_delay = std::chrono::nanoseconds(static_cast<std::int64_t>(options.max_delay_ms * 1e6));

@@ -189,7 +189,9 @@ void comes_back(const Converted& converted, const std::string& name) {
       .weights = weights,
       .optimizer_state = first_state(checked)};
   const fs::path written = converted.temporary / "written.keras";
-  const auto is_expression = [](const auto& layer) { return std::holds_alternative<layers::Expression>(layer.value); };
+  const auto is_expression = [](const auto& layer) {
+    return config::holds_alternative<layers::Expression>(layer.value);
+  };
   if (std::ranges::any_of(values.model->layers, is_expression)) return;  // which Keras has not
   keras::write_keras_model(written, what);
   const std::string bytes = read_text_file(written);

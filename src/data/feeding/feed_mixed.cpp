@@ -44,7 +44,7 @@ void Feeder::mix(const std::vector<PreprocessingStep>& preprocessing, const Exam
   std::vector<MixingStep> mixing;
   for (const PreprocessingStep& step : mixing_steps(preprocessing)) {
     std::vector<MixedNumbers> numbers;
-    const bool cuts = std::holds_alternative<CutMix>(step);
+    const bool cuts = config::holds_alternative<CutMix>(step);
     Extents picture;  // of the first input
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       if (!as_mixing(step)->mixes(spec.inputs[i].name)) continue;

@@ -61,7 +61,7 @@ Feeder::Feeder(const Dataset& dataset, const std::vector<PreprocessingStep>& pre
     buckets_ = LengthBuckets(dataset_, inputs_.front().to_float32, options.bucket_boundaries);
   }
   const auto is_random = [](const PreprocessingStep& step) {
-    const bool resizes = std::holds_alternative<Resizing>(step) || std::holds_alternative<CenterCrop>(step);
+    const bool resizes = config::holds_alternative<Resizing>(step) || config::holds_alternative<CenterCrop>(step);
     return is_of_pictures(step) && !resizes && !always_acts(step);
   };
   const bool are_the_same = !options.trains || std::ranges::none_of(acting, [&](const auto& steps) {

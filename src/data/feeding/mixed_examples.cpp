@@ -101,11 +101,11 @@ void MixedExamples::draw(const BatchPart& part, std::int64_t epoch, Batch& batch
     // A batch is known by its first row, which an epoch visits once.
     RandomNumbers random(steps_[i].of_batches, batch.rows.front(), epoch);
     auto& [partners, alpha] = batch.of_steps[i];
-    if (const auto* const cut_mix = std::get_if<CutMix>(&steps_[i].step.step)) {
+    if (const auto* const cut_mix = config::get_if<CutMix>(&steps_[i].step.step)) {
       const Bounds factor = from_zero_up(cut_mix->factor);
       alpha = factor.lower + (factor.upper - factor.lower) * random.uniform() + 1e-6;
     } else {
-      alpha = std::get<MixUp>(steps_[i].step.step).alpha;
+      alpha = config::get<MixUp>(steps_[i].step.step).alpha;
     }
     partners.resize(batch.rows.size());
     std::iota(partners.begin(), partners.end(), 0u);
@@ -128,7 +128,7 @@ void MixedExamples::make(std::size_t steps, std::size_t position, Batch& batch, 
   make(last, partners[position], batch, read, other);
   RandomNumbers random(steps_[last].of_rows, batch.rows[position], batch.epoch);
   const double weight = random.beta(alpha);
-  if (std::holds_alternative<CutMix>(steps_[last].step.step)) {
+  if (config::holds_alternative<CutMix>(steps_[last].step.step)) {
     CutWindow window{static_cast<float>(std::sqrt(1 - weight))};
     window.down = static_cast<float>(random.uniform());
     window.right = static_cast<float>(random.uniform());

@@ -31,14 +31,14 @@ namespace {
 /// The normalization that a transform is, or null: one to adapt.
 template <class Step>
 auto* to_normalize(Step& step) {
-  auto* const normalization = std::get_if<Normalization>(&step);
+  auto* const normalization = config::get_if<Normalization>(&step);
   return normalization != nullptr && normalization->adapt ? normalization : nullptr;
 }
 
 /// The same for a discretization.
 template <class Step>
 auto* to_discretize(Step& step) {
-  auto* const discretization = std::get_if<Discretization>(&step);
+  auto* const discretization = config::get_if<Discretization>(&step);
   return discretization != nullptr && !discretization->bin_boundaries.value ? discretization : nullptr;
 }
 

@@ -132,7 +132,7 @@ class StepCheck {
                               step_name(known_.steps[step]), bins, bins - 1, least->layer, least->rows, bins));
     }
     const auto masking = std::ranges::find(input.lookups, true, &LookupSpec::masks_zero);
-    const auto* const hashing = std::get_if<Hashing>(&known_.steps[step]);
+    const auto* const hashing = config::get_if<Hashing>(&known_.steps[step]);
     if (masking == input.lookups.end() || (hashing != nullptr && hashing->masks())) return;
     add_at_step(
         step,
@@ -146,7 +146,7 @@ class StepCheck {
     if (std::ranges::any_of(known_.of_input[input], is_of_pictures)) return;
     const Shape& shape = spec_.inputs[input].shape;
     for (const PreprocessingStep& step : known_.of_input[input]) {
-      const auto* const normalization = std::get_if<Normalization>(&step);
+      const auto* const normalization = config::get_if<Normalization>(&step);
       if (normalization == nullptr) continue;
       try {
         spread(*normalization, shared_statistics(*normalization, shape, shape));

@@ -14,7 +14,7 @@ namespace mirrortrain::data {
 namespace {
 
 bool is_resizing(const PreprocessingStep& step) {
-  const auto* const resizing = std::get_if<Resizing>(&step);
+  const auto* const resizing = config::get_if<Resizing>(&step);
   return resizing != nullptr && !resizing->crop_to_aspect_ratio && !resizing->pad_to_aspect_ratio;
 }
 
@@ -48,7 +48,7 @@ bool may_be_scaled(const Shape& labels, const Shape& picture) {
 
 /// What is mixed of a picture moved in several ways has no place of its own.
 void refuse_mixed(const PreprocessingStep& step, const Shape& picture, const Shape& labels) {
-  if (std::holds_alternative<AugMix>(step)) refuse(step, picture, labels, "use rand_augment, which moves them, too");
+  if (config::holds_alternative<AugMix>(step)) refuse(step, picture, labels, "use rand_augment, which moves them, too");
 }
 
 /// The transform as applied to labels, which have no colors.
@@ -131,7 +131,8 @@ std::vector<PreprocessingStep> label_steps(const std::vector<PreprocessingStep>&
       chosen.push_back(own);
       label = shape_after({own}, label);
     } else if (may_be_scaled(label, before) && !is_resizing(step)) {
-      if (std::holds_alternative<CenterCrop>(step) && same_size(label, picture)) continue;  // they are cropped already
+      if (config::holds_alternative<CenterCrop>(step) && same_size(label, picture))
+        continue;  // they are cropped already
       if (size_after(step)) refuse(step, before, label, "store pictures and labels at one size");
       refuse_mixed(step, before, label);
       chosen.push_back(own);

@@ -64,11 +64,11 @@ std::string mixing_mismatch(const std::vector<PreprocessingStep>& steps, std::si
       return fmt::format("mixes examples of which each number is in its bin; put it behind {}", step_name(*binning));
     }
   }
-  if (std::ranges::any_of(after, [](const auto& step) { return std::holds_alternative<OneHot>(step); })) {
+  if (std::ranges::any_of(after, [](const auto& step) { return config::holds_alternative<OneHot>(step); })) {
     return "mixes labels, which have to be numbers by then; put it behind one_hot";
   }
   for (const LabelSpec& label : spec.labels) {
-    std::string mismatch = labels_mismatch(std::holds_alternative<CutMix>(steps[number]), label, spec);
+    std::string mismatch = labels_mismatch(config::holds_alternative<CutMix>(steps[number]), label, spec);
     if (!mismatch.empty()) return mismatch;
   }
   return "";

@@ -14,7 +14,7 @@ bool acts(const PreprocessingStep& step, const Shape& example, bool trains) {
   if (!is_of_pictures(step)) return true;
   const std::optional<Extents> size = size_after(step);
   if (!size) return trains || always_acts(step);
-  if (trains && std::holds_alternative<RandomCrop>(step)) return true;
+  if (trains && config::holds_alternative<RandomCrop>(step)) return true;
   return size->height != example[0] || size->width != example[1];
 }
 
@@ -123,7 +123,7 @@ std::vector<PreprocessingStep> acting_steps(const std::vector<PreprocessingStep>
   Shape shape = example;
   for (const PreprocessingStep& step : steps) {
     if (is_of_pictures(step)) require_picture(step, shape);
-    if (const auto* const normalization = std::get_if<Normalization>(&step)) {
+    if (const auto* const normalization = config::get_if<Normalization>(&step)) {
       acting.push_back(spread(*normalization, shared_statistics(*normalization, shape, wanted)));
     } else if (acts(step, shape, trains)) {
       acting.push_back(step);

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-template class mirrortrain::config::CompiledOnce<mirrortrain::data::PreprocessingVariant>;
+template class mirrortrain::config::OneOf<mirrortrain::data::PreprocessingSteps>;
 template const mirrortrain::config::detail::Choice&
 mirrortrain::config::detail::choice_of<mirrortrain::data::PreprocessingStep>();
 
@@ -119,8 +119,8 @@ std::int64_t bins_of(const PreprocessingStep& step) {
 }
 
 bool is_of_pictures(const PreprocessingStep& step) {
-  return as_mixing(step) == nullptr && as_binning(step) == nullptr && !std::holds_alternative<Rescaling>(step) &&
-         !std::holds_alternative<Normalization>(step) && !std::holds_alternative<OneHot>(step);
+  return as_mixing(step) == nullptr && as_binning(step) == nullptr && !config::holds_alternative<Rescaling>(step) &&
+         !config::holds_alternative<Normalization>(step) && !config::holds_alternative<OneHot>(step);
 }
 
 bool always_acts(const PreprocessingStep& step) {
@@ -196,7 +196,7 @@ std::size_t steps_before_mixing(const std::vector<PreprocessingStep>& steps, std
 
 const OneHot* find_one_hot(const std::vector<PreprocessingStep>& steps, std::string_view output) {
   for (const PreprocessingStep& step : steps) {
-    const auto* const one_hot = std::get_if<OneHot>(&step);
+    const auto* const one_hot = config::get_if<OneHot>(&step);
     if (one_hot != nullptr && one_hot->output.value.value_or(std::string(output)) == output) return one_hot;
   }
   return nullptr;

@@ -36,15 +36,15 @@ struct OneHot {
 };
 
 /// The list of all preprocessing transforms.
-using PreprocessingVariant =
-    std::variant<Rescaling, Normalization, OneHot, Discretization, Hashing, Resizing, CenterCrop, RandomFlip,
-                 RandomCrop, RandomTranslation, RandomRotation, RandomZoom, RandomShear, RandomPerspective,
-                 RandomElasticTransform, RandomContrast, RandomBrightness, RandomSaturation, RandomHue,
-                 RandomColorDegeneration, RandomColorJitter, RandomGrayscale, RandomInvert, RandomPosterization,
-                 RandomSharpness, RandomGaussianBlur, RandomErasing, Solarization, AutoContrast, Equalization,
-                 ContrastLimitedAdaptiveHistogramEqualization, RandAugment, AugMix, MixUp, CutMix>;
-struct PreprocessingStep : config::CompiledOnce<PreprocessingVariant> {
-  using CompiledOnce::CompiledOnce;
+struct PreprocessingSteps
+    : config::Types<Rescaling, Normalization, OneHot, Discretization, Hashing, Resizing, CenterCrop, RandomFlip,
+                    RandomCrop, RandomTranslation, RandomRotation, RandomZoom, RandomShear, RandomPerspective,
+                    RandomElasticTransform, RandomContrast, RandomBrightness, RandomSaturation, RandomHue,
+                    RandomColorDegeneration, RandomColorJitter, RandomGrayscale, RandomInvert, RandomPosterization,
+                    RandomSharpness, RandomGaussianBlur, RandomErasing, Solarization, AutoContrast, Equalization,
+                    ContrastLimitedAdaptiveHistogramEqualization, RandAugment, AugMix, MixUp, CutMix> {};
+struct PreprocessingStep : config::OneOf<PreprocessingSteps> {
+  using OneOf::OneOf;
 };
 
 /// The transform as one that mixes examples, or null.
@@ -95,7 +95,7 @@ Wanted wanted_by(const ExampleSpec* spec, const std::vector<PreprocessingStep>& 
 
 }  // namespace mirrortrain::data
 
-extern template class mirrortrain::config::CompiledOnce<mirrortrain::data::PreprocessingVariant>;
+extern template class mirrortrain::config::OneOf<mirrortrain::data::PreprocessingSteps>;
 
 template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::data::PreprocessingStep> {

@@ -66,8 +66,8 @@ class HashingBins {
 /// Calls body(bin of), which returns the bin of a number.
 template <class Body>
 void with_bin_of(const PreprocessingStep& step, const Body& body) {
-  if (const auto* const hashing = std::get_if<Hashing>(&step)) return body(HashingBins(*hashing));
-  body(DiscretizationBins(std::get<Discretization>(step)));
+  if (const auto* const hashing = config::get_if<Hashing>(&step)) return body(HashingBins(*hashing));
+  body(DiscretizationBins(config::get<Discretization>(step)));
 }
 
 /// Writes what is made of an example whose elements have these bins, of `depth`.

@@ -147,7 +147,7 @@ config::Section<DataOptions> DataOptions::section() {
              })
       .check("preprocessing", [](const DataOptions& options) -> std::string {
         const auto one_hots = std::count_if(options.preprocessing.begin(), options.preprocessing.end(),
-                                            [](const auto& step) { return std::holds_alternative<OneHot>(step); });
+                                            [](const auto& step) { return config::holds_alternative<OneHot>(step); });
         return one_hots > 1 ? "expected at most one one_hot step, found several" : "";
       });
 }

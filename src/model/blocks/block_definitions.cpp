@@ -12,13 +12,6 @@ namespace {
 
 using config::Value;
 
-template <class... Types>
-bool is_one_of(const std::variant<Types...>*, std::string_view name) {
-  return ((name == Types::kName) || ...);
-}
-
-bool is_layer_type(std::string_view name) { return is_one_of(static_cast<const Layer*>(nullptr), name); }
-
 /// Why a block may not have the name; empty if it may.
 std::string objection(const std::string& name) {
   if (name == kRepeat || name == kBlockInput) {

@@ -22,12 +22,12 @@ std::string without_op_name(const std::string& message) {
 /// A layer of the same type with default options: wrong ones must not be used, even to infer shapes.
 Layer with_defaults(const Layer& layer) {
   Layer made;
-  config::visit([&](const auto& options) { made.emplace<std::decay_t<decltype(options)>>(); }, layer);
+  made.emplace(layer.index());
   return made;
 }
 
 bool is_reverse(const Layer& layer) {
-  const auto* const reuse = std::get_if<layers::Reuse>(&layer);
+  const auto* const reuse = config::get_if<layers::Reuse>(&layer);
   return reuse != nullptr && reuse->reverse;
 }
 
@@ -134,7 +134,7 @@ ValueId ForwardBuilder::output_mask(const config::Located<Layer>& layer, const L
 void check_reverse_calls(const ModelOptions& options, const Wiring& wiring, config::Errors& errors) {
   for (std::size_t i = 0; i < options.layers.size(); ++i) {
     const auto& layer = options.layers[i];
-    const auto* const embedding = std::get_if<layers::ReversibleEmbedding>(&layer.value);
+    const auto* const embedding = config::get_if<layers::ReversibleEmbedding>(&layer.value);
     if (embedding == nullptr || embedding->tie_weights || wiring.states[i] != ReadState::kWhole) continue;
     bool is_called = false;
     for (std::size_t other = 0; other < options.layers.size(); ++other) {

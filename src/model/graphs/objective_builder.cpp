@@ -95,7 +95,7 @@ void ObjectiveBuilder::add_loss(std::size_t number) {
     if (weighted || objective.labels.may_be_missing) output.weights = number_of_examples(number, "weights");
     if (output.mask != kNoValue && !takes_mask(loss.value)) {
       throw Error(
-          std::holds_alternative<losses::Formula>(loss.value)
+          config::holds_alternative<losses::Formula>(loss.value)
               ? "a formula gives one number for an example, so that it cannot leave padding out, but the output "
                 "carries a mask of it; use a loss of every step, or end the mask, as `- expression: {formula: x}` "
                 "does, and leave padding out in the formula"
@@ -157,11 +157,11 @@ void ObjectiveBuilder::add_metrics(std::size_t number) {
       MetricNode node = metric_node(metric.value, objective.loss.value, shape);
       std::vector<ValueId> inputs = metric_inputs(
           metric.value, made_.graph, node.reads_probabilities ? probabilities(number) : output.value, output.labels);
-      if (output.mask != kNoValue && std::holds_alternative<metrics::Formula>(metric.value)) {
+      if (output.mask != kNoValue && config::holds_alternative<metrics::Formula>(metric.value)) {
         require_steps(inputs[0], output.mask);
       }
       const ValueId own_mask = metric_mask(metric.value, made_.graph, output.labels);
-      if (std::holds_alternative<metrics::SparseCategoricalCrossentropy>(metric.value) && own_mask != kNoValue &&
+      if (config::holds_alternative<metrics::SparseCategoricalCrossentropy>(metric.value) && own_mask != kNoValue &&
           mask != kNoValue) {
         throw Error(
             "with padding or missing labels it is not said what the mean divides by; give ignore_class to the loss, "

@@ -37,7 +37,7 @@ void name_metrics(const ModelDescription& in, std::size_t output, OutputTraits& 
   for (const auto& metric : in.objectives[output].metrics) {
     if (read_state(metric.path, in.errors) != ReadState::kWhole) continue;
     whole.push_back(&metric);
-    if (std::holds_alternative<metrics::Formula>(metric.value)) {
+    if (config::holds_alternative<metrics::Formula>(metric.value)) {
       traits.metrics.push_back({in.of_output(output, name_of(metric.value)), 1, {}, true});
       continue;
     }

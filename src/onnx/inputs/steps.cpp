@@ -29,20 +29,20 @@ class StepNodes {
       : b(builder), x_(std::move(examples)), wanted_(wanted), refused_(refused) {}
 
   void add(const data::PreprocessingStep& step) {
-    if (std::holds_alternative<data::Rescaling>(step)) return gathered_.push_back(step);
-    if (const auto* const normalization = std::get_if<data::Normalization>(&step)) return add(*normalization);
+    if (config::holds_alternative<data::Rescaling>(step)) return gathered_.push_back(step);
+    if (const auto* const normalization = config::get_if<data::Normalization>(&step)) return add(*normalization);
     const bool acts = data::as_binning(step) != nullptr || data::size_after(step) || data::always_acts(step);
     if (!acts) return;
     flush();
-    if (const auto* const resizing = std::get_if<data::Resizing>(&step)) {
+    if (const auto* const resizing = config::get_if<data::Resizing>(&step)) {
       x_ = resized(b, x_, *resizing);
-    } else if (const auto* const center = std::get_if<data::CenterCrop>(&step)) {
+    } else if (const auto* const center = config::get_if<data::CenterCrop>(&step)) {
       x_ = center_cropped(b, x_, center->height.value, center->width);
-    } else if (const auto* const crop = std::get_if<data::RandomCrop>(&step)) {
+    } else if (const auto* const crop = config::get_if<data::RandomCrop>(&step)) {
       x_ = cropped_to_ratio(b, x_, crop->height.value, crop->width);
-    } else if (const auto* const contrast = std::get_if<data::AutoContrast>(&step)) {
+    } else if (const auto* const contrast = config::get_if<data::AutoContrast>(&step)) {
       stretch_contrast(*contrast);
-    } else if (const auto* const bins = std::get_if<data::Discretization>(&step)) {
+    } else if (const auto* const bins = config::get_if<data::Discretization>(&step)) {
       discretize(*bins);
     } else {
       refused_.push_back(name_of(step) + ": ai.onnx has no operators for it");

@@ -42,7 +42,7 @@ using Service = inference::GRPCInferenceService;
 /// Requests for predictions come as bytes, since a token and their size are looked at before they are parsed.
 class InferenceService : public Service::WithRawCallbackMethod_ModelInfer<Service::CallbackService> {
  public:
-  InferenceService(ServedModel& model, Metrics& metrics, const Tokens& tokens)
+  InferenceService(ServedModel& model, RequestMetrics& metrics, const Tokens& tokens)
       : model_(model), metrics_(metrics), tokens_(tokens) {}
 
   Reactor* ServerLive(grpc::CallbackServerContext* call, const inference::ServerLiveRequest*,
@@ -151,14 +151,14 @@ class InferenceService : public Service::WithRawCallbackMethod_ModelInfer<Servic
   }
 
   ServedModel& model_;
-  Metrics& metrics_;
+  RequestMetrics& metrics_;
   const Tokens& tokens_;
   AnswerThread answers_;
 };
 
 class GrpcServer::Impl {
  public:
-  Impl(const GrpcOptions& options, ServedModel& model, Metrics& metrics, const Tokens& tokens)
+  Impl(const GrpcOptions& options, ServedModel& model, RequestMetrics& metrics, const Tokens& tokens)
       : service_(model, metrics, tokens) {
     rpc::quiet_grpc();
     if (options.port != 0) const ListeningSocket says_why_not(options.host, options.port);
@@ -188,7 +188,7 @@ class GrpcServer::Impl {
 
 std::string why_no_grpc() { return ""; }
 
-GrpcServer::GrpcServer(const GrpcOptions& options, ServedModel& model, Metrics& metrics, const Tokens& tokens)
+GrpcServer::GrpcServer(const GrpcOptions& options, ServedModel& model, RequestMetrics& metrics, const Tokens& tokens)
     : impl_(std::make_unique<Impl>(options, model, metrics, tokens)) {}
 GrpcServer::~GrpcServer() = default;
 int GrpcServer::port() const { return impl_->port(); }

@@ -24,7 +24,7 @@ std::string why_no_grpc();
 class GrpcServer {
  public:
   /// Listens from now on; all must outlive the server. Throws Error if it cannot listen there.
-  GrpcServer(const GrpcOptions& options, ServedModel& model, Metrics& metrics, const Tokens& tokens);
+  GrpcServer(const GrpcOptions& options, ServedModel& model, RequestMetrics& metrics, const Tokens& tokens);
   GrpcServer(const GrpcServer&) = delete;
   GrpcServer& operator=(const GrpcServer&) = delete;
   ~GrpcServer();

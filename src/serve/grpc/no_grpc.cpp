@@ -7,7 +7,9 @@ class GrpcServer::Impl {};
 
 std::string why_no_grpc() { return MIRRORTRAIN_GRPC_ABSENT; }
 
-GrpcServer::GrpcServer(const GrpcOptions&, ServedModel&, Metrics&, const Tokens&) { throw UsageError(why_no_grpc()); }
+GrpcServer::GrpcServer(const GrpcOptions&, ServedModel&, RequestMetrics&, const Tokens&) {
+  throw UsageError(why_no_grpc());
+}
 GrpcServer::~GrpcServer() = default;
 int GrpcServer::port() const { return 0; }
 void GrpcServer::drain(std::chrono::seconds) {}

@@ -45,7 +45,7 @@ class Page {
 
 }  // namespace
 
-void Metrics::add_answered(std::int64_t examples, std::chrono::nanoseconds time) {
+void RequestMetrics::add_answered(std::int64_t examples, std::chrono::nanoseconds time) {
   ++requests_;
   examples_ += examples;
   nanoseconds_ += time.count();
@@ -54,7 +54,7 @@ void Metrics::add_answered(std::int64_t examples, std::chrono::nanoseconds time)
   }
 }
 
-void Metrics::add_refused(int status) {
+void RequestMetrics::add_refused(int status) {
   if (status == kServersFault) {
     ++failed_;
     return;
@@ -63,7 +63,7 @@ void Metrics::add_refused(int status) {
   ++refused_[status];
 }
 
-std::string Metrics::text(const std::string& model, std::int64_t step, const BatcherCounts& batches) const {
+std::string RequestMetrics::text(const std::string& model, std::int64_t step, const BatcherCounts& batches) const {
   Page page(model);
   page.add("mirrortrain_requests_total", "counter", "Requests for predictions that were answered.", requests_.load());
   page.begin("mirrortrain_refused_requests_total", "counter", "Requests that were refused, by the status of HTTP.");

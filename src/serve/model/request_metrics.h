@@ -13,7 +13,7 @@
 namespace mirrortrain {
 
 /// What a server counts since it began. Thread-safe.
-class Metrics {
+class RequestMetrics {
  public:
   /// A request for predictions that was answered.
   void add_answered(std::int64_t examples, std::chrono::nanoseconds time);

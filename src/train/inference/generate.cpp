@@ -31,8 +31,8 @@ std::int64_t window_of(const CheckedConfiguration& checked, const OutputMeaning&
     refuse("one of several inputs or outputs");
   }
   const Loss& loss = checked.objectives.front().loss.value;
-  if (!std::holds_alternative<losses::SparseCategoricalCrossentropy>(loss) &&
-      !std::holds_alternative<losses::CategoricalCrossentropy>(loss)) {
+  if (!config::holds_alternative<losses::SparseCategoricalCrossentropy>(loss) &&
+      !config::holds_alternative<losses::CategoricalCrossentropy>(loss)) {
     refuse("a loss that is no crossentropy of classes");
   }
   if (meaning.shape.rank() != 2 || meaning.shape[1] < classes)

@@ -28,8 +28,8 @@ OutputMeaning meaning_of(const Objective& objective, const Shape& shape) {
   meaning.is_logits = takes_logits(loss);
   meaning.ignored_label = ignored_label(loss);
   const Targets targets = targets_of(loss);
-  const bool is_binary = std::holds_alternative<losses::BinaryCrossentropy>(loss) ||
-                         std::holds_alternative<losses::BinaryFocalCrossentropy>(loss);
+  const bool is_binary = config::holds_alternative<losses::BinaryCrossentropy>(loss) ||
+                         config::holds_alternative<losses::BinaryFocalCrossentropy>(loss);
   if (targets != Targets::kClassNumbers && targets != Targets::kProbabilities) return meaning;
   if (meaning.shape.rank() == 0) return meaning;
   if (meaning.shape.back() == 1) {

@@ -116,7 +116,7 @@ void warn_of_no_loss(const Configuration& values, const Model& model, config::Er
 void warn_of_dropped_outputs(const Configuration& values, const Wiring& wiring, config::Errors& errors) {
   for (const std::size_t output : wiring.outputs) {
     const config::Located<Layer>& last = values.model->layers[output];
-    if (!std::holds_alternative<layers::Dropout>(last.value)) continue;
+    if (!config::holds_alternative<layers::Dropout>(last.value)) continue;
     errors.warn(last.place, last.path,
                 "sets outputs of the model to 0 in training, whatever the loss expects; place it before the last layer "
                 "that has weights");
@@ -181,7 +181,7 @@ void check_spectra(const CheckedConfiguration& checked, const Wiring& wiring, co
   if (refusal.empty()) return;
   for (std::size_t i = 0; i < wiring.names.size(); ++i) {
     const config::Located<Layer>& layer = checked.values().model->layers[i];
-    if (!std::holds_alternative<layers::SpectralNormalization>(layer.value)) continue;
+    if (!config::holds_alternative<layers::SpectralNormalization>(layer.value)) continue;
     errors.add(layer.place, layer.path, refusal);
   }
 }

@@ -119,8 +119,8 @@ void warn_of_range(const CheckedConfiguration& checked, const data::Dataset& tra
   const auto& range = checked.model->outputs[output].range;
   const bool is_softmax = layer_of_output(checked, output).type == "softmax";
   if (!range || is_softmax || targets_of(loss.value) != Targets::kNumbers) return;
-  if (std::holds_alternative<losses::CosineSimilarity>(loss.value)) return;  // compares directions
-  if (std::holds_alternative<losses::Formula>(loss.value)) return;           // may scale them
+  if (config::holds_alternative<losses::CosineSimilarity>(loss.value)) return;  // compares directions
+  if (config::holds_alternative<losses::Formula>(loss.value)) return;           // may scale them
   if (checked.wanted().one_hot_depth(output) > 0) return;
   double least = std::numeric_limits<double>::infinity(), most = -least;
   const data::Labels& own = train.outputs()[output];
@@ -168,7 +168,7 @@ void warn_of_large_labels(const CheckedConfiguration& checked, std::size_t outpu
   const auto& loss = checked.objectives[output].loss;
   const double largest = std::max(std::abs(least), std::abs(most));
   if (largest <= kLarge || targets_of(loss.value) != Targets::kNumbers ||
-      std::holds_alternative<losses::Poisson>(loss.value) || has_fixed_end(*checked.model, output)) {
+      config::holds_alternative<losses::Poisson>(loss.value) || has_fixed_end(*checked.model, output)) {
     return;
   }
   errors.warn(
@@ -248,7 +248,7 @@ void warn_of_labels(const CheckedConfiguration& checked, const SplitsToCheck& sp
       *different.begin() == 0 && *different.rbegin() == static_cast<double>(different.size() - 1);
   const auto& loss = checked.objectives[output].loss;
   const bool whole = std::ranges::all_of(different, [](double label) { return label == std::floor(label); });
-  const bool counts = std::holds_alternative<losses::Poisson>(loss.value);
+  const bool counts = config::holds_alternative<losses::Poisson>(loss.value);
   if (targets_of(loss.value) == Targets::kNumbers && !counts && whole && counts_from_0 && different.size() > 2 &&
       different.size() <= 1000 && train.rows() >= 5 * static_cast<std::int64_t>(different.size())) {
     errors.warn(loss.place, loss.path,

@@ -64,7 +64,7 @@ std::optional<Outlier> outlier(std::vector<double> values) {
 
 bool has_adapted_normalization(const std::vector<data::PreprocessingStep>& steps, bool divides) {
   return std::ranges::any_of(steps, [&](const data::PreprocessingStep& step) {
-    const auto* const normalization = std::get_if<data::Normalization>(&step);
+    const auto* const normalization = config::get_if<data::Normalization>(&step);
     return normalization != nullptr && normalization->adapt && !(divides && normalization->invert);
   });
 }

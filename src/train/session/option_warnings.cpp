@@ -37,7 +37,7 @@ bool has_vocabulary(const data::DataOptions& data) {
 
 /// Whether a layer reverses the first axis of an example.
 bool flips_steps(const Layer& layer, std::size_t rank) {
-  const auto* const flip = std::get_if<layers::Flip>(&layer);
+  const auto* const flip = config::get_if<layers::Flip>(&layer);
   return flip != nullptr && axis_of_example(flip->axis, rank) == 0;
 }
 
@@ -58,7 +58,7 @@ void warn_of_seen_future(const config::Located<Layer>& layer, const Shape& outpu
                 "goes backwards, and so sees the text after each place, which the model is to predict there; leave "
                 "go_backwards out");
   }
-  if (std::holds_alternative<layers::Bidirectional>(layer.value)) {
+  if (config::holds_alternative<layers::Bidirectional>(layer.value)) {
     errors.warn(layer.place, layer.path,
                 "sees the text after each place, which the model is to predict there; use the layer inside alone");
   }
@@ -86,7 +86,7 @@ void warn_of_layers(const CheckedConfiguration& checked, config::Errors& errors)
                   "mask_zero takes the token 0 for padding, but it is the first of the vocabulary, and a text has no "
                   "padding; leave mask_zero out");
     }
-    const auto* const norm = std::get_if<layers::BatchNormalization>(&layer.value);
+    const auto* const norm = config::get_if<layers::BatchNormalization>(&layer.value);
     if (norm != nullptr && norm->momentum > 0 && norm->momentum < 0.5) {
       errors.warn(
           layer.place, layer.path,
@@ -160,8 +160,8 @@ void warn_of_directions(const CheckedConfiguration& checked, config::Errors& err
     if (!joins || backward == inputs.end() || std::ranges::count(inputs, Direction::kForward) == 0) continue;
     // The next layer handles the time steps of each input separately.
     const bool ends_steps =
-        i + 1 < listed.size() && (std::holds_alternative<layers::Flatten>(listed[i + 1].value) ||
-                                  std::holds_alternative<layers::GlobalAveragePooling<1>>(listed[i + 1].value));
+        i + 1 < listed.size() && (config::holds_alternative<layers::Flatten>(listed[i + 1].value) ||
+                                  config::holds_alternative<layers::GlobalAveragePooling<1>>(listed[i + 1].value));
     if (ends_steps) continue;
     const std::size_t source = wiring.layer_of(wiring.sources[i][static_cast<std::size_t>(backward - inputs.begin())]);
     errors.warn(listed[i].place, listed[i].path,

@@ -66,7 +66,7 @@ std::vector<Column> columns_of(const data::Dataset& dataset, std::size_t input) 
 /// whatever their scale.
 bool is_normalized(const CheckedConfiguration& checked, std::size_t input) {
   for (const data::PreprocessingStep& step : checked.steps_of(input)) {
-    const auto* const normalization = std::get_if<data::Normalization>(&step);
+    const auto* const normalization = config::get_if<data::Normalization>(&step);
     if (data::as_binning(step) != nullptr || (normalization != nullptr && !normalization->invert)) return true;
   }
   if (checked.examples.inputs[input].numbers_below > 0) return true;
@@ -85,7 +85,7 @@ bool is_normalized(const CheckedConfiguration& checked, std::size_t input) {
 std::optional<data::Rescaling> rescaling_of(const CheckedConfiguration& checked, std::size_t input) {
   std::optional<data::Rescaling> all;
   for (const data::PreprocessingStep& step : checked.steps_of(input)) {
-    const auto* const one = std::get_if<data::Rescaling>(&step);
+    const auto* const one = config::get_if<data::Rescaling>(&step);
     if (one == nullptr) continue;
     if (!all) all.emplace();
     all->scale *= one->scale;

@@ -59,7 +59,7 @@ Step sized(std::int64_t height, std::int64_t width) {
 
 std::vector<std::string> names(const std::vector<PreprocessingStep>& steps) {
   std::vector<std::string> names;
-  for (const auto& step : steps) std::visit([&](const auto& held) { names.emplace_back(held.kName); }, step);
+  for (const auto& step : steps) config::visit([&](const auto& held) { names.emplace_back(held.kName); }, step);
   return names;
 }
 

@@ -51,32 +51,33 @@ std::vector<float> given(const json& one, const Extents& from, const Extents& to
   if (drawn.contains("flips")) {
     if (!drawn["flips"]) return pixels;
     const auto steps = steps_of("[" + one["step"].dump() + "]");
-    flip(pixels.data(), from, std::get<RandomFlip>(steps[0]).mode.value, result.data());
+    flip(pixels.data(), from, config::get<RandomFlip>(steps[0]).mode.value, result.data());
   } else if (drawn.contains("top")) {
     crop(pixels.data(), from, drawn["top"], drawn["left"], to, result.data());
   } else if (drawn.contains("turn")) {
     const auto steps = steps_of("[" + one["step"].dump() + "]");
-    turn_hue(pixels.data(), from, drawn["turn"], std::get<RandomHue>(steps[0]).value_range, result.data());
+    turn_hue(pixels.data(), from, drawn["turn"], config::get<RandomHue>(steps[0]).value_range, result.data());
   } else if (drawn.contains("threshold")) {
     const auto steps = steps_of("[" + one["step"].dump() + "]");
-    solarize(pixels.data(), from, drawn["addition"], drawn["threshold"], std::get<Solarization>(steps[0]).value_range,
-             result.data());
+    solarize(pixels.data(), from, drawn["addition"], drawn["threshold"],
+             config::get<Solarization>(steps[0]).value_range, result.data());
   } else if (drawn.contains("corners")) {
     const auto steps = steps_of("[" + one["step"].dump() + "]");
-    const auto& step = std::get<RandomPerspective>(steps[0]);
+    const auto& step = config::get<RandomPerspective>(steps[0]);
     const auto corners = drawn["corners"].get<std::array<std::array<float, 2>, 4>>();
     move(pixels.data(), from, perspective(from, corners), {FillMode::kConstant, step.interpolation, step.fill_value},
          result.data());
   } else if (drawn.contains("down")) {
     const auto steps = steps_of("[" + one["step"].dump() + "]");
     const auto right = drawn["right"].get<std::vector<float>>(), down = drawn["down"].get<std::vector<float>>();
-    displace(pixels.data(), from, right.data(), down.data(), std::get<RandomElasticTransform>(steps[0]), result.data());
+    displace(pixels.data(), from, right.data(), down.data(), config::get<RandomElasticTransform>(steps[0]),
+             result.data());
   } else if (drawn.contains("x")) {
     const auto steps = steps_of("[" + one["step"].dump() + "]");
-    move(pixels.data(), from, shear(drawn["x"], drawn["y"]), std::get<RandomShear>(steps[0]), result.data());
+    move(pixels.data(), from, shear(drawn["x"], drawn["y"]), config::get<RandomShear>(steps[0]), result.data());
   } else {
     const auto steps = steps_of("[" + one["step"].dump() + "]");
-    change_contrast(pixels.data(), from, drawn["factor"], std::get<RandomContrast>(steps[0]).value_range,
+    change_contrast(pixels.data(), from, drawn["factor"], config::get<RandomContrast>(steps[0]).value_range,
                     result.data());
   }
   return result;
@@ -194,7 +195,7 @@ TEST_CASE("aug_mix mixes a picture with what Keras's transforms make of it") {
 TEST_CASE("rand_augment moves labels that are pictures as their pictures, and changes no class") {
   std::vector<PreprocessingStep> colored = steps_of("[{rand_augment: {factor: 0.3, interpolation: nearest}}]");
   std::vector<PreprocessingStep> labels = colored;
-  std::get<RandAugment>(labels[0]).moves_only = true;
+  config::get<RandAugment>(labels[0]).moves_only = true;
   const std::vector<float> pixels = picture(kColored);
   std::vector<float> classes(63), moved(63), picture_moved(pixels.size());
   for (std::size_t i = 0; i < classes.size(); ++i) classes[i] = pixels[3 * i];

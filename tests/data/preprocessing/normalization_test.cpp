@@ -18,7 +18,7 @@ namespace {
 using nlohmann::json;
 
 Normalization only_step(const std::string& options) {
-  return std::get<Normalization>(steps_of("[{normalization: " + options + "}]").front());
+  return config::get<Normalization>(steps_of("[{normalization: " + options + "}]").front());
 }
 
 /// The numbers after a normalization, adapted to them if it adapts.

@@ -46,7 +46,7 @@ TEST_CASE("numbers are put into the bins of Keras's Discretization and Hashing, 
     if (one["examples"][0].is_string()) continue;
     std::vector<PreprocessingStep> steps = steps_of("[" + one["step"].dump() + "]");
     if (one.contains("boundaries")) {
-      std::get<Discretization>(steps.front()).bin_boundaries.value = one["boundaries"].get<std::vector<double>>();
+      config::get<Discretization>(steps.front()).bin_boundaries.value = one["boundaries"].get<std::vector<double>>();
     }
     const Dataset dataset = data_of_case(one);
     const Binned binned = with_bins(dataset, 0, steps, dataset.features(0).row_shape());

@@ -212,9 +212,9 @@ TEST_CASE("steps on pictures are read with Keras's names, and what is wrong in t
   CHECK(configuration.text() == "");
   const auto& steps = configuration.options.preprocessing;
   REQUIRE(steps.size() == 7);
-  CHECK(std::get<Resizing>(steps[0]).interpolation == Interpolation::kLanczos3);
-  CHECK(std::get<RandomFlip>(steps[2]).mode.value == FlipMode::kHorizontalAndVertical);
-  const auto& translation = std::get<RandomTranslation>(steps[4]);
+  CHECK(config::get<Resizing>(steps[0]).interpolation == Interpolation::kLanczos3);
+  CHECK(config::get<RandomFlip>(steps[2]).mode.value == FlipMode::kHorizontalAndVertical);
+  const auto& translation = config::get<RandomTranslation>(steps[4]);
   CHECK(bounds_of(translation.height_factor.value).lower == -0.1);
   CHECK(bounds_of(translation.width_factor).lower == -0.2);
   CHECK(bounds_of(translation.width_factor).upper == 0.3);
