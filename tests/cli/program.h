@@ -3,9 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -23,62 +21,24 @@ struct Outcome {
 };
 
 /// A text with `to` in place of the first `from`, which it has to contain.
-inline std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const std::size_t at = text.find(from);
-  REQUIRE_MESSAGE(at != std::string::npos, from);
-  return text.replace(at, from.size(), to);
-}
+std::string replaced(std::string text, const std::string& from, const std::string& to);
 
 /// Runs a shell's script in `folder`, with the program as $MIRRORTRAIN.
-inline Outcome run_script(const TemporaryFolder& folder, const std::string& script) {
-  const fs::path out = folder / "stdout.txt", err = folder / "stderr.txt";
-  setenv("MIRRORTRAIN", MIRRORTRAIN_EXECUTABLE, 1);
-  const std::string command =
-      fmt::format("cd '{}' && {{ {}\n}} > '{}' 2> '{}'", folder.path().string(), script, out.string(), err.string());
-  const int status = std::system(command.c_str());
-  Outcome outcome{WEXITSTATUS(status), read_text_file(out), read_text_file(err)};
-  fs::remove(out);
-  fs::remove(err);
-  return outcome;
-}
+Outcome run_script(const TemporaryFolder& folder, const std::string& script);
 
 /// Runs the program in `folder` with a shell's arguments.
-inline Outcome run_program(const TemporaryFolder& folder, const std::string& arguments) {
-  return run_script(folder, "\"$MIRRORTRAIN\" " + arguments);
-}
+Outcome run_program(const TemporaryFolder& folder, const std::string& arguments);
 
 /// A shell's test whether the process $pid is writing this file, which has no name yet or a temporary one. It looks
 /// first whether SIGTERM is caught: before that, a file without a name only tries whether the folder can be written.
-inline std::string is_writing(const std::string& file) {
-  return fmt::format(
-      "{{ grep -q '^SigCgt:.*[4-7c-f]...$' /proc/$pid/status && "
-      "{{ ls -l /proc/$pid/fd 2> /dev/null | grep -q \"$PWD/.*deleted\" || find . -name '{}*tmp' | grep -q .; }}; }}",
-      file);
-}
+std::string is_writing(const std::string& file);
 
 /// The lines of a metrics.jsonl.
-inline std::vector<nlohmann::json> events_of(const fs::path& file) {
-  std::vector<nlohmann::json> events;
-  std::ifstream lines(file);
-  for (std::string line; std::getline(lines, line);) events.push_back(nlohmann::json::parse(line));
-  return events;
-}
+std::vector<nlohmann::json> events_of(const fs::path& file);
 
 /// The events without what no two runs share.
-inline std::vector<nlohmann::json> timeless(std::vector<nlohmann::json> events) {
-  for (nlohmann::json& event : events) {
-    event.erase("seconds");
-    event.erase("examples_per_second");
-    event.erase("waiting");
-    event.erase("waiting_for_data");
-    event.erase("waited_for");
-    event.erase("staleness");
-  }
-  return events;
-}
+std::vector<nlohmann::json> timeless(std::vector<nlohmann::json> events);
 
-inline std::string repository_file(const std::string& name) {
-  return (fs::path(MIRRORTRAIN_SOURCE_DIR) / name).string();
-}
+std::string repository_file(const std::string& name);
 
 }  // namespace mirrortrain::testing

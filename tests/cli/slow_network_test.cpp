@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <fstream>
+
 #include "cli/program.h"
 #include "error_text.h"
 #include "skip.h"
