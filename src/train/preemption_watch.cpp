@@ -20,7 +20,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// A command that takes longer is killed: it is asked about something that happens within seconds.
-constexpr std::chrono::seconds kLongest{30};
+constexpr std::chrono::seconds kLongestAnswer{30};
 constexpr std::chrono::milliseconds kPause{20};
 
 /// Reads what there is, so that the command never waits for its reader; keeps the beginning.
@@ -43,7 +43,7 @@ std::optional<Answer> ask(const std::string& command, const std::stop_token& end
   const auto begin = Clock::now();
   Answer answer;
   std::string output;
-  while (!ends.stop_requested() && Clock::now() - begin < kLongest) {
+  while (!ends.stop_requested() && Clock::now() - begin < kLongestAnswer) {
     const std::optional<int> status = process.take_status();
     drain(process.out.get(), output);
     drain(process.err.get(), answer.errors);
@@ -64,7 +64,7 @@ void wait(double seconds, const std::stop_token& ends) {
 
 std::string too_long(const std::string& command) {
   return fmt::format("termination.watch: `{}` has not ended within {} s; give it a limit of its own, as curl -m 2",
-                     shortened(command), kLongest.count());
+                     shortened(command), kLongestAnswer.count());
 }
 
 }  // namespace

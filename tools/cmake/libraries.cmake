@@ -1,30 +1,44 @@
 # One library per folder of src/, linked against folders of lower layers only.
 
-# mirrortrain_library(data SOURCES a.cpp b.cpp LINKS base config ZLIB::ZLIB)
-# Names without `::` are folders of src/.
+# mirrortrain_library(data SOURCES a.cpp LOOPS b.cpp LINKS base config ZLIB::ZLIB)
+# Names without `::` are folders of src/. LOOPS: the files with what is done for every number, pixel or character, which are optimized, as the
+# target mirrortrain_data_loops. The others, whose work is done once for a run, a file or a batch, are compiled quickly: to optimize them
+# took half of a build.
 function(mirrortrain_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;LOOPS;LINKS;PRIVATE_LINKS" ${ARGN})
+  list(TRANSFORM ARG_LINKS PREPEND mirrortrain_ REGEX "^[^:]+$")
+  list(TRANSFORM ARG_PRIVATE_LINKS PREPEND mirrortrain_ REGEX "^[^:]+$")
   add_library(mirrortrain_${name} ${ARG_SOURCES})
   target_include_directories(mirrortrain_${name} PUBLIC ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../src)
-  foreach(scope LINKS PRIVATE_LINKS)
-    foreach(link ${ARG_${scope}})
-      if(link MATCHES "::")
-        set(target ${link})
-      else()
-        set(target mirrortrain_${link})
-      endif()
-      if(scope STREQUAL LINKS)
-        target_link_libraries(mirrortrain_${name} PUBLIC ${target})
-      else()
-        target_link_libraries(mirrortrain_${name} PRIVATE ${target})
-      endif()
-    endforeach()
-  endforeach()
+  target_link_libraries(mirrortrain_${name} PUBLIC ${ARG_LINKS} PRIVATE ${ARG_PRIVATE_LINKS})
+  mirrortrain_compile_quickly(mirrortrain_${name})
+  mirrortrain_join(mirrortrain_${name} ${ARG_SOURCES})
+  if(ARG_LOOPS)
+    add_library(mirrortrain_${name}_loops OBJECT ${ARG_LOOPS})
+    target_include_directories(mirrortrain_${name}_loops PRIVATE ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../src)
+    target_link_libraries(mirrortrain_${name}_loops PRIVATE ${ARG_LINKS} ${ARG_PRIVATE_LINKS})
+    mirrortrain_join(mirrortrain_${name}_loops ${ARG_LOOPS})
+    if(BUILD_SHARED_LIBS)
+      set_target_properties(mirrortrain_${name}_loops PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    endif()
+    target_sources(mirrortrain_${name} PRIVATE $<TARGET_OBJECTS:mirrortrain_${name}_loops>)
+  endif()
 endfunction()
 
-# For what runs once in a run, and for tests that compute: compiling it takes longer than it runs.
+# The target's files are joined into as few objects as CMAKE_UNITY_BUILD_BATCH_SIZE allows, of one size. The more are joined, the less is
+# compiled twice: what files read, and the functions of templates that they share, which take most of the time.
+function(mirrortrain_join target)
+  if(CMAKE_UNITY_BUILD_BATCH_SIZE GREATER 0)
+    list(LENGTH ARGN files)
+    math(EXPR objects "(${files} + ${CMAKE_UNITY_BUILD_BATCH_SIZE} - 1) / ${CMAKE_UNITY_BUILD_BATCH_SIZE}")
+    math(EXPR size "(${files} + ${objects} - 1) / ${objects}")
+    set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE ${size})
+  endif()
+endfunction()
+
+# For what is not done for every number: compiling it takes longer than it runs.
 function(mirrortrain_compile_quickly target)
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-Og>)
 endfunction()
 
 # For tests of what others compute.
@@ -59,7 +73,7 @@ function(mirrortrain_compile_tests target)
       target_precompile_headers(${target} REUSE_FROM mirrortrain_train)
     endif()
   elseif(links MATCHES "(^|;)kernels")  # whose references compute as much as the kernels
-    mirrortrain_compile_quickly(${target})
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
   else()
     mirrortrain_leave_unoptimized(${target})
     target_precompile_headers(${target} REUSE_FROM mirrortrain_test_headers)

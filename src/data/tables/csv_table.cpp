@@ -16,7 +16,7 @@
 namespace mirrortrain::data {
 namespace {
 
-bool is_of_numbers(const ColumnUse& use) {
+bool is_number_column(const ColumnUse& use) {
   return use.kind == ColumnUse::Kind::kNumber || use.kind == ColumnUse::Kind::kLabel ||
          use.kind == ColumnUse::Kind::kWeight;
 }
@@ -121,7 +121,7 @@ ColumnUses TableReader::uses_in(const CsvFile& file) {
 void TableReader::add_remarks(CsvFile& file, const ColumnUses& uses) {
   if (!reading_.wants_labels) warn_of_label_column(file);
   for (const auto& [column, remark] : file.doubtful_numbers()) {
-    if (std::ranges::any_of(uses[column], is_of_numbers)) table_.remarks.push_back(remark);
+    if (std::ranges::any_of(uses[column], is_number_column)) table_.remarks.push_back(remark);
   }
 }
 

@@ -10,15 +10,16 @@
 namespace mirrortrain::report {
 namespace {
 
-constexpr double kWidth = 960, kHeight = 320, kLeft = 70, kRight = 20, kTop = 24, kBottom = 36;
-constexpr double kInnerHeight = kHeight - kTop - kBottom;
+constexpr double kChartWidth = 960, kChartHeight = 320, kChartLeft = 70, kChartRight = 20, kChartTop = 24,
+                 kChartBottom = 36;
+constexpr double kChartInnerHeight = kChartHeight - kChartTop - kChartBottom;
 
 /// The range of values that is drawn.
 struct Range {
   double low = 0, high = 1;
   /// 0 at the bottom, 1 at the top.
   double share(double value) const { return (std::clamp(value, low, high) - low) / (high - low); }
-  double y(double value) const { return kTop + (1 - share(value)) * kInnerHeight; }
+  double y(double value) const { return kChartTop + (1 - share(value)) * kChartInnerHeight; }
 };
 
 /// All values but those that are worse than the middle half by more than three times its width.
@@ -56,7 +57,7 @@ Markup line_between(double x1, double y1, double x2, double y2) {
 
 Markup svg(const Markup& content, const std::string& label) {
   return markup("<svg class=\"study\" viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"{}\">\n{}</svg>\n",
-                kWidth, kHeight, label, content);
+                kChartWidth, kChartHeight, label, content);
 }
 
 Markup tooltip_of(const StudyPage& study, const StudyPage::Trial& trial) {
@@ -80,14 +81,14 @@ double share_of(const StudyPage::Axis& axis, double value) {
 std::string cut(const std::string& text) { return shortened(text, 20); }
 
 Markup axis_of(const StudyPage::Axis& axis, double x) {
-  Markup content = line_between(x, kTop, x, kTop + kInnerHeight);
-  content += text_at(x, kHeight - 8, "middle", cut(axis.name));
+  Markup content = line_between(x, kChartTop, x, kChartTop + kChartInnerHeight);
+  content += text_at(x, kChartHeight - 8, "middle", cut(axis.name));
   if (axis.choices.empty()) {
-    content += text_at(x, kTop + kInnerHeight + 14, "middle", number_text(axis.low));
-    content += text_at(x, kTop - 6, "middle", number_text(axis.high));
+    content += text_at(x, kChartTop + kChartInnerHeight + 14, "middle", number_text(axis.low));
+    content += text_at(x, kChartTop - 6, "middle", number_text(axis.high));
   }
   for (std::size_t i = 0; i < axis.choices.size(); ++i) {
-    const double y = kTop + (1 - share_of(axis, static_cast<double>(i))) * kInnerHeight;
+    const double y = kChartTop + (1 - share_of(axis, static_cast<double>(i))) * kChartInnerHeight;
     content += text_at(x + 5, y + 4, "start", cut(axis.choices[i]));
   }
   return content;
@@ -98,14 +99,16 @@ Markup axis_of(const StudyPage::Axis& axis, double x) {
 Markup history_chart(const StudyPage& study) {
   if (!has_values(study)) return {};
   const Range range = range_of(study);
-  const double step = (kWidth - kLeft - kRight) / static_cast<double>(std::max<std::size_t>(1, study.trials.size()));
-  const auto x_of = [&](std::size_t i) { return kLeft + (static_cast<double>(i) + 0.5) * step; };
-  Markup content = line_between(kLeft, kTop, kLeft, kTop + kInnerHeight);
-  content += line_between(kLeft, kTop + kInnerHeight, kWidth - kRight, kTop + kInnerHeight);
-  content += text_at(kLeft - 6, kTop + 8, "end", number_text(range.high));
-  content += text_at(kLeft - 6, kTop + kInnerHeight, "end", number_text(range.low));
-  content += text_at(kLeft, kHeight - 16, "middle", "trial 1");
-  content += text_at(kWidth - kRight, kHeight - 16, "end", std::to_string(study.trials.size()));
+  const double step =
+      (kChartWidth - kChartLeft - kChartRight) / static_cast<double>(std::max<std::size_t>(1, study.trials.size()));
+  const auto x_of = [&](std::size_t i) { return kChartLeft + (static_cast<double>(i) + 0.5) * step; };
+  Markup content = line_between(kChartLeft, kChartTop, kChartLeft, kChartTop + kChartInnerHeight);
+  content +=
+      line_between(kChartLeft, kChartTop + kChartInnerHeight, kChartWidth - kChartRight, kChartTop + kChartInnerHeight);
+  content += text_at(kChartLeft - 6, kChartTop + 8, "end", number_text(range.high));
+  content += text_at(kChartLeft - 6, kChartTop + kChartInnerHeight, "end", number_text(range.low));
+  content += text_at(kChartLeft, kChartHeight - 16, "middle", "trial 1");
+  content += text_at(kChartWidth - kChartRight, kChartHeight - 16, "end", std::to_string(study.trials.size()));
   std::optional<double> best;
   std::string path;
   Markup points;
@@ -123,7 +126,7 @@ Markup history_chart(const StudyPage& study) {
                      trial.number == study.best ? "chosen" : "trial", x_of(i), range.y(*trial.value),
                      tooltip_of(study, trial));
   }
-  if (best) content += markup("<path class=\"so-far\" d=\"{} H{:.1f}\"/>\n", Markup{path}, kWidth - kRight);
+  if (best) content += markup("<path class=\"so-far\" d=\"{} H{:.1f}\"/>\n", Markup{path}, kChartWidth - kChartRight);
   content += points;
   return svg(content, study.metric + " of each trial, and the best so far");
 }
@@ -131,8 +134,8 @@ Markup history_chart(const StudyPage& study) {
 Markup parallel_coordinates(const StudyPage& study) {
   if (!has_values(study)) return {};
   const Range range = range_of(study);
-  const double step = (kWidth - 2 * kLeft) / static_cast<double>(study.axes.size());
-  const auto x_of = [&](std::size_t axis) { return kLeft + static_cast<double>(axis) * step; };
+  const double step = (kChartWidth - 2 * kChartLeft) / static_cast<double>(study.axes.size());
+  const auto x_of = [&](std::size_t axis) { return kChartLeft + static_cast<double>(axis) * step; };
   Markup lines;
   std::vector<const StudyPage::Trial*> trials;
   for (const StudyPage::Trial& trial : study.trials) {
@@ -147,7 +150,8 @@ Markup parallel_coordinates(const StudyPage& study) {
                                           : trial->at[i]         ? std::optional(share_of(study.axes[i], *trial->at[i]))
                                                                  : std::nullopt;
       if (!share) continue;
-      path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : " L", x_of(i), kTop + (1 - *share) * kInnerHeight);
+      path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : " L", x_of(i),
+                          kChartTop + (1 - *share) * kChartInnerHeight);
     }
     const double good = study.less_is_better ? 1 - range.share(*trial->value) : range.share(*trial->value);
     lines += markup("<path class=\"{}\" style=\"opacity:{:.2f}\" d=\"{}\">{}</path>\n",

@@ -22,13 +22,13 @@ Configuration configuration_before(const RunFolder& folder) {
   return std::move(read.values);
 }
 
-constexpr std::size_t kLongest = 300;  // bytes of a value in a message
+constexpr std::size_t kLongestValue = 300;  // bytes of a value in a message
 
 /// On one line; "absent" for null.
 std::string text_of(const config::Value* value) {
   if (value == nullptr) return "absent";
   if (value->is_null()) return "null";
-  return value->is_scalar() ? value->text() : config::flow_text(*value, kLongest);
+  return value->is_scalar() ? value->text() : config::flow_text(*value, kLongestValue);
 }
 
 /// Adds the keys below `path` whose values differ, in order. A key that only one of them has, or has in another form,
