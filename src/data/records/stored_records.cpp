@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "data/files/input.h"
 
 namespace mirrortrain::data {
 namespace {
