@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/inference/prediction.h"
 #include "train/runs/page_predictions.h"
 #include "train/runs/run_report.h"
 #include "train/runs/run_weights.h"

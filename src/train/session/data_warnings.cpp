@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "data/feeding/example_weights.h"
+#include "data/order/order.h"
 #include "data/row_blocks.h"
 #include "data/wrong_numbers.h"
 #include "train/session/class_counts.h"
