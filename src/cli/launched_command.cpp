@@ -11,6 +11,7 @@
 #include "cli/logging.h"
 #include "cli/options.h"
 #include "cli/usage.h"
+#include "train/fit.h"
 #include "train/runs/resume.h"
 
 namespace mirrortrain::cli {
