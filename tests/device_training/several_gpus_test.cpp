@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "collective/forwarding_rank.h"
 #include "error_text.h"
 #include "network.h"
 #include "skip.h"
@@ -329,30 +330,20 @@ TEST_CASE("policies, clipping and state mean the same on several GPUs") {
 }
 
 /// A rank that takes part in some sums, and then comes to none for a while and fails.
-class FailingRank : public Communicator {
+class FailingRank : public testing::ForwardingRank {
  public:
   FailingRank(Communicator& rank, int sums, std::chrono::milliseconds silence)
-      : rank_(rank), sums_(sums), silence_(silence) {}
+      : ForwardingRank(rank), sums_(sums), silence_(silence) {}
 
-  int rank() const override { return rank_.rank(); }
-  int size() const override { return rank_.size(); }
   void all_reduce(Stream& stream, Elements elements) override {
     if (sums_-- == 0) {
       std::this_thread::sleep_for(silence_);  // the other waits by then
       throw Error("this rank fails");
     }
-    rank_.all_reduce(stream, elements);
+    ForwardingRank::all_reduce(stream, elements);
   }
-  void all_gather(Stream& stream, Elements elements) override { rank_.all_gather(stream, elements); }
-  void all_to_all(Stream& stream, Elements elements, std::byte* received) override {
-    rank_.all_to_all(stream, elements, received);
-  }
-  void check() override { rank_.check(); }
-  void synchronize(Stream& stream) override { rank_.synchronize(stream); }
-  void abort(const std::string& reason) override { rank_.abort(reason); }
 
  private:
-  Communicator& rank_;
   int sums_;
   std::chrono::milliseconds silence_;
 };

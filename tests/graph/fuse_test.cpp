@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "graph/op_names.h"
 #include "graph/ops/batch_norm.h"
 #include "graph/ops/conv.h"
 #include "graph/ops/dense.h"
@@ -16,12 +17,7 @@ namespace mirrortrain {
 namespace {
 
 using ops::ActivationKind;
-
-std::vector<std::string> op_names(const Graph& graph) {
-  std::vector<std::string> names;
-  for (const Node& node : graph.nodes()) names.emplace_back(node.op->name());
-  return names;
-}
+using testing::op_names;
 
 template <class OpType>
 const OpType& op_of(const Graph& graph, std::size_t node) {

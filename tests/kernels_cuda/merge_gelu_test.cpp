@@ -6,18 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "graph/op_names.h"
 #include "graph/ops/elementwise.h"
 
 using namespace mirrortrain;
 using ops::ActivationKind;
+using testing::op_names;
 
 namespace {
-
-std::vector<std::string> op_names(const Graph& graph) {
-  std::vector<std::string> names;
-  for (const Node& node : graph.nodes()) names.emplace_back(node.op->name());
-  return names;
-}
 
 /// Two dense layers with an activation between them, and the gradients of the first one's weights.
 struct TwoLayers {

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "graph/op_names.h"
 #include "graph/ops/conv.h"
 #include "graph/ops/elementwise.h"
 #include "kernels/cpu/registry.h"
@@ -157,12 +158,6 @@ TEST_CASE("relu's gradient of a sum is relu's gradient of the sum") {
 }
 
 namespace {
-
-std::vector<std::string> op_names(const Graph& graph) {
-  std::vector<std::string> names;
-  for (const Node& node : graph.nodes()) names.emplace_back(node.op->name());
-  return names;
-}
 
 /// Logits in bfloat16 with a loss and metrics, and what goes on from the loss's gradient.
 struct Classifier {

@@ -1,7 +1,5 @@
 #include "strategy/reduction/gather_ahead.h"
 
-#include <chrono>
-
 #include "device/cpu/background_stream.h"
 
 namespace mirrortrain {
@@ -27,9 +25,7 @@ void GatherAhead::finish(DomainLane& lane, std::size_t which) {
   Gather& own = gathers_[which];
   if (!own.is_running) return;
   own.is_running = false;
-  const auto start = std::chrono::steady_clock::now();
-  lane.stream->wait(*own.end);
-  lane.waited_for_sums += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  lane.wait_for_sums([&] { lane.stream->wait(*own.end); });
   others_.check();
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 
 namespace mirrortrain {
 namespace {
@@ -89,10 +88,8 @@ void CollectiveReducer::exchange(const GradientBucket& bucket, const ScatteredBu
 
 void CollectiveReducer::finish(DomainLane& lane) {
   if (!lane.is_first()) return;
-  const auto start = std::chrono::steady_clock::now();
   stream_->record(*done_);
-  lane.stream->wait(*done_);
-  lane.waited_for_sums += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  lane.wait_for_sums([&] { lane.stream->wait(*done_); });
   link_.communicator().check();
 }
 

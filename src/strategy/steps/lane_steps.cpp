@@ -83,11 +83,7 @@ void LaneSteps::profile() {
 }
 
 void LaneSteps::wait_for_profile() {
-  if (own_.is_first() && reduction_.weights) {
-    const auto start = Step::Clock::now();
-    reduction_.weights->wait_on(stream());
-    own_.waited_for_sums += std::chrono::duration<double>(Step::Clock::now() - start).count();
-  }
+  if (own_.is_first() && reduction_.weights) own_.wait_for_sums([this] { reduction_.weights->wait_on(stream()); });
   reduction_.synchronize(stream());
 }
 

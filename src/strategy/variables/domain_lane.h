@@ -28,10 +28,13 @@ struct alignas(64) DomainLane {
 
   /// Returns when every lane of the domain has called it; all writes before it are visible to all after it.
   void arrive_and_wait() {
-    if (barrier == nullptr) return;
-    const auto start = std::chrono::steady_clock::now();
-    barrier->arrive_and_wait();
-    waited_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (barrier != nullptr) add_time(waited_seconds, [this] { barrier->arrive_and_wait(); });
+  }
+
+  /// Calls wait(), whose time is waiting for sums over domains.
+  template <class Wait>
+  void wait_for_sums(const Wait& wait) {
+    add_time(waited_for_sums, wait);
   }
 
   /// One of `pieces` pieces of the lane's part, as if it were a lane: splitting it elsewhere gives the same bits, as
@@ -49,6 +52,14 @@ struct alignas(64) DomainLane {
     const std::int64_t pieces = (count + piece - 1) / piece;
     const auto edge = [&](int i) { return std::min(count, pieces * i / lanes * piece); };
     return {edge(index), edge(index + 1)};
+  }
+
+ private:
+  template <class Wait>
+  static void add_time(double& seconds, const Wait& wait) {
+    const auto start = std::chrono::steady_clock::now();
+    wait();
+    seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
 };
 

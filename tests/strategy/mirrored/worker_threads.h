@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "collective/forwarding_rank.h"
 #include "collective/thread_group.h"
 #include "error_text.h"
 #include "strategy/reduction/memory_groups.h"
@@ -24,29 +25,17 @@
 namespace mirrortrain::testing {
 
 /// A rank whose gathers of weights take longer, as over a slow network.
-class SlowGathers : public Communicator {
+class SlowGathers : public ForwardingRank {
  public:
-  explicit SlowGathers(Communicator& of) : of_(of) {}
-  int rank() const override { return of_.rank(); }
-  int size() const override { return of_.size(); }
-  bool travels() const override { return of_.travels(); }
-  Buffer allocate(std::size_t bytes) override { return of_.allocate(bytes); }
-  void all_reduce(Stream& stream, Elements elements) override { of_.all_reduce(stream, elements); }
+  using ForwardingRank::ForwardingRank;
+  bool travels() const override { return rank_.travels(); }
+  Buffer allocate(std::size_t bytes) override { return rank_.allocate(bytes); }
   void all_gather(Stream& stream, Elements elements) override {
     if (elements.what.starts_with("weights of ")) {
       stream.call([](void*) { std::this_thread::sleep_for(std::chrono::milliseconds(2)); }, nullptr);
     }
-    of_.all_gather(stream, elements);
+    rank_.all_gather(stream, elements);
   }
-  void all_to_all(Stream& stream, Elements elements, std::byte* received) override {
-    of_.all_to_all(stream, elements, received);
-  }
-  void check() override { of_.check(); }
-  void synchronize(Stream& stream) override { of_.synchronize(stream); }
-  void abort(const std::string& reason) override { of_.abort(reason); }
-
- private:
-  Communicator& of_;
 };
 
 /// Groups of the workers that are threads here, created when a worker first asks for one.
