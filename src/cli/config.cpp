@@ -18,6 +18,7 @@
 #include "train/session/hardware.h"
 #include "train/session/run.h"
 #include "train/session/run_cluster.h"
+#include "train/session/run_strategy.h"
 #include "tune/check_search.h"
 
 namespace mirrortrain::cli {

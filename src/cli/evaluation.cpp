@@ -15,6 +15,7 @@
 #include "train/inference/evaluated_classes.h"
 #include "train/runs/run_weights.h"
 #include "train/runs/summary.h"
+#include "train/session/left_out.h"
 #include "train/session/run.h"
 #include "train/trainer.h"
 

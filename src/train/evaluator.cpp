@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/weights.h"
+#include "train/session/left_out.h"
 #include "train/session/run.h"
 #include "train/trainer.h"
 

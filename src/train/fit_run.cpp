@@ -23,6 +23,7 @@
 #include "train/runs/worker_memory.h"
 #include "train/session/check_data.h"
 #include "train/session/data_warnings.h"
+#include "train/session/left_out.h"
 
 namespace mirrortrain {
 namespace {

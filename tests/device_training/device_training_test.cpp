@@ -17,6 +17,7 @@
 #include "strategy/steps/step_list.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/masked_sequences.h"
+#include "train/session/run_strategy.h"
 #include "train/training.h"
 
 namespace mirrortrain {

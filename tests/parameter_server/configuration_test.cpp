@@ -9,6 +9,7 @@
 #include "train/checkpoint/checkpoint.h"
 #include "train/evaluator.h"
 #include "train/session/parameter_server_task.h"
+#include "train/session/run_strategy.h"
 #include "train/staleness.h"
 #include "train/training.h"
 

@@ -6,6 +6,7 @@
 #include "strategy/parameter_server/chief_connection.h"
 #include "strategy/parameter_server/parameter_client.h"
 #include "task_threads.h"
+#include "train/session/run_strategy.h"
 
 namespace mirrortrain {
 namespace {

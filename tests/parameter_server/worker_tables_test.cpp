@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "train/session/run_strategy.h"
 #include "train/training.h"
 
 namespace mirrortrain {

@@ -9,6 +9,7 @@
 #include "strategy/reduction/gradient_buckets.h"
 #include "strategy/reduction/memory_groups.h"
 #include "strategy/steps/steps_in_flight.h"
+#include "train/session/run_strategy.h"
 
 namespace mirrortrain::plan {
 namespace {

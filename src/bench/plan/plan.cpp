@@ -12,6 +12,7 @@
 #include "bench/plan/loopback.h"
 #include "bench/plan/shared_memory_network.h"
 #include "bench/plan/step_meter.h"
+#include "train/session/run_strategy.h"
 
 namespace mirrortrain::plan {
 namespace {

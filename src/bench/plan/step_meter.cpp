@@ -11,6 +11,8 @@
 #include "base/median.h"
 #include "collective/stage_work.h"
 #include "device/cpu/cpu_device.h"
+#include "train/session/run_data.h"
+#include "train/session/run_strategy.h"
 
 namespace mirrortrain::plan {
 

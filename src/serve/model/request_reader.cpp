@@ -14,6 +14,7 @@
 #include "data/loading/picture_form.h"
 #include "data/pictures/picture.h"
 #include "train/session/run.h"
+#include "train/session/run_data.h"
 
 namespace mirrortrain {
 namespace {

@@ -103,7 +103,7 @@ class MirroredStrategy : public Strategy {
   void bind_sparse();
   void connect_domains();
   void require_memory_for_variables(const StoreOptions& store, const DomainPlace& domain) const;
-  void require_memory(int lane, const BatchSizes& sizes) const;
+  void require_memory(int lane, std::int64_t batch) const;
 
   const DomainReduction& reduction_of_lane(int lane) const {
     return reduction_->of_domain(variables_->domain_of_lane(lane));

@@ -22,6 +22,7 @@
 #include "train/export/export_run.h"
 #include "train/export/exported_weights.h"
 #include "train/session/run.h"
+#include "train/session/run_data.h"
 
 namespace mirrortrain {
 namespace {

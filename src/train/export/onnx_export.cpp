@@ -23,6 +23,7 @@
 #include "train/export/exported_weights.h"
 #include "train/inference/prediction.h"
 #include "train/session/run.h"
+#include "train/session/run_data.h"
 
 namespace mirrortrain {
 namespace {

@@ -14,6 +14,8 @@
 #include "train/checkpoint/checkpoint.h"
 #include "train/inference/predict.h"
 #include "train/session/check_data.h"
+#include "train/session/left_out.h"
+#include "train/session/run_data.h"
 #include "train/session/scale_warnings.h"
 
 namespace mirrortrain {

@@ -9,6 +9,8 @@
 
 #include "data/feeding/label_class.h"
 #include "train/session/run_cluster.h"
+#include "train/session/run_data.h"
+#include "train/session/run_strategy.h"
 
 namespace mirrortrain {
 namespace {

@@ -16,6 +16,7 @@
 #include "train/runs/run_weights.h"
 #include "train/runs/summary.h"
 #include "train/session/run.h"
+#include "train/session/run_data.h"
 
 namespace mirrortrain {
 namespace {

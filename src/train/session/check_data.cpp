@@ -16,7 +16,9 @@
 #include "data/loading/load.h"
 #include "train/session/data_warnings.h"
 #include "train/session/hardware.h"
+#include "train/session/left_out.h"
 #include "train/session/run.h"
+#include "train/session/run_strategy.h"
 
 namespace mirrortrain {
 namespace {

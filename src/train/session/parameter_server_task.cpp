@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "strategy/parameter_server/worker.h"
+#include "train/session/run_strategy.h"
 
 namespace mirrortrain {
 namespace {

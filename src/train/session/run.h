@@ -15,8 +15,6 @@
 #include "data/order/order.h"
 #include "rpc/security.h"
 #include "strategy/parameter_server/dispatch_service.h"
-#include "strategy/parameter_server/placement.h"
-#include "strategy/reduction/deferred_gradients.h"
 #include "strategy/strategy.h"
 #include "train/checkpoint/run_folder.h"
 #include "train/session/check_configuration.h"
@@ -89,51 +87,6 @@ struct Run {
 /// Reads the data and builds every program for its batch sizes. Throws Error for data that are missing, broken or do
 /// not fit the model or the machine, UsageError for a split that is to be evaluated and does not exist.
 Run build_run(const CheckedConfiguration& checked, const RunParts& parts, const Hardware& hardware = this_hardware());
-
-/// data.preprocessing, with mean and variance of adapted normalizations, and adapted boundaries of bins. Values missing
-/// from `adapted` are computed from the training data and stored there; `train` is read if it is null.
-std::vector<data::PreprocessingStep> adapted_preprocessing(const CheckedConfiguration& checked, data::Adapted& adapted,
-                                                           const data::Dataset* train = nullptr);
-
-/// Examples as a run keeps them, by which it knows that they have not changed: with numbers in bins, where it has such
-/// steps.
-data::Dataset as_kept(const CheckedConfiguration& checked, const data::Dataset& examples, const data::Adapted* adapted);
-
-/// How a split's examples are made.
-data::FeederOptions feeder_options(const Configuration& values);
-/// The same for training on this data; only there, random transforms and class weights apply.
-data::FeederOptions training_options(const CheckedConfiguration& checked, const data::Dataset& train);
-
-/// For training.stall_timeout_seconds; null if that is no limit. An empty `on_stall` ends the process with the error.
-std::unique_ptr<data::StallWatch> make_stall_watch(const Configuration& values,
-                                                   data::StallWatch::OnStall on_stall = {});
-
-/// Where the list of left-out examples is written.
-enum class LeftOutList {
-  kFirst,  ///< the first ones, to the console
-  kLog,    ///< all known ones, only to the log file
-  kAll,    ///< all known ones, to the console
-};
-/// Reports how many examples of each data set were left out, if any.
-void report_left_out(std::span<const data::Dataset* const> datasets, LeftOutList list);
-void report_left_out(const Run& run, LeftOutList list);
-/// The known reasons, each in a line of its own behind a colon, and how many more there are.
-std::string reasons_text(const data::LeftOut& left);
-/// The same in one line or, with the first reasons, several.
-std::string left_out_text(const data::LeftOut& left, LeftOutList list);
-/// Warns of remarks on how data were read, if they are not reported elsewhere.
-void warn_of_remarks(const data::Dataset& dataset);
-
-/// The strategy alone, of which nothing is prepared. Throws UsageError and Error for what the machine lacks.
-std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, const RunParts& wanted,
-                                        const Hardware& hardware);
-
-/// The placement of the variables on `servers` parameter servers: every task computes the same.
-Placement placement_of(const CheckedConfiguration& checked, int servers);
-/// The tables whose gradients are sparse on replicas of this topology.
-std::vector<SparseGradient> sparse_gradients_of(const CheckedConfiguration& checked, const Topology& topology);
-/// Bytes of a replica's gradients that are added across replicas.
-std::uint64_t gradient_bytes_of(const CheckedConfiguration& checked, const Topology& topology);
 
 /// Initializes every variable, by its initializer or from `model.initial_weights`. Throws the exceptions of
 /// load_initial_weights. Called by every worker, before the first step.

@@ -22,6 +22,7 @@
 #include "collective/shared_memory/shared_memory_communicator.h"
 #include "collective/unconnected_communicator.h"
 #include "train/checkpoint/non_finite.h"
+#include "train/session/run_strategy.h"
 
 namespace mirrortrain {
 namespace {
