@@ -57,7 +57,9 @@ std::unique_ptr<Kernel> make_conv2d_input_gradient(const ops::Conv2dInputGradien
     const Choice choice = choose(op, dx, kernel.shape, dy);
     if (choice == Choice::kWinograd) return winograd::make_input_gradient(op, s);
     if (choice == Choice::kInFloat32) return nullptr;
-    if (choice == Choice::kDense && has_one_pixel(dy)) return dense_float32::make_input_gradient(s);
+    if (choice == Choice::kDense && (kernel.shape[2] % kLanes == 0 || has_one_pixel(dy))) {
+      return dense_float32::make_input_gradient(s);
+    }
     return onednn::make_input_gradient(onednn::convolution<2>(op, dx, kernel.shape, dy, false), s.threads);
   });
 }

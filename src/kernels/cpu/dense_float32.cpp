@@ -54,14 +54,15 @@ class Forward : public Kernel {
     }
     parallel_for(threads_, s_.rows, 4, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; row += rows_at_once()) {
-        const std::int64_t rows = std::min(rows_at_once(), end - row);
+        const std::int64_t rows = std::min(rows_at_once(), end - row), next = row + rows;
+        const std::int64_t next_floats = std::min(rows_at_once(), end - next) * s_.in;
         float* const scratch = is_ragged() ? at(workspace, scratch_) + row * kLanes : nullptr;
         for (std::int64_t step = 0; step < s_.in; step += kSteps) {
           const std::int64_t steps = std::min(kSteps, s_.in - step);
           multiply_ragged(rows, s_.out, steps, Scalars{x + row * s_.in + step, s_.in, 1},
                           {kernel + step * s_.out, s_.out}, {y + row * s_.out, s_.out},
                           {step > 0, bias, with_relu() && step + steps == s_.in}, last + step * kLanes, last_bias,
-                          scratch);
+                          scratch, {x + next * s_.in, static_cast<std::size_t>(next_floats)});
         }
       }
     });

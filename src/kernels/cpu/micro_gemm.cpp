@@ -20,10 +20,21 @@ constexpr int max_rows(int vectors) { return std::min(kMaxRows, kAccumulators / 
 /// next.
 constexpr std::int64_t kLongProduct = 256;
 
-/// kR rows by kW vectors of c. `ahead`: a column of b's first row from which on b is meanwhile prefetched into the
-/// second-level cache.
+/// What a tile prefetches into the second-level cache meanwhile: at each step, the line at `data` + step * `stride`.
+struct Ahead {
+  const float* data;
+  std::int64_t stride;
+};
+
+/// One tile's share of `next`, if each of `tiles` tiles has so many steps.
+Ahead share_of(std::span<const float> next, std::int64_t tile, std::int64_t tiles, std::int64_t steps) {
+  const std::int64_t lines = tiles * std::max<std::int64_t>(steps, 1);
+  return {next.data() + std::ssize(next) * tile / tiles, (std::ssize(next) + lines - 1) / lines};
+}
+
+/// kR rows by kW vectors of c.
 template <class Left, int kR, int kW>
-void tile(std::int64_t steps, const Left& a, const ConstRows& b, const Rows& c, const Ends& ends, const float* ahead) {
+void tile(std::int64_t steps, const Left& a, const ConstRows& b, const Rows& c, const Ends& ends, const Ahead& next) {
   Vec sum[kR][kW];
 #pragma GCC unroll 12
   for (int r = 0; r < kR; ++r) {
@@ -33,8 +44,8 @@ void tile(std::int64_t steps, const Left& a, const ConstRows& b, const Rows& c, 
       sum[r][w] = start ? load(start + w * kLanes) : Vec{};
     }
   }
-  const float* b_step = b.data;
-  for (std::int64_t step = 0; step < steps; ++step, b_step += b.stride, ahead += b.stride) {
+  const float *b_step = b.data, *ahead = next.data;
+  for (std::int64_t step = 0; step < steps; ++step, b_step += b.stride, ahead += next.stride) {
     __builtin_prefetch(ahead, 0, 2);
     const float* const a_step = a.step(step);
     Vec row[kW];
@@ -57,7 +68,7 @@ void tile(std::int64_t steps, const Left& a, const ConstRows& b, const Rows& c, 
 }
 
 template <class Left>
-using Tile = void (*)(std::int64_t, const Left&, const ConstRows&, const Rows&, const Ends&, const float* ahead);
+using Tile = void (*)(std::int64_t, const Left&, const ConstRows&, const Rows&, const Ends&, const Ahead&);
 
 template <class Left, int kW, int... kR>
 constexpr std::array<Tile<Left>, kMaxRows> tiles_of(std::integer_sequence<int, kR...>) {
@@ -75,8 +86,10 @@ constexpr auto kTiles = all_tiles<Left>(std::make_integer_sequence<int, kPanelVe
 
 template <class Left>
 void multiply_in_tiles(std::int64_t rows, std::int64_t columns, std::int64_t steps, const Left& a, const ConstRows& b,
-                       const Rows& c, const Ends& ends) {
-  for (std::int64_t column = 0; column < columns; column += panel_columns()) {
+                       const Rows& c, const Ends& ends, std::span<const float> next) {
+  const std::int64_t panels = (columns + panel_columns() - 1) / panel_columns();
+  for (std::int64_t panel = 0; panel < panels; ++panel) {
+    const std::int64_t column = panel * panel_columns();
     const auto vectors = static_cast<int>(std::min(columns - column, panel_columns()) / kLanes);
     const auto& tiles = kTiles<Left>[static_cast<std::size_t>(vectors - 1)];
     const Ends panel_ends{ends.accumulate, ends.bias ? ends.bias + column : nullptr, ends.relu};
@@ -84,11 +97,12 @@ void multiply_in_tiles(std::int64_t rows, std::int64_t columns, std::int64_t ste
     const std::int64_t most = max_rows(vectors), blocks = (rows + most - 1) / most;
     for (std::int64_t block = 0; block < blocks; ++block) {
       const std::int64_t begin = rows * block / blocks, count = rows * (block + 1) / blocks - begin;
-      const std::int64_t line = block * kLine, next = column + panel_columns() + line;
-      const bool brings = steps >= kLongProduct && line < panel_columns() && next < columns;
+      const std::int64_t line = block * kLine, next_column = column + panel_columns() + line;
+      const bool brings = steps >= kLongProduct && line < panel_columns() && next_column < columns;
+      const Ahead ahead = brings ? Ahead{b.data + next_column, b.stride}
+                                 : share_of(next, panel * blocks + block, panels * blocks, steps);
       tiles[static_cast<std::size_t>(count - 1)](steps, a.from_row(begin), {b.data + column, b.stride},
-                                                 {c.data + begin * c.stride + column, c.stride}, panel_ends,
-                                                 b.data + (brings ? next : column));
+                                                 {c.data + begin * c.stride + column, c.stride}, panel_ends, ahead);
     }
   }
 }
@@ -98,13 +112,13 @@ void multiply_in_tiles(std::int64_t rows, std::int64_t columns, std::int64_t ste
 std::int64_t panel_columns() { return kPanelVectors * kLanes; }
 
 void multiply(std::int64_t rows, std::int64_t columns, std::int64_t steps, const Scalars& a, const ConstRows& b,
-              const Rows& c, const Ends& ends) {
-  multiply_in_tiles(rows, columns, steps, a, b, c, ends);
+              const Rows& c, const Ends& ends, std::span<const float> next) {
+  multiply_in_tiles(rows, columns, steps, a, b, c, ends, next);
 }
 
 void multiply(std::int64_t rows, std::int64_t columns, std::int64_t steps, const Taps& a, const ConstRows& b,
-              const Rows& c, const Ends& ends) {
-  multiply_in_tiles(rows, columns, steps, a, b, c, ends);
+              const Rows& c, const Ends& ends, std::span<const float> next) {
+  multiply_in_tiles(rows, columns, steps, a, b, c, ends, next);
 }
 
 }  // namespace mirrortrain::cpu

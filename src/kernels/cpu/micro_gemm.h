@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "kernels/cpu/simd.h"
 
@@ -47,11 +48,12 @@ struct Ends {
 std::int64_t panel_columns();
 
 /// c[row][column] = the sum over steps of a(row, step) * b[step][column], in the order of the steps, and `ends`.
-/// `columns` is a multiple of kLanes; b, c and the bias have that many.
+/// `columns` is a multiple of kLanes; b, c and the bias have that many. Meanwhile brings `next`, which the caller reads
+/// afterwards, into the second-level cache: hardware does not foresee rows that several streams read side by side.
 void multiply(std::int64_t rows, std::int64_t columns, std::int64_t steps, const Scalars& a, const ConstRows& b,
-              const Rows& c, const Ends& ends);
+              const Rows& c, const Ends& ends, std::span<const float> next = {});
 void multiply(std::int64_t rows, std::int64_t columns, std::int64_t steps, const Taps& a, const ConstRows& b,
-              const Rows& c, const Ends& ends);
+              const Rows& c, const Ends& ends, std::span<const float> next = {});
 
 /// The columns of a matrix after its last whole vector, copied to vectors of their own: [rows][kLanes], padded with
 /// zeros.
@@ -67,9 +69,10 @@ inline void copy_last_columns(std::int64_t rows, std::int64_t columns, const flo
 /// `scratch` has rows * kLanes floats. All three are unused where `columns` is in whole vectors.
 template <class Left>
 void multiply_ragged(std::int64_t rows, std::int64_t columns, std::int64_t steps, const Left& a, const ConstRows& b,
-                     const Rows& c, const Ends& ends, const float* last, const float* last_bias, float* scratch) {
+                     const Rows& c, const Ends& ends, const float* last, const float* last_bias, float* scratch,
+                     std::span<const float> next = {}) {
   const std::int64_t whole = columns / kLanes * kLanes, count = columns - whole;
-  multiply(rows, whole, steps, a, b, c, ends);
+  multiply(rows, whole, steps, a, b, c, ends, next);
   if (count == 0) return;
   if (ends.accumulate) copy_last_columns(rows, columns, c.data, c.stride, scratch);
   multiply(rows, kLanes, steps, a, {last, kLanes}, {scratch, kLanes},
