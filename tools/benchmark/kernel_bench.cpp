@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "device/cpu/cpu_device.h"
-#include "graph/ops/conv2d.h"
+#include "graph/ops/conv.h"
 #include "graph/ops/dense.h"
 #include "kernel_timing.h"
 #include "kernels/cpu/onednn_kernel.h"
