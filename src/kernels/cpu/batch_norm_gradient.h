@@ -54,6 +54,8 @@ struct NormalizedGradient {
   void sum(const Cells& shape, const ChannelSums& sums, double* total) const {
     sums.run(shape.threads, total, [*this](std::int64_t c, auto part) {
       return [*this, part, middle = get(mean + c, part), before_relu = before_relu_of(c, part)](std::int64_t i) {
+        prefetch_ahead(x + i);
+        prefetch_ahead(dy + i);
         const Vec deviation = get(x + i, part) - middle;
         const Vec gradient = before_relu(get(dy + i, part), deviation);
         return ChannelSums::Pair{gradient, gradient * deviation};
@@ -68,6 +70,8 @@ struct NormalizedGradient {
       return [=, *this, middle = get(mean + c, part), factor = get(vectors.scale() + c, part),
               less = get(vectors.mean_gradient() + c, part), steep = get(vectors.slope() + c, part),
               before_relu = before_relu_of(c, part)](std::int64_t i) {
+        prefetch_ahead(x + i);
+        prefetch_ahead(dy + i);
         const Vec deviation = get(x + i, part) - middle;
         put(dx + i, factor * (before_relu(get(dy + i, part), deviation) - less - deviation * steep), part);
       };
