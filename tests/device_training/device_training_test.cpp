@@ -389,6 +389,37 @@ TEST_CASE("mixed precision trains there as on the CPU") {
   for (std::size_t i = 0; i < expected.size(); ++i) CHECK(found[i] == doctest::Approx(expected[i]).epsilon(0.02));
 }
 
+TEST_CASE("normalizations that start from sums of their convolutions train as those that read the images again") {
+  // A GPU may take either, by what it measures; the simulated one takes the sums.
+  const bool counts = testing::launches().has_value();
+  for (const int replicas : {1, 2}) {
+    for (const char* layers : {"", "layers"}) {
+      CAPTURE(replicas);
+      Overrides overrides{"training={precision: mixed_bfloat16, tf32: false}", strategy_of("cuda", replicas)};
+      if (*layers != 0) {  // with a bias, twice of one kind, and one that is frozen
+        overrides.emplace_back(
+            "model.layers=[{conv2d: {filters: 8, kernel_size: 3}}, {batch_normalization: {momentum: 0.7}}, {conv2d: "
+            "{filters: 8, kernel_size: 3, padding: same}}, {batch_normalization: {momentum: 0.7, scale: false}}, relu, "
+            "{conv2d: {filters: 8, kernel_size: 3, padding: same}}, {batch_normalization: {trainable: false}}, "
+            "flatten, {dense: {units: 3}}]");
+      }
+      Training apart(kResidual, overrides, testing::gpus_under_test(1));
+      overrides.insert(overrides.end(), {"training.autotune=true", "training.deterministic=false"});
+      Training together(kResidual, overrides, testing::gpus_under_test(1));
+      const auto before = testing::launches().value_or(testing::Launches{});
+      const auto expected = apart.steps(7);
+      if (counts) CHECK(testing::launches()->with_sums == before.with_sums);
+      const auto found = together.steps(7);
+      const std::int64_t pairs = *layers != 0 ? 2 : 4;
+      if (counts) CHECK(testing::launches()->with_sums - before.with_sums >= pairs);
+      for (std::size_t i = 0; i < expected.size(); ++i) CHECK(found[i] == doctest::Approx(expected[i]).epsilon(2e-3));
+      CHECK(difference(apart.variables(0), together.variables(0)) < 2e-2);
+      CHECK(evaluate_all(*together.strategy, together.examples(), 6).loss ==
+            doctest::Approx(evaluate_all(*apart.strategy, apart.examples(), 6).loss).epsilon(5e-3));
+    }
+  }
+}
+
 TEST_CASE("a step is no more launches than it was") {
   struct Expected {
     const char *network, *precision;

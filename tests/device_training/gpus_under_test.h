@@ -18,10 +18,10 @@ bool memory_can_be_chosen();
 /// One GPU with so much memory.
 Hardware gpu_with(std::size_t memory_bytes, int count = 1);
 
-/// What was enqueued so far, by all GPUs: launches of custom kernels, and kernels of libraries. Nothing where nobody
-/// counts.
+/// What was enqueued so far, by all GPUs: launches of custom kernels, and kernels of libraries, of which some are
+/// convolutions that leave the sums of a batch normalization. Nothing where nobody counts.
 struct Launches {
-  std::int64_t own = 0, of_libraries = 0;
+  std::int64_t own = 0, of_libraries = 0, with_sums = 0;
 };
 std::optional<Launches> launches();
 

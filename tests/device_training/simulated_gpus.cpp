@@ -1,5 +1,6 @@
 // GPUs simulated on the host: streams are threads that work late and pause at random, custom CUDA kernels run over
 // fibers, and the libraries' kernels are the CPU's, each enqueued on its stream.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -12,12 +13,14 @@
 #include "graph/ops/conv.h"
 #include "graph/ops/dense.h"
 #include "kernels/cpu/registry.h"
+#include "kernels/cuda/batch_norm_of_sums.h"
 #include "kernels/cuda/custom_kernels.h"
 #include "kernels/cuda/depthwise.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/merge.h"
 #include "kernels/cuda/merge_gelu.h"
 #include "kernels/cuda/merge_logits.h"
+#include "kernels/cuda/merge_statistics.h"
 #include "kernels/cuda/step_kernels.h"
 #include "kernels/cuda/weight_forms.h"
 #include "simulated_gpu/host_stream.h"
@@ -27,7 +30,7 @@
 namespace mirrortrain::testing {
 namespace {
 
-std::atomic<std::int64_t> library_kernels = 0;
+std::atomic<std::int64_t> library_kernels = 0, convolutions_with_sums = 0;
 
 /// A CPU's kernel, late.
 class Enqueued : public Kernel {
@@ -134,6 +137,80 @@ void add_convolutions(KernelRegistry& to) {
         return std::make_unique<SimulatedFilterGradient>(cpu::kernel_registry().make(canonical, specs));
       });
 }
+
+/// A convolution on the CPU with the sums of its channels and of their squares, which it adds in float and in tiles as
+/// cuDNN does, and then the normalization that starts from them.
+class SimulatedConvolutionWithNorm : public Kernel {
+ public:
+  SimulatedConvolutionWithNorm(const cuda::Conv2dBatchNorm& op, const KernelSpecs& specs)
+      : conv_(convolution(op, specs), specs.inputs[1]),
+        norm_(op.norm, specs.outputs.back()),
+        norm_inputs_{specs.outputs.back()},
+        channels_(specs.outputs.back().shape.back()) {
+    norm_inputs_.insert(norm_inputs_.end(), specs.inputs.begin() + cuda::Conv2dBatchNorm::kOfConvolution,
+                        specs.inputs.end());
+  }
+
+  std::size_t workspace_bytes() const override {
+    return sums_bytes() + std::max(conv_.workspace_bytes(), norm_.workspace_bytes());
+  }
+  std::optional<DerivedForm> derived_form(std::size_t input) const override {
+    return input < cuda::Conv2dBatchNorm::kOfConvolution ? conv_.derived_form(input) : std::nullopt;
+  }
+
+  void enqueue(Stream& stream, const KernelArgs& args) override {
+    KernelArgs conv = args, norm = args;
+    conv.workspace = norm.workspace = args.workspace + sums_bytes();
+    conv.inputs = args.inputs.first(cuda::Conv2dBatchNorm::kOfConvolution);
+    conv.outputs = args.outputs.last(1);
+    conv_.enqueue(stream, conv);
+    ++convolutions_with_sums;
+    auto* const sums = reinterpret_cast<float*>(args.workspace);
+    const TensorView& y = args.outputs.back();
+    run_on(stream, [y, sums, channels = channels_] { add(y, channels, sums); });
+    norm_inputs_[0].data = y.data;
+    for (std::size_t i = 1; i < norm_inputs_.size(); ++i) {
+      norm_inputs_[i].data = args.inputs[cuda::Conv2dBatchNorm::kOfConvolution + i - 1].data;
+    }
+    norm.inputs = norm_inputs_;
+    norm.outputs = args.outputs.first(cuda::Conv2dBatchNorm::kOfNorm);
+    norm_.enqueue(stream, norm, sums, sums + channels_);
+  }
+
+ private:
+  static std::unique_ptr<Kernel> convolution(const ops::Conv2d& op, KernelSpecs specs) {
+    specs.inputs.resize(cuda::Conv2dBatchNorm::kOfConvolution);
+    specs.input_present.resize(cuda::Conv2dBatchNorm::kOfConvolution);
+    specs.outputs = {specs.outputs.back()};
+    return cpu::kernel_registry().make(ops::Conv2d(op, op.activation), specs);
+  }
+
+  static void add(const TensorView& y, std::int64_t channels, float* sums) {
+    constexpr std::int64_t kTile = 64;
+    std::fill(sums, sums + 2 * channels, 0.0f);
+    const auto* const elements = y.as<const bfloat16>();
+    const std::int64_t cells = y.elements() / channels;
+    for (std::int64_t first = 0; first < cells; first += kTile) {
+      for (std::int64_t c = 0; c < channels; ++c) {
+        float sum = 0, square = 0;
+        for (std::int64_t cell = first; cell < std::min(cells, first + kTile); ++cell) {
+          const auto value = static_cast<float>(elements[cell * channels + c]);
+          sum += value;
+          square += value * value;
+        }
+        sums[c] += sum;
+        sums[channels + c] += square;
+      }
+    }
+  }
+
+  std::size_t sums_bytes() const { return cuda::padded(2 * static_cast<std::size_t>(channels_) * sizeof(float)); }
+
+  SimulatedConvolution conv_;
+  cuda::BatchNormOfSums norm_;
+  std::vector<TensorView> norm_inputs_;
+  std::int64_t channels_;
+};
 
 /// A dense layer's matrix multiplication on the CPU, and what follows it there.
 class FollowedProduct : public Kernel {
@@ -250,8 +327,9 @@ void add_enqueued(KernelRegistry& to) {
 
 class SimulatedBackend : public Backend {
  public:
-  explicit SimulatedBackend(std::uint64_t seed, std::size_t memory_bytes = 0)
-      : seed_(seed), memory_bytes_(memory_bytes) {}
+  /// `with_sums`: convolutions leave the sums of batch normalizations, as if that had been measured to be faster.
+  explicit SimulatedBackend(std::uint64_t seed, std::size_t memory_bytes = 0, bool with_sums = false)
+      : seed_(seed), memory_bytes_(memory_bytes), with_sums_(with_sums) {}
 
   std::unique_ptr<Device> make_device(int index, int, const std::vector<int>&) const override {
     return make_threaded_device({DeviceId::Kind::kCuda, index}, seed_ + static_cast<std::uint64_t>(index),
@@ -262,6 +340,10 @@ class SimulatedBackend : public Backend {
     auto registry = std::make_shared<KernelRegistry>("simulated GPU");
     cuda::add_custom_kernels(*registry);
     add_convolutions(*registry);
+    registry->add<cuda::Conv2dBatchNorm>(
+        [](const cuda::Conv2dBatchNorm& op, const KernelSpecs& specs) -> std::unique_ptr<Kernel> {
+          return std::make_unique<SimulatedConvolutionWithNorm>(op, specs);
+        });
     add_gelu(*registry);
     add_of_padded_rows<ops::Dense, ops::DenseInputGradient, ops::DenseWeightGradient>(*registry);
     add_enqueued<ops::Dense, ops::DenseInputGradient, ops::DenseWeightGradient>(*registry);
@@ -269,7 +351,8 @@ class SimulatedBackend : public Backend {
   }
 
   Graph merged(const Graph& graph, const std::vector<ValueId>& outputs) const override {
-    return cuda::merge(graph, outputs);
+    const Graph merged = cuda::merge(graph, outputs);
+    return with_sums_ ? cuda::merge_statistics(merged, outputs) : merged;
   }
 
   VariableLayouts layouts(std::span<const GraphVariables> graphs) const override { return filters_out_first(graphs); }
@@ -279,6 +362,7 @@ class SimulatedBackend : public Backend {
  private:
   std::uint64_t seed_;
   std::size_t memory_bytes_;
+  bool with_sums_;
 };
 
 template <class Group>
@@ -308,7 +392,7 @@ bool has_gpus(int) { return true; }
 
 Tolerance tolerance() { return {1e-5, 2e-5}; }
 
-std::optional<Launches> launches() { return Launches{cuda::host_launches, library_kernels}; }
+std::optional<Launches> launches() { return Launches{cuda::host_launches, library_kernels, convolutions_with_sums}; }
 
 bool memory_can_be_chosen() { return true; }
 
@@ -324,7 +408,9 @@ Hardware gpus_under_test(int count, std::uint64_t seed) {
   const auto gpus = [count] { return cuda::Gpus{std::vector<cuda::Gpu>(static_cast<std::size_t>(count)), ""}; };
   return {{{0, 1}, gpus},
           {},
-          [seed](const Topology&, const TrainingOptions&) { return std::make_shared<const SimulatedBackend>(seed); },
+          [seed](const Topology&, const TrainingOptions& training) {
+            return std::make_shared<const SimulatedBackend>(seed, 0, training.autotune && !training.deterministic);
+          },
           communicators,
           [] { return std::string(); }};
 }

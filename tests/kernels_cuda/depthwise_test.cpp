@@ -52,7 +52,7 @@ KernelRegistry depthwise_registry() {
   add(std::type_identity<ops::Conv2dInputGradient>());
   add(std::type_identity<ops::Conv2dWeightGradient>());
   add(std::type_identity<cuda::Conv2dOhwiWeightGradient>());
-  return own;
+  return for_host_memory(own);
 }
 
 void check(const Op& op, const Inputs& inputs, std::int64_t rows, double tolerance, const std::string& name) {

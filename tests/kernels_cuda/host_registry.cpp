@@ -23,6 +23,8 @@ const KernelRegistry& tf32_registry_under_test() {
   return registry;
 }
 
+KernelRegistry for_host_memory(const KernelRegistry& kernels) { return kernels; }
+
 double null_output_tolerance() { return 0; }
 
 }  // namespace mirrortrain::testing

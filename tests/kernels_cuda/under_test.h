@@ -17,6 +17,9 @@ void in_each_geometry(const std::function<void(std::int64_t blocks)>& body);
 /// and can be read after Stream::synchronize.
 Stream& stream_under_test();
 
+/// A test's own registry of custom kernels for host memory, wherever they run.
+KernelRegistry for_host_memory(const KernelRegistry& kernels);
+
 /// The same kernels as registry_under_test(), but float32 may be rounded to tf32.
 const KernelRegistry& tf32_registry_under_test();
 

@@ -1,11 +1,15 @@
 // What the GPU's convolutions would run is chosen and compiled here for a described H200: a shape that cuDNN refuses
 // fails on a machine without a GPU.
+#include <dlfcn.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "graph/ops/dense.h"
@@ -13,6 +17,7 @@
 #include "kernels/cuda/backend.h"
 #include "kernels/cuda/cudnn_graph.h"
 #include "kernels/cuda/merge.h"
+#include "skip.h"
 
 using namespace mirrortrain;
 using testing::Conv2dGeometry;
@@ -109,11 +114,28 @@ TEST_CASE("cuDNN has a plan for the networks that are trained here") {
   for (const bool tf32 : {true, false}) check_plans({.tf32 = tf32}, kNetworks, {128, 1});
 }
 
-TEST_CASE("ResNet-50's convolutions in bfloat16 run on tensor cores, forward and backward") {
-  struct Layer {
-    std::int64_t size, in, out, kernel, stride;
-  };
-  constexpr std::int64_t kRows = 256;
+namespace {
+
+/// A convolution of ResNet-50, and its graph at 256 images in bfloat16.
+struct Layer {
+  std::int64_t size, in, out, kernel, stride;
+
+  std::int64_t out_size() const { return (size + stride - 1) / stride; }
+  cuda::ConvolutionWindow window() const {
+    const std::int64_t pad = std::max<std::int64_t>(0, (out_size() - 1) * stride + kernel - size);
+    return {{stride, stride}, {1, 1}, {pad / 2, pad / 2}, {pad - pad / 2, pad - pad / 2}};
+  }
+  cuda::TensorId x(cuda::CudnnGraph& graph) const { return graph.tensor(DType::kBfloat16, {256, in, size, size}); }
+  cuda::TensorId w(cuda::CudnnGraph& graph) const { return graph.tensor(DType::kBfloat16, {out, in, kernel, kernel}); }
+  cuda::TensorId y(cuda::CudnnGraph& graph) const {
+    return graph.tensor(DType::kBfloat16, {256, out, out_size(), out_size()});
+  }
+  std::string title() const {
+    return fmt::format("{} x {} x {} to {} filters of {}, stride {}", size, size, in, out, kernel, stride);
+  }
+};
+
+std::vector<Layer> resnet50() {
   std::vector<Layer> layers{{224, 3, 64, 7, 2}, {56, 64, 64, 1, 1}};
   std::int64_t in = 64, size = 56;
   for (const std::int64_t width : {64, 128, 256, 512}) {
@@ -127,25 +149,66 @@ TEST_CASE("ResNet-50's convolutions in bfloat16 run on tensor cores, forward and
     in = out;
     size = half;
   }
+  return layers;
+}
+
+}  // namespace
+
+TEST_CASE("ResNet-50's convolutions in bfloat16 run on tensor cores, forward and backward") {
   cuda::Cudnn cudnn(described_gpu(), {});
-  for (const Layer& l : layers) {
-    const std::int64_t out_size = (l.size + l.stride - 1) / l.stride;
-    const std::int64_t pad = std::max<std::int64_t>(0, (out_size - 1) * l.stride + l.kernel - l.size);
-    const cuda::ConvolutionWindow window{
-        {l.stride, l.stride}, {1, 1}, {pad / 2, pad / 2}, {pad - pad / 2, pad - pad / 2}};
+  for (const Layer& l : resnet50()) {
     for (const int direction : {0, 1, 2}) {
       cuda::CudnnGraph graph;
-      const auto x = graph.tensor(DType::kBfloat16, {kRows, l.in, l.size, l.size});
-      const auto w = graph.tensor(DType::kBfloat16, {l.out, l.in, l.kernel, l.kernel});
-      const auto y = graph.tensor(DType::kBfloat16, {kRows, l.out, out_size, out_size});
-      if (direction == 0) graph.convolution(window, x, w, y);
-      if (direction == 1) graph.convolution_data_gradient(window, y, w, x);
-      if (direction == 2) graph.convolution_filter_gradient(window, x, y, w);
+      const auto x = l.x(graph), w = l.w(graph), y = l.y(graph);
+      if (direction == 0) graph.convolution(l.window(), x, w, y);
+      if (direction == 1) graph.convolution_data_gradient(l.window(), y, w, x);
+      if (direction == 2) graph.convolution_filter_gradient(l.window(), x, y, w);
       const std::string name = graph.plan(cudnn).name();
-      INFO(fmt::format("{} x {} x {} to {} filters of {}, stride {}, direction {}: {}", l.size, l.size, l.in, l.out,
-                       l.kernel, l.stride, direction, name));
+      INFO(fmt::format("{}, direction {}: {}", l.title(), direction, name));
       CHECK(name.find("tensor cores") != std::string::npos);
     }
+  }
+}
+
+TEST_CASE("ResNet-50's convolutions in bfloat16 can leave the sums of their channels, in kernels that are compiled") {
+  const auto is_found = [](const char* library) { return dlopen(library, RTLD_NOW) != nullptr; };
+  if (testing::skip_without(is_found("libcuda.so.1"), "a driver, to which cuDNN gives what it has compiled")) return;
+  const bool compiles = is_found("libnvrtc.so.13") || is_found("libnvrtc.so.12");
+  if (testing::skip_without(compiles, "NVRTC, which cuDNN compiles with")) return;
+  cuda::Cudnn cudnn(described_gpu(), {.deterministic = false}), fixed_order(described_gpu(), {});
+  const std::vector<Layer> layers = resnet50();
+  const char* const all = std::getenv("MIRRORTRAIN_TEST_ALL_PLANS");
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    // Compiling takes a while: one of each kind, 1 x 1 and 3 x 3, with stride and without; one with a bias.
+    if (all == nullptr && i != 1 && i != 3 && i != 9 && i != 11) continue;
+    const Layer& l = layers[i];
+    const bool with_bias = i == 3;
+    INFO(l.title());
+    cuda::CudnnGraph graph;
+    const auto x = l.x(graph), w = l.w(graph), y = l.y(graph);
+    if (with_bias) {
+      const auto bias = graph.tensor(DType::kBfloat16, {1, l.out, 1, 1});
+      const auto product = graph.virtual_tensor({256, l.out, l.out_size(), l.out_size()});
+      graph.convolution(l.window(), x, w, product);
+      graph.add(product, bias, y);
+    } else {
+      graph.convolution(l.window(), x, w, y);
+    }
+    graph.channel_sums(y, graph.result({1, l.out, 1, 1}), graph.result({1, l.out, 1, 1}));
+    CHECK_THROWS_WITH_AS(graph.plans(cudnn, 1), doctest::Contains("compiles its kernels late"), Error);
+    CHECK_THROWS_WITH_AS(graph.plans(fixed_order, 1, true), doctest::Contains("in no fixed order"), Error);
+    const auto start = std::chrono::steady_clock::now();
+    const auto found = graph.plans(cudnn, 1, true);
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    if (all != nullptr) {
+      fmt::print("{}: {}, workspace {}, {:.1f} s\n", l.title(), found[0].name(), found[0].workspace_bytes(),
+                 seconds.count());
+    }
+    CHECK(found[0].name().find("compiled at run time") != std::string::npos);
+    CHECK(found[0].workspace_bytes() <= cudnn.options().most_workspace_bytes);
+    const cuda::CudnnPlan another = found[0].another();
+    CHECK(another.workspace_bytes() == found[0].workspace_bytes());
+    CHECK(another.name() == found[0].name());
   }
 }
 

@@ -42,6 +42,8 @@ const KernelRegistry& registry_under_test() {
   return registry;
 }
 
+KernelRegistry for_host_memory(const KernelRegistry& kernels) { return on_device(kernels, gpu()); }
+
 const KernelRegistry& tf32_registry_under_test() {
   static const KernelRegistry& kernels = *new KernelRegistry(cuda::make_kernel_registry(0, {.tf32 = true}));
   static const KernelRegistry& registry = *new KernelRegistry(on_device(kernels, gpu()));

@@ -7,6 +7,7 @@
 #include "kernels/cuda/custom_kernels.h"
 #include "kernels/cuda/libraries.h"
 #include "kernels/cuda/merge.h"
+#include "kernels/cuda/merge_statistics.h"
 #include "kernels/cuda/step_kernels.h"
 
 namespace mirrortrain::cuda {
@@ -22,7 +23,10 @@ class CudaBackend : public Backend {
   std::shared_ptr<const KernelRegistry> make_registry(const Device& device) const override {
     return std::make_shared<const KernelRegistry>(make_kernel_registry(device.id().index, options_));
   }
-  Graph merged(const Graph& graph, const std::vector<ValueId>& outputs) const override { return merge(graph, outputs); }
+  Graph merged(const Graph& graph, const std::vector<ValueId>& outputs) const override {
+    const Graph one_by_one = merge(graph, outputs);
+    return options_.autotune && !options_.deterministic ? merge_statistics(one_by_one, outputs) : one_by_one;
+  }
   VariableLayouts layouts(std::span<const GraphVariables> graphs) const override { return filters_out_first(graphs); }
   const StepKernels& step_kernels() const override { return cuda::step_kernels(); }
   const RowKernels* row_kernels() const override { return &cuda::row_kernels(); }
@@ -35,7 +39,8 @@ KernelRegistry all_kernels(const MathOptions& options, std::shared_ptr<Cudnn> cu
   KernelRegistry all("cuda");
   add_custom_kernels(all);
   if (options.tf32) add_tf32_attention_kernels(all);
-  add_conv_kernels(all, std::move(cudnn));
+  add_conv_kernels(all, cudnn);
+  add_conv_batch_norm_kernels(all, std::move(cudnn));
   if (blas) add_recurrent_products(all, blas);
   add_dense_kernels(all, std::move(blas));
   return all;

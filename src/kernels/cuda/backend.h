@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -19,6 +21,7 @@ struct MathOptions {
   std::size_t most_workspace_bytes = std::size_t{512} << 20;
   /// Of the libraries' proposals, use the one that is measured fastest rather than the one predicted fastest.
   bool autotune = false;
+  std::function<void(const std::string& text)> notice;  ///< for the log; may be absent
 };
 
 /// GPUs: cuDNN, cuBLASLt and custom kernels. Throws UsageError in a build without CUDA.

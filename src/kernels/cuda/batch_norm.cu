@@ -1,4 +1,7 @@
+#include <type_traits>
+
 #include "graph/ops/batch_norm.h"
+#include "kernels/cuda/batch_norm_of_sums.h"
 #include "kernels/cuda/batch_norm_training.h"
 #include "kernels/cuda/custom_kernels.h"
 #include "kernels/cuda/merge.h"
@@ -7,7 +10,7 @@
 namespace mirrortrain::cuda {
 namespace {
 
-/// Computes from the sums the outputs other than y, and the vectors mean and scale for y.
+/// Computes from the sums of deviations the outputs other than y, and the vectors mean and scale for y.
 template <class T>
 struct FinishStatistics {
   std::int64_t cells, channels;
@@ -19,10 +22,15 @@ struct FinishStatistics {
 
   __device__ void operator()(std::int64_t c, double deviations, double squares) const {
     const auto count = static_cast<double>(cells > 0 ? cells : 1);
+    const double pivot = cells == 0 ? 0.0 : static_cast<double>(static_cast<float>(x[c]));
+    const double offset = deviations / count;
+    put_statistics(c, pivot + offset, squares / count - offset * offset);
+  }
+
+  /// `spread`: the variance, if it were never rounded below 0.
+  __device__ void put_statistics(std::int64_t c, double mean, double spread) const {
     // Without rows the moving statistics are unchanged.
     const double kept = cells == 0 ? 1.0 : static_cast<double>(momentum);
-    const double pivot = cells == 0 ? 0.0 : static_cast<double>(static_cast<float>(x[c]));
-    const double offset = deviations / count, mean = pivot + offset, spread = squares / count - offset * offset;
     const double variance = spread > 0.0 ? spread : spread < 0.0 ? 0.0 : spread;  // NaN propagates
     const double inverse = 1.0 / sqrt(variance + static_cast<double>(epsilon));
     vectors[c] = static_cast<float>(mean);
@@ -31,6 +39,37 @@ struct FinishStatistics {
     put(inverse_of_batch, c, inverse);
     put(new_mean, c, static_cast<double>(moving_mean[c]) * kept + mean * (1 - kept));
     put(new_variance, c, static_cast<double>(moving_variance[c]) * kept + variance * (1 - kept));
+  }
+};
+
+/// The sums of each channel's elements and of their squares, in float, where a convolution left them.
+struct GivenSums {
+  std::int64_t cells;
+  const float *sums, *squares;
+
+  __device__ double mean(std::int64_t c) const { return static_cast<double>(sums[c]) / static_cast<double>(cells); }
+  __device__ double mean_square(std::int64_t c) const {
+    return static_cast<double>(squares[c]) / static_cast<double>(cells);
+  }
+  __device__ double spread(std::int64_t c) const { return mean_square(c) - mean(c) * mean(c); }
+
+  /// Whether the mean's square leaves too few of the digits of the squares: the channel is then summed again, as
+  /// deviations from its first element. Written so that it holds for NaN.
+  __device__ bool operator()(std::int64_t c) const { return !(spread(c) >= mean_square(c) * kLeastSpread); }
+};
+
+/// FinishStatistics with the sums that were given, where they have digits enough.
+template <class T>
+struct FinishGivenSums {
+  FinishStatistics<T> finish;
+  GivenSums given;
+
+  __device__ void operator()(std::int64_t c, double deviations, double squares) const {
+    if (given(c)) {
+      finish(c, deviations, squares);
+    } else {
+      finish.put_statistics(c, given.mean(c), given.spread(c));
+    }
   }
 };
 
@@ -55,8 +94,10 @@ std::size_t workspace_of(const Cells& shape, int vectors) {
   return sums_bytes<T>(shape) + static_cast<std::size_t>(vectors * shape.channels) * sizeof(float);
 }
 
+/// `given`: the sums, if they are there already; of bfloat16 alone.
 template <class T>
-void batch_norm(const ops::BatchNorm& op, const Cells& shape, Stream& stream, const KernelArgs& args) {
+void batch_norm(const ops::BatchNorm& op, const Cells& shape, Stream& stream, const KernelArgs& args,
+                const GivenSums* given = nullptr) {
   const T* x = input<T>(args, 0);
   T* y = output<T>(args, 0);
   auto* sums = reinterpret_cast<double*>(args.workspace);
@@ -75,7 +116,13 @@ void batch_norm(const ops::BatchNorm& op, const Cells& shape, Stream& stream, co
                                    output<float>(args, 4),
                                    vectors};
   with_pack<T>(shape.channels % kPackOf<T> == 0 && in_packs(x), [&]<class Count>(Count) {
-    ChannelSums(shape, Count::value).run<Count::value>(stream, Deviations<T>{x}, finish, sums);
+    const ChannelSums of_channels(shape, Count::value);
+    const Deviations<T> deviations{x};
+    if (given == nullptr) {
+      of_channels.run<Count::value>(stream, deviations, finish, sums);
+    } else if constexpr (std::is_same_v<T, bfloat16>) {
+      of_channels.run<Count::value>(stream, deviations, FinishGivenSums<T>{finish, *given}, sums, *given);
+    }
   });
   if (y == nullptr) return;
   normalize(stream, shape, op.relu, x, vectors, {vectors + shape.channels}, input<float>(args, 2), input<T>(args, 5),
@@ -122,6 +169,18 @@ std::unique_ptr<Kernel> make_batch_norm_gradient(const ops::BatchNormGradient& o
 }
 
 }  // namespace
+
+BatchNormOfSums::BatchNormOfSums(const ops::BatchNorm& op, const TensorView& x) : op_(op), x_(x) {
+  if (x.dtype != DType::kBfloat16) refuse_dtype(op, x.dtype);
+}
+
+std::size_t BatchNormOfSums::workspace_bytes() const { return workspace_of<bfloat16>(Cells(x_), 2); }
+
+void BatchNormOfSums::enqueue(Stream& stream, const KernelArgs& args, const float* sums, const float* squares) const {
+  const Cells shape(x_);
+  const GivenSums given{shape.cells, sums, squares};
+  batch_norm<bfloat16>(op_, shape, stream, args, &given);
+}
 
 void add_batch_norm_kernels(KernelRegistry& registry) {
   registry.add<ops::BatchNorm>(make_batch_norm);

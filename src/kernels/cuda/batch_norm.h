@@ -27,14 +27,27 @@ __device__ inline float rectified(float gradient, float y, float most) {
 /// The cells that a thread adds in float before the sums continue in double.
 inline constexpr std::int64_t kCellsInFloat = 64;
 
-/// sums[part][0 or 1][channel]: two sums over the cells of the grid's part. term.at<kCount>(channel) gives a function
-/// that adds an element's pack to two arrays of sums.
-template <int kCount, class Term>
-__global__ void __launch_bounds__(kBlock) sum_parts_of_channels(Cells shape, Term term, double* sums) {
+/// Which channels are summed: all of them.
+struct EveryChannel {
+  __device__ bool operator()(std::int64_t /*channel*/) const { return true; }
+};
+
+/// Whether one of the kCount channels from `channel` on is summed.
+template <int kCount, class Wanted>
+__device__ inline bool wants_any(const Wanted& wanted, std::int64_t channel) {
+  bool any = false;
+  for (int i = 0; i < kCount; ++i) any = any || wanted(channel + i);
+  return any;
+}
+
+/// sums[part][0 or 1][channel]: two sums over the cells of the grid's part, for the channels that are wanted.
+/// term.at<kCount>(channel) gives a function that adds an element's pack to two arrays of sums.
+template <int kCount, class Term, class Wanted>
+__global__ void __launch_bounds__(kBlock) sum_parts_of_channels(Cells shape, Term term, Wanted wanted, double* sums) {
   float* shared = shared_memory<float>();
   const std::int64_t channel = channel_of_thread<kCount>();
   float first[kCount] = {}, second[kCount] = {};
-  if (channel < shape.channels) {
+  if (channel < shape.channels && wants_any<kCount>(wanted, channel)) {
     const auto add = term.template at<kCount>(channel);
 #pragma unroll 4
     for (std::int64_t cell = first_cell(); cell < shape.cells; cell += cell_step()) {
@@ -53,7 +66,7 @@ __global__ void __launch_bounds__(kBlock) sum_parts_of_channels(Cells shape, Ter
   for (int i = thread; i < 2 * row; i += static_cast<int>(kBlock)) {
     const int which = i < row ? 0 : 1;
     const std::int64_t of_channel = block_channel + i - which * row;
-    if (of_channel >= shape.channels) continue;
+    if (of_channel >= shape.channels || !wanted(of_channel)) continue;
     double sum = 0;
     for (int y = 0; y < static_cast<int>(blockDim.y); ++y) sum += static_cast<double>(shared[y * 2 * row + i]);
     sums[(blockIdx.y * 2 + which) * shape.channels + of_channel] = sum;
@@ -63,15 +76,17 @@ __global__ void __launch_bounds__(kBlock) sum_parts_of_channels(Cells shape, Ter
 /// Blocks are of maximum size: a layer of few channels has few blocks, each with a thousand or more parts to add.
 inline constexpr unsigned kStrands = 1024 / kWarpSize;
 
-/// Calls finish(channel, first sum, second sum) for each channel with the sums over all parts, in a fixed order.
-template <class Finish>
+/// Calls finish(channel, first sum, second sum) for each channel with the sums over all parts, in a fixed order; with
+/// zeros for channels that are not wanted.
+template <class Finish, class Wanted>
 __global__ void __launch_bounds__(kStrands* kWarpSize)
-    finish_channels(std::int64_t parts, std::int64_t channels, const double* sums, Finish finish) {
+    finish_channels(std::int64_t parts, std::int64_t channels, const double* sums, Finish finish, Wanted wanted) {
   __shared__ double strands[2][kStrands][kWarpSize];
   const std::int64_t channel = static_cast<std::int64_t>(blockIdx.x) * kWarpSize + threadIdx.x;
+  const bool adds = channel < channels && wanted(channel);
   double first = 0, second = 0;
 #pragma unroll 4
-  for (std::int64_t part = threadIdx.y; part < parts && channel < channels; part += kStrands) {
+  for (std::int64_t part = threadIdx.y; part < parts && adds; part += kStrands) {
     first += sums[part * 2 * channels + channel];
     second += sums[(part * 2 + 1) * channels + channel];
   }
@@ -95,12 +110,12 @@ class ChannelSums {
   std::size_t bytes() const { return static_cast<std::size_t>(parts_ * 2 * shape_.channels) * sizeof(double); }
 
   /// kCount is the `count` that this was made for.
-  template <int kCount, class Term, class Finish>
-  void run(Stream& stream, const Term& term, const Finish& finish, double* sums) const {
+  template <int kCount, class Term, class Finish, class Wanted = EveryChannel>
+  void run(Stream& stream, const Term& term, const Finish& finish, double* sums, const Wanted& wanted = {}) const {
     launch(stream, blocks_.grid(parts_), blocks_.block(), 2 * kBlock * kCount * sizeof(float),
-           sum_parts_of_channels<kCount, Term>, shape_, term, sums);
+           sum_parts_of_channels<kCount, Term, Wanted>, shape_, term, wanted, sums);
     launch(stream, static_cast<unsigned>((shape_.channels + kWarpSize - 1) / kWarpSize), dim3(kWarpSize, kStrands), 0,
-           finish_channels<Finish>, parts_, shape_.channels, sums, finish);
+           finish_channels<Finish, Wanted>, parts_, shape_.channels, sums, finish, wanted);
   }
 
  private:

@@ -1,12 +1,9 @@
 #include "graph/ops/conv.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 
-#include "base/error.h"
 #include "device/cuda/cuda_stream.h"
+#include "kernels/cuda/convolution.h"
 #include "kernels/cuda/cudnn_graph.h"
 #include "kernels/cuda/depthwise.h"
 #include "kernels/cuda/libraries.h"
@@ -16,59 +13,6 @@
 
 namespace mirrortrain::cuda {
 namespace {
-
-/// The channels behind the axes of images, or of volumes, before them, as cuDNN counts them.
-template <std::size_t kAxes>
-Dims channels_first(std::int64_t first, std::int64_t channels, const Shape& shape, std::size_t axis) {
-  Dims dims{first, channels};
-  for (std::size_t end = axis + kAxes; axis < end; ++axis) dims.push_back(shape[axis]);
-  return dims;
-}
-
-/// A convolution in cuDNN's order of axes.
-template <std::size_t kAxes>
-struct Convolution {
-  DType dtype;  ///< of images
-  Dims x, w, y, bias;
-  ConvolutionWindow window;
-
-  Convolution(const ops::ConvAttributes<kAxes>& op, const TensorView& images, const Shape& kernel, const Shape& output)
-      : dtype(images.dtype),
-        x(channels_first<kAxes>(images.shape[0], images.shape.back(), images.shape, 1)),
-        w(channels_first<kAxes>(kernel.back(), kernel[kAxes], kernel, 0)),
-        y(channels_first<kAxes>(output[0], output.back(), output, 1)),
-        bias(kAxes + 2, 1) {
-    bias[1] = kernel.back();
-    for (std::size_t axis = 0; axis < kAxes; ++axis) {
-      const ops::WindowAxis along =
-          ops::window_axis(images.shape[axis + 1], kernel[axis], op.strides[axis], op.dilation_rate[axis], op.padding);
-      window.strides.push_back(op.strides[axis]);
-      window.dilations.push_back(op.dilation_rate[axis]);
-      window.pad_before.push_back(along.pad_before);
-      window.pad_after.push_back(along.pad_after);
-    }
-  }
-};
-
-/// `plan` for an op; errors also name the shapes.
-template <std::size_t kAxes, class Build>
-CudnnPlan plan_for(const Op& op, const Convolution<kAxes>& c, Cudnn& cudnn, const Build& build) {
-  try {
-    CudnnGraph graph;
-    build(graph);
-    return graph.plan(cudnn);
-  } catch (const Error& error) {
-    // Channels last, as users write shapes.
-    const auto shape = [](Dims dims) {
-      std::rotate(dims.begin() + 1, dims.begin() + 2, dims.end());
-      return dims;
-    };
-    const Dims images = shape(c.x), filters = shape(c.w);
-    throw Error(fmt::format("{} on cuda ({}, images {}, {} filters {}): {}", op.name(), name_of(c.dtype),
-                            fmt::join(images, " x "), filters[0], fmt::join(filters.begin() + 1, filters.end(), " x "),
-                            error.what()));
-  }
-}
 
 template <std::size_t kAxes>
 class Forward : public Kernel {
@@ -103,16 +47,7 @@ class Forward : public Kernel {
  private:
   CudnnPlan make_plan(const ops::Conv<kAxes>& op, const KernelSpecs& specs) const {
     const Convolution<kAxes> c(op, specs.inputs[0], kernel_.shape, specs.outputs[0].shape);
-    return plan_for(op, c, *cudnn_, [&](CudnnGraph& graph) {
-      const TensorId x = graph.tensor(dtype_, c.x), w = graph.tensor(dtype_, c.w), y = graph.tensor(dtype_, c.y);
-      if (!with_bias_) return graph.convolution(c.window, x, w, y);
-      const TensorId bias = graph.tensor(dtype_, c.bias), product = graph.virtual_tensor(c.y);
-      graph.convolution(c.window, x, w, product);
-      if (!with_relu_) return graph.add(product, bias, y);
-      const TensorId sum = graph.virtual_tensor(c.y);
-      graph.add(product, bias, sum);
-      graph.relu(sum, y);
-    });
+    return plan_for(op, c, *cudnn_, [&](CudnnGraph& graph) { add_convolution(graph, c, with_bias_, with_relu_); });
   }
 
   TensorView kernel_, bias_;
@@ -220,6 +155,11 @@ auto maker(const std::shared_ptr<Cudnn>& cudnn) {
 }
 
 }  // namespace
+
+std::unique_ptr<Kernel> make_convolution(const ops::Conv2d& op, const KernelSpecs& specs,
+                                         const std::shared_ptr<Cudnn>& cudnn) {
+  return maker<ops::Conv2d, Forward<2>>(cudnn)(op, specs);
+}
 
 void add_conv_kernels(KernelRegistry& registry, std::shared_ptr<Cudnn> cudnn) {
   registry.add<ops::Conv2d>(maker<ops::Conv2d, Forward<2>>(cudnn));

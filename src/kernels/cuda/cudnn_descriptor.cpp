@@ -42,6 +42,9 @@ void Descriptor::set(Attribute attribute, cudnnPointwiseMode_t value) {
 void Descriptor::set(Attribute attribute, cudnnReduceTensorOp_t value) {
   set(attribute, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, 1, &value);
 }
+void Descriptor::set(Attribute attribute, cudnnGenStatsMode_t value) {
+  set(attribute, CUDNN_TYPE_GENSTATS_MODE, 1, &value);
+}
 void Descriptor::set(Attribute attribute, cudnnBackendHeurMode_t value) {
   set(attribute, CUDNN_TYPE_HEUR_MODE, 1, &value);
 }

@@ -27,6 +27,7 @@ class Descriptor {
   void set(Attribute attribute, cudnnConvolutionMode_t value);
   void set(Attribute attribute, cudnnPointwiseMode_t value);
   void set(Attribute attribute, cudnnReduceTensorOp_t value);
+  void set(Attribute attribute, cudnnGenStatsMode_t value);
   void set(Attribute attribute, cudnnBackendHeurMode_t value);
   void set(Attribute attribute, cudnnHandle_t value);
   void set(Attribute attribute, void* value);

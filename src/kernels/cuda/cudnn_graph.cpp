@@ -59,6 +59,7 @@ TensorId CudnnGraph::tensor(DType dtype, const Dims& dims) {
 }
 
 TensorId CudnnGraph::virtual_tensor(const Dims& dims) { return add_tensor(DType::kFloat32, dims, true); }
+TensorId CudnnGraph::result(const Dims& dims) { return add_tensor(DType::kFloat32, dims, false); }
 
 void CudnnGraph::convolve(cudnnBackendDescriptorType_t type, const ConvolutionWindow& window,
                           const std::vector<std::pair<cudnnBackendAttributeName_t, TensorId>>& tensors,
@@ -128,12 +129,32 @@ void CudnnGraph::pointwise(cudnnPointwiseMode_t mode, TensorId x, TensorId b, Te
 void CudnnGraph::add(TensorId x, TensorId b, TensorId y) { pointwise(CUDNN_POINTWISE_ADD, x, b, y); }
 void CudnnGraph::relu(TensorId x, TensorId y) { pointwise(CUDNN_POINTWISE_RELU_FWD, x, kNone, y); }
 
-CudnnPlan CudnnGraph::plan(Cudnn& cudnn) {
+void CudnnGraph::channel_sums(TensorId x, TensorId sums, TensorId squares) {
+  Descriptor& operation = operations_.emplace_back(CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR);
+  operation.set(CUDNN_ATTR_OPERATION_GENSTATS_MODE, CUDNN_GENSTATS_SUM_SQSUM);
+  operation.set(CUDNN_ATTR_OPERATION_GENSTATS_MATH_PREC, CUDNN_DATA_FLOAT);
+  operation.set(CUDNN_ATTR_OPERATION_GENSTATS_XDESC, at(x));
+  operation.set(CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC, at(sums));
+  operation.set(CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC, at(squares));
+  operation.finalize("sums of channels");
+  problem_ += fmt::format("{} {} {} sums; ", x, sums, squares);
+}
+
+Descriptor CudnnGraph::finalized(const Cudnn& cudnn) const {
   Descriptor graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
   if (cudnn.handle() != nullptr) graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, cudnn.handle());
   graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, std::span<const Descriptor>(operations_));
   graph.finalize("a graph of operations");
-  const auto plans = [&](std::size_t most) { return plans_for(cudnn, graph, multiplies_float32_, most); };
+  return graph;
+}
+
+std::vector<CudnnPlan> CudnnGraph::plans(const Cudnn& cudnn, std::size_t most, bool may_compile) const {
+  return plans_for(cudnn, finalized(cudnn), {most, multiplies_float32_, may_compile});
+}
+
+CudnnPlan CudnnGraph::plan(Cudnn& cudnn) {
+  const Descriptor graph = finalized(cudnn);
+  const auto plans = [&](std::size_t most) { return plans_for(cudnn, graph, {most, multiplies_float32_}); };
   Choices* const choices = cudnn.choices();
   if (choices == nullptr) return std::move(plans(1).front());
   // Creating plans also takes time: for a known problem only those up to the chosen one are created.

@@ -71,11 +71,13 @@ Engine engine_of(const Descriptor& config) {
 }
 
 /// Why an engine is excluded, or null.
-const char* forbidden(const Engine& engine, const MathOptions& options, bool on_float32) {
-  if (engine.compiles_later) return "compiles its kernels late";
+const char* forbidden(const Engine& engine, const MathOptions& options, const PlanLimits& limits) {
+  if (engine.compiles_later && !limits.may_compile) return "compiles its kernels late";
+  // Those with sums of channels add to them atomically, in no fixed order, though their notes do not say so.
+  if (engine.compiles_later && options.deterministic) return "compiles kernels that may add in no fixed order";
   if (options.deterministic && engine.has(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC)) return "is not deterministic";
   if (engine.has(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION)) return "adds up in less than float32";
-  if (!on_float32) return nullptr;
+  if (!limits.on_float32) return nullptr;
   if (engine.has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS)) return "rounds its inputs to float16";
   if (options.tf32) return nullptr;
   if (engine.has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE)) return "computes in tf32";
@@ -91,9 +93,12 @@ const char* forbidden(const Engine& engine, const MathOptions& options, bool on_
 }  // namespace
 
 CudnnPlan::CudnnPlan(Descriptor config, Descriptor plan, std::string name)
-    : config_(std::move(config)), plan_(std::move(plan)), name_(std::move(name)) {
+    : CudnnPlan(std::make_shared<const Compiled>(Compiled{std::move(config), std::move(plan)}), std::move(name)) {}
+
+CudnnPlan::CudnnPlan(std::shared_ptr<const Compiled> compiled, std::string name)
+    : compiled_(std::move(compiled)), name_(std::move(name)) {
   std::int64_t bytes = 0;
-  get(plan_, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &bytes);
+  get(compiled_->plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &bytes);
   workspace_bytes_ = static_cast<std::size_t>(bytes);
 }
 
@@ -118,16 +123,16 @@ void CudnnPlan::enqueue(const Cudnn& cudnn, cudaStream_t stream, std::span<void*
     bound_.push_back(workspace);
   }
   check(cudnn_library().set_stream(cudnn.handle(), stream), "cudnnSetStream");
-  check(cudnn_library().execute(cudnn.handle(), plan_.get(), pack_->get()), "cudnnBackendExecute");
+  check(cudnn_library().execute(cudnn.handle(), compiled_->plan.get(), pack_->get()), "cudnnBackendExecute");
 }
 
-std::vector<CudnnPlan> plans_for(const Cudnn& cudnn, const Descriptor& graph, bool on_float32, std::size_t most) {
+std::vector<CudnnPlan> plans_for(const Cudnn& cudnn, const Descriptor& graph, const PlanLimits& limits) {
   std::vector<CudnnPlan> plans;
   std::string refusals;
   for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
     for (Descriptor& config : configurations(cudnn, graph, mode, refusals)) {
       const Engine engine = engine_of(config);
-      if (const char* const reason = forbidden(engine, cudnn.options(), on_float32)) {
+      if (const char* const reason = forbidden(engine, cudnn.options(), limits)) {
         refusals += fmt::format("; engine {} {}", engine.index, reason);
         continue;
       }
@@ -143,13 +148,14 @@ std::vector<CudnnPlan> plans_for(const Cudnn& cudnn, const Descriptor& graph, bo
         continue;
       }
       const char* const cores = engine.has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE) ? " (tensor cores)" : "";
-      CudnnPlan made(std::move(config), std::move(plan), fmt::format("engine {}{}", engine.index, cores));
+      const char* const compiled = engine.compiles_later ? ", compiled at run time" : "";
+      CudnnPlan made(std::move(config), std::move(plan), fmt::format("engine {}{}{}", engine.index, cores, compiled));
       if (made.workspace_bytes() > cudnn.options().most_workspace_bytes) {
         refusals += fmt::format("; {} wants a workspace of {} bytes", made.name(), made.workspace_bytes());
         continue;
       }
       plans.push_back(std::move(made));
-      if (plans.size() == most) return plans;
+      if (plans.size() == limits.most) return plans;
     }
     if (!plans.empty()) return plans;
   }

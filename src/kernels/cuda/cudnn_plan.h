@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,6 +22,9 @@ class CudnnPlan {
   /// `config` is the engine's, `plan` finalized from it.
   CudnnPlan(Descriptor config, Descriptor plan, std::string name);
 
+  /// The same compiled graph for pointers of its own, without compiling it again.
+  CudnnPlan another() const { return CudnnPlan(compiled_, name_); }
+
   std::size_t workspace_bytes() const { return workspace_bytes_; }
   /// The engine and why it was chosen, for the log.
   const std::string& name() const { return name_; }
@@ -30,18 +34,31 @@ class CudnnPlan {
   void enqueue(const Cudnn& cudnn, cudaStream_t stream, std::span<void* const> pointers, std::byte* workspace);
 
  private:
-  Descriptor config_, plan_;
+  struct Compiled {
+    Descriptor config, plan;
+  };
+  CudnnPlan(std::shared_ptr<const Compiled> compiled, std::string name);
+
+  std::shared_ptr<const Compiled> compiled_;
   std::string name_;
   std::size_t workspace_bytes_ = 0;
   std::vector<void*> bound_;  ///< the pointers and then the workspace in `pack_`
   std::optional<Descriptor> pack_;
 };
 
-/// Up to `most` plans for a finalized operation graph that satisfy the options, in the order of cuDNN's heuristics, at
-/// least one; `on_float32` if it multiplies float32. A fallback plan is returned only by itself. Engines that compile
-/// their kernels when a plan is created are excluded: that takes seconds each, which would delay a program's start, and
-/// needs a driver, so that support could not be determined without a GPU. Throws Error with cuDNN's reasons if no plan
+/// Which plans are wanted for a graph.
+struct PlanLimits {
+  std::size_t most = 1;     ///< at least 1
+  bool on_float32 = false;  ///< it multiplies float32
+  /// Whether engines may compile their kernels when a plan is created (cuDNN loads NVRTC for it), if the options allow
+  /// what is not deterministic. That takes up to seconds each, which would delay the start of every program, so only
+  /// what is measured anyway asks for it.
+  bool may_compile = false;
+};
+
+/// Up to `most` plans for a finalized operation graph that satisfy limits and options, in the order of cuDNN's
+/// heuristics, at least one. A fallback plan is returned only by itself. Throws Error with cuDNN's reasons if no plan
 /// is left.
-std::vector<CudnnPlan> plans_for(const Cudnn& cudnn, const Descriptor& graph, bool on_float32, std::size_t most);
+std::vector<CudnnPlan> plans_for(const Cudnn& cudnn, const Descriptor& graph, const PlanLimits& limits);
 
 }  // namespace mirrortrain::cuda

@@ -15,6 +15,9 @@ class CublasLt;
 
 void add_conv_kernels(KernelRegistry& registry, std::shared_ptr<Cudnn> cudnn);
 
+/// Of convolutions with the batch normalizations behind them (merge_statistics.h).
+void add_conv_batch_norm_kernels(KernelRegistry& registry, std::shared_ptr<Cudnn> cudnn);
+
 /// If `blas` is null (a GPU that is only described), creating a kernel throws Error.
 void add_dense_kernels(KernelRegistry& registry, std::shared_ptr<CublasLt> blas);
 

@@ -66,6 +66,9 @@ config::Section<TrainingOptions> TrainingOptions::section() {
       .key("autotune", &TrainingOptions::autotune,
            "Whether GPUs benchmark several algorithms for each matrix multiplication and convolution before the first "
            "step and use the fastest.")
+      .key("deterministic", &TrainingOptions::deterministic,
+           "Whether GPUs use only algorithms that give the same bits each time; false allows others, which may be "
+           "faster and add in no fixed order.")
       .key(
           "on_non_finite", &TrainingOptions::on_non_finite,
           "What to do when the loss, in training, validation or test, or a variable is NaN or infinite: stop ends the "

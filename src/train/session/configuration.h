@@ -41,6 +41,7 @@ struct TrainingOptions {
   bool tf32 = true;
   CudaGraph cuda_graph = CudaGraph::kAuto;
   bool autotune = false;
+  bool deterministic = true;
   OnNonFinite on_non_finite = OnNonFinite::kStop;
   std::optional<std::int64_t> check_replicas_every_steps = 100;
   double stall_timeout_seconds = 50;  ///< below communication.timeout_seconds, whose error would not name the file

@@ -17,12 +17,15 @@ std::shared_ptr<const Backend> backend_for(const Topology& topology, const Train
   cuda::MathOptions math;
   math.tf32 = training.tf32;
   const bool is_divided = topology.memories_of_replica() > 1;
-  if (training.autotune && is_divided) {
+  if ((training.autotune || !training.deterministic) && is_divided) {
     spdlog::warn(
-        "training.autotune has no effect: the GPUs of a replica compute the gradients of whole variables each for "
-        "itself, by the same algorithms, so that they stay equal");
+        "training.{} has no effect: the GPUs of a replica compute the gradients of whole variables each for itself, by "
+        "the same algorithms, so that they stay equal",
+        training.autotune ? "autotune" : "deterministic");
   }
   math.autotune = training.autotune && !is_divided;
+  math.deterministic = training.deterministic || is_divided;
+  math.notice = [](const std::string& text) { spdlog::info(text); };
   return cuda::make_backend(math);
 }
 
