@@ -431,4 +431,26 @@ TEST_CASE("more sources than an update takes are refused") {
                     "an update on CUDA adds at most 64 gradients, found 65; use fewer replicas on one GPU");
 }
 
+TEST_CASE("copies become their sum or mean in double, rounded once, in any grid") {
+  constexpr std::int64_t kCount = 300, kStride = 304;
+  std::mt19937 random(3);
+  std::uniform_real_distribution<float> numbers(-1, 1);
+  for (const int copies : {1, 3, 8}) {
+    const Floats from(copies * kStride), to(kCount);
+    for (std::int64_t i = 0; i < copies * kStride; ++i) from[i] = numbers(random) * (i % 5 == 0 ? 1e-6f : 1e3f);
+    for (const bool mean : {false, true}) {
+      in_each_geometry([&](std::int64_t) {
+        cuda::combine_copies(stream_under_test(), from.data(), copies, kStride, mean, to.data(), kCount);
+        stream_under_test().synchronize();
+        for (std::int64_t i = 0; i < kCount; ++i) {
+          double sum = 0;
+          for (int copy = 0; copy < copies; ++copy) sum += static_cast<double>(from[copy * kStride + i]);
+          CHECK(to[i] == static_cast<float>(mean ? sum / copies : sum));
+        }
+        CHECK(to.intact());
+      });
+    }
+  }
+}
+
 }  // namespace mirrortrain

@@ -1,12 +1,13 @@
 #include "kernels/cuda/step_kernels.h"
 
+#include "kernels/copy_kernels.h"
 #include "kernels/cuda/gather.h"
 #include "kernels/cuda/update.h"
 
 namespace mirrortrain::cuda {
 namespace {
 
-class CudaStepKernels : public StepKernels {
+class CudaStepKernels : public StepKernels, public CopyKernels {
  public:
   void update(Stream& stream, const scalar::UpdateRule& rule, const Group& group, const scalar::GradientSum& gradient,
               const StepParams* params, std::int64_t begin, std::int64_t end) const override {
@@ -72,6 +73,11 @@ class CudaStepKernels : public StepKernels {
   void scale_to_norm(Stream& stream, const double* squares, double clip_norm, std::int64_t gradients,
                      StepParams* params) const override {
     cuda::scale_to_norm(stream, squares, clip_norm, gradients, params);
+  }
+
+  void combine_copies(Stream& stream, const float* from, int copies, std::int64_t stride, bool mean, float* to,
+                      std::int64_t count) const override {
+    cuda::combine_copies(stream, from, copies, stride, mean, to, count);
   }
 };
 

@@ -266,6 +266,15 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
+__global__ void __launch_bounds__(kBlock)
+    join_copies(const float* from, int copies, std::int64_t stride, bool mean, float* to, std::int64_t count) {
+  for (std::int64_t i = grid_thread(); i < count; i += grid_threads()) {
+    double sum = 0;
+    for (int copy = 0; copy < copies; ++copy) sum += static_cast<double>(from[copy * stride + i]);
+    to[i] = static_cast<float>(mean ? sum / static_cast<double>(copies) : sum);
+  }
+}
+
 __global__ void clip_scale(const double* squares, double clip_norm, std::int64_t gradients, StepParams* params) {
   const double norm = sqrt(*squares) / static_cast<double>(gradients);
   const float factor = norm > clip_norm ? static_cast<float>(clip_norm / norm) : 1.0f;
@@ -390,6 +399,11 @@ void sum_numbers(Stream& stream, const double* numbers, std::int64_t count, doub
 void sum_rows(Stream& stream, const double* numbers, std::int64_t rows, std::int64_t stride, std::int64_t count,
               double* to) {
   launch(stream, blocks_for(count), kBlock, 0, add_rows, numbers, rows, stride, count, to);
+}
+
+void combine_copies(Stream& stream, const float* from, int copies, std::int64_t stride, bool mean, float* to,
+                    std::int64_t count) {
+  launch(stream, blocks_for(count), kBlock, 0, join_copies, from, copies, stride, mean, to, count);
 }
 
 void scale_to_norm(Stream& stream, const double* squares, double clip_norm, std::int64_t gradients,

@@ -49,6 +49,10 @@ void bound_weights(Stream& stream, const scalar::WeightBounds& norms, float* wei
 void normalize_spectrum(Stream& stream, const scalar::WeightMatrix& matrix, float* weights, bfloat16* rounded,
                         float* vector, double* scratch);
 
+/// As CopyKernels' of this name.
+void combine_copies(Stream& stream, const float* from, int copies, std::int64_t stride, bool mean, float* to,
+                    std::int64_t count);
+
 /// to = the sources, added in their order: a device's contribution if it has several replicas. `to` may be one of the
 /// sources.
 void sum_sources(Stream& stream, std::span<const scalar::GradientSource> sources, float* to, std::int64_t begin,

@@ -188,7 +188,7 @@ MemoryForecast MirroredStrategy::memory() const {
     forecast.examples += examples;
     if (!topology_.on_gpus()) continue;
     const std::size_t run =
-        variables_->of_lane(index).bytes() + lane.bytes() + examples + reduction_of_lane(index).bytes();
+        variables_->bytes_of_lane(index) + lane.bytes() + examples + reduction_of_lane(index).bytes();
     forecast.gpus.push_back({lane.device().id(), run, lane.device().memory()});
   }
   if (topology_.cluster.workers > 1) forecast.window = variables_->window_bytes();

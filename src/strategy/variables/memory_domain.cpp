@@ -61,7 +61,7 @@ MemoryDomain::MemoryDomain(DomainPlace of, const Mesh& of_run, const Model& mode
       layouts(std::move(laid_out)),
       constraints(model, variables, kernels, layouts.front()),  // of whole variables, as spectra
       spectra(model, variables, device, kernels, layouts.front()),
-      regularization(model, variables, store.all_replicas, device, kernels),
+      regularization(model, variables, device, kernels),
       model_(model) {}
 
 const VariableLayout* MemoryDomain::layout_of(std::size_t variable, int part) const {

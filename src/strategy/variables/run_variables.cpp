@@ -104,6 +104,12 @@ RunVariables::RunVariables(const Model& model, StoreOptions store, const UpdateO
   const DomainPlace& first = domains_[0]->place;
   is_in_place_ =
       first.on_host && mesh_.model == 1 && static_cast<int>(first.replicas.size()) == mesh_.places() && !in_stages_;
+  if (first.on_host || in_stages_ || workers_ != nullptr) return;
+  std::vector<Device*> of_domains;
+  for (const auto& domain : domains_) {
+    of_domains.push_back(devices[static_cast<std::size_t>(domain->place.lanes.front())]);
+  }
+  evaluation_copies_.emplace(model_, mesh_, domains_, of_domains);
 }
 
 void RunVariables::begin_update(const StepSpec& step, StepParams& params) {
@@ -245,44 +251,59 @@ void RunVariables::write(Lasting what, std::span<Stream* const> streams, const V
   }
 }
 
+std::vector<Stream*> RunVariables::streams_of_domains(std::span<Stream* const> streams) const {
+  std::vector<Stream*> own;
+  for (const auto& domain : domains_) own.push_back(&stream_of(*domain, streams));
+  return own;
+}
+
 double RunVariables::begin_evaluation(std::span<Stream* const> streams) {
-  double regularization = 0;
   VariableWindow memory = window();
   std::vector<std::byte> value;
   MemoryDomain& first = *domains_[0];
   const VariableStore& here = first.variables;
-  // Workers ask each other for what not all of them have: all sum up the same weights where these are.
-  const auto* const sums = in_stages_ ? nullptr : &first.regularization.sums(stream_of(first, streams));
+  if (evaluation_copies_) evaluation_copies_->update(streams_of_domains(streams));
+  std::vector<double> terms(model_.variables.size());  // of regularization
   for (std::size_t i = 0; i < model_.variables.size(); ++i) {
     const ModelVariable& variable = model_.variables[i];
-    const bool is_summed = sums != nullptr && (*sums)[i].has_value();
-    if (is_summed) regularization += *(*sums)[i];
+    // Workers ask each other for what not all of them have: all sum up the same weights where these are.
+    const bool is_summed = !in_stages_ && first.regularization.covers(i);
     const bool is_regularized = here.trainable(i) && (variable.l1 != 0 || variable.l2 != 0) && !is_summed;
-    if (!here.has_evaluation_copy(i) && !is_regularized) continue;
+    const bool is_copied = here.has_evaluation_copy(i) && !(evaluation_copies_ && evaluation_copies_->makes(i));
+    if (!is_copied && !is_regularized) continue;
     const auto add_regularization = [&](const DistributedVariable& whole) {
-      if (is_regularized) regularization += regularization_of(variable, whole.data(0), regularization_sums_);
+      if (is_regularized) terms[i] = regularization_of(variable, whole.data(0), regularization_sums_);
     };
     if (is_in_place_) {
       const DistributedVariable& own = here.variables()[i];
       add_regularization(own);
-      if (here.has_evaluation_copy(i)) own.read_or_first(reinterpret_cast<std::byte*>(here.evaluation_copy(i)));
+      if (is_copied) own.read_or_first(reinterpret_cast<std::byte*>(here.evaluation_copy(i)));
       continue;
     }
     const LastingVariable whole = open(memory, i, Lasting::kValues);
     read_one(whole, streams);
     add_regularization(whole.value);
-    if (!here.has_evaluation_copy(i)) continue;
+    if (!is_copied) continue;
     value.resize(whole.value.bytes());
     whole.value.read_or_first(value.data());
     for (const auto& domain : domains_) domain->copy_evaluation_from(stream_of(*domain, streams), i, value.data());
   }
-  return regularization;
+  if (!in_stages_) {
+    const auto& sums = first.regularization.sums(stream_of(first, streams));
+    for (std::size_t i = 0; i < terms.size(); ++i) terms[i] = sums[i].value_or(terms[i]);
+  }
+  return std::accumulate(terms.begin(), terms.end(), 0.0);
 }
 
 std::size_t RunVariables::bytes() const {
   std::size_t total = 0;
-  for (const auto& domain : domains_) total += domain->bytes();
+  for (const auto& domain : domains_) total += bytes_of_lane(domain->place.lanes.front());
   return total;
+}
+
+std::size_t RunVariables::bytes_of_lane(int lane) const {
+  const auto domain = static_cast<std::size_t>(domain_of_lane(lane));
+  return domains_[domain]->bytes() + (evaluation_copies_ ? evaluation_copies_->bytes(domain) : 0);
 }
 
 }  // namespace mirrortrain

@@ -2,12 +2,14 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "collective/communicator.h"
 #include "kernels/backend.h"
 #include "strategy/topology.h"
+#include "strategy/variables/evaluation_copies.h"
 #include "strategy/variables/memory_domain.h"
 
 namespace mirrortrain {
@@ -46,6 +48,8 @@ class RunVariables {
   std::size_t window_bytes() const;
 
   std::size_t bytes() const;
+  /// Of the memory that a lane works on.
+  std::size_t bytes_of_lane(int lane) const;
 
  private:
   const std::vector<LastingVariable>& all_in_place(Lasting what);
@@ -53,6 +57,7 @@ class RunVariables {
   bool can_be_cut(std::size_t variable) const;
   LastingVariable open(VariableWindow& window, std::size_t variable, Lasting what) const;
   void read_one(const LastingVariable& whole, std::span<Stream* const> streams, bool here_alone = false) const;
+  std::vector<Stream*> streams_of_domains(std::span<Stream* const> streams) const;
   bool copies_everything(const MemoryDomain& domain, std::size_t variable) const;
   bool is_whole_here() const;
   VariableWindow window() const;
@@ -70,6 +75,7 @@ class RunVariables {
   bool is_in_place_;  ///< whether the one domain has all replicas' whole variables in host memory
   std::map<Lasting, std::vector<LastingVariable>> all_in_place_;  ///< those visited so far
   std::vector<double> regularization_sums_;
+  std::optional<EvaluationCopies> evaluation_copies_;  ///< absent where values pass the host or are in its memory
   Communicator* workers_;
 };
 

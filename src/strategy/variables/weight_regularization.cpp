@@ -9,16 +9,15 @@ namespace mirrortrain {
 using scalar::kUpdateChunk;
 using scalar::RegularizedSegment;
 
-WeightRegularization::WeightRegularization(const Model& model, const VariableStore& variables, int all_replicas,
-                                           Device& device, const StepKernels& kernels)
+WeightRegularization::WeightRegularization(const Model& model, const VariableStore& variables, Device& device,
+                                           const StepKernels& kernels)
     : variables_(variables), kernels_(kernels), sums_(model.variables.size()) {
   std::vector<RegularizedSegment> segments;
   std::int64_t most_chunks = 0;
   for (std::size_t i = 0; i < model.variables.size(); ++i) {
     const ModelVariable& variable = model.variables[i];
-    const bool differ = variables.variables()[i].policy().copies_can_differ() && variables.replicas() < all_replicas;
     if (!variables.trainable(i) || (variable.l1 == 0 && variable.l2 == 0)) continue;
-    if (!variables.is_here(i) || variables.division(i).any() || differ) continue;
+    if (!variables.is_here(i) || variables.division(i).any()) continue;
     const std::int64_t elements = variable.spec.shape.elements();
     weights_.push_back({i, elements});
     segments.push_back({0, elements, variable.l1, variable.l2});
@@ -40,7 +39,7 @@ const std::vector<std::optional<double>>& WeightRegularization::sums(Stream& str
     const auto [variable, elements] = weights_[i];
     scalar::UpdateGroupView view;
     view.regularized = {segments_.as<RegularizedSegment>() + i, 1};
-    view.master = reinterpret_cast<float*>(variables_.variables()[variable].data(0));
+    view.master = variables_.evaluation_copy(variable);
     view.regularization = of_chunks_.as<double>();
     kernels_.sum_regularization(stream, view, 0, elements);
     kernels_.sum_numbers(stream, view.regularization, (elements + kUpdateChunk - 1) / kUpdateChunk, 1, true,

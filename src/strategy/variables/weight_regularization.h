@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <vector>
@@ -15,12 +16,15 @@ namespace mirrortrain {
 /// the weights are; only the sums are copied to the host.
 class WeightRegularization {
  public:
-  /// Of the regularized weights of which the memory alone knows the value that counts: those that it has as a whole,
-  /// and whose copies are equal or all here. `all_replicas`: of the run. `variables` and `kernels` must outlive it.
-  WeightRegularization(const Model& model, const VariableStore& variables, int all_replicas, Device& device,
-                       const StepKernels& kernels);
+  /// Of the regularized weights that the memory has as a whole. `variables` and `kernels` must outlive it.
+  WeightRegularization(const Model& model, const VariableStore& variables, Device& device, const StepKernels& kernels);
 
-  /// The sum of each of these weights' terms, of replica 0's values if copies differ, by variable; nothing of others. A
+  /// Whether it has the variable's terms.
+  bool covers(std::size_t variable) const {
+    return std::ranges::any_of(weights_, [&](const Weight& weight) { return weight.variable == variable; });
+  }
+
+  /// The sum of each of these weights' terms, of the values that evaluation reads, by variable; nothing of others. A
   /// sum does not depend on where else the weight is. Waits for the stream. Valid until the next call.
   const std::vector<std::optional<double>>& sums(Stream& stream);
 
