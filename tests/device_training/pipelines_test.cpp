@@ -76,6 +76,17 @@ TEST_CASE("a pipeline on one GPU, and on GPUs of several processes, has the same
   }
 }
 
+TEST_CASE("a stage that begins with logits in longer rows is a stage of its own") {
+  const std::vector<std::string> more{
+      "data.train={format: synthetic, examples: 37, shape: [6, 6, 3], classes: 4099, seed: 5}",
+      "model.layers=[{flatten: {name: flat}}, {dense: {units: 12, activation: relu, name: c}}, {dense: {units: 4099, "
+      "name: d}}]"};
+  const std::string options = pipeline("[d]", 3, "{data: 1, model: 1}");
+  const Result one = trained(1, "cuda", options, more);
+  check_near(trained(1, "cpu", options, more), one);
+  check_bits(one, trained(2, "cuda", options, more, 2));
+}
+
 TEST_CASE("replicas of a pipeline on GPUs add their gradients among those with the same stages") {
   for (const char* more :
        {"gradients={}", "gradients={clip_norm: 0.3, accumulate_steps: 2}", "training.on_non_finite=skip"}) {

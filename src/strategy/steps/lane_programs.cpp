@@ -84,10 +84,17 @@ std::vector<std::size_t> LanePrograms::origins_of_steps(StepKind kind, const Gra
   const Graph& own = graph_of(kind).graph;
   const Liveness live = liveness_of(merged, outputs_of(kind));
   std::vector<std::size_t> origins;
-  for (const Node& node : merged.nodes()) {
+  std::size_t later = exchanged(kind)->origin.empty() ? 0 : exchanged(kind)->origin.back();
+  for (std::size_t i = merged.nodes().size(); i-- > 0;) {
+    const Node& node = merged.nodes()[i];
     if (!is_step(node, live)) continue;
-    origins.push_back(exchanged(kind)->origin[static_cast<std::size_t>(own.value(node.outputs[0]).producer)]);
+    // One whose values merging has added belongs to what reads them.
+    if (index(node.outputs[0]) < own.values().size()) {
+      later = exchanged(kind)->origin[static_cast<std::size_t>(own.value(node.outputs[0]).producer)];
+    }
+    origins.push_back(later);
   }
+  std::ranges::reverse(origins);
   return origins;
 }
 
