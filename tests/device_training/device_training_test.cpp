@@ -443,6 +443,32 @@ TEST_CASE("a step is no more launches than it was") {
   }
 }
 
+TEST_CASE("logits of many classes, in longer rows there, train as on the CPU with any metrics") {
+  const std::string data = "data.train={format: synthetic, examples: 20, shape: [4, 4], classes: 4099, seed: 5}";
+  const std::string layers = "model.layers=[flatten, {dense: {units: 8, activation: relu}}, {dense: {units: 4099}}]";
+  for (const char* metrics : {"[accuracy]", "[]", "[{sparse_top_k_categorical_accuracy: {k: 40}}]",
+                              "[accuracy, {sparse_top_k_categorical_accuracy: {k: 40}}]"}) {
+    for (const char* precision : {"float32", "mixed_bfloat16"}) {
+      CAPTURE(std::string(metrics));
+      CAPTURE(std::string(precision));
+      Twins twins(kDense,
+                  {data, layers, fmt::format("metrics={}", metrics), "training.tf32=false",
+                   fmt::format("training.precision={}", precision)},
+                  2);
+      const auto expected = twins.on_cpus.steps(4), found = twins.on_gpu.steps(4);
+      const double tolerance = precision == std::string("float32") ? testing::tolerance().losses : 5e-3;
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        CHECK(found[i] == doctest::Approx(expected[i]).epsilon(tolerance));
+      }
+      const StepSums here = evaluate_all(*twins.on_cpus.strategy, twins.on_cpus.examples(), 6);
+      const StepSums there = evaluate_all(*twins.on_gpu.strategy, twins.on_gpu.examples(), 6);
+      CHECK(there.loss == doctest::Approx(here.loss).epsilon(tolerance));
+      REQUIRE(there.metrics.size() == here.metrics.size());
+      if (tolerance < 1e-3) CHECK(there.metrics == here.metrics);
+    }
+  }
+}
+
 TEST_CASE("aggregations, clipping and accumulation mean the same there") {
   for (const char* aggregation : {"mean", "sum", "none", "only_first_replica"}) {
     for (const char* gradients : {"{}", "{clip_norm: 0.5}", "{accumulate_steps: 2, clip_norm: 0.4}",

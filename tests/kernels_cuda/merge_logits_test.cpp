@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/op_names.h"
 #include "graph/ops/elementwise.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/cuda/merge.h"
@@ -90,6 +91,58 @@ TEST_CASE("logits that are narrow, begin at 16 bytes anyway, or are read elsewhe
   CHECK_FALSE(changed(head, {head.graph.node(1).outputs[1]}));
 }
 
+TEST_CASE("what else reads the logits gets a compact copy, or one that is cast") {
+  // Without an accuracy, so that the loss is alone; tanh reads the logits as they are, and a metric in float32.
+  Graph graph;
+  const ValueId hidden = graph.input("hidden", {DType::kBfloat16, {5, 16}, true});
+  const ValueId labels = graph.input("labels", {DType::kInt32, {5}, true});
+  const ValueId kernel = graph.variable({"kernel", {16, kClasses}});
+  const ValueId logits = graph.apply_one(ops::Dense(), {hidden, kernel, kNoValue});
+  const ValueId cast = graph.apply_one(ops::Cast(DType::kFloat32), {logits});
+  const ops::Loss loss(ops::LossKind::kSparseCategoricalCrossentropy, true);
+  const std::vector<ValueId> made = graph.apply(loss, {cast, labels});
+  const ValueId top = graph.apply_one(ops::Metric(ops::MetricKind::kSparseTopKCategoricalAccuracy), {cast, labels});
+  const ValueId tanh = graph.apply_one(ops::Activation(ops::ActivationKind::kTanh), {logits});
+  const ValueId gradient = graph.apply_one(ops::Cast(DType::kBfloat16), {made[1]});
+  const ValueId to_kernel = graph.apply_one(ops::DenseWeightGradient(false), {hidden, gradient});
+
+  const Graph merged = cuda::merge(graph, {made[0], top, tanh, to_kernel});
+  CHECK(op_names(merged) == std::vector<std::string>{"dense", "compact_rows", "compact_rows", "loss_of_logits",
+                                                     "metric", "activation", "dense_weight_gradient"});
+  const Node &product = merged.node(0), &copy = merged.node(1), &cast_copy = merged.node(2),
+             &of_labels = merged.node(3);
+  CHECK(columns(merged, product.outputs[0]) == 4104);
+  CHECK(copy.inputs == product.outputs);
+  CHECK(copy.outputs == std::vector{logits});
+  CHECK(cast_copy.inputs == product.outputs);
+  CHECK(cast_copy.outputs == std::vector{cast});
+  for (const Node* const node : {&copy, &cast_copy}) {
+    CHECK(node->op->infer(std::vector{merged.spec(node->inputs[0])})[0] == merged.spec(node->outputs[0]));
+  }
+  CHECK(of_labels.inputs == std::vector{product.outputs[0], labels});
+  CHECK(dynamic_cast<const cuda::LossOfLogits&>(*of_labels.op).classes == kClasses);
+  CHECK(merged.node(4).inputs == std::vector{cast, labels});
+  CHECK(merged.node(5).inputs == std::vector{logits});
+  CHECK(merged.node(6).inputs == std::vector{hidden, of_labels.outputs[1]});
+}
+
+TEST_CASE("compact rows are what counts of longer ones, in either type") {
+  for (const DType from : kFloatTypes) {
+    for (const DType to : kFloatTypes) {
+      for (const auto& [columns, stride] : {std::pair(3, 8), std::pair(9, 16), std::pair(1027, 1032)}) {
+        const Inputs longer = random_inputs({batched(from, {3, stride})}, 4);
+        Values expected = filled({4, 3, columns});
+        for (std::int64_t i = 0; i < expected.elements(); ++i) {
+          expected[i] = rounded(to, longer[0].second[i / columns * stride + i % columns]);
+        }
+        in_each_geometry([&](std::int64_t) {
+          compare(run_op(cuda::CompactRows(columns, to), longer, 4)[0], expected, 0, "compact rows");
+        });
+      }
+    }
+  }
+}
+
 TEST_CASE("the loss of longer rows is that of the elements that count, whatever is behind them") {
   const ops::Loss loss(ops::LossKind::kSparseCategoricalCrossentropy, true);
   const ops::Metric metric(ops::MetricKind::kSparseCategoricalAccuracy);
@@ -113,6 +166,14 @@ TEST_CASE("the loss of longer rows is that of the elements that count, whatever 
         Values gradient = filled({4, 3, classes});
         for (std::int64_t i = 0; i < 12 * classes; ++i) gradient[i] = found[1][i / classes * stride + i % classes];
         compare(gradient, expected[1], dtype == DType::kFloat32 ? 1e-6 : 1e-2, "gradient");
+        const auto alone = run_op(cuda::LossOfLogits(loss, classes), longer, 4, 1, step);
+        CHECK(alone[0].data == found[0].data);
+        std::int64_t other = 0;
+        for (std::int64_t i = 0; i < 12 * classes; ++i) {
+          const std::int64_t at = i / classes * stride + i % classes;
+          other += alone[1][at] != found[1][at] ? 1 : 0;
+        }
+        CHECK(other == 0);
       });
     }
   }

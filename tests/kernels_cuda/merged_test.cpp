@@ -184,9 +184,46 @@ TEST_CASE("merging leaves values where they were, made by fewer nodes") {
   CHECK(merged.value(c.accuracy).producer == 1);
   CHECK(merged.value(c.accuracy).output == 2);
 
-  // What somebody else wants in float32 stays so.
+  // What somebody else wants in float32 is still made, and what is wanted of the gradient stays so.
   CHECK(op_names(cuda::merge(c.graph, {c.loss, c.accuracy, c.end, c.cast})) ==
+        std::vector<std::string>{"activation", "cast", "loss_with_metric", "activation_gradient"});
+  const ValueId gradient = c.graph.node(c.graph.value(c.loss).producer).outputs[1];
+  CHECK(op_names(cuda::merge(c.graph, {c.loss, c.accuracy, c.end, gradient})) ==
         std::vector<std::string>{"activation", "cast", "loss_with_metric", "cast", "activation_gradient"});
+}
+
+TEST_CASE("a loss of logits without an accuracy includes the casts around it, whoever else reads them") {
+  Graph graph;
+  const ValueId features = graph.input("features", {DType::kBfloat16, {4}, true});
+  const ValueId labels = graph.input("labels", {DType::kInt32, {}, true});
+  const ValueId logits = graph.apply_one(ops::Activation(ops::ActivationKind::kTanh), {features});
+  const ValueId cast = graph.apply_one(ops::Cast(DType::kFloat32), {logits});
+  const std::vector<ValueId> loss =
+      graph.apply(ops::Loss(LossKind::kSparseCategoricalCrossentropy, true), {cast, labels});
+  const ValueId top = graph.apply_one(ops::Metric(MetricKind::kSparseTopKCategoricalAccuracy), {cast, labels});
+  const ValueId gradient = graph.apply_one(ops::Cast(DType::kBfloat16), {loss[1]});
+  const Graph merged = cuda::merge(graph, {loss[0], top, gradient});
+  CHECK(op_names(merged) == std::vector<std::string>{"activation", "cast", "loss_of_logits", "metric"});
+  CHECK(merged.node(2).inputs == std::vector{logits, labels});
+  CHECK(merged.node(2).outputs == std::vector{loss[0], gradient});
+  CHECK(merged.node(3).inputs == std::vector{cast, labels});
+  CHECK(op_names(cuda::merge(graph, {loss[0], gradient})).size() == 4);  // the metric, which nobody needs, is left
+}
+
+TEST_CASE("a loss of logits in bfloat16 is the one of the same numbers in float32") {
+  const ops::Loss loss(LossKind::kSparseCategoricalCrossentropy, true);
+  for (const Shape& shape : {Shape{10}, Shape{3, 40}, Shape{1101}}) {
+    const Fill label = [&](std::int64_t i, double) { return static_cast<double>(i * 7 % shape.back()); };
+    const Shape per_position(std::vector<std::int64_t>(shape.begin(), shape.end() - 1));
+    const Inputs inputs =
+        random_inputs({batched(DType::kBfloat16, shape), batched(DType::kInt32, per_position, label)}, 40);
+    const auto expected = on_cpu(loss, in_float(inputs), 40);
+    in_each_geometry([&](std::int64_t) {
+      const auto found = run_op(cuda::LossOfLogits(loss), inputs, 40, 1, kStep);
+      compare(found[0], expected[0], 5e-6, "loss");
+      compare(found[1], expected[1], 1e-2, "gradient");
+    });
+  }
 }
 
 TEST_CASE("a residual's sum and relu go into its normalization, and the sum of gradients into relu's") {

@@ -1,5 +1,7 @@
 #include "kernels/cuda/custom_kernels.h"
+#include "kernels/cuda/matrix_passes.h"
 #include "kernels/cuda/merge.h"
+#include "kernels/cuda/merge_logits.h"
 #include "kernels/cuda/position_sums.h"
 #include "kernels/cuda/stream_kernel.h"
 #include "kernels/cuda/wide_logits.h"
@@ -37,18 +39,35 @@ void run_sum(Stream& stream, const PositionSum& sum, const Body& body, const Ker
           {{totals, totals == nullptr ? nullptr : totals + 1}});
 }
 
-std::unique_ptr<Kernel> make_loss(const ops::Loss& op, const KernelSpecs& specs) {
-  const scalar::PositionShape shape(specs.inputs[0].shape);
+template <class T, class Loss>
+std::unique_ptr<Kernel> make_loss_of(const Loss& loss, const KernelSpecs& specs, std::int64_t classes = 0) {
+  const scalar::PositionShape shape(specs.inputs[0].shape, classes);
   const PositionSum sum(shape);
-  const auto make = [&]<class Loss>(const Loss& loss) {
-    const auto body = [=](Stream& stream, const KernelArgs& args) {
-      const auto of_position = bind_loss<float>(loss, shape, args);
-      run_sum(stream, sum, of_position, args, output<double>(args, 0));
-    };
-    return stream_kernel(body, sum.bytes(2));
+  const auto body = [=](Stream& stream, const KernelArgs& args) {
+    const auto of_position = bind_loss<T>(loss, shape, args);
+    run_sum(stream, sum, of_position, args, output<double>(args, 0));
   };
+  return stream_kernel(body, sum.bytes(2));
+}
+
+std::unique_ptr<Kernel> make_loss(const ops::Loss& op, const KernelSpecs& specs) {
+  const auto make = [&]<class Loss>(const Loss& loss) { return make_loss_of<float>(loss, specs); };
   if (op.kind == ops::LossKind::kSparseCategoricalCrossentropy && op.from_logits) return make(WideSparseOfLogits{});
   return scalar::with_loss(op, make);
+}
+
+std::unique_ptr<Kernel> make_loss_of_logits(const LossOfLogits& op, const KernelSpecs& specs) {
+  return for_float_type(op, specs.inputs[0].dtype,
+                        [&]<class T>(T) { return make_loss_of<T>(WideSparseOfLogits{}, specs, op.classes); });
+}
+
+std::unique_ptr<Kernel> make_compact_rows(const CompactRows& op, const KernelSpecs& specs) {
+  const TensorView &from = specs.inputs[0], &to = specs.outputs[0];
+  const std::int64_t stride = from.shape.back(), rows = stride == 0 ? 0 : from.elements() / stride;
+  return stream_kernel(
+      [=, columns = op.columns, from_dtype = from.dtype, to_dtype = to.dtype](Stream& stream, const KernelArgs& args) {
+        compact_rows(stream, rows, columns, stride, from_dtype, args.inputs[0].data, to_dtype, args.outputs[0].data);
+      });
 }
 
 std::unique_ptr<Kernel> make_metric(const ops::Metric& op, const KernelSpecs& specs) {
@@ -102,6 +121,8 @@ void add_loss_kernels(KernelRegistry& registry) {
   registry.add<ops::Loss>(make_loss);
   registry.add<ops::Metric>(make_metric);
   registry.add<LossWithMetric>(make_loss_with_metric);
+  registry.add<LossOfLogits>(make_loss_of_logits);
+  registry.add<CompactRows>(make_compact_rows);
 }
 
 }  // namespace mirrortrain::cuda

@@ -101,6 +101,28 @@ __global__ void __launch_bounds__(kBlock) copy_rows(std::int64_t rows, std::int6
   }
 }
 
+/// A thread writes a pack at a time, which may go on in the next row.
+template <class From, class To>
+__global__ void __launch_bounds__(kBlock) join_rows(std::int64_t elements, std::int64_t columns, std::int64_t stride,
+                                                    bool aligned, const From* from, To* to) {
+  constexpr int kPack = kPackOf<To>;
+  each_pack<kPack>(elements, aligned, [=](std::int64_t i, std::int64_t left, bool whole) {
+    const Division place = divide(i, columns);
+    const From* row = from + place.quotient * stride;
+    std::int64_t column = place.rest;
+    float value[kPack] = {};
+#pragma unroll
+    for (int k = 0; k < kPack; ++k) {
+      if (k >= left) continue;
+      value[k] = static_cast<float>(row[column]);
+      if (++column < columns) continue;
+      column = 0;
+      row += stride;
+    }
+    store(to + i, value, left, whole);
+  });
+}
+
 template <class Body>
 void with_type(DType dtype, const Body& body) {
   if (dtype == DType::kFloat32) return body(float{});
@@ -132,6 +154,16 @@ void pad_rows(Stream& stream, std::int64_t rows, std::int64_t columns, DType dty
   with_type(dtype, [&]<class T>(T) {
     launch(stream, blocks_for(rows * padded_stride(columns, dtype), kBlock * kPackOf<T>), kBlock, 0, copy_rows<T>, rows,
            columns, reinterpret_cast<const T*>(from), reinterpret_cast<T*>(to));
+  });
+}
+
+void compact_rows(Stream& stream, std::int64_t rows, std::int64_t columns, std::int64_t stride, DType from_dtype,
+                  const std::byte* from, DType to_dtype, std::byte* to) {
+  with_type(from_dtype, [&]<class From>(From) {
+    with_type(to_dtype, [&]<class To>(To) {
+      launch(stream, blocks_for(rows * columns, kBlock * kPackOf<To>), kBlock, 0, join_rows<From, To>, rows * columns,
+             columns, stride, in_packs(to), reinterpret_cast<const From*>(from), reinterpret_cast<To*>(to));
+    });
   });
 }
 

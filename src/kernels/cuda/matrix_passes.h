@@ -24,6 +24,11 @@ inline constexpr std::int64_t kWideRows = 4096;
 void pad_rows(Stream& stream, std::int64_t rows, std::int64_t columns, DType dtype, const std::byte* from,
               std::byte* to);
 
+/// The first `columns` elements of rows that begin `stride` elements apart, in rows of just these in `to_dtype`; both
+/// dtypes float32 or bfloat16.
+void compact_rows(Stream& stream, std::int64_t rows, std::int64_t columns, std::int64_t stride, DType from_dtype,
+                  const std::byte* from, DType to_dtype, std::byte* to);
+
 /// float32 elements from bfloat16 ones.
 void to_float32(Stream& stream, std::int64_t elements, const std::byte* from, std::byte* to);
 

@@ -68,18 +68,23 @@ class Merging {
       if (!std::ranges::equal(nodes_[i].inputs, std::span(node.inputs).first(2))) continue;  // except the weights
       node.outputs.push_back(nodes_[i].outputs[0]);
       nodes_[i].op = nullptr;
+      --reads_[index(node.inputs[0])];
       const bool of_logits = loss.from_logits;
       node.op = std::make_shared<LossWithMetric>(loss, *metric);
       if (of_logits) take_casts(node);
       return;
     }
+    if (loss.kind != ops::LossKind::kSparseCategoricalCrossentropy || !loss.from_logits) return;
+    node.op = std::make_shared<LossOfLogits>(loss);
+    take_casts(node);
   }
 
-  /// Reads logits that were cast from bfloat16 as bfloat16, and writes their gradient likewise.
+  /// Reads logits that were cast from bfloat16 as bfloat16, and writes their gradient likewise. The cast is left to
+  /// others that read what it makes.
   void take_casts(Node& loss) {
     const ValueId y = loss.inputs[0], dy = loss.outputs[1];
     Node* const before = maker(y);
-    if (before == nullptr || !op_of<ops::Cast>(*before) || reads_[index(y)] != 2 || is_output_[index(y)]) return;
+    if (before == nullptr || !before->op || !op_of<ops::Cast>(*before)) return;
     if (reads_[index(dy)] > 1 || is_output_[index(dy)]) return;
     const auto after = std::find_if(nodes_.begin(), nodes_.end(),
                                     [&](const Node& node) { return node.op && node.inputs == std::vector{dy}; });
@@ -91,6 +96,9 @@ class Merging {
       after->op = nullptr;
     }
     loss.inputs[0] = before->inputs[0];
+    ++reads_[index(before->inputs[0])];
+    if (--reads_[index(y)] > 0 || is_output_[index(y)]) return;
+    --reads_[index(before->inputs[0])];
     before->op = nullptr;
   }
 
@@ -164,6 +172,14 @@ class Merging {
 };
 
 }  // namespace
+
+std::vector<ValueSpec> LossOfLogits::infer(std::span<const ValueSpec> inputs) const {
+  std::vector<ValueSpec> in_float(inputs.begin(), inputs.end());
+  in_float[0].dtype = DType::kFloat32;
+  std::vector<ValueSpec> outputs = ops::Loss::infer(in_float);
+  outputs[1] = inputs[0];
+  return outputs;
+}
 
 std::vector<ValueSpec> LossWithMetric::infer(std::span<const ValueSpec> inputs) const {
   std::vector<ValueSpec> in_float(inputs.begin(), inputs.end());

@@ -10,7 +10,9 @@
 namespace mirrortrain::cuda {
 
 /// A program's graph with fewer nodes, each run by one kernel; values in `outputs` are still computed.
-///  - a categorical loss also computes the accuracy of the same values, and includes the casts around it;
+///  - a categorical loss also computes the accuracy of the same values, and includes the casts around it, as does one
+///  of
+///    logits and class numbers without an accuracy;
 ///  - an input that is only cast is passed in the cast's dtype;
 ///  - the gradient of a convolution's kernel has the layout of filters_out_first;
 ///  - a batch normalization includes a following addition and relu;
@@ -21,6 +23,16 @@ namespace mirrortrain::cuda {
 Graph merge(const Graph& graph, const std::vector<ValueId>& outputs);
 
 // Fused ops, which merge() puts into a graph.
+
+/// A sparse categorical crossentropy of logits, which may be in bfloat16. `classes`: as LossWithMetric's.
+/// Inputs and outputs: Loss's; the gradient in y's dtype.
+struct LossOfLogits : ops::Loss {
+  std::int64_t classes = 0;
+  explicit LossOfLogits(const ops::Loss& loss, std::int64_t of_longer_rows = 0)
+      : ops::Loss(loss), classes(of_longer_rows) {}
+  std::string_view name() const override { return "loss_of_logits"; }
+  std::vector<ValueSpec> infer(std::span<const ValueSpec> inputs) const override;
+};
 
 /// A categorical loss and the accuracy of the same values. `classes`: those of y's rows, if these are longer
 /// (merge_logits.h); else 0.

@@ -1,10 +1,13 @@
 #include "kernels/cuda/merge_logits.h"
 
+#include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <typeinfo>
 #include <utility>
 
+#include "graph/ops/elementwise.h"
 #include "kernels/cuda/matrix_passes.h"
 #include "kernels/cuda/merge.h"
 
@@ -33,29 +36,48 @@ class LogitsMerging {
 
   Graph run() {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      if (const auto* loss = just<LossWithMetric>(nodes_[i])) merge(i, *loss);
+      const Node& node = nodes_[i];
+      if (const auto* both = just<LossWithMetric>(node)) {
+        merge(i, both->loss, [op = *both](std::int64_t classes) {
+          return std::make_shared<LossWithMetric>(op.loss, op.metric, classes);
+        });
+      } else if (const auto* loss = just<LossOfLogits>(node)) {
+        merge(i, *loss, [op = *loss](std::int64_t classes) { return std::make_shared<LossOfLogits>(op, classes); });
+      }
     }
-    return graph_.with_nodes(std::move(nodes_));
+    std::vector<Node> all;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      all.push_back(std::move(nodes_[i]));
+      if (const auto copy = copies_.find(i); copy != copies_.end()) all.push_back(std::move(copy->second));
+    }
+    return graph_.with_nodes(std::move(all));
   }
 
  private:
-  void merge(std::size_t at, const LossWithMetric& op) {
-    const bool of_labels = op.loss.kind == ops::LossKind::kSparseCategoricalCrossentropy && op.loss.from_logits;
+  /// `longer(classes)`: the node's op of longer rows.
+  template <class Longer>
+  void merge(std::size_t at, const ops::Loss& op, const Longer& longer) {
+    const bool of_labels = op.kind == ops::LossKind::kSparseCategoricalCrossentropy && op.from_logits;
     const ValueId logits = nodes_[at].inputs[0], gradient = nodes_[at].outputs[1];
     const ValueSpec spec = graph_.spec(logits);
     const std::int64_t classes = spec.shape.back(), stride = padded_stride(classes, spec.dtype);
-    if (!of_labels || classes < kWideRows || stride == classes || readers_[index(logits)].size() != 1) return;
+    if (!of_labels || classes < kWideRows || stride == classes) return;
     const NodeId producer = graph_.value(logits).producer;
     if (producer < 0 || !padded_producer(nodes_[index(producer)], classes)) return;
+    const auto is_outside = [&](std::size_t reader) { return reader == nodes_.size(); };
+    if (std::ranges::any_of(readers_[index(logits)], is_outside)) return;
     for (const std::size_t reader : readers_[index(gradient)]) {
-      if (reader == nodes_.size() || !padded_reader(nodes_[reader], gradient, classes)) return;
+      if (is_outside(reader) || !padded_reader(nodes_[reader], gradient, classes)) return;
     }
 
     Node& product = nodes_[index(producer)];
     product.op = padded_producer(product, classes);
     const ValueId padded = replaced(product, 0);
+    for (const std::size_t reader : readers_[index(logits)]) {
+      if (reader != at) give_copy(nodes_[reader], index(producer), logits, padded);
+    }
     Node& loss = nodes_[at];
-    loss.op = std::make_shared<LossWithMetric>(op.loss, op.metric, classes);
+    loss.op = longer(classes);
     loss.inputs[0] = padded;
     const ValueId padded_gradient = replaced(loss, 1);
     for (const std::size_t reader : readers_[index(gradient)]) {
@@ -65,6 +87,18 @@ class LogitsMerging {
         if (input == gradient) input = padded_gradient;
       }
     }
+  }
+
+  /// A cast copies from the longer rows itself; others read one compact copy, made behind the product.
+  void give_copy(Node& reader, std::size_t product, ValueId logits, ValueId padded) {
+    const std::int64_t classes = graph_.spec(logits).shape.back();
+    if (const auto* cast = just<ops::Cast>(reader)) {
+      reader.op = std::make_shared<CompactRows>(classes, cast->to);
+      reader.inputs[0] = padded;
+      return;
+    }
+    const auto op = std::make_shared<CompactRows>(classes, graph_.spec(logits).dtype);
+    copies_.try_emplace(product, Node{op, {padded}, {logits}, nodes_[product].layer});
   }
 
   /// Gives the node's output a new value, with the spec that its op infers, and returns that.
@@ -104,6 +138,7 @@ class LogitsMerging {
   Graph graph_;
   std::vector<Node> nodes_;
   std::vector<std::vector<std::size_t>> readers_;  ///< nodes, by value
+  std::map<std::size_t, Node> copies_;             ///< by the node that they come behind
 };
 
 }  // namespace
@@ -116,6 +151,13 @@ std::vector<ValueSpec> OfPaddedRows<DenseOp>::infer(std::span<const ValueSpec> i
   std::vector<ValueSpec> outputs = DenseOp::infer(compact);
   if (padded == kOutput) set_last(outputs[0], padded_stride(columns, outputs[0].dtype));
   return outputs;
+}
+
+std::vector<ValueSpec> CompactRows::infer(std::span<const ValueSpec> inputs) const {
+  ValueSpec compact = inputs[0];
+  compact.dtype = to;
+  compact.shape[compact.shape.rank() - 1] = columns;
+  return {compact};
 }
 
 template struct OfPaddedRows<ops::Dense>;
