@@ -58,6 +58,9 @@ constexpr Branched kBranched[] = {
     - max_pooling2d: {pool_size: 3, strides: 2, padding: same}
     - conv2d: {filters: 8, kernel_size: 3, groups: 8, padding: same, activation: tanh, kernel_regularizer: {l1: 0.01}}
     - max_pooling2d: {pool_size: 2})"},
+    {"several filters for each channel", R"(
+    - depthwise_conv2d: {kernel_size: 3, depth_multiplier: 2, padding: same, activation: relu}
+    - depthwise_conv2d: {kernel_size: 3, depth_multiplier: 3, strides: 2, use_bias: false})"},
     {"a residual of what is normalized", R"(
     - conv2d: {filters: 3, kernel_size: 3, name: a}
     - batch_normalization: {momentum: 0.8, name: b}

@@ -37,6 +37,12 @@ const Conv2dGeometry kDepthwise[] = {
     {{6, 11, 8}, {1, 5, 1, 8}, {.groups = 8}, false},
     {{1, 1, 8}, {3, 3, 1, 8}, {.padding = kSame, .groups = 8}, false},
     {{3, 3, 264}, {3, 3, 1, 264}, {.padding = kSame, .groups = 264}, true},
+    // With several filters for each channel, whose outputs are in packs or not.
+    {{9, 9, 8}, {3, 3, 1, 16}, {.padding = kSame, .groups = 8}, true, kRelu},
+    {{8, 11, 16}, {3, 3, 1, 48}, {.strides = {2, 2}, .padding = kSame, .groups = 16}, false},
+    {{7, 6, 3}, {5, 3, 1, 6}, {.groups = 3}, true, kTanh},
+    {{9, 7, 5}, {3, 3, 1, 20}, {.strides = {2, 1}, .dilation_rate = {1, 2}, .padding = kSame, .groups = 5}, true},
+    {{5, 5, 24}, {2, 2, 1, 264}, {.padding = kSame, .groups = 24}, false},
 };
 
 KernelRegistry depthwise_registry() {
@@ -113,7 +119,9 @@ TEST_CASE("the gradient of depthwise filters in OHWI is the other one in another
 
 TEST_CASE("other convolutions are left to cuDNN") {
   KernelSpecs specs;
-  specs.inputs = {{DType::kFloat32, {2, 5, 5, 4}}, {DType::kFloat32, {3, 3, 1, 8}}};
+  specs.inputs = {{DType::kFloat32, {2, 5, 5, 4}}, {DType::kFloat32, {3, 3, 2, 8}}};
   specs.outputs = {{DType::kFloat32, {2, 3, 3, 8}}};
-  CHECK(cuda::make_if_depthwise(ops::Conv2d({.groups = 4}), specs) == nullptr);
+  CHECK(cuda::make_if_depthwise(ops::Conv2d({.groups = 2}), specs) == nullptr);
+  specs.inputs = {{DType::kFloat32, {2, 5, 5, 1}}, {DType::kFloat32, {3, 3, 1, 8}}};
+  CHECK(cuda::make_if_depthwise(ops::Conv2d({.groups = 1}), specs) == nullptr);
 }

@@ -1,4 +1,5 @@
 #include "kernels/cuda/depthwise.h"
+#include "kernels/cuda/depthwise_multiplied.h"
 #include "kernels/cuda/depthwise_slides.h"
 #include "kernels/cuda/stream_kernel.h"
 #include "kernels/cuda/weight_forms.h"
@@ -8,8 +9,11 @@ namespace {
 
 class Sliding : public Kernel {
  public:
-  Sliding(const Slide& slide, const KernelSpecs& specs, ops::ActivationKind activation)
+  /// `filters`: of each channel. `backward`: for the gradient of the image.
+  Sliding(const Slide& slide, int filters, bool backward, const KernelSpecs& specs, ops::ActivationKind activation)
       : slide_(slide),
+        filters_(filters),
+        backward_(backward),
         kernel_(specs.inputs[1]),
         dtype_(specs.inputs[0].dtype),
         relu_(activation == ops::ActivationKind::kRelu),
@@ -32,11 +36,23 @@ class Sliding : public Kernel {
   void enqueue_as(Stream& stream, const KernelArgs& args) const {
     const T *from = input<T>(args, 0), *filter = input<T>(args, 1), *bias = bias_ ? input<T>(args, 2) : nullptr;
     T* const to = output<T>(args, 0);
-    with_pack<T>(slide_.channels % kPackOf<T> == 0 && in_packs(from, filter, bias, to),
-                 [&](auto pack) { enqueue_slide<pack.value>(stream, slide_, from, filter, bias, relu_, to); });
+    with_pack<T>(slide_.channels % kPackOf<T> == 0 && in_packs(from, filter, bias, to), [&](auto pack) {
+      constexpr int kPack = pack.value;
+      if (filters_ == 1) return enqueue_slide<kPack>(stream, slide_, from, filter, bias, relu_, to);
+      const std::int64_t packs =
+          slide_.rows * slide_.lines.positions * slide_.columns.positions * slide_.channels / kPack;
+      if (backward_) {
+        launch(stream, blocks_for(packs), kBlock, 0, slide_filters_back<kPack, T>, slide_, filters_, from, filter, to);
+      } else {
+        launch(stream, blocks_for(packs), kBlock, 0, slide_filters<kPack, T>, slide_, filters_, from, filter, bias,
+               relu_, to);
+      }
+    });
   }
 
   Slide slide_;
+  int filters_;
+  bool backward_;
   TensorView kernel_;
   std::optional<TensorView> bias_;
   DType dtype_;
@@ -57,7 +73,7 @@ SlideAxis axis_of(const ops::Conv2dAttributes& op, const Shape& image, const Sha
 
 Slide slide_of(const ops::Conv2dAttributes& op, const Shape& image, const Shape& kernel, const Shape& output,
                bool backward) {
-  return {image[0], kernel[3], axis_of(op, image, kernel, output, 0, backward),
+  return {image[0], backward ? op.groups : kernel[3], axis_of(op, image, kernel, output, 0, backward),
           axis_of(op, image, kernel, output, 1, backward)};
 }
 
@@ -68,7 +84,7 @@ std::unique_ptr<Kernel> make_if_depthwise(const ops::Conv2d& op, const KernelSpe
   if (!is_depthwise(op, kernel)) return nullptr;
   const Slide slide = slide_of(op, specs.inputs[0].shape, kernel, specs.outputs[0].shape, false);
   return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) -> std::unique_ptr<Kernel> {
-    return std::make_unique<Sliding>(slide, specs, op.activation);
+    return std::make_unique<Sliding>(slide, filters_of_channel(op, kernel), false, specs, op.activation);
   });
 }
 
@@ -77,7 +93,7 @@ std::unique_ptr<Kernel> make_if_depthwise(const ops::Conv2dInputGradient& op, co
   if (!is_depthwise(op, kernel)) return nullptr;
   const Slide slide = slide_of(op, specs.outputs[0].shape, kernel, specs.inputs[0].shape, true);
   return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) -> std::unique_ptr<Kernel> {
-    return std::make_unique<Sliding>(slide, specs, ops::ActivationKind::kLinear);
+    return std::make_unique<Sliding>(slide, filters_of_channel(op, kernel), true, specs, ops::ActivationKind::kLinear);
   });
 }
 

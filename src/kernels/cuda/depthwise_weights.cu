@@ -1,5 +1,6 @@
 #include "kernels/cuda/channels.h"
 #include "kernels/cuda/depthwise.h"
+#include "kernels/cuda/depthwise_multiplied.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/matrix_passes.h"
 #include "kernels/cuda/merge.h"
@@ -29,6 +30,7 @@ struct FilterAxis {
 
 struct FilterShape {
   std::int64_t rows, channels;
+  int filters;  ///< of each of the image's channels; `channels` are those of the output
   FilterAxis lines, columns;
 
   std::int64_t taps() const { return static_cast<std::int64_t>(lines.taps) * columns.taps; }
@@ -39,17 +41,20 @@ struct FilterShape {
 constexpr int kTaps = 9;
 
 /// partial[part][tap][channel]: the sums over a part of the output's lines. A block has packs of channels, and strands
-/// of lines, which it adds in their order. kWidth: the columns of the window where they are known, else 0.
-template <int kPack, int kWidth, class T>
+/// of lines, which it adds in their order. kWidth: the columns of the window where they are known, else 0. kFilters:
+/// whether each channel has several filters, then without a known width.
+template <int kPack, int kWidth, bool kFilters, class T>
 __global__ void __launch_bounds__(kBlock, 2) filter_parts(FilterShape s, const T* x, const T* dy, float* partial) {
   float* const of_strand = shared_memory<float>();
   const std::int64_t channel = channel_of_thread<kPack>();
   const int width = kWidth > 0 ? kWidth : s.columns.taps, all_taps = s.lines.taps * width;
   const int first_tap = kWidth > 0 ? 0 : static_cast<int>(blockIdx.z) * kTaps;
+  const RepeatedChannels read(channel, kFilters ? s.filters : 1);
+  const std::int64_t inputs = kFilters ? s.channels / s.filters : s.channels;
   float sum[kTaps][kPack] = {};
   for (std::int64_t line = first_cell(); line < s.rows * s.lines.output && channel < s.channels; line += cell_step()) {
     const Division place = divide(line, s.lines.output);
-    const T* const image = x + place.quotient * s.lines.input * s.columns.input * s.channels + channel;
+    const T* const image = x + place.quotient * s.lines.input * s.columns.input * inputs + (kFilters ? 0 : channel);
     const T* gradient = dy + line * s.columns.output * s.channels + channel;
     for (int column = 0; column < s.columns.output; ++column, gradient += s.channels) {
       float value[kPack], of_output[kPack];
@@ -61,8 +66,12 @@ __global__ void __launch_bounds__(kBlock, 2) filter_parts(FilterShape s, const T
         const int from_line = s.lines.source(static_cast<int>(place.rest), tap / width);
         const int from_column = s.columns.source(column, tap % width);
         if (from_line < 0 || from_column < 0) continue;
-        load(value, image + (static_cast<std::int64_t>(from_line) * s.columns.input + from_column) * s.channels, kPack,
-             true);
+        const T* const source = image + (static_cast<std::int64_t>(from_line) * s.columns.input + from_column) * inputs;
+        if constexpr (kFilters) {
+          read.load(value, source);
+        } else {
+          load(value, source, kPack, true);
+        }
 #pragma unroll
         for (int i = 0; i < kPack; ++i) sum[t][i] += value[i] * of_output[i];
       }
@@ -99,7 +108,7 @@ class FilterGradient : public Kernel {
   FilterGradient(const ops::Conv2dWeightGradient& op, const KernelSpecs& specs, bool is_ohwi)
       : dtype_(specs.inputs[0].dtype),
         is_ohwi_(is_ohwi),
-        shape_{specs.inputs[0].shape[0], op.kernel_shape.back(),
+        shape_{specs.inputs[0].shape[0], op.kernel_shape.back(), filters_of_channel(op, op.kernel_shape),
                FilterAxis(op, specs.inputs[0].shape, op.kernel_shape, specs.inputs[1].shape, 0),
                FilterAxis(op, specs.inputs[0].shape, op.kernel_shape, specs.inputs[1].shape, 1)},
         positions_(shape_.all_lines() * shape_.columns.output),
@@ -141,8 +150,10 @@ class FilterGradient : public Kernel {
       const bool is_3x3 = shape_.lines.taps == 3 && shape_.columns.taps == 3;
       dim3 grid = blocks.grid(parts);
       grid.z = static_cast<unsigned>((shape_.taps() + kTaps - 1) / kTaps);
-      launch(stream, grid, blocks.block(), kBlock * kPack * sizeof(float),
-             is_3x3 ? filter_parts<kPack, 3, T> : filter_parts<kPack, 0, T>, shape_, x, dy, partial);
+      const auto kernel = shape_.filters > 1 ? filter_parts<kPack, 0, true, T>
+                          : is_3x3           ? filter_parts<kPack, 3, false, T>
+                                             : filter_parts<kPack, 0, false, T>;
+      launch(stream, grid, blocks.block(), kBlock * kPack * sizeof(float), kernel, shape_, x, dy, partial);
     });
     const std::int64_t taps = shape_.taps(), channels = shape_.channels;
     column_sums(stream, parts, taps * channels, DType::kFloat32, args.workspace, sums,
