@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "graph/ops/combine.h"
 #include "graph/ops/embedding.h"
@@ -12,23 +13,28 @@
 using namespace mirrortrain;
 using namespace mirrortrain::testing;
 
+namespace {
+
+struct SumCase {
+  Shape x, sum;
+};
+const SumCase kSums[] = {{{64}, {1}},
+                         {{512}, {1}},
+                         {{513}, {1}},
+                         {{3, 96}, {3, 1}},
+                         {{96, 8}, {96, 1}},
+                         {{12, 64}, {1, 64}},
+                         {{12, 60}, {1, 60}},
+                         {{12, 61}, {1, 61}},
+                         {{5, 16, 24}, {5, 1, 24}},
+                         {{5, 16, 24}, {1, 16, 1}},
+                         {{700, 16}, {1, 16}},
+                         {{2, 3000}, {1, 1}}};
+
+}  // namespace
+
 TEST_CASE("sums of neighbouring terms, and to neighbouring outputs, are the CPU's") {
-  struct SumCase {
-    Shape x, sum;
-  };
-  const SumCase cases[] = {{{64}, {1}},
-                           {{512}, {1}},
-                           {{513}, {1}},
-                           {{3, 96}, {3, 1}},
-                           {{96, 8}, {96, 1}},
-                           {{12, 64}, {1, 64}},
-                           {{12, 60}, {1, 60}},
-                           {{12, 61}, {1, 61}},
-                           {{5, 16, 24}, {5, 1, 24}},
-                           {{5, 16, 24}, {1, 16, 1}},
-                           {{700, 16}, {1, 16}},
-                           {{2, 3000}, {1, 1}}};
-  for (const auto& [x, sum] : cases) {
+  for (const auto& [x, sum] : kSums) {
     for (const DType dtype : kFloatTypes) {
       for (const bool per_row : {true, false}) {
         if (!per_row && x.elements() > 2000) continue;
@@ -38,6 +44,21 @@ TEST_CASE("sums of neighbouring terms, and to neighbouring outputs, are the CPU'
              {batched(dtype, x)},
              {1, 37},
              per_row && dtype == DType::kBfloat16 ? 1e-2 : 2e-7});
+      }
+    }
+  }
+}
+
+TEST_CASE("the largest of neighbouring terms, and of those with neighbouring outputs, is the CPU's") {
+  for (const auto& [x, largest] : kSums) {
+    for (const DType dtype : kFloatTypes) {
+      for (const double odd :
+           {0.0, std::numeric_limits<double>::quiet_NaN(), -std::numeric_limits<double>::infinity()}) {
+        const Fill fill = [=](std::int64_t i, double u) { return odd != 0 && i % 97 == 5 ? odd : u - 3; };
+        compare_with_cpu({fmt::format("largest {} of {} to {} with {}", name_of(dtype), x.text(), largest.text(), odd),
+                          std::make_shared<ops::MaxTo>(largest),
+                          {batched(dtype, x, fill)},
+                          {1, 37}});
       }
     }
   }

@@ -13,7 +13,19 @@ using scalar::SumWalk;
 constexpr unsigned kStrands = kBlock / kWarpSize;
 const dim3 kWarps{kWarpSize, kStrands};
 
-/// Where sums go: partial[part][output] or, if there is one part, to[output].
+/// How terms become one: what there is without any, and with another one. Sums are in double.
+struct Add {
+  using Value = double;
+  __device__ static double none() { return 0; }
+  __device__ double operator()(double a, double b) const { return a + b; }
+};
+struct Largest {
+  using Value = float;
+  __device__ static float none() { return -INFINITY; }
+  __device__ float operator()(float a, float b) const { return scalar::Maximum()(a, b); }
+};
+
+/// Where sums, or the largest, go: partial[part][output] or, if there is one part, to[output].
 template <class Sum>
 struct Sums {
   std::int64_t outputs;
@@ -30,22 +42,26 @@ struct Sums {
 };
 
 /// A block has 32 adjacent packs of outputs and kStrands strands of their terms. `walk`: with `kept` in packs.
-template <int kPack, class T, class Sum>
+template <class Join, int kPack, class T, class Sum>
 __global__ void __launch_bounds__(kBlock) sum_to_packs(SumWalk walk, const T* x, Sums<Sum> sums) {
-  __shared__ double of_strand[kStrands][kPack][kWarpSize];
+  using Value = typename Join::Value;
+  __shared__ Value of_strand[kStrands][kPack][kWarpSize];
+  const Join join;
   const std::int64_t packs = walk.kept.count, terms = walk.reduced.count;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.y) * kStrands;
   for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kWarpSize; first < packs;
        first += static_cast<std::int64_t>(gridDim.x) * kWarpSize) {
     const std::int64_t pack = first + threadIdx.x;
-    double sum[kPack] = {};
+    Value sum[kPack];
+#pragma unroll
+    for (Value& one : sum) one = Join::none();
     if (pack < packs) {
       const T* from = x + walk.kept.place(pack).at[0];
       for (std::int64_t term = blockIdx.y * kStrands + threadIdx.y; term < terms; term += step) {
         float value[kPack];
         load(value, from + walk.reduced.place(term).at[0], kPack, true);
 #pragma unroll
-        for (int i = 0; i < kPack; ++i) sum[i] += static_cast<double>(value[i]);
+        for (int i = 0; i < kPack; ++i) sum[i] = join(sum[i], static_cast<Value>(value[i]));
       }
     }
 #pragma unroll
@@ -53,39 +69,43 @@ __global__ void __launch_bounds__(kBlock) sum_to_packs(SumWalk walk, const T* x,
     __syncthreads();
     // Each strand of threads adds up some of the packs' elements.
     for (unsigned i = threadIdx.y; i < kPack && pack < packs; i += kStrands) {
-      double all = of_strand[0][i][threadIdx.x];
-      for (unsigned strand = 1; strand < kStrands; ++strand) all += of_strand[strand][i][threadIdx.x];
-      sums.put(pack * kPack + i, all);
+      Value all = of_strand[0][i][threadIdx.x];
+      for (unsigned strand = 1; strand < kStrands; ++strand) all = join(all, of_strand[strand][i][threadIdx.x]);
+      sums.put(pack * kPack + i, static_cast<double>(all));
     }
     __syncthreads();
   }
 }
 
 /// A warp has an output, and reads neighbouring packs of its terms. `walk`: with `reduced` in packs.
-template <int kPack, class T, class Sum>
+template <class Join, int kPack, class T, class Sum>
 __global__ void __launch_bounds__(kBlock) sum_of_packs(SumWalk walk, const T* x, Sums<Sum> sums) {
+  using Value = typename Join::Value;
+  const Join join;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.y) * kWarpSize;
   for (std::int64_t output = blockIdx.x * kStrands + threadIdx.y; output < walk.kept.count;
        output += static_cast<std::int64_t>(gridDim.x) * kStrands) {
     const T* from = x + walk.kept.place(output).at[0];
-    double sum = 0;
+    Value sum = Join::none();
     for (std::int64_t pack = blockIdx.y * kWarpSize + threadIdx.x; pack < walk.reduced.count; pack += step) {
       float value[kPack];
       load(value, from + walk.reduced.place(pack).at[0], kPack, true);
 #pragma unroll
-      for (int i = 0; i < kPack; ++i) sum += static_cast<double>(value[i]);
+      for (int i = 0; i < kPack; ++i) sum = join(sum, static_cast<Value>(value[i]));
     }
-    sum = warp_sum(sum);
-    if (threadIdx.x == 0) sums.put(output, sum);
+    sum = warp_reduce(sum, join);
+    if (threadIdx.x == 0) sums.put(output, static_cast<double>(sum));
   }
 }
 
-template <class Sum>
+template <class Join, class Sum>
 __global__ void __launch_bounds__(kBlock)
-    add_parts(std::int64_t outputs, std::int64_t parts, const double* partial, Sum* to) {
+    join_parts(std::int64_t outputs, std::int64_t parts, const double* partial, Sum* to) {
   for (std::int64_t output = grid_thread(); output < outputs; output += grid_threads()) {
-    double sum = 0;
-    for (std::int64_t part = 0; part < parts; ++part) sum += partial[part * outputs + output];
+    typename Join::Value sum = Join::none();
+    for (std::int64_t part = 0; part < parts; ++part) {
+      sum = Join()(sum, static_cast<typename Join::Value>(partial[part * outputs + output]));
+    }
     to[output] = Sum(static_cast<float>(sum));
   }
 }
@@ -125,17 +145,17 @@ struct SumPlan {
     parts = std::clamp<std::int64_t>(std::min(useful, kEnoughBlocks / std::max<std::int64_t>(1, across)), 1, 256);
   }
 
-  template <class T, class Sum>
+  template <class Join, class T, class Sum>
   void launch_parts(Stream& stream, const T* x, const Sums<Sum>& sums) const {
     const auto launch_packs = [&]<int kPack>(std::integral_constant<int, kPack>) {
       launch(stream, dim3(blocks_for(across, 1), static_cast<unsigned>(parts)), kWarps, 0,
-             of_terms ? sum_of_packs<kPack, T, Sum> : sum_to_packs<kPack, T, Sum>, walk, x, sums);
+             of_terms ? sum_of_packs<Join, kPack, T, Sum> : sum_to_packs<Join, kPack, T, Sum>, walk, x, sums);
     };
     with_pack<T>(is_packed, launch_packs);
   }
 };
 
-template <class T, class Sum>
+template <class Join, class T, class Sum>
 std::unique_ptr<Kernel> make_sum_of(const SumWalk& walk) {
   const std::int64_t outputs = walk.kept.count;
   const SumPlan in_elements(walk, 1), packed(walk, kPackOf<T>);
@@ -144,9 +164,9 @@ std::unique_ptr<Kernel> make_sum_of(const SumWalk& walk) {
     Sum* const to = output<Sum>(args, 0);
     auto* const partial = reinterpret_cast<double*>(args.workspace);
     const SumPlan& plan = in_packs(x) ? packed : in_elements;
-    plan.launch_parts(stream, x, Sums<Sum>{outputs, partial, plan.parts == 1 ? to : nullptr});
+    plan.template launch_parts<Join>(stream, x, Sums<Sum>{outputs, partial, plan.parts == 1 ? to : nullptr});
     if (plan.parts > 1)
-      launch(stream, blocks_for(outputs), kBlock, 0, add_parts<Sum>, outputs, plan.parts, partial, to);
+      launch(stream, blocks_for(outputs), kBlock, 0, join_parts<Join, Sum>, outputs, plan.parts, partial, to);
   };
   return stream_kernel(body,
                        static_cast<std::size_t>(outputs * std::max(in_elements.parts, packed.parts)) * sizeof(double));
@@ -154,30 +174,14 @@ std::unique_ptr<Kernel> make_sum_of(const SumWalk& walk) {
 
 std::unique_ptr<Kernel> make_sum_to(const ops::SumTo& op, const KernelSpecs& specs) {
   const SumWalk walk(specs.inputs[0].shape, specs.outputs[0].shape);
-  return for_float_type(op, specs.inputs[0].dtype,
-                        [&]<class T>(T) { return op.per_row ? make_sum_of<T, T>(walk) : make_sum_of<T, float>(walk); });
-}
-
-/// A thread has an output.
-template <class T>
-__global__ void __launch_bounds__(kBlock) max_to(SumWalk walk, const T* x, T* y) {
-  for (std::int64_t output = grid_thread(); output < walk.kept.count; output += grid_threads()) {
-    const T* from = x + walk.kept.place(output).at[0];
-    auto largest = static_cast<float>(*from);
-    for (std::int64_t term = 1; term < walk.reduced.count; ++term) {
-      largest = scalar::Maximum()(largest, static_cast<float>(from[walk.reduced.place(term).at[0]]));
-    }
-    y[output] = T(largest);
-  }
+  return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) {
+    return op.per_row ? make_sum_of<Add, T, T>(walk) : make_sum_of<Add, T, float>(walk);
+  });
 }
 
 std::unique_ptr<Kernel> make_max_to(const ops::MaxTo& op, const KernelSpecs& specs) {
   const SumWalk walk(specs.inputs[0].shape, specs.outputs[0].shape);
-  return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) {
-    return stream_kernel([walk](Stream& stream, const KernelArgs& args) {
-      launch(stream, blocks_for(walk.kept.count), kBlock, 0, max_to<T>, walk, input<T>(args, 0), output<T>(args, 0));
-    });
-  });
+  return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) { return make_sum_of<Largest, T, T>(walk); });
 }
 
 }  // namespace
