@@ -168,10 +168,15 @@ std::string read_file(const std::string& file, const OtherFile& other) {
     throw UsageError(fmt::format("{}: cannot open the configuration: {}{}", file, std::strerror(why),
                                  why == ENOENT ? file_meant(file) : ""));
   }
-  std::string text(kMostBytes + 4, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  // Not at once: memory for the largest file takes longer to clear than a usual one to be read.
+  std::string text;
+  for (std::size_t size = std::size_t{64} << 10; stream && text.size() <= kMostBytes; size *= 2) {
+    const std::size_t before = text.size();
+    text.resize(std::min(size, kMostBytes + 4));
+    stream.read(text.data() + before, static_cast<std::streamsize>(text.size() - before));
+    text.resize(before + static_cast<std::size_t>(stream.gcount()));
+  }
   if (stream.bad()) throw UsageError(fmt::format("{}: cannot read the configuration: {}", file, std::strerror(errno)));
-  text.resize(static_cast<std::size_t>(stream.gcount()));
   return text;
 }
 
