@@ -2,6 +2,11 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "every_pair.h"
 #include "strategy/mirrored/mirrored_strategy.h"
 #include "strategy/mirrored/trained_result.h"
 
@@ -76,18 +81,17 @@ TEST_CASE("divided weights are those of replicated ones") {
       {"variables=[{match: \"late/*\", synchronization: none, aggregation: none}]", "gradients.clip_norm=0.2"},
       {"training.precision=mixed_bfloat16"},
   };
-  for (const std::vector<std::string>& more : variants) {
+  for (const auto& [more, replicas, state] : testing::every_pair(
+           variants, std::vector<std::pair<int, int>>{{2, 1}, {2, 2}, {3, 1}}, std::array{kGradients, kWeights})) {
+    const auto& [workers, each] = replicas;
     CAPTURE(more.empty() ? std::string("adam") : more.front());
-    for (const auto& [workers, each] : {std::pair{2, 1}, {2, 2}, {3, 1}, {4, 1}}) {
-      CAPTURE(workers);
-      const Result expected = on_workers(kDense, workers, each, "", more);
-      for (const char* state : {kGradients, kWeights}) {
-        CAPTURE(std::string(state));
-        const Result found = on_workers(kDense, workers, each, state, more);
-        check_alike(expected, found, 2e-6, 5e-6);
-      }
-    }
+    CAPTURE(workers);
+    CAPTURE(std::string(state));
+    const Result expected = on_workers(kDense, workers, each, "", more),
+                 found = on_workers(kDense, workers, each, state, more);
+    check_alike(expected, found, 2e-6, 5e-6);
   }
+  check_alike(on_workers(kDense, 4, 1, "", {}), on_workers(kDense, 4, 1, kWeights, {}), 2e-6, 5e-6);
 }
 
 TEST_CASE("divided weights work in every layer, and where layers are divided too") {

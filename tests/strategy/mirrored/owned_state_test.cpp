@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "every_pair.h"
 #include "strategy/mirrored/mirrored_strategy.h"
 #include "strategy/mirrored/trained_result.h"
 #include "strategy/variables/ownership.h"
@@ -57,19 +58,18 @@ const std::vector<std::string> kStates = {", optimizer_state: sharded", ", optim
 TEST_CASE(
     "weights whose state is owned are those of a replicated state, in the same bits where the sums are the same") {
   for (const bool is_exact : {true, false}) {
-    for (const std::string& optimizer : is_exact ? kExact : kNear) {
+    for (const auto& [optimizer, replicas, state] :
+         testing::every_pair(is_exact ? kExact : kNear,
+                             std::vector<std::pair<int, int>>{{2, 1}, {2, 2}, {3, 1}, {3, 2}, {4, 1}}, kStates)) {
+      const auto& [workers, each] = replicas;
       CAPTURE(optimizer);
-      for (const auto& [workers, each] : {std::pair{2, 1}, {2, 2}, {3, 1}, {3, 2}, {4, 1}}) {
-        CAPTURE(workers);
-        const std::string network = workers % 2 == 0 ? kNetwork : unconstrained(kNetwork);
-        const Result expected = on_workers(network.c_str(), workers, each, "", {optimizer});
-        for (const std::string& state : kStates) {
-          CAPTURE(state);
-          const Result found = on_workers(network.c_str(), workers, each, state, {optimizer});
-          check_alike(expected, found, 1e-6, 2e-6);
-          if (is_exact) CHECK(found.variables == expected.variables);
-        }
-      }
+      CAPTURE(workers);
+      CAPTURE(state);
+      const std::string network = workers % 2 == 0 ? kNetwork : unconstrained(kNetwork);
+      const Result expected = on_workers(network.c_str(), workers, each, "", {optimizer}),
+                   found = on_workers(network.c_str(), workers, each, state, {optimizer});
+      check_alike(expected, found, 1e-6, 2e-6);
+      if (is_exact) CHECK(found.variables == expected.variables);
     }
   }
 }

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "error_text.h"
+#include "every_pair.h"
 #include "strategy/mirrored/pipeline_networks.h"
 #include "strategy/mirrored/trained_result.h"
 
@@ -49,6 +52,16 @@ std::string strategy(const std::string& devices, const std::string& more) {
   return fmt::format("strategy={{type: mirrored, devices: [{}], threads_per_replica: 1{}}}", devices, more);
 }
 
+/// The result of one device with these overrides.
+const Result& trained_once(std::map<std::vector<std::string>, Result>& known,
+                           const std::vector<std::string>& overrides) {
+  const auto found = known.find(overrides);
+  if (found != known.end()) return found->second;
+  std::vector<std::string> one = overrides;
+  one.push_back(strategy("cpu:0", ""));
+  return known.emplace(overrides, trained(kDenseStages, one)).first->second;
+}
+
 void check_same(const Result& expected, const Result& found) { check_alike(expected, found, 2e-6, 3e-6); }
 
 TEST_CASE("a pipeline trains as one device, and the same bits on any number of devices") {
@@ -59,32 +72,26 @@ TEST_CASE("a pipeline trains as one device, and the same bits on any number of d
       {"training.on_non_finite=skip"},
       {"optimizer={type: adamw, learning_rate: 0.01, use_ema: true}", "model.recompute=[b, norm]"},
   };
-  for (const std::vector<std::string>& more : variants) {
+  std::map<std::vector<std::string>, Result> on_one;
+  for (const auto& [more, microbatches, stages, replicas] : testing::every_pair(
+           variants, std::array{1, 2, 5, 16}, std::array{"[b]", "[norm, d]", "[dropout, c, d]"}, std::array{1, 2})) {
     CAPTURE(more.empty() ? std::string("sgd") : more.front());
-    std::vector<std::string> one = more;
-    one.push_back(strategy("cpu:0", ""));
-    const Result expected = trained(kDenseStages, one);
-    for (const char* stages : {"[b]", "[norm, d]", "[dropout, c, d]"}) {
-      for (const int microbatches : {1, 2, 5, 16}) {
-        for (const int replicas : {1, 2}) {
-          CAPTURE(std::string(stages));
-          CAPTURE(microbatches);
-          CAPTURE(replicas);
-          std::optional<Result> first;
-          for (const char* devices : {"cpu:0", "cpu:0, cpu:1"}) {
-            std::vector<std::string> staged = more;
-            staged.push_back(strategy(devices, fmt::format(", replicas: {}, pipeline: {{split_before: {}, "
-                                                           "microbatches: {}}}",
-                                                           replicas, stages, microbatches)));
-            if (replicas == 1 && std::string(devices) != "cpu:0" && std::string(stages) == "[norm, d]") continue;
-            const Result found = trained(kDenseStages, staged);
-            check_same(expected, found);
-            if (!first) first = found;
-            CHECK(found.variables == first->variables);
-            CHECK(found.losses == first->losses);
-          }
-        }
-      }
+    CAPTURE(std::string(stages));
+    CAPTURE(microbatches);
+    CAPTURE(replicas);
+    const Result& expected = trained_once(on_one, more);
+    std::optional<Result> first;
+    for (const char* devices : {"cpu:0", "cpu:0, cpu:1"}) {
+      std::vector<std::string> staged = more;
+      staged.push_back(strategy(devices, fmt::format(", replicas: {}, pipeline: {{split_before: {}, "
+                                                     "microbatches: {}}}",
+                                                     replicas, stages, microbatches)));
+      if (replicas == 1 && std::string(devices) != "cpu:0" && std::string(stages) == "[norm, d]") continue;
+      const Result found = trained(kDenseStages, staged);
+      check_same(expected, found);
+      if (!first) first = found;
+      CHECK(found.variables == first->variables);
+      CHECK(found.losses == first->losses);
     }
   }
 }
@@ -96,40 +103,34 @@ TEST_CASE(
       {"gradients={accumulate_steps: 2, clip_norm: 0.2}", "training.on_non_finite=skip"},
       {"optimizer={type: adamw, learning_rate: 0.01, use_ema: true}", "model.recompute=[b, norm]"},
   };
-  for (const std::vector<std::string>& more : variants) {
+  std::map<std::vector<std::string>, Result> on_one;
+  for (const auto& [more, mesh, stages, microbatches] :
+       testing::every_pair(variants, std::array{"{data: 1, model: 2}", "{data: 2, model: 2}", "{data: 1, model: 3}"},
+                           std::array{"[b]", "[dropout, c]"}, std::array{1, 4})) {
     CAPTURE(more.empty() ? std::string("sgd") : more.front());
-    std::vector<std::string> one = more;
-    one.push_back(strategy("cpu:0", ""));
-    const Result expected = trained(kDenseStages, one);
-    for (const char* mesh : {"{data: 1, model: 2}", "{data: 2, model: 2}", "{data: 1, model: 3}"}) {
-      for (const char* stages : {"[b]", "[dropout, c]"}) {
-        for (const int microbatches : {1, 4}) {
-          CAPTURE(std::string(mesh));
-          CAPTURE(std::string(stages));
-          CAPTURE(microbatches);
-          std::optional<Result> first;
-          // With two devices, one may have parts of two stages; with four, several have parts of each.
-          for (const char* devices : {"cpu:0", "cpu:0, cpu:1", "cpu:0, cpu:1, cpu:2", "cpu:0, cpu:1, cpu:2, cpu:3"}) {
-            const int places = std::string(mesh) == "{data: 1, model: 2}"   ? 2
-                               : std::string(mesh) == "{data: 1, model: 3}" ? 3
-                                                                            : 4;
-            const int parts = places * (std::string(stages) == "[b]" ? 2 : 3);
-            const auto count = static_cast<int>(std::count(devices, devices + std::strlen(devices), ':'));
-            if (parts % count != 0) continue;
-            CAPTURE(std::string(devices));
-            std::vector<std::string> staged = more;
-            staged.push_back(
-                strategy(devices, fmt::format(", mesh: {}, pipeline: {{split_before: {}, microbatches: {}}}", mesh,
-                                              stages, microbatches)));
-            const Result found = trained(kDenseStages, staged);
-            check_same(expected, found);
-            if (!first) first = found;
-            CHECK(found.variables == first->variables);
-            CHECK(found.losses == first->losses);
-            CHECK(found.evaluated == first->evaluated);
-          }
-        }
-      }
+    CAPTURE(std::string(mesh));
+    CAPTURE(std::string(stages));
+    CAPTURE(microbatches);
+    const Result& expected = trained_once(on_one, more);
+    std::optional<Result> first;
+    // With two devices, one may have parts of two stages; with four, several have parts of each.
+    for (const char* devices : {"cpu:0", "cpu:0, cpu:1", "cpu:0, cpu:1, cpu:2", "cpu:0, cpu:1, cpu:2, cpu:3"}) {
+      const int places = std::string(mesh) == "{data: 1, model: 2}"   ? 2
+                         : std::string(mesh) == "{data: 1, model: 3}" ? 3
+                                                                      : 4;
+      const int parts = places * (std::string(stages) == "[b]" ? 2 : 3);
+      const auto count = static_cast<int>(std::count(devices, devices + std::strlen(devices), ':'));
+      if (parts % count != 0) continue;
+      CAPTURE(std::string(devices));
+      std::vector<std::string> staged = more;
+      staged.push_back(strategy(devices, fmt::format(", mesh: {}, pipeline: {{split_before: {}, microbatches: {}}}",
+                                                     mesh, stages, microbatches)));
+      const Result found = trained(kDenseStages, staged);
+      check_same(expected, found);
+      if (!first) first = found;
+      CHECK(found.variables == first->variables);
+      CHECK(found.losses == first->losses);
+      CHECK(found.evaluated == first->evaluated);
     }
   }
 }

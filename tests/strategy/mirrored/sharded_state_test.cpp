@@ -3,9 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <ranges>
+#include <string>
 #include <tuple>
+#include <utility>
+#include <vector>
 
+#include "every_pair.h"
 #include "strategy/mirrored/mirrored_strategy.h"
 #include "strategy/mirrored/trained_result.h"
 
@@ -58,17 +63,17 @@ TEST_CASE("weights whose state is sharded are those of a replicated state") {
       {"variables=[{match: \"dense_1/*\", synchronization: none, aggregation: none}]", "gradients.clip_norm=0.2"},
       {"training.precision=mixed_bfloat16"},
   };
-  for (const std::vector<std::string>& more : variants) {
+  for (const auto& [more, replicas, buckets] : testing::every_pair(
+           variants, std::vector<std::pair<int, int>>{{2, 1}, {2, 2}, {3, 1}, {4, 1}},
+           std::vector<std::pair<const char*, std::string>>{{"0", kNetwork}, {"3000", unconstrained(kNetwork)}})) {
     CAPTURE(more.empty() ? std::string("adam") : more.front());
-    for (const auto& [bytes, network] : {std::pair("0", std::string(kNetwork)), {"3000", unconstrained(kNetwork)}}) {
-      for (const auto& [workers, each] : {std::pair{2, 1}, {2, 2}, {3, 1}, {4, 1}}) {
-        CAPTURE(workers);
-        const std::string communication = fmt::format(", communication: {{bytes_per_pack: {}}}", bytes);
-        const Result expected = on_workers(network.c_str(), workers, each, communication, more),
-                     found = on_workers(network.c_str(), workers, each, communication + kSharded, more);
-        check_alike(expected, found, 1e-6, 2e-6);
-      }
-    }
+    const auto& [workers, each] = replicas;
+    const auto& [bytes, network] = buckets;
+    CAPTURE(workers);
+    const std::string communication = fmt::format(", communication: {{bytes_per_pack: {}}}", bytes);
+    const Result expected = on_workers(network.c_str(), workers, each, communication, more),
+                 found = on_workers(network.c_str(), workers, each, communication + kSharded, more);
+    check_alike(expected, found, 1e-6, 2e-6);
   }
 }
 
