@@ -1,6 +1,7 @@
 #include "simulated_gpu/threaded_device.h"
 
 #include <fmt/format.h>
+#include <sys/prctl.h>
 
 #include <atomic>
 #include <cstring>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/futex.h"
 #include "device/cpu/cpu_device.h"
 #include "simulated_gpu/host_stream.h"
 
@@ -18,13 +20,25 @@ namespace mirrortrain {
 namespace {
 
 using std::chrono::microseconds;
-using Flag = std::atomic<bool>;
 
-// Polled rather than signalled: a lock or a condition variable would also order the waiting thread's work after that of
-// the stream, and so hide a missing wait from the sanitizer.
-void await(const Flag& flag) {
-  while (!flag.load(std::memory_order_acquire)) std::this_thread::sleep_for(microseconds(20));
-}
+/// Set once, by one thread; who waits is ordered after it, but never the other way round. By system calls of its own:
+/// a lock or a condition variable would also order the stream's work after that of who waits for it, and so hide a
+/// missing wait from the sanitizer.
+class Flag {
+ public:
+  void set() {
+    is_set_.store(1, std::memory_order_release);
+    futex_wake_all(is_set_, FutexScope::kProcess);  // of the address alone: who has waited may have freed this
+  }
+  void await() {
+    while (is_set_.load(std::memory_order_acquire) == 0) {
+      futex_wait(is_set_, 0, std::chrono::seconds(1), FutexScope::kProcess);
+    }
+  }
+
+ private:
+  std::atomic<std::uint32_t> is_set_ = 0;
+};
 
 /// Whether this thread captures: what CUDA refuses then is an error here too.
 thread_local bool capturing = false;
@@ -39,7 +53,7 @@ class ThreadedEvent : public Event {
 
   void synchronize() const override {
     refuse_while_capturing("an event is waited for");
-    if (happened) await(*happened);
+    if (happened) happened->await();
   }
 };
 
@@ -48,7 +62,7 @@ class Queue {
  public:
   Queue() : first_(new Node), last_(first_) {}
   ~Queue() {
-    while (first_ != nullptr) delete std::exchange(first_, first_->next.load());
+    while (first_ != nullptr) delete std::exchange(first_, first_->next);
   }
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
@@ -56,24 +70,22 @@ class Queue {
   void push(std::function<void()> work) {
     auto* const node = new Node;
     node->work = std::move(work);
-    last_->next.store(node, std::memory_order_release);
-    last_ = node;
+    last_->next = node;
+    std::exchange(last_, node)->has_next.set();
   }
 
   /// Waits for the next piece.
   std::function<void()> pop() {
-    Node* next = nullptr;
-    while ((next = first_->next.load(std::memory_order_acquire)) == nullptr) {
-      std::this_thread::sleep_for(microseconds(20));
-    }
-    delete std::exchange(first_, next);
-    return std::move(next->work);
+    first_->has_next.await();
+    delete std::exchange(first_, first_->next);
+    return std::move(first_->work);
   }
 
  private:
   struct Node {
     std::function<void()> work;
-    std::atomic<Node*> next = nullptr;
+    Node* next = nullptr;
+    Flag has_next;
   };
   Node* first_;  ///< the node popped last: the consumer's
   Node* last_;   ///< the producer's
@@ -115,14 +127,14 @@ class ThreadedStream : public HostStream {
   }
   void record(Event& event) override {
     refuse_while_capturing("an event is recorded");
-    auto happened = std::make_shared<Flag>(false);
+    auto happened = std::make_shared<Flag>();
     static_cast<ThreadedEvent&>(event).happened = happened;
-    queue_.push([happened] { happened->store(true, std::memory_order_release); });
+    queue_.push([happened] { happened->set(); });
   }
   void wait(const Event& event) override {
     refuse_while_capturing("a stream is told to wait");
     if (const auto happened = static_cast<const ThreadedEvent&>(event).happened) {
-      queue_.push([happened] { await(*happened); });
+      queue_.push([happened] { happened->await(); });
     }
   }
   void synchronize() override {
@@ -148,6 +160,7 @@ class ThreadedStream : public HostStream {
 
  private:
   void work_off(std::uint64_t seed, microseconds longest_pause) {
+    ::prctl(PR_SET_TIMERSLACK, 1UL);  // else each pause is 50 us longer
     std::mt19937_64 random(seed);
     std::uniform_int_distribution<microseconds::rep> pause(0, longest_pause.count());
     while (const std::function<void()> work = queue_.pop()) {

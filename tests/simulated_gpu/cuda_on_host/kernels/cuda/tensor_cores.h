@@ -72,14 +72,14 @@ void multiply_add(float (&sum)[4], const Registers& own, const Place& place) {
           static_cast<double>(Fragments::left(lanes, row, k)) * static_cast<double>(Fragments::right(lanes, k, column));
     }
   }
-  exchange_all(0, place);  // every lane has read before one continues
+  __syncwarp(0xffffffffu, place);  // every lane has read before one continues
   for (int i = 0; i < 4; ++i) sum[i] = static_cast<float>(sums[i]);
 }
 
-/// The rows that lanes give for four matrices.
+/// The rows that lanes give for four matrices; one lane looks at them for all.
 inline std::array<std::uint64_t, 32> matrix_rows(const std::byte* row, const Place& place) {
   const auto rows = exchange_all(reinterpret_cast<std::uintptr_t>(row), place);
-  for (std::size_t i = 0; i < 32; ++i) {
+  for (std::size_t i = 0; lane() == 0 && i < 32; ++i) {
     if (rows[i] % 16 != 0) throw Error("a row of a matrix is not aligned to 16 bytes");
     for (std::size_t other = i / 8 * 8; other < i; ++other) {
       if (rows[i] / 16 % 8 == rows[other] / 16 % 8)
@@ -96,7 +96,7 @@ void load_words(std::uint32_t (&to)[4], const std::byte* row, const Place& place
     to[matrix] =
         word([&](int r) { return reinterpret_cast<const std::byte*>(rows[matrix * 8 + static_cast<std::size_t>(r)]); });
   }
-  exchange_all(0, place);
+  __syncwarp(0xffffffffu, place);
 }
 
 /// A copy that a thread has not waited for: it is done when it waits, so that who reads earlier reads something else.
