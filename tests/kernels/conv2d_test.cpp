@@ -41,8 +41,11 @@ void each_product(const ops::Conv2dAttributes& a, const Shape& x, const Shape& k
       if (row < 0 || row >= x[1] || column < 0 || column >= x[2]) continue;
       const std::int64_t pixel = ((n * x[1] + row) * x[2] + column) * x[3];
       for (std::int64_t c = 0; c < in; ++c) {
-        for (std::int64_t f = 0; f < out; ++f) {
-          visit(pixel + f / out_per_group * in + c, (tap * in + c) * out + f, position * out + f);
+        std::int64_t f = 0;
+        for (std::int64_t group = 0; group < a.groups; ++group) {
+          for (const std::int64_t end = f + out_per_group; f < end; ++f) {
+            visit(pixel + group * in + c, (tap * in + c) * out + f, position * out + f);
+          }
         }
       }
     }

@@ -35,6 +35,11 @@ void each_product(const Geometry& g, const Shape& x, const Shape& y, const Visit
   const auto& a = g.attributes;
   const std::int64_t in = g.kernel[3], out = g.kernel[4], out_per_group = out / a.groups;
   const Shape taps{g.kernel[0], g.kernel[1], g.kernel[2]};
+  std::int64_t before[3];  // padding
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    before[axis] =
+        ops::window_axis(x[axis + 1], taps[axis], a.strides[axis], a.dilation_rate[axis], a.padding).pad_before;
+  }
   for (std::int64_t position = 0; position < y.elements() / out; ++position) {
     const std::int64_t at[] = {position / (y[3] * y[2]) % y[1], position / y[3] % y[2], position % y[3]};
     for (std::int64_t tap = 0; tap < taps.elements(); ++tap) {
@@ -42,15 +47,17 @@ void each_product(const Geometry& g, const Shape& x, const Shape& y, const Visit
       std::int64_t pixel = position / (y[1] * y[2] * y[3]);
       bool inside = true;
       for (std::size_t axis = 0; axis < 3; ++axis) {
-        const auto window =
-            ops::window_axis(x[axis + 1], taps[axis], a.strides[axis], a.dilation_rate[axis], a.padding);
-        const std::int64_t from = at[axis] * a.strides[axis] - window.pad_before + of[axis] * a.dilation_rate[axis];
+        const std::int64_t from = at[axis] * a.strides[axis] - before[axis] + of[axis] * a.dilation_rate[axis];
         inside = inside && from >= 0 && from < x[axis + 1];
         pixel = pixel * x[axis + 1] + from;
       }
-      for (std::int64_t i = 0; inside && i < in * out; ++i) {
-        const std::int64_t c = i / out, f = i % out;
-        visit(pixel * x[4] + f / out_per_group * in + c, tap * in * out + i, position * out + f);
+      for (std::int64_t c = 0; inside && c < in; ++c) {
+        std::int64_t f = 0;
+        for (std::int64_t group = 0; group < a.groups; ++group) {
+          for (const std::int64_t end = f + out_per_group; f < end; ++f) {
+            visit(pixel * x[4] + group * in + c, (tap * in + c) * out + f, position * out + f);
+          }
+        }
       }
     }
   }

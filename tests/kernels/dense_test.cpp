@@ -53,11 +53,13 @@ std::vector<Values> dense(const std::vector<Values>& inputs, ops::ActivationKind
   const std::int64_t in = kernel.shape[0], out = kernel.shape[1];
   Values y = filled(with_last(x.shape, out));
   for (std::int64_t row = 0; row < y.elements() / out; ++row) {
-    for (std::int64_t j = 0; j < out; ++j) {
-      double sum = inputs.size() > 2 && !inputs[2].absent ? inputs[2][j] : 0;
-      for (std::int64_t i = 0; i < in; ++i) sum += x[row * in + i] * kernel[i * out + j];
-      y[row * out + j] = activated(activation, sum);
+    double* const sums = &y[row * out];
+    for (std::int64_t j = 0; j < out; ++j) sums[j] = inputs.size() > 2 && !inputs[2].absent ? inputs[2][j] : 0;
+    for (std::int64_t i = 0; i < in; ++i) {
+      const double factor = x[row * in + i];
+      for (std::int64_t j = 0; j < out; ++j) sums[j] += factor * kernel[i * out + j];
     }
+    for (std::int64_t j = 0; j < out; ++j) sums[j] = activated(activation, sums[j]);
   }
   return {y};
 }
@@ -68,7 +70,9 @@ std::vector<Values> dense_input_gradient(const std::vector<Values>& inputs) {
   Values dx = filled(with_last(dy.shape, in));
   for (std::int64_t row = 0; row < dx.elements() / in; ++row) {
     for (std::int64_t i = 0; i < in; ++i) {
-      for (std::int64_t j = 0; j < out; ++j) dx[row * in + i] += dy[row * out + j] * kernel[i * out + j];
+      double sum = 0;
+      for (std::int64_t j = 0; j < out; ++j) sum += dy[row * out + j] * kernel[i * out + j];
+      dx[row * in + i] = sum;
     }
   }
   return {dx};
@@ -79,9 +83,10 @@ std::vector<Values> dense_weight_gradient(const std::vector<Values>& inputs, boo
   const std::int64_t in = x.shape.back(), out = dy.shape.back();
   Values kernel = filled({in, out}), bias = filled({out});
   for (std::int64_t row = 0; row < dy.elements() / out; ++row) {
-    for (std::int64_t j = 0; j < out; ++j) {
-      bias[j] += dy[row * out + j];
-      for (std::int64_t i = 0; i < in; ++i) kernel[i * out + j] += x[row * in + i] * dy[row * out + j];
+    for (std::int64_t j = 0; j < out; ++j) bias[j] += dy[row * out + j];
+    for (std::int64_t i = 0; i < in; ++i) {
+      const double factor = x[row * in + i];
+      for (std::int64_t j = 0; j < out; ++j) kernel[i * out + j] += factor * dy[row * out + j];
     }
   }
   if (with_bias) return {kernel, bias};

@@ -138,7 +138,7 @@ struct GradientCheck {
 void check_gradient(const Case& test, const std::vector<bool>& wanted) {
   for (const std::int64_t rows : test.rows) {
     const GradientCheck check(test, wanted, rows);
-    for (const int threads : test.threads) check.run(threads);
+    for (const int threads : threads_of(test)) check.run(threads);
   }
 }
 

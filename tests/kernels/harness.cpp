@@ -132,6 +132,13 @@ class Bench {
   std::vector<std::vector<std::byte>> input_bytes_;
 };
 
+/// The values in an output's bytes.
+Values output_of(const Bench& bench, std::size_t output, std::vector<std::byte> bytes) {
+  TensorView view = bench.outputs()[output];
+  view.data = bytes.data();
+  return load(view);
+}
+
 bool is_integer(DType dtype) { return dtype == DType::kUint8 || dtype == DType::kInt32 || dtype == DType::kInt64; }
 
 }  // namespace
@@ -139,6 +146,10 @@ bool is_integer(DType dtype) { return dtype == DType::kUint8 || dtype == DType::
 double default_tolerance(const Case& test) {
   if (test.tolerance > 0) return test.tolerance;
   return test.inputs.front().spec.dtype == DType::kBfloat16 ? 1e-2 : 2e-6;
+}
+
+std::vector<int> threads_of(const Case& test) {
+  return has_threads() ? test.threads : std::vector<int>{test.threads.front()};
 }
 
 void compare(const Values& found, const Values& expected, double tolerance, const std::string& where) {
@@ -208,13 +219,8 @@ std::vector<Values> run_op(const Op& op, const Inputs& inputs, std::int64_t rows
                            const KernelRegistry& registry) {
   Bench bench(registry, op, inputs, rows, threads, step);
   const auto first = bench.run();
-  const auto values = [&](std::size_t output, std::vector<std::byte> bytes) {
-    TensorView view = bench.outputs()[output];
-    view.data = bytes.data();
-    return load(view);
-  };
   std::vector<Values> outputs;
-  for (std::size_t i = 0; i < first.size(); ++i) outputs.push_back(values(i, first[i]));
+  for (std::size_t i = 0; i < first.size(); ++i) outputs.push_back(output_of(bench, i, first[i]));
   const auto again = bench.run();
   CHECK_MESSAGE(again == first, op.name(), ": two runs give different bits");
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -227,7 +233,7 @@ std::vector<Values> run_op(const Op& op, const Inputs& inputs, std::int64_t rows
       if (i == absent_output) continue;
       const std::string where = fmt::format("{}: output {} where output {} is null", op.name(), i, absent_output);
       if (const double tolerance = null_output_tolerance(); tolerance > 0) {
-        compare(values(i, others[i]), outputs[i], tolerance, where);
+        compare(output_of(bench, i, others[i]), outputs[i], tolerance, where);
       } else {
         CHECK_MESSAGE(others[i] == first[i], where, ": other bits");
       }
@@ -236,11 +242,20 @@ std::vector<Values> run_op(const Op& op, const Inputs& inputs, std::int64_t rows
   return outputs;
 }
 
+std::vector<Values> run_once(const Op& op, const Inputs& inputs, std::int64_t rows, const StepParams& step,
+                             const KernelRegistry& registry) {
+  Bench bench(registry, op, inputs, rows, 1, step);
+  std::vector<std::vector<std::byte>> bytes = bench.run();
+  std::vector<Values> outputs;
+  for (std::size_t i = 0; i < bytes.size(); ++i) outputs.push_back(output_of(bench, i, std::move(bytes[i])));
+  return outputs;
+}
+
 void check_forward(const Case& test) {
   for (const std::int64_t rows : test.rows) {
     const Inputs inputs = random_inputs(test.inputs, rows);
     const std::vector<Values> expected = test.reference(values_of(inputs));
-    for (const int threads : test.threads) {
+    for (const int threads : threads_of(test)) {
       const std::vector<Values> found = run_op(*test.op, inputs, rows, threads, test.step);
       std::vector<ValueSpec> specs;
       for (const Operand& operand : test.inputs) specs.push_back(operand.spec);

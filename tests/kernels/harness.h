@@ -64,6 +64,10 @@ struct Case {
 /// The backend whose kernels are tested: every test program has its own.
 const KernelRegistry& registry_under_test();
 
+/// Whether its kernels divide their work among a case's threads; others run each case with the first number of threads
+/// alone.
+bool has_threads();
+
 /// How far outputs may move, relative to their root mean square, where another output is null. 0, the same bits,
 /// except where a library computes two outputs in one pass or one of them alone with another algorithm.
 double null_output_tolerance();
@@ -83,6 +87,11 @@ void check_gradient(const Case& test, const std::vector<bool>& wanted);
 std::vector<Values> run_op(const Op& op, const std::vector<std::pair<ValueSpec, Values>>& inputs, std::int64_t rows,
                            int threads = 1, const StepParams& step = {},
                            const KernelRegistry& registry = registry_under_test());
+
+/// The outputs of one run alone, for a kernel that run_op has run elsewhere: what it must not touch is checked here
+/// too.
+std::vector<Values> run_once(const Op& op, const std::vector<std::pair<ValueSpec, Values>>& inputs, std::int64_t rows,
+                             const StepParams& step, const KernelRegistry& registry);
 
 /// `value` as it is stored in the dtype.
 double rounded(DType dtype, double value);

@@ -15,6 +15,9 @@ std::vector<Values> values_of(const Inputs& inputs);
 
 double default_tolerance(const Case& test);
 
+/// The numbers of threads that the case is run with.
+std::vector<int> threads_of(const Case& test);
+
 /// Fails the test at the first element whose error is more than tolerance times (|expected| + root mean square); NaN
 /// equals NaN and infinities equal themselves.
 void compare(const Values& found, const Values& expected, double tolerance, const std::string& where);

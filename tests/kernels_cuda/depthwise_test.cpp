@@ -10,7 +10,7 @@
 #include "kernels/conv2d_geometries.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/cuda/merge.h"
-#include "kernels/harness_parts.h"
+#include "kernels_cuda/compare_with_cpu.h"
 #include "kernels_cuda/under_test.h"
 
 using namespace mirrortrain;
@@ -63,14 +63,14 @@ KernelRegistry depthwise_registry() {
 
 void check(const Op& op, const Inputs& inputs, std::int64_t rows, double tolerance, const std::string& name) {
   static const KernelRegistry registry = depthwise_registry();
-  const auto expected = run_op(op, inputs, rows, 1, {}, cpu::kernel_registry());
+  const auto expected = run_once(op, inputs, rows, {}, cpu::kernel_registry());
   std::vector<Values> first;
-  in_each_geometry([&](std::int64_t) {
-    const auto found = run_op(op, inputs, rows, 1, {}, registry);
+  const auto compare_all = [&](const std::vector<Values>& found, std::int64_t) {
     for (std::size_t i = 0; i < found.size(); ++i) compare(found[i], expected[i], tolerance, name);
     if (first.empty()) first = found;
     for (std::size_t i = 0; i < found.size(); ++i) CHECK(found[i].data == first[i].data);
-  });
+  };
+  run_in_each_geometry(op, inputs, rows, {}, compare_all, registry);
 }
 
 std::string title(const Conv2dGeometry& g, DType dtype, std::int64_t rows) {

@@ -25,6 +25,8 @@ const KernelRegistry& tf32_registry_under_test() {
 
 KernelRegistry for_host_memory(const KernelRegistry& kernels) { return kernels; }
 
+bool has_threads() { return false; }
+
 double null_output_tolerance() { return 0; }
 
 }  // namespace mirrortrain::testing

@@ -6,7 +6,7 @@ namespace mirrortrain::testing {
 
 void in_each_geometry(const std::function<void(std::int64_t)>& body) {
   const std::int64_t before = cuda::host_max_blocks;
-  for (const std::int64_t blocks : {1, 3, 2048}) {
+  for (const std::int64_t blocks : {3, 1, 2048}) {
     cuda::host_max_blocks = blocks;
     body(blocks);
   }

@@ -11,7 +11,7 @@
 #include "graph/ops/elementwise.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/cuda/merge.h"
-#include "kernels/harness_parts.h"
+#include "kernels_cuda/compare_with_cpu.h"
 #include "kernels_cuda/under_test.h"
 
 using namespace mirrortrain;
@@ -25,7 +25,7 @@ namespace {
 const StepParams kStep = {.seed = 7, .step = 3, .first_row = 11, .global_examples = 13};
 
 std::vector<Values> on_cpu(const Op& op, const Inputs& inputs, std::int64_t rows) {
-  return run_op(op, inputs, rows, 1, kStep, cpu::kernel_registry());
+  return run_once(op, inputs, rows, kStep, cpu::kernel_registry());
 }
 
 /// With `y` as float32.
@@ -68,14 +68,14 @@ TEST_CASE("a loss with a metric is the loss and the metric") {
               if (weighted && rows != 40) continue;
               if (weighted) inputs.push_back(random_inputs({batched(DType::kFloat32, {}, y)}, rows, 4)[0]);
               const auto losses = on_cpu(loss, in_float(inputs), rows);
-              in_each_geometry([&](std::int64_t blocks) {
-                const auto found = run_op(cuda::LossWithMetric(loss, metric), inputs, rows, 1, kStep);
+              const auto check = [&](const std::vector<Values>& found, std::int64_t blocks) {
                 const std::string name = fmt::format("{} {} x {}{}, {} blocks", name_of(dtype), rows, shape.text(),
                                                      weighted ? " weighted" : "", blocks);
                 compare(found[0], losses[0], 5e-6, name + ": loss");
                 compare(found[1], losses[1], dtype == DType::kFloat32 ? 5e-6 : 1e-2, name + ": gradient");
                 compare(found[2], metrics[0], 1e-12, name + ": metric");
-              });
+              };
+              run_in_each_geometry(cuda::LossWithMetric(loss, metric), inputs, rows, kStep, check);
             }
           }
         }
@@ -100,12 +100,12 @@ TEST_CASE("a max pooling's gradient with sums is the gradient and its columns' s
           const auto expected = on_cpu(backward, inputs, rows);
           Values sums = filled({image.back()});
           for (std::int64_t i = 0; i < expected[0].elements(); ++i) sums[i % image.back()] += expected[0][i];
-          in_each_geometry([&](std::int64_t blocks) {
-            const auto found = run_op(cuda::MaxPool2dGradientWithSums(backward), inputs, rows);
+          const auto check = [&](const std::vector<Values>& found, std::int64_t blocks) {
             const std::string name = fmt::format("{} {} x {}, {} blocks", name_of(dtype), rows, image.text(), blocks);
             compare(found[0], expected[0], 0, name + ": gradient");
             compare(found[1], sums, 2e-6, name + ": sums");
-          });
+          };
+          run_in_each_geometry(cuda::MaxPool2dGradientWithSums(backward), inputs, rows, {}, check);
         }
       }
     }
@@ -127,13 +127,13 @@ TEST_CASE("a batch normalization of a residual adds and takes relu as the CPU do
           expected[0][i] = std::max(0.0, expected[0][i] + other[0].second[i]);
         }
         inputs.push_back(other[0]);
-        in_each_geometry([&](std::int64_t blocks) {
-          const auto found = run_op(cuda::BatchNormOfResidual(norm), inputs, rows);
+        const auto check = [&](const std::vector<Values>& found, std::int64_t blocks) {
           for (std::size_t i = 0; i < found.size(); ++i) {
             compare(found[i], expected[i], dtype == DType::kFloat32 ? 1e-5 : 2e-2,
                     fmt::format("{} {} x {}, output {}, {} blocks", name_of(dtype), rows, shape.text(), i, blocks));
           }
-        });
+        };
+        run_in_each_geometry(cuda::BatchNormOfResidual(norm), inputs, rows, {}, check);
       }
     }
   }
@@ -149,9 +149,9 @@ TEST_CASE("relu's gradient of a sum is relu's gradient of the sum") {
         const auto sum = on_cpu(ops::AddN(), addends, 3);
         const auto expected =
             on_cpu(ops::ActivationGradient(ops::ActivationKind::kRelu), {inputs[0], {addends[0].first, sum[0]}}, 3);
-        in_each_geometry([&](std::int64_t) {
-          compare(run_op(cuda::ReluGradientOfSum(), inputs, 3)[0], expected[0], 0, "gradient");
-        });
+        run_in_each_geometry(
+            cuda::ReluGradientOfSum(), inputs, 3, {},
+            [&](const std::vector<Values>& found, std::int64_t) { compare(found[0], expected[0], 0, "gradient"); });
       }
     }
   }

@@ -3,9 +3,8 @@
 #include <doctest/doctest.h>
 
 #include "kernels/cuda/custom_kernels.h"
-#include "kernels/harness_parts.h"
 #include "kernels/recurrent_cases.h"
-#include "kernels_cuda/under_test.h"
+#include "kernels_cuda/compare_with_cpu.h"
 #include "simulated_gpu/host_stream.h"
 
 using namespace mirrortrain;
@@ -49,11 +48,12 @@ void check(const Case& test, const ops::RecurrentAttributes& op) {
     Inputs inputs = random_inputs(test.inputs, rows);
     const std::vector<Values> expected = test.reference(values_of(inputs));
     std::vector<Values> states;
-    in_each_geometry([&](std::int64_t) {
-      states = run_op(*test.op, inputs, rows, 1, test.step, by_steps());
+    const auto check_states = [&](const std::vector<Values>& found, std::int64_t) {
+      states = found;
       compare(states[0], expected[0], test.tolerance, test.name + ": states");
       compare(states[1], expected[1], test.tolerance, test.name + ": saved");
-    });
+    };
+    run_in_each_geometry(*test.op, inputs, rows, test.step, check_states, by_steps());
     // The other way's gradients are held against finite differences.
     const ValueSpec of_states{test.inputs[0].spec.dtype, Shape{expected[0].shape[1], expected[0].shape[2]}, true};
     const ValueSpec of_saved{DType::kFloat32, Shape{expected[1].shape[1], expected[1].shape[2]}, true};
@@ -61,13 +61,13 @@ void check(const Case& test, const ops::RecurrentAttributes& op) {
         inputs[1], {of_states, states[0]}, {of_saved, states[1]}, random_inputs({{of_states, {}}}, rows, 3)[0]};
     if (inputs.size() > 3) given.push_back(inputs[3]);
     const ops::RecurrentGradient gradient(op);
-    const std::vector<Values> other = run_op(gradient, given, rows);
-    in_each_geometry([&](std::int64_t) {
-      const std::vector<Values> found = run_op(gradient, given, rows, 1, test.step, by_steps());
+    const std::vector<Values> other = run_once(gradient, given, rows, test.step, registry_under_test());
+    const auto check_gradient_of = [&](const std::vector<Values>& found, std::int64_t) {
       REQUIRE(found.size() == other.size());
       for (std::size_t i = 0; i < found.size(); ++i)
         compare(found[i], other[i], test.tolerance, test.name + ": gradient");
-    });
+    };
+    run_in_each_geometry(gradient, given, rows, test.step, check_gradient_of, by_steps());
   }
 }
 

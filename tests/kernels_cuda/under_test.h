@@ -10,7 +10,7 @@ namespace mirrortrain::testing {
 
 // What differs between CUDA's kernels on the host and on a GPU, so that one test serves both.
 
-/// Calls body(most blocks of a grid), where that can be chosen with 1, 3 and many, else once.
+/// Calls body(most blocks of a grid), where that can be chosen with 3, 1 and many, else once.
 void in_each_geometry(const std::function<void(std::int64_t blocks)>& body);
 
 /// What kernels are enqueued on without the harness. What they work on has to come from std::pmr's default resource,

@@ -28,6 +28,8 @@ Stream& stream_under_test() {
   return stream;
 }
 
+bool has_threads() { return false; }
+
 /// Of dense's gradients cuBLASLt makes the bias's with the kernel's, in sums of its own order; where one is not wanted
 /// the other is a plain product, or sums of columns.
 double null_output_tolerance() { return 5e-6; }
