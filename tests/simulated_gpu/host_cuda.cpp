@@ -58,6 +58,7 @@ class Runner {
   void run_block();
   void run_threads();
   void take_thread(unsigned thread);
+  Fiber* next();
   void wait();
   Meeting& meeting_for(unsigned mask, const std::source_location& place);
   void fail(const std::string& what) {
@@ -94,7 +95,7 @@ void Runner::entry() {
   for (;;) {
     runner.run_threads();
     runner.idle_.push_back(runner.fiber_);
-    fiber.give_way();
+    fiber.give_way([]() -> Fiber* { return nullptr; });
   }
 }
 
@@ -117,10 +118,31 @@ void Runner::run_threads() {
   }
 }
 
+/// Chooses the fiber to continue: one that is to start threads, or that of a thread which need not wait any longer;
+/// null where there is none, or where the block has failed.
+Fiber* Runner::next() {
+  if (!problem_.empty() || thrown_) return nullptr;
+  // Threads that wait may continue before others have started.
+  if (started_ < threads_ && (ready_.empty() || random(2) == 0)) {
+    if (idle_.empty()) {
+      idle_.push_back(static_cast<unsigned>(fibers_.size()));
+      fibers_.emplace_back(std::make_unique<Fiber>())->start_with(&Runner::entry);
+    }
+    fiber_ = idle_.back();
+    idle_.pop_back();
+    return fibers_[fiber_].get();
+  }
+  if (ready_.empty()) return nullptr;
+  std::swap(ready_[random(static_cast<unsigned>(ready_.size()))], ready_.back());
+  const unsigned thread = ready_.back();
+  ready_.pop_back();
+  return fibers_[fiber_of_[thread]].get();
+}
+
 void Runner::wait() {
   const unsigned thread = thread_, fiber = fiber_;
   fiber_of_[thread] = fiber;
-  fibers_[fiber]->give_way();
+  fibers_[fiber]->give_way([this] { return next(); });
   fiber_ = fiber;
   take_thread(thread);
 }
@@ -179,23 +201,7 @@ void Runner::run_block() {
   do step_ = 1 + random(threads_);
   while (std::gcd(step_, threads_) != 1);
   offset_ = random(threads_);
-  // Threads that wait may continue before others have started.
-  while (problem_.empty() && !thrown_ && (started_ < threads_ || !ready_.empty())) {
-    if (started_ < threads_ && (ready_.empty() || random(2) == 0)) {
-      if (idle_.empty()) {
-        idle_.push_back(static_cast<unsigned>(fibers_.size()));
-        fibers_.emplace_back(std::make_unique<Fiber>())->start_with(&Runner::entry);
-      }
-      fiber_ = idle_.back();
-      idle_.pop_back();
-      fibers_[fiber_]->resume();
-    } else {
-      std::swap(ready_[random(static_cast<unsigned>(ready_.size()))], ready_.back());
-      const unsigned thread = ready_.back();
-      ready_.pop_back();
-      fibers_[fiber_of_[thread]]->resume();
-    }
-  }
+  while (Fiber* const fiber = next()) fiber->resume();
   if (thrown_) std::rethrow_exception(thrown_);
   if (!problem_.empty()) throw Error(problem_);
   if (left_ < threads_) {

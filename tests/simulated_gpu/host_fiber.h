@@ -72,7 +72,9 @@ class Fiber {
     swapcontext(&outside_, &own_);
     __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
   }
-  void give_way() {
+  /// Continues where it was resumed, and where the next fiber is chosen.
+  template <class Next>
+  void give_way(const Next&) {
     void* fake = nullptr;
     __sanitizer_start_switch_fiber(&fake, outside_stack_, outside_bytes_);
     swapcontext(&own_, &outside_);
@@ -87,7 +89,8 @@ class Fiber {
     __tsan_switch_to_fiber(known_as_, 0);
     swapcontext(&outside_, &own_);
   }
-  void give_way() {
+  template <class Next>
+  void give_way(const Next&) {
     __tsan_switch_to_fiber(outside_known_as_, 0);
     swapcontext(&own_, &outside_);
   }
@@ -105,7 +108,11 @@ class Fiber {
     own_ = top - 1;
   }
   void resume() { switch_stack(&outside_, own_); }
-  void give_way() { switch_stack(&own_, outside_); }
+  /// Continues in the fiber that `next` returns, until one continues in this one; null: where a fiber was resumed.
+  template <class Next>
+  void give_way(const Next& next) {
+    if (Fiber* const other = next(); other != this) switch_stack(&own_, other == nullptr ? outside_ : other->own_);
+  }
   void entered() {}
 #endif
 
@@ -121,7 +128,9 @@ class Fiber {
   ucontext_t own_{}, outside_{};
   void *known_as_ = nullptr, *outside_known_as_ = nullptr;  ///< to the sanitizer
 #else
-  void *own_ = nullptr, *outside_ = nullptr;  ///< the pointers of the stacks that were left
+  // The pointers of the stacks that were left.
+  void* own_ = nullptr;
+  static inline thread_local void* outside_ = nullptr;
 #endif
 };
 
