@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "config/document.h"
 #include "data/files/file_list.h"
 #include "data/files/input.h"
 #include "data/files/stream_input.h"
@@ -173,7 +174,7 @@ std::string FirstLook::first() const {
 
 DataLook look_at_data(const FirstLook& at) {
   const std::string path = at.first();
-  if (path == "-" || fs::is_fifo(path) || path.starts_with("/dev/")) {
+  if (config::is_piped(path)) {
     throw UsageError(
         fmt::format("{}: expected a file, as its name says the format and it is read several times; save "
                     "what comes through the pipe as a .csv file first",
