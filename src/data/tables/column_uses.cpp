@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <unordered_map>
 
 #include "base/error.h"
 #include "base/utf8.h"
@@ -130,10 +131,10 @@ void refuse_other_names(const FirstLine& line, const AdaptedTable& table, const 
 
 /// Adds the uses for the inputs. `columns`: of the file, in the order of input_columns().
 void add_inputs(const AdaptedTable& table, const std::vector<std::int64_t>& columns, Uses& uses) {
+  std::unordered_map<std::int64_t, std::int64_t> places;  // of the table's columns in the file
   const std::vector<std::int64_t> known = table.input_columns();
-  const auto in_file = [&](std::int64_t column) {
-    return columns[static_cast<std::size_t>(std::ranges::find(known, column) - known.begin())];
-  };
+  for (std::size_t i = 0; i < known.size(); ++i) places.emplace(known[i], columns[i]);
+  const auto in_file = [&](std::int64_t column) { return places.at(column); };
   for (std::size_t i = 0; i < table.features.size(); ++i) {
     if (const auto& crossing = table.features[i].crossing) {
       for (std::size_t k = 0; k < crossing->parts.size(); ++k) {
