@@ -1,11 +1,17 @@
 include_guard()
 
 # mirrortrain_protos(target [SERVICES] a.proto b.proto): messages, and with SERVICES also gRPC's services, of the target, included
-# as "rpc/a.pb.h" and "rpc/a.grpc.pb.h" where the file lies in src/rpc.
+# as "rpc/a.pb.h" and "rpc/a.grpc.pb.h" where the file lies in src/rpc. All of a target are one object: to read the headers of protobuf
+# and gRPC takes longer than to compile what is made.
 function(mirrortrain_protos target)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "SERVICES" "" "")
   get_filename_component(sources ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../src ABSOLUTE)
   set(out ${CMAKE_BINARY_DIR}/generated)
+  set(library protobuf::libprotobuf)
+  set(all)
+  if(ARG_SERVICES)
+    list(APPEND library gRPC::grpc++)
+  endif()
   foreach(proto ${ARG_UNPARSED_ARGUMENTS})
     get_filename_component(path ${proto} ABSOLUTE)
     file(RELATIVE_PATH relative ${sources} ${path})
@@ -20,8 +26,17 @@ function(mirrortrain_protos target)
     add_custom_command(OUTPUT ${made}
       COMMAND ${Protobuf_PROTOC_EXECUTABLE} -I ${sources} --cpp_out=${out} ${services} ${path}
       DEPENDS ${path} VERBATIM)
-    target_sources(${target} PRIVATE ${made})
-    set_source_files_properties(${made} PROPERTIES COMPILE_OPTIONS "-w")
-    target_include_directories(${target} SYSTEM PRIVATE ${out})
+    list(APPEND all ${made})
   endforeach()
+  add_library(${target}_messages OBJECT ${all})
+  target_include_directories(${target}_messages SYSTEM PRIVATE ${out})
+  target_link_libraries(${target}_messages PRIVATE ${library})
+  target_compile_options(${target}_messages PRIVATE -w)
+  mirrortrain_compile_quickly(${target}_messages)
+  if(BUILD_SHARED_LIBS)
+    set_target_properties(${target}_messages PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  endif()
+  target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_messages>)
+  target_include_directories(${target} SYSTEM PRIVATE ${out})
+  add_dependencies(${target} ${target}_messages)
 endfunction()
