@@ -46,6 +46,11 @@ function(mirrortrain_leave_unoptimized target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)
 endfunction()
 
+# For tests whose references compute as much as the kernels.
+function(mirrortrain_optimize_references target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+
 # Precompiled headers: what most files of a library read, and what they share with files of other targets that are compiled
 # with the same options, is read once. No file relies on it: each includes what it uses, as builds without them show.
 set(MIRRORTRAIN_COMMON_HEADERS <algorithm> <array> <chrono> <cmath> <cstdint> <cstring> <filesystem> <fstream> <functional> <map>
@@ -72,8 +77,9 @@ function(mirrortrain_compile_tests target)
     if(NOT BUILD_SHARED_LIBS)  # which are compiled otherwise than programs
       target_precompile_headers(${target} REUSE_FROM mirrortrain_train)
     endif()
-  elseif(links MATCHES "(^|;)kernels")  # whose references compute as much as the kernels
-    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  elseif(links MATCHES "(^|;)kernels")
+    mirrortrain_optimize_references(${target})
+    target_precompile_headers(${target} REUSE_FROM mirrortrain_kernel_test_headers)
   else()
     mirrortrain_leave_unoptimized(${target})
     target_precompile_headers(${target} REUSE_FROM mirrortrain_test_headers)
@@ -92,7 +98,8 @@ endfunction()
 
 # mirrortrain_test(config SOURCES a_test.cpp LINKS config) makes the program test_config and its ctest entry `config`.
 # MAIN is the file with main() where it is not the tests' common one, LAUNCHER the command that starts it where it is not started
-# directly. JOINED: no two files give helpers the same name, so that several compile as one; others need SKIP_UNITY_BUILD_INCLUSION.
+# directly. JOINED: no two files give helpers the same name, or each has a namespace of its own, so that several compile as one; others need
+# SKIP_UNITY_BUILD_INCLUSION.
 # SECONDS: about how long its longest entry takes, where that is long; ctest starts such tests first. APART: files whose test cases wait
 # more than they compute, which get an entry of their own, `name_apart`. PARTS_AT, APART_PARTS_AT: the numbers of test cases at which a
 # further entry begins, `name_from_11`, so that what takes long runs side by side.
