@@ -5,7 +5,7 @@
 #include "cli/small_classifier.h"
 #include "error_text.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::advice_test {
 namespace {
 
 constexpr const char* kSynthetic = "{format: synthetic, examples: 64, shape: [8, 8, 3], classes: 4}";
@@ -171,7 +171,7 @@ TEST_CASE_FIXTURE(Fixture, "lists on the command line need no brackets") {
   const Outcome bench =
       run_program(folder, "bench-allreduce --devices cpu:0,cpu:1 --algorithms ring -b 8 -e 8 --json -");
   CHECK(bench.exit_code == 0);
-  CHECK(nlohmann::json::parse(bench.out)["results"][0]["algorithm"] == "ring");
+  CHECK(parsed(bench.out)["results"][0]["algorithm"] == "ring");
   const Outcome from = run_program(
       folder, "bench-allreduce --from right.yaml --set strategy.devices=cpu:0,cpu:1,cpu:2 --algorithms ring");
   CHECK(contains(from.out, "over 3 ranks"));
@@ -256,4 +256,4 @@ TEST_CASE_FIXTURE(Fixture,
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::advice_test

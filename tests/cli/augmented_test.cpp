@@ -3,7 +3,7 @@
 
 #include "cli/program.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::augmented_test {
 namespace {
 
 using nlohmann::json;
@@ -83,7 +83,7 @@ TEST_CASE_FIXTURE(Fixture, "an evaluation draws nothing") {
   CHECK(losses("drawn", "epoch") != losses("plain", "epoch"));
   const Outcome train = run_program(folder, "eval drawn --split train --json train.json");
   REQUIRE(train.exit_code == 0);
-  const json evaluated = json::parse(read_text_file(folder / "train.json"));
+  const json evaluated = parsed(read_text_file(folder / "train.json"));
   CHECK(evaluated["loss"] == losses("plain", "epoch")[0]);
 }
 
@@ -127,4 +127,4 @@ TEST_CASE_FIXTURE(Fixture, "steps that do not fit the model or the data are told
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::augmented_test

@@ -8,7 +8,7 @@
 
 #include "cli/program.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::bad_examples_test {
 namespace {
 
 using nlohmann::json;
@@ -83,7 +83,7 @@ TEST_CASE_FIXTURE(Table, "a table's bad rows are skipped, counted and listed, an
                 log);
   CHECK(contains(log, "test.csv:2: row 0 (counting from 0): the label 'plum' is none of the 3 classes"));
   CHECK(contains(log, "test.csv:4: row 2 (counting from 0), column 1 ('color'): the word 'blue' is none of the 2"));
-  CHECK(json::parse(read("skipped/classes.json")) == json({"apple", "cherry", "melon"}));
+  CHECK(parsed(read("skipped/classes.json")) == json({"apple", "cherry", "melon"}));
 
   REQUIRE(run("fit table.yaml --run-dir good --set data.train.file=good.csv").exit_code == 0);
   CHECK(read("good/model.safetensors") == read("skipped/model.safetensors"));
@@ -154,7 +154,7 @@ TEST_CASE_FIXTURE(Table, "predictions of examples that are left keep their numbe
   REQUIRE(run(predict + "--output p.jsonl").exit_code == 0);
   std::istringstream lines(read("p.jsonl"));
   std::vector<std::int64_t> numbers;
-  for (std::string line; std::getline(lines, line);) numbers.push_back(json::parse(line)["index"]);
+  for (std::string line; std::getline(lines, line);) numbers.push_back(parsed(line)["index"]);
   CHECK(numbers == std::vector<std::int64_t>{0, 3});
 
   REQUIRE(run(predict + "--output p.npy").exit_code == 0);
@@ -293,7 +293,7 @@ TEST_CASE_FIXTURE(Pictures, "two workers leave out the same pictures") {
 
 TEST_CASE_FIXTURE(Pictures, "what was found of pictures is kept until one of them changes") {
   fit("pictures.yaml --run-dir first");
-  json kept = json::parse(read_text_file(cache()));
+  json kept = parsed(read_text_file(cache()));
   json& bad = kept["finding"]["bad"];
   REQUIRE(bad.size() == 3);
   bad.push_back({13, "dog/zz.jpg: said by the file"});
@@ -312,7 +312,7 @@ TEST_CASE_FIXTURE(Pictures, "a picture that becomes bad after all were looked at
   const fs::path picture = folder / "train/cat/rgb.png";
   write_file(picture, "xxxx");
   fit("pictures.yaml --run-dir first");
-  json kept = json::parse(read_text_file(cache()));  // that it was whole then
+  json kept = parsed(read_text_file(cache()));  // that it was whole then
   json& bad = kept["finding"]["bad"];
   const auto found = std::ranges::find_if(bad, [](const json& one) { return contains(one.dump(), "rgb.png"); });
   REQUIRE(found != bad.end());
@@ -347,4 +347,4 @@ TEST_CASE_FIXTURE(Pictures,
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::bad_examples_test

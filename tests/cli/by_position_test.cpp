@@ -10,7 +10,7 @@
 #include "cli/program.h"
 #include "data/files.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::by_position_test {
 namespace {
 
 constexpr std::int64_t kExamples = 300, kFeatures = 12;
@@ -185,4 +185,4 @@ TEST_CASE_FIXTURE(ByPosition, "data that change end a run, with the file's name"
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::by_position_test

@@ -4,7 +4,7 @@
 #include "cli/program.h"
 #include "error_text.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::callbacks_test {
 namespace {
 
 using nlohmann::json;
@@ -49,7 +49,7 @@ struct Fixture {
     return found;
   }
   json summary(const std::string& run) {
-    json summary = json::parse(text(run + "/summary.json"));
+    json summary = parsed(text(run + "/summary.json"));
     summary.erase("seconds");
     return summary;
   }
@@ -121,9 +121,9 @@ TEST_CASE_FIXTURE(Fixture, "a run ends early with the best epoch's weights, says
 
   const Outcome evaluated = run_program(folder, "eval a --split validation --json -");
   const json& best_scores = epochs[static_cast<std::size_t>(best - 1)]["validation"];
-  CHECK(json::parse(evaluated.out)["loss"].get<double>() == best_scores["loss"].get<double>());
+  CHECK(parsed(evaluated.out)["loss"].get<double>() == best_scores["loss"].get<double>());
   const Outcome of_best = run_program(folder, "eval a --checkpoint best --split validation --json -");
-  CHECK(json::parse(of_best.out)["step"] == 5 * best_epoch(epochs, true));
+  CHECK(parsed(of_best.out)["step"] == 5 * best_epoch(epochs, true));
   CHECK(contains(run_program(folder, "checkpoint list a").out, "\nbest "));
 
   const Outcome again = fit("--run-dir a --resume");
@@ -213,8 +213,8 @@ TEST_CASE_FIXTURE(Fixture, "a run resumes with callbacks that were added or chan
   const Outcome added = fit("--run-dir a --resume --set training.epochs=4");
   CHECK(added.exit_code == 0);
   CHECK(contains(added.err, "the callbacks changed: their history is reset"));
-  CHECK(json::parse(text("a/summary.json"))["callbacks"].size() == 3);
+  CHECK(parsed(text("a/summary.json"))["callbacks"].size() == 3);
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::callbacks_test

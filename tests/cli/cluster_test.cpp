@@ -12,7 +12,7 @@
 #include "cluster/reachable_host.h"
 #include "error_text.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::cluster_test {
 namespace {
 
 /// Moving statistics, dropout, and batches that leave the last replicas with fewer examples, or none.
@@ -182,7 +182,7 @@ TEST_CASE_FIXTURE(Fixture, "a run is resumed, and evaluated, on another number o
   CHECK(all.back()["step"] == 18);
   const Outcome evaluated = launch(2, "eval run --json evaluation.json");
   CHECK_MESSAGE(evaluated.exit_code == 0, evaluated.err);
-  const auto test = nlohmann::json::parse(read_text_file(folder / "evaluation.json"));
+  const auto test = parsed(read_text_file(folder / "evaluation.json"));
   CHECK(test["examples"] == 17);
   CHECK(test["loss"].get<double>() == doctest::Approx(all[all.size() - 2]["loss"].get<double>()).epsilon(1e-6));
   const Outcome without_file = launch(2, "fit --resume run --set training.epochs=4");
@@ -227,7 +227,7 @@ TEST_CASE_FIXTURE(Fixture, "a run whose data changed is resumed by no task") {
 TEST_CASE_FIXTURE(Fixture, "the classes' figures are those of one machine, whichever worker counted them") {
   REQUIRE(on_one_machine(1, "--run-dir run --set training.epochs=1 --set data.test.examples=200").exit_code == 0);
   REQUIRE(run_program(folder, "eval run --json one.json").exit_code == 0);
-  const auto one = nlohmann::json::parse(read_text_file(folder / "one.json"));
+  const auto one = parsed(read_text_file(folder / "one.json"));
   std::int64_t counted = 0;
   for (const auto& row : one["confusion_matrix"]) {
     for (const std::int64_t count : row) counted += count;
@@ -236,7 +236,7 @@ TEST_CASE_FIXTURE(Fixture, "the classes' figures are those of one machine, which
   for (const int workers : {2, 3}) {
     const Outcome outcome = launch(workers, "eval run --set strategy.type=multi_worker_mirrored --json several.json");
     REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
-    const auto several = nlohmann::json::parse(read_text_file(folder / "several.json"));
+    const auto several = parsed(read_text_file(folder / "several.json"));
     CHECK(several["classes"] == one["classes"]);
     CHECK(several["confusion_matrix"] == one["confusion_matrix"]);
     CHECK(several["expected_calibration_error"].get<double>() ==
@@ -264,7 +264,7 @@ TEST_CASE_FIXTURE(Fixture, "classes by step are counted by several workers as by
                   features, labels));
   REQUIRE(run_program(folder, "fit tagger.yaml --run-dir run --set strategy.type=one_device").exit_code == 0);
   REQUIRE(run_program(folder, "eval run --split train --json one.json").exit_code == 0);
-  const auto one = nlohmann::json::parse(read_text_file(folder / "one.json"));
+  const auto one = parsed(read_text_file(folder / "one.json"));
   std::int64_t counted = 0;
   for (const auto& row : one["confusion_matrix"]) {
     for (const std::int64_t count : row) counted += count;
@@ -273,7 +273,7 @@ TEST_CASE_FIXTURE(Fixture, "classes by step are counted by several workers as by
   const Outcome outcome =
       launch(2, "eval run --split train --set strategy.type=multi_worker_mirrored --json several.json");
   REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
-  const auto several = nlohmann::json::parse(read_text_file(folder / "several.json"));
+  const auto several = parsed(read_text_file(folder / "several.json"));
   CHECK(several["classes"] == one["classes"]);
   CHECK(several["confusion_matrix"] == one["confusion_matrix"]);
 }
@@ -637,7 +637,7 @@ TEST_CASE_FIXTURE(Fixture, "workers end together at a notice and at a limit of t
   CHECK_MESSAGE(outcome.exit_code == 42, outcome.err);
   CHECK_FALSE(contains(outcome.err, "last lines"));
   CHECK(contains(outcome.err, "SIGTERM: training continues for 0.2 s"));
-  const auto summary = [&] { return nlohmann::json::parse(read_text_file(folder / "run/summary.json")); };
+  const auto summary = [&] { return parsed(read_text_file(folder / "run/summary.json")); };
   CHECK(summary()["stopped_by"] == "SIGTERM");
   const int before = summary()["step"];
   const Outcome limited = run_program(folder,
@@ -726,4 +726,4 @@ TEST_CASE_FIXTURE(Fixture, "the chief warns where workers of one machine take al
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::cluster_test

@@ -6,7 +6,7 @@
 #include "cli/program.h"
 #include "error_text.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::commands_test {
 namespace {
 
 using nlohmann::json;
@@ -21,14 +21,14 @@ TEST_CASE("eval of a run repeats its test exactly, on any number of replicas") {
     if (event["event"] == "evaluation") test = event;
   }
   REQUIRE(run_program(folder, "eval run --json eval.json").exit_code == 0);
-  json evaluation = json::parse(read_text_file(folder / "eval.json"));
+  json evaluation = parsed(read_text_file(folder / "eval.json"));
   for (const char* key : {"classes", "confusion_matrix", "expected_calibration_error", "calibration"})
     CHECK(evaluation.erase(key) == 1);
   CHECK(evaluation == test);
 
   REQUIRE(run_program(folder, "eval run --json seven.json --set strategy.devices=[cpu:0] --set strategy.replicas=7")
               .exit_code == 0);
-  const json seven = json::parse(read_text_file(folder / "seven.json"));
+  const json seven = parsed(read_text_file(folder / "seven.json"));
   CHECK(seven["examples"] == 500);
   CHECK(seven["metrics"] == test["metrics"]);
   CHECK(seven["loss"].get<double>() == doctest::Approx(test["loss"].get<double>()).epsilon(1e-6));
@@ -40,7 +40,7 @@ TEST_CASE("eval of a run that went on and was killed takes what it saved last") 
   const std::vector<std::string> written_last = {"model.safetensors", "summary.json"};
   for (const std::string& name : written_last) std::filesystem::copy_file(folder / "run" / name, folder / name);
   REQUIRE(run_program(folder, "eval run --json eval.json").exit_code == 0);
-  const auto evaluated_step = [&] { return json::parse(read_text_file(folder / "eval.json"))["step"].get<int>(); };
+  const auto evaluated_step = [&] { return parsed(read_text_file(folder / "eval.json"))["step"].get<int>(); };
   CHECK(evaluated_step() == 4);
 
   REQUIRE(run_program(folder, "fit " + tiny() + " --run-dir run --resume --set training.steps=6").exit_code == 0);
@@ -88,9 +88,9 @@ TEST_CASE("config check, show, schema") {
   CHECK(shown.out.find("tiny.yaml:") != std::string::npos);
   const Outcome schema = run_program(folder, "config schema");
   CHECK(schema.exit_code == 0);
-  CHECK(json::parse(schema.out).contains("$schema"));
+  CHECK(parsed(schema.out).contains("$schema"));
   CHECK(contains(schema.out, R"("pattern": "^(cpu|cuda):[0-9]+$")"));
-  const json keys = json::parse(schema.out)["else"]["properties"];
+  const json keys = parsed(schema.out)["else"]["properties"];
   for (const char* const section : {"strategy", "gradients", "training", "checkpoint", "logging"}) {
     CAPTURE(section);
     CHECK(keys[section]["type"] == json({"object", "null"}));  // as config check takes them
@@ -145,7 +145,7 @@ TEST_CASE("bench-allreduce checks every result and writes JSON") {
       run_program(folder, "bench-allreduce --devices [cpu:0,cpu:1,cpu:2] -b 8 -e 64K -f 16 --json bench.json");
   CHECK(outcome.exit_code == 0);
   CHECK(outcome.out.find("busbw") != std::string::npos);
-  const json results = json::parse(read_text_file(folder / "bench.json"))["results"];
+  const json results = parsed(read_text_file(folder / "bench.json"))["results"];
   REQUIRE_FALSE(results.empty());
   for (const json& result : results) {
     CHECK(result["wrong"] == 0);
@@ -190,4 +190,4 @@ TEST_CASE("devices --libraries lists each library's file, or where it was looked
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::commands_test

@@ -3,7 +3,7 @@
 
 #include "cli/program.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::configs_test {
 namespace {
 
 using nlohmann::json;
@@ -71,7 +71,7 @@ TEST_CASE_FIXTURE(Fixture, "variable-aggregation learns under each aggregation, 
     CHECK(loss(aggregation, 1) < loss(aggregation, 0));
     // Evaluation takes what the run's weights file holds.
     REQUIRE(run_program(folder, fmt::format("eval {0} --json {0}/eval.json", aggregation)).exit_code == 0);
-    CHECK(json::parse(read_text_file(folder / aggregation / "eval.json"))["loss"] ==
+    CHECK(parsed(read_text_file(folder / aggregation / "eval.json"))["loss"] ==
           events(aggregation, "evaluation").at(0)["loss"]);
   }
   CHECK(model("sum") != model("mean"));
@@ -127,8 +127,7 @@ TEST_CASE_FIXTURE(Fixture, "sentiment-lstm tells praise from blame, whatever sta
   REQUIRE(fit("sentiment-lstm", "reviews").exit_code == 0);
   CHECK(events("reviews", "evaluation").at(0)["metrics"]["accuracy"].get<double>() > 0.95);
   REQUIRE(run_program(folder, "eval reviews --set data.global_batch_size=7 --json eval.json").exit_code == 0);
-  CHECK(json::parse(read_text_file(folder / "eval.json"))["metrics"] ==
-        events("reviews", "evaluation").at(0)["metrics"]);
+  CHECK(parsed(read_text_file(folder / "eval.json"))["metrics"] == events("reviews", "evaluation").at(0)["metrics"]);
 }
 
 TEST_CASE_FIXTURE(Fixture, "one-device gives tiny's losses but for rounding") {
@@ -142,4 +141,4 @@ TEST_CASE_FIXTURE(Fixture, "one-device gives tiny's losses but for rounding") {
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::configs_test

@@ -6,7 +6,7 @@
 
 #include "cli/program.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::data_formats_test {
 namespace {
 
 /// The same examples in several formats: tools/reference/data_formats.py.
@@ -128,4 +128,4 @@ TEST_CASE_FIXTURE(DataFormats, "init writes configurations that train for each o
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::data_formats_test

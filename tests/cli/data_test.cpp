@@ -9,7 +9,7 @@
 #include "cli/program.h"
 #include "data/files.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::data_test {
 namespace {
 
 using nlohmann::json;
@@ -34,13 +34,12 @@ TEST_CASE("data says what a table has, and which examples are in two splits") {
   CHECK(outcome.out.find("train: 41 examples\n") != std::string::npos);
   CHECK(outcome.out.find("cat: 10 (24.4 %)") != std::string::npos);
   CHECK(outcome.out.find("missing in size: 5 cells\n") != std::string::npos);
-  const json found = json::parse(read_text_file(folder / "data.json"));
+  const json found = parsed(read_text_file(folder / "data.json"));
   const json& split = found["splits"][0];
   CHECK(split["split"] == "train");
   CHECK(split["inputs"][0]["features"][1]["name"] == "color = blue");
   CHECK(split["inputs"][0]["features"][1]["mean"].get<double>() == doctest::Approx(21.0 / 41));
-  CHECK(split["outputs"][0]["classes"] ==
-        json::parse(R"([{"class": "cat", "count": 10}, {"class": "dog", "count": 31}])"));
+  CHECK(split["outputs"][0]["classes"] == parsed(R"([{"class": "cat", "count": 10}, {"class": "dog", "count": 31}])"));
   // Of the empty cells, which are all the mean, the first is no duplicate; and 7,blue is there twice.
   CHECK(split["duplicates"]["count"] == 5);
   CHECK(found["duplicates"][0]["first"] == "train");
@@ -48,7 +47,7 @@ TEST_CASE("data says what a table has, and which examples are in two splits") {
   CHECK(found["duplicates"][0]["count"] == 9);  // 30 to 39 but 32, which is empty in train
   const Outcome by_position = run_program(folder, "data table.yaml --json - --set data.memory=1B");
   REQUIRE_MESSAGE(by_position.exit_code == 0, by_position.err);
-  CHECK(json::parse(by_position.out) == found);
+  CHECK(parsed(by_position.out) == found);
 }
 
 TEST_CASE("data shows the first pictures on a page that needs no network") {
@@ -72,4 +71,4 @@ TEST_CASE("data shows the first pictures on a page that needs no network") {
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::data_test

@@ -3,13 +3,13 @@
 #include "cli/program.h"
 #include "error_text.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::doctor_test {
 namespace {
 
 TEST_CASE("doctor looks at this machine, writes JSON, and fails where something is wrong") {
   TemporaryFolder folder;
   const Outcome outcome = run_program(folder, "doctor --json found.json");
-  const auto json = nlohmann::json::parse(read_text_file(folder / "found.json"));
+  const auto json = parsed(read_text_file(folder / "found.json"));
   CHECK(outcome.exit_code == (json["wrong"] == 0 ? 0 : 1));
   for (const char* const topic :
        {"program\n", "libraries\n", "processor\n", "GPUs\n", "limits\n", "folders\n", "cluster\n"})
@@ -18,7 +18,7 @@ TEST_CASE("doctor looks at this machine, writes JSON, and fails where something 
   CHECK_FALSE(fs::exists(folder / "runs"));  // it is only tried whether one could be made
 
   const Outcome alone = run_program(folder, "doctor --json -");
-  CHECK(nlohmann::json::parse(alone.out)["findings"].size() == json["findings"].size());
+  CHECK(parsed(alone.out)["findings"].size() == json["findings"].size());
 }
 
 TEST_CASE("doctor finds a variable that is wrong, and shows no token") {
@@ -31,4 +31,4 @@ TEST_CASE("doctor finds a variable that is wrong, and shows no token") {
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::doctor_test

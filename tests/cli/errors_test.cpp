@@ -4,7 +4,7 @@
 #include "cli/program.h"
 #include "error_text.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::errors_test {
 namespace {
 
 constexpr const char* kConfig = R"(name: line
@@ -263,4 +263,4 @@ TEST_CASE_FIXTURE(Fixture, "an unwritable place is exit code 1") {
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::errors_test

@@ -6,7 +6,7 @@
 #include "cli/program.h"
 #include "error_text.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::examples_test {
 namespace {
 
 using nlohmann::json;
@@ -23,7 +23,7 @@ struct Fixture {
     FAIL(outcome.err);
     return {};
   }
-  json evaluate(const std::string& options) { return json::parse(program("eval run --json - " + options).out); }
+  json evaluate(const std::string& options) { return parsed(program("eval run --json - " + options).out); }
   Outcome program(const std::string& arguments) {
     const Outcome outcome = run_program(folder, arguments);
     REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
@@ -96,4 +96,4 @@ TEST_CASE_FIXTURE(Fixture, "quantiles has about a tenth, a half and nine tenths 
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::examples_test

@@ -6,7 +6,7 @@
 #include "cli/program.h"
 #include "error_text.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::fit_test {
 namespace {
 
 using nlohmann::json;
@@ -236,7 +236,7 @@ TEST_CASE_FIXTURE(Fixture, "a run leaves the files that it promises") {
     CHECK_MESSAGE(contains(run_script(folder, fmt::format("ls runs/small/{}", sub_run)).out, "events.out.tfevents."),
                   sub_run);
   }
-  const json summary = json::parse(read_text_file(folder / "runs/small/summary.json"));
+  const json summary = parsed(read_text_file(folder / "runs/small/summary.json"));
   CHECK(summary["status"] == "done");
   CHECK(summary["test"]["metrics"].contains("accuracy"));
   const std::vector<json> all = events("runs/small");
@@ -276,7 +276,7 @@ TEST_CASE_FIXTURE(Fixture,
   }
   double shares = 0, last = 0;
   bool counts_work = false;
-  const json profile = json::parse(read_text_file(folder / "a.json"));
+  const json profile = parsed(read_text_file(folder / "a.json"));
   for (const json& row : profile["profile"]) {
     if (row["who"] != "replica 1") continue;
     CHECK((shares == 0 || row["ms"].get<double>() <= last));
@@ -290,7 +290,7 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(model("a") == model("b"));
   CHECK(fit("--by-time").exit_code == 2);
   const Outcome alone = fit("--run-dir c --profile --json - -v");
-  CHECK(json::parse(alone.out).contains("profile"));  // nothing else is on stdout
+  CHECK(parsed(alone.out).contains("profile"));  // nothing else is on stdout
 }
 
 TEST_CASE_FIXTURE(Fixture, "a run folder that holds another run is refused") {
@@ -321,4 +321,4 @@ TEST_CASE_FIXTURE(Fixture, "mixed precision trains") {
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::fit_test

@@ -14,7 +14,7 @@
 #include "cli/small_classifier.h"
 #include "error_text.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::followed_advice_test {
 namespace {
 
 // Sequences of three steps with labels of several symbols.
@@ -639,8 +639,8 @@ std::map<std::string, Outcome> check_all(const TemporaryFolder& folder, const st
   }
   run_script(
       folder,
-      "ls -d [0-9]* | xargs -P 4 -I{} sh -c 'cd {} && \"$MIRRORTRAIN\" config check m.yaml > out 2> err; echo $? "
-      "> code'");
+      "for place in [0-9]*; do cd $place; \"$MIRRORTRAIN\" config check m.yaml > out 2> err; echo $? > code; cd ..; "
+      "done");
   std::map<std::string, Outcome> outcomes;
   count = 0;
   for (const std::string& text : texts) {
@@ -789,4 +789,4 @@ TEST_CASE("the aliases of an enum's values are of values that it has, and no ali
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::followed_advice_test

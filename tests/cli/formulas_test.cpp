@@ -7,7 +7,7 @@
 #include "cli/program.h"
 #include "error_text.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::formulas_test {
 namespace {
 
 const std::string kConfig = R"yaml(data:
@@ -296,4 +296,4 @@ TEST_CASE("a metric gives Keras's number") {
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::formulas_test

@@ -3,7 +3,7 @@
 
 #include "cli/program.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::generate_test {
 namespace {
 
 constexpr const char* kPhrase = "hello world, ";
@@ -232,4 +232,4 @@ TEST_CASE("arguments and runs that give no text are refused") {
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::generate_test

@@ -8,7 +8,7 @@
 #include "cli/program.h"
 #include "error_text.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::hashed_columns_test {
 namespace {
 
 const std::string kShop = R"(data:
@@ -71,10 +71,10 @@ TEST_CASE_FIXTURE(ShopFixture, "a model of hashed, crossed and binned columns le
   CHECK(read_text_file(folder / "one/model.safetensors") == read_text_file(folder / "run/model.safetensors"));
   CHECK(events_of(folder / "run/metrics.jsonl").back().at("status") == "done");
 
-  const auto kept = nlohmann::json::parse(read_text_file(folder / "run/preprocessing.json"));
+  const auto kept = parsed(read_text_file(folder / "run/preprocessing.json"));
   CHECK(kept.at("discretization").at(0).at("bin_boundaries").size() == 4);
   CHECK(kept.at("table").at("features").dump().find("\"salt\":133") != std::string::npos);
-  const auto summary = nlohmann::json::parse(read_text_file(folder / "run/summary.json"));
+  const auto summary = parsed(read_text_file(folder / "run/summary.json"));
   fs::remove(folder / "shop.csv");  // what was adapted to it is with the run
   const Outcome predicted = run_program(folder, "predict run --data new.csv --output out.csv");
   REQUIRE_MESSAGE(predicted.exit_code == 0, predicted.err);
@@ -117,4 +117,4 @@ TEST_CASE_FIXTURE(ShopFixture, "bins that the model has no place for are refused
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::hashed_columns_test

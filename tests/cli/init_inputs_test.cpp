@@ -9,7 +9,7 @@
 #include "cli/program.h"
 #include "error_text.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::init_inputs_test {
 namespace {
 
 /// Orders in a shop: who bought what, in which weather, with a photo and a review. The pictures are circles and
@@ -212,4 +212,4 @@ TEST_CASE_FIXTURE(Fixture, "columns with names of layers, of other inputs or wit
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::init_inputs_test

@@ -6,7 +6,7 @@
 #include "cli/program.h"
 #include "error_text.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::init_tables_test {
 namespace {
 
 /// A column of a table that somebody may have.
@@ -106,7 +106,7 @@ TEST_CASE("init's regression beats the mean of the labels") {
   write_file(folder / "c.yaml", run_program(folder, "init houses.csv").out);
   const Outcome trained = run_program(folder, "fit c.yaml --run-dir run");
   REQUIRE_MESSAGE(trained.exit_code == 0, trained.err);
-  const auto evaluated = nlohmann::json::parse(run_program(folder, "eval run --split validation --json -").out);
+  const auto evaluated = parsed(run_program(folder, "eval run --split validation --json -").out);
   CHECK(evaluated["metrics"]["mean_absolute_error"].get<double>() < 1000);  // the mean's is about 2,900
 }
 
@@ -239,4 +239,4 @@ TEST_CASE("a configuration in a folder that is a link names its data from the re
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::init_tables_test

@@ -6,7 +6,7 @@
 #include "base/utf8.h"
 #include "cli/program.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::init_test {
 namespace {
 
 using nlohmann::json;
@@ -181,4 +181,4 @@ TEST_CASE_FIXTURE(Fixture, "init refuses what it does not know") {
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::init_test

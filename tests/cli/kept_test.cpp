@@ -5,7 +5,7 @@
 
 #include "cli/program.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::kept_test {
 namespace {
 
 using nlohmann::json;
@@ -39,7 +39,7 @@ struct Fixture {
   std::string text(const std::string& file) { return read_text_file(folder / file); }
   std::vector<json> events(const std::string& run) { return timeless(events_of(folder / run / "metrics.jsonl")); }
   json summary(const std::string& run) {
-    json summary = json::parse(text(run + "/summary.json"));
+    json summary = parsed(text(run + "/summary.json"));
     summary.erase("seconds");
     return summary;
   }
@@ -627,4 +627,4 @@ training: {{steps: 6, on_non_finite: skip}}
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::kept_test

@@ -10,7 +10,7 @@
 #include "cli/program.h"
 #include "error_text.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::launch_test {
 namespace {
 
 std::string multi_worker() { return repository_file("configs/multi-worker-fashion.yaml"); }
@@ -211,4 +211,4 @@ TEST_CASE_FIXTURE(Fixture, "tasks get a token from launch, which no command line
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::launch_test

@@ -7,7 +7,7 @@
 #include "data/files.h"
 #include "error_text.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::mesh_test {
 namespace {
 
 const std::string kConfig = R"(data:
@@ -129,4 +129,4 @@ TEST_CASE("verify compares meshes") {
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::mesh_test

@@ -11,7 +11,7 @@
 #include "cli/program.h"
 #include "error_text.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::npz_predictions_test {
 namespace {
 
 const std::string kTwoOutputs = R"(data:
@@ -161,4 +161,4 @@ TEST_CASE("an npz file does not replace the data that are read") {
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::npz_predictions_test

@@ -5,7 +5,7 @@
 #include "cli/table_of_flowers.h"
 #include "error_text.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::option_warnings_test {
 namespace {
 
 using Fixture = TableOfFlowers;
@@ -280,4 +280,4 @@ strategy: {devices: [cpu:0]}
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::option_warnings_test

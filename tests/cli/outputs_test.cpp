@@ -4,7 +4,7 @@
 #include "cli/program.h"
 #include "error_text.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::outputs_test {
 namespace {
 
 /// A trained run in run/, its configuration and its data.
@@ -252,4 +252,4 @@ TEST_CASE_FIXTURE(Trained, "a folder whose name no configuration can hold is ref
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::outputs_test

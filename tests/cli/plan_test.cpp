@@ -4,7 +4,7 @@
 #include "cli/program.h"
 #include "error_text.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::plan_test {
 namespace {
 
 using nlohmann::json;
@@ -20,7 +20,7 @@ TEST_CASE("plan prints a row for each number of workers, and the same as JSON") 
   CHECK(contains(outcome.out, "auto: 64 workers are processes of their own, so their communicator adds"));
   CHECK(contains(outcome.out, "batch 64 over 128 replicas: 64 of them, all those of 32 workers, have no examples"));
 
-  const json plan = json::parse(read_text_file(folder / "plan.json"));
+  const json plan = parsed(read_text_file(folder / "plan.json"));
   CHECK(plan["gradient_bytes"] == 4 * (784 * 64 + 64 + 64 * 10 + 10));
   CHECK(plan["operation"] == "ring");
   CHECK_FALSE(plan["network"]["measured"].get<bool>());
@@ -46,7 +46,7 @@ TEST_CASE("plan compares meshes, one worker for each place") {
   REQUIRE(outcome.exit_code == 0);
   CHECK(contains(outcome.out, "2x1 gives speedup 1"));
   CHECK(contains(outcome.out, "fastest: "));
-  const json plan = json::parse(read_text_file(folder / "plan.json"));
+  const json plan = parsed(read_text_file(folder / "plan.json"));
   REQUIRE(plan["runs"].size() == 3);
   CHECK(plan["runs"][1]["mesh"] == "1x2");
   CHECK(plan["runs"][1]["workers"] == 2);
@@ -73,7 +73,7 @@ TEST_CASE("plan without a network measures what processes here have, and --json 
       "measured over this machine's loopback; all workers are processes of this machine"));
   const Outcome outcome = run_program(folder, kPlan + "--workers 1..2 --scale-batch --json -");
   REQUIRE(outcome.exit_code == 0);
-  const json plan = json::parse(outcome.out);
+  const json plan = parsed(outcome.out);
   CHECK(plan["network"]["measured"].get<bool>());
   CHECK(plan["network"]["bytes_per_second"] > 0.0);
   CHECK(plan["runs"][1]["global_batch_size"] == 128);
@@ -98,4 +98,4 @@ TEST_CASE("plan refuses what it cannot read before it measures anything") {
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::plan_test

@@ -7,7 +7,7 @@
 
 #include "cli/program.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::predict_blocks_test {
 namespace {
 
 constexpr const char* kConfig = R"(
@@ -281,4 +281,4 @@ TEST_CASE_FIXTURE(Fixture, "memory does not grow with the number of rows") {
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::predict_blocks_test

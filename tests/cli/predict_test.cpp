@@ -9,7 +9,7 @@
 
 #include "cli/program.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::predict_test {
 namespace {
 
 using nlohmann::json;
@@ -98,20 +98,20 @@ TEST_CASE_FIXTURE(Fixture, "predictions that are no numbers are nan, whatever th
                          "take an earlier checkpoint"),
                 predicted.err);
   REQUIRE(run("predict broken --output nan.jsonl").exit_code == 0);
-  CHECK(json::parse(lines_of(read("nan.jsonl"))[0])["prediction"].is_null());
-  CHECK(json::parse(lines_of(read("nan.jsonl"))[0])["name"].is_null());
+  CHECK(parsed(lines_of(read("nan.jsonl"))[0])["prediction"].is_null());
+  CHECK(parsed(lines_of(read("nan.jsonl"))[0])["name"].is_null());
   const Outcome evaluated = run("eval broken");
   CHECK_MESSAGE(contains(evaluated.err, "the loss is NaN: dense/kernel has values that are not finite"), evaluated.err);
 }
 
 TEST_CASE_FIXTURE(Fixture, "a table with words trains, evaluates and predicts with the names of its classes") {
   train();
-  CHECK(json::parse(read("run/classes.json")) == json({"apple, red", "cherry", "melon"}));
-  CHECK(json::parse(read("run/preprocessing.json"))["table"]["features"][1]["words"] == json({"green", "red"}));
+  CHECK(parsed(read("run/classes.json")) == json({"apple, red", "cherry", "melon"}));
+  CHECK(parsed(read("run/preprocessing.json"))["table"]["features"][1]["words"] == json({"green", "red"}));
   fs::remove(folder / "train.csv");  // a run brings what it learnt
   const Outcome evaluated = run("eval run --json evaluation.json");
   CHECK(evaluated.exit_code == 0);
-  const json evaluation = json::parse(read("evaluation.json"));
+  const json evaluation = parsed(read("evaluation.json"));
   CHECK(evaluation["metrics"]["accuracy"] == 1);
   CHECK(evaluation["confusion_matrix"] == json({{1, 0, 0}, {0, 0, 0}, {0, 0, 1}}));
   CHECK(
@@ -185,7 +185,7 @@ TEST_CASE_FIXTURE(Fixture, "probabilities add up to one and their largest is the
   CHECK(csv[0] ==
         "index,prediction,name,probability_0,probability_1,probability_2,\"probability_apple, red\","
         "probability_cherry,probability_melon");
-  const json first = json::parse(jsonl[0]);
+  const json first = parsed(jsonl[0]);
   CHECK(first["prediction"] == 2);
   CHECK(first["name"] == "melon");
   double sum = 0;
@@ -243,7 +243,7 @@ TEST_CASE_FIXTURE(Fixture,
   REQUIRE(run("predict tagger --split train --probabilities --output p.jsonl").exit_code == 0);
   const auto jsonl = lines_of(read("p.jsonl"));
   REQUIRE(jsonl.size() == 3);
-  const json second = json::parse(jsonl[1]);
+  const json second = parsed(jsonl[1]);
   CHECK(second["prediction"] == json({1, 0, nullptr}));
   CHECK(second["probabilities"][0][1] > 0.5);
   CHECK(second["probabilities"][1].size() == 3);
@@ -251,7 +251,7 @@ TEST_CASE_FIXTURE(Fixture,
 
   REQUIRE(run("eval tagger --split train --json e.json --set 'data.train.labels=[[0, 1, 2], [1, 0, 2], [1, 1, 0]]'")
               .exit_code == 0);
-  const json evaluation = json::parse(read("e.json"));
+  const json evaluation = parsed(read("e.json"));
   CHECK(evaluation["confusion_matrix"] == json({{2, 0, 0}, {0, 2, 1}, {0, 0, 1}}));  // six words, no padding
   CHECK(evaluation["classes"][1]["examples"] == 3);
   CHECK(evaluation["metrics"]["accuracy"].get<double>() == doctest::Approx(5.0 / 6));
@@ -304,12 +304,12 @@ TEST_CASE_FIXTURE(Fixture, "a class for each pixel of a picture is predicted pix
         "index,prediction_0_0,prediction_0_1,prediction_0_2,prediction_1_0,prediction_1_1,prediction_1_2\n"
         "0,1,0,0,0,1,1\n");
   REQUIRE(run("predict pixels --split train --output p.jsonl --probabilities").exit_code == 0);
-  const json first = json::parse(read("p.jsonl"));
+  const json first = parsed(read("p.jsonl"));
   CHECK(first["prediction"] == json({{1, 0, 0}, {0, 1, 1}}));
   CHECK(first["probabilities"][1][2][1] > 0.5);
   CHECK(first["probabilities"][1][2].size() == 2);
   REQUIRE(run("eval pixels --split train --json e.json").exit_code == 0);
-  CHECK(json::parse(read("e.json"))["confusion_matrix"] == json({{3, 0}, {0, 3}}));
+  CHECK(parsed(read("e.json"))["confusion_matrix"] == json({{3, 0}, {0, 3}}));
 }
 
 TEST_CASE_FIXTURE(
@@ -343,7 +343,7 @@ TEST_CASE_FIXTURE(
       const std::string predicted = run("predict yes --split train").out;
       CHECK(predicted.starts_with(are_numbers ? row.columns : std::string(row.steps) + row.classes));
       REQUIRE(run("eval yes --split train --json e.json").exit_code == 0);
-      CHECK(json::parse(read("e.json")).contains("confusion_matrix") != are_numbers);
+      CHECK(parsed(read("e.json")).contains("confusion_matrix") != are_numbers);
       fs::remove_all(folder / "yes");
     }
   }
@@ -358,12 +358,12 @@ TEST_CASE_FIXTURE(Fixture, "yes or no for each step has both probabilities") {
              "optimizer: {type: adam, learning_rate: 0.1}\ntraining: {epochs: 40}\n");
   REQUIRE(run("fit yes.yaml --run-dir yes").exit_code == 0);
   REQUIRE(run("predict yes --split train --output p.jsonl --probabilities").exit_code == 0);
-  const json yes = json::parse(read("p.jsonl"));
+  const json yes = parsed(read("p.jsonl"));
   CHECK(yes["prediction"] == json({1, 0, 1}));
   CHECK(yes["probabilities"][0][0].get<double>() + yes["probabilities"][0][1].get<double>() == doctest::Approx(1));
   CHECK(yes["probabilities"][1][0] > 0.5);
   REQUIRE(run("eval yes --split train --json e.json").exit_code == 0);
-  CHECK(json::parse(read("e.json"))["confusion_matrix"] == json({{1, 0}, {0, 2}}));
+  CHECK(parsed(read("e.json"))["confusion_matrix"] == json({{1, 0}, {0, 2}}));
 }
 
 TEST_CASE_FIXTURE(Fixture, "numbers are predicted as they come out, of npy and npz without labels too") {
@@ -411,7 +411,7 @@ TEST_CASE_FIXTURE(
   REQUIRE(run(fit + "--run-dir c --set training.epochs=2 --resume").exit_code == 0);
   CHECK(read("a/model.safetensors") == read("b/model.safetensors"));
   CHECK(read("a/model.safetensors") == read("c/model.safetensors"));
-  CHECK(json::parse(read("a/classes.json")) == json({"circle", "square", "triangle"}));
+  CHECK(parsed(read("a/classes.json")) == json({"circle", "square", "triangle"}));
   const std::string test = repository_file("data/tiny-shapes/test");
   CHECK(lines_of(run(fmt::format("predict a --data '{}/circle'", test)).out).size() == 9);
   CHECK(lines_of(run(fmt::format("predict a --data '{}'", test)).out).size() == 25);
@@ -422,12 +422,12 @@ TEST_CASE_FIXTURE(
   REQUIRE(run(fmt::format("predict a --data '{}/circle' --output p.jsonl", test)).exit_code == 0);
   const std::vector<std::string> predictions = lines_of(read("p.jsonl"));
   REQUIRE(predictions.size() == circles.size());
-  for (std::size_t i = 0; i < circles.size(); ++i) CHECK(json::parse(predictions[i])["file"] == circles[i].string());
+  for (std::size_t i = 0; i < circles.size(); ++i) CHECK(parsed(predictions[i])["file"] == circles[i].string());
   // One picture alone is the first of its folder.
   CHECK(lines_of(run(fmt::format("predict a --data '{}'", circles[0].string())).out) ==
         std::vector<std::string>{"index,prediction,name",
-                                 fmt::format("0,{},{}", json::parse(predictions[0])["prediction"].get<int>(),
-                                             json::parse(predictions[0])["name"].get<std::string>())});
+                                 fmt::format("0,{},{}", parsed(predictions[0])["prediction"].get<int>(),
+                                             parsed(predictions[0])["name"].get<std::string>())});
 
   fs::create_directories(folder / "broken");
   write_file(folder / "broken/x.png", "no picture");
@@ -441,7 +441,7 @@ TEST_CASE_FIXTURE(Fixture,
                   "a normalization that adapts is kept with the run, for eval and predict without the training data") {
   REQUIRE(run("fit words.yaml --run-dir run --set 'data.preprocessing=[{normalization: {adapt: true}}]'").exit_code ==
           0);
-  const json kept = json::parse(read("run/preprocessing.json"))["normalization"];
+  const json kept = parsed(read("run/preprocessing.json"))["normalization"];
   REQUIRE(kept.size() == 1);
   const std::vector<double> mean{5, 1.0 / 3, 2.0 / 3}, variance{32.0 / 3, 2.0 / 9, 2.0 / 9};
   for (std::size_t c = 0; c < 3; ++c) {
@@ -593,4 +593,4 @@ logging: {report: false, tensorboard: false}
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::predict_test

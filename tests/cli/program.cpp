@@ -34,10 +34,12 @@ std::string is_writing(const std::string& file) {
       file);
 }
 
+nlohmann::json parsed(const std::string& text) { return nlohmann::json::parse(text); }
+
 std::vector<nlohmann::json> events_of(const fs::path& file) {
   std::vector<nlohmann::json> events;
   std::ifstream lines(file);
-  for (std::string line; std::getline(lines, line);) events.push_back(nlohmann::json::parse(line));
+  for (std::string line; std::getline(lines, line);) events.push_back(parsed(line));
   return events;
 }
 

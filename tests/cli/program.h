@@ -33,6 +33,9 @@ Outcome run_program(const TemporaryFolder& folder, const std::string& arguments)
 /// first whether SIGTERM is caught: before that, a file without a name only tries whether the folder can be written.
 std::string is_writing(const std::string& file);
 
+/// A text as JSON.
+nlohmann::json parsed(const std::string& text);
+
 /// The lines of a metrics.jsonl.
 std::vector<nlohmann::json> events_of(const fs::path& file);
 

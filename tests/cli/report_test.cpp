@@ -6,7 +6,7 @@
 #include "cli/program.h"
 #include "error_text.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::report_test {
 namespace {
 
 using nlohmann::json;
@@ -19,7 +19,7 @@ std::string between(const std::string& text, const std::string& begin, const std
 }
 
 json data_of(const std::string& page) {
-  return json::parse(between(page, "<script type=\"application/json\" id=\"data\">", "</script>"));
+  return parsed(between(page, "<script type=\"application/json\" id=\"data\">", "</script>"));
 }
 
 /// The curve of a run on the page.
@@ -95,7 +95,7 @@ TEST_CASE_FIXTURE(Fixture,
   const std::string page = text("run/report.html");
   CHECK(data_of(page) == data);
   REQUIRE(run_program(folder, "eval run --json eval.json").exit_code == 0);
-  const json evaluation = json::parse(text("eval.json"));
+  const json evaluation = parsed(text("eval.json"));
   // Each count of the matrix, in order.
   std::string rest = between(page, "<table class=\"matrix\">", "</table>");
   for (const json& row : evaluation["confusion_matrix"]) {
@@ -123,7 +123,7 @@ TEST_CASE_FIXTURE(Fixture, "logging.report: false leaves the page out, and one t
   const Outcome outcome = fit("--resume --run-dir a --set training.steps=4");
   CHECK(outcome.exit_code == 0);
   CHECK(contains(outcome.err, "warning: there is no a/report.html: "));
-  CHECK(json::parse(text("a/summary.json"))["status"] == "done");
+  CHECK(parsed(text("a/summary.json"))["status"] == "done");
 }
 
 TEST_CASE_FIXTURE(Fixture, "a run that fails leaves its page too, and one that a signal stops tells how to make it") {
@@ -274,7 +274,7 @@ TEST_CASE_FIXTURE(
     const Outcome outcome = run_program(folder, fmt::format("eval {} --json e.json", name));
     REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
     CHECK(contains(outcome.err, "the figures of each class are left out: " + why));
-    const json evaluation = json::parse(text("e.json"));
+    const json evaluation = parsed(text("e.json"));
     CHECK(evaluation["examples"] == 1);
     CHECK_FALSE(evaluation.contains("classes"));
     CHECK_FALSE(evaluation.contains("confusions"));
@@ -304,4 +304,4 @@ TEST_CASE_FIXTURE(Fixture, "report says what is wrong with its arguments before 
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::report_test

@@ -4,7 +4,7 @@
 #include "cli/program.h"
 #include "error_text.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::run_names_test {
 namespace {
 
 using nlohmann::json;
@@ -20,7 +20,7 @@ struct Runs {
   json eval(const std::string& arguments) {
     const Outcome outcome = run_program(folder, "eval " + arguments + " --json -");
     REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
-    return json::parse(outcome.out);  // JSON alone
+    return parsed(outcome.out);  // JSON alone
   }
 };
 
@@ -112,7 +112,7 @@ TEST_CASE("a configuration's name means its newest run in every command, and a f
   const auto step = [&](const std::string& run) {
     const Outcome outcome = run_program(folder, "eval " + run + " --json -");
     REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
-    return json::parse(outcome.out)["step"].get<int>();
+    return parsed(outcome.out)["step"].get<int>();
   };
   CHECK(step("net") == 6);
   CHECK(step("net-3") == 6);
@@ -154,4 +154,4 @@ TEST_CASE("report takes a sweep's name for all its runs") {
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::run_names_test

@@ -8,7 +8,7 @@
 #include "cli/program.h"
 #include "error_text.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::runs_test {
 namespace {
 
 using nlohmann::json;
@@ -22,7 +22,7 @@ struct Fixture {
   json runs(const std::string& arguments = "") {
     const Outcome outcome = run_program(folder, "runs --json - " + arguments);
     REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
-    return json::parse(outcome.out)["runs"];
+    return parsed(outcome.out)["runs"];
   }
 };
 
@@ -153,4 +153,4 @@ TEST_CASE_FIXTURE(Fixture, "lines of runs are bounded where there is no terminal
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::runs_test

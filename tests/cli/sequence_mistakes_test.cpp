@@ -7,7 +7,7 @@
 #include "cli/program.h"
 #include "error_text.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::sequence_mistakes_test {
 namespace {
 
 constexpr const char* kTagger = R"(data:
@@ -168,4 +168,4 @@ training: {epochs: 1}
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::sequence_mistakes_test

@@ -9,7 +9,7 @@
 #include "data/files.h"
 #include "error_text.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::several_outputs_test {
 namespace {
 
 const std::string kConfig = R"(data:
@@ -72,13 +72,13 @@ TEST_CASE("events, evaluations and predictions name the outputs") {
   CHECK(run_program(folder, "config check run/config.yaml").exit_code == 0);
 
   // Runs are compared by the loss of all outputs together.
-  const auto runs = nlohmann::json::parse(run_program(folder, "runs run --json -").out).at("runs");
+  const auto runs = parsed(run_program(folder, "runs run --json -").out).at("runs");
   CHECK(runs.at(0).at("metric") == "loss");
   const auto last =
       std::find_if(events.rbegin(), events.rend(), [](const auto& one) { return one.at("event") == "epoch"; });
   CHECK(runs.at(0).at("last") == last->at("validation").at("loss"));
 
-  const auto evaluated = nlohmann::json::parse(run_program(folder, "eval run --split validation --json -").out);
+  const auto evaluated = parsed(run_program(folder, "eval run --split validation --json -").out);
   CHECK(evaluated.at("outputs").size() == 1);
   CHECK(evaluated.at("outputs").at("clicked").at("confusion_matrix").size() == 2);
   CHECK(evaluated.at("metrics").at("rating_loss").get<double>() +
@@ -683,4 +683,4 @@ TEST_CASE_FIXTURE(ArchiveFixture, "that data do not fit the model is said once, 
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::several_outputs_test

@@ -4,7 +4,7 @@
 #include "cli/program.h"
 #include "error_text.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::silent_tables_test {
 namespace {
 
 struct Tables {
@@ -384,4 +384,4 @@ TEST_CASE_FIXTURE(Tables, "a table that is among the training data and in anothe
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::silent_tables_test

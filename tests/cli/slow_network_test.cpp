@@ -8,7 +8,7 @@
 #include "error_text.h"
 #include "skip.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::slow_network_test {
 namespace {
 
 constexpr const char* kNetwork = R"(
@@ -74,4 +74,4 @@ TEST_CASE_FIXTURE(Links, "a cut that is shorter than the timeout only delays a r
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::slow_network_test

@@ -40,7 +40,7 @@ struct SmallStudy {
 
   void write(const std::string& name, const std::string& search) { write_file(folder / name, kNet + search); }
   Outcome tune(const std::string& arguments) { return run_program(folder, "tune " + arguments); }
-  nlohmann::json trials(const std::string& file) { return nlohmann::json::parse(read_text_file(folder / file)); }
+  nlohmann::json trials(const std::string& file) { return parsed(read_text_file(folder / file)); }
   std::string bytes(const std::string& file) { return read_text_file(folder / file); }
   /// The values and results by trial, without folders.
   nlohmann::json trained(const std::string& arguments) {

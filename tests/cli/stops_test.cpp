@@ -4,7 +4,7 @@
 #include "cli/program.h"
 #include "error_text.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::stops_test {
 namespace {
 
 using nlohmann::json;
@@ -45,7 +45,7 @@ struct StoppedRuns {
                                   "while [ ! -s cut/metrics.jsonl ] && kill -0 $pid; do sleep 0.001; done\n" +
                                   end + "\nwait $pid");
   }
-  json summary() { return json::parse(read_text_file(folder / "cut" / "summary.json")); }
+  json summary() { return parsed(read_text_file(folder / "cut" / "summary.json")); }
   std::string model(const std::string& run) { return read_text_file(folder / run / "model.safetensors"); }
 };
 
@@ -124,4 +124,4 @@ TEST_CASE_FIXTURE(StoppedRuns, "a command that cannot be run is refused before a
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::stops_test

@@ -9,7 +9,7 @@
 #include "cli/program.h"
 #include "error_text.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::table_inputs_test {
 namespace {
 
 const std::string kConfig = R"(data:
@@ -98,8 +98,7 @@ TEST_CASE_FIXTURE(Fixture, "words, pictures, texts, missing labels and weights b
   // What was resolved trains the same.
   REQUIRE(run_program(folder, "fit one/config.yaml --run-dir again").exit_code == 0);
   CHECK(read_text_file(folder / "again/model.safetensors") == read_text_file(folder / "one/model.safetensors"));
-  CHECK(nlohmann::json::parse(read_text_file(folder / "one/classes.json")) ==
-        nlohmann::json({{"clicked", {"no", "yes"}}}));
+  CHECK(parsed(read_text_file(folder / "one/classes.json")) == nlohmann::json({{"clicked", {"no", "yes"}}}));
 }
 
 TEST_CASE_FIXTURE(Fixture, "a run on a table by name that was stopped goes on, and not with another table") {
@@ -170,7 +169,7 @@ TEST_CASE_FIXTURE(Fixture, "accuracy is that of the examples with a label") {
     right += contains(line, "," + line.substr(label) + ",") ? 1 : 0;  // clicked_name
   }
   CHECK(all < kRows * 3 / 4);
-  const auto figures = nlohmann::json::parse(run_program(folder, "eval run --split train --json -").out);
+  const auto figures = parsed(run_program(folder, "eval run --split train --json -").out);
   CHECK(figures.at("metrics").at("clicked_accuracy").get<double>() ==
         doctest::Approx(static_cast<double>(right) / all).epsilon(1e-6));
 }
@@ -348,7 +347,7 @@ struct GamesFixture {
 TEST_CASE_FIXTURE(GamesFixture, "words of columns that share an embedding are numbered together") {
   REQUIRE_MESSAGE(check(kGames).exit_code == 0, check(kGames).err);
   REQUIRE(run_program(folder, "fit g.yaml --run-dir run").exit_code == 0);
-  const auto kept = nlohmann::json::parse(read_text_file(folder / "run/preprocessing.json"));
+  const auto kept = parsed(read_text_file(folder / "run/preprocessing.json"));
   for (const auto& column : kept.at("table").at("features")) CHECK(column.at("words").size() == 5);
   // Also the columns of one input.
   std::string text = replaced(kGames, "inputs: {home: home, away: away}", "inputs: {teams: [home, away]}");
@@ -416,8 +415,7 @@ TEST_CASE_FIXTURE(GamesFixture, "missing may be said by column") {
   const std::string both = replaced(text, "{home: mean}", "{home: mean, 1: {constant: {value: 7}}}");
   REQUIRE_MESSAGE(check(both).exit_code == 0, check(both).err);
   REQUIRE(run_program(folder, "fit g.yaml --run-dir run").exit_code == 0);
-  const auto features =
-      nlohmann::json::parse(read_text_file(folder / "run/preprocessing.json")).at("table").at("features");
+  const auto features = parsed(read_text_file(folder / "run/preprocessing.json")).at("table").at("features");
   CHECK(features[0].at("missing").get<double>() == doctest::Approx(8.0 / 3));
   CHECK(features[1].at("missing") == 7);
   CHECK(run_program(folder, "config check run/config.yaml").exit_code == 0);
@@ -435,4 +433,4 @@ TEST_CASE_FIXTURE(Fixture, "a column that is an input and the label is said to b
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::table_inputs_test

@@ -4,7 +4,7 @@
 #include "cli/program.h"
 #include "error_text.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::table_mistakes_test {
 namespace {
 
 constexpr const char* kConfig = R"(data:
@@ -190,4 +190,4 @@ TEST_CASE_FIXTURE(Fixture, "labels that are no classes of the loss get the loss 
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::table_mistakes_test

@@ -8,7 +8,7 @@
 #include "cli/pseudo_terminal.h"
 #include "error_text.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::terminal_test {
 namespace {
 
 // An evaluation takes longer than the 100 ms between two drawn lines, on a fast machine too.
@@ -187,4 +187,4 @@ TEST_CASE_FIXTURE(Fixture, "a help text fits 80 columns and names every option w
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::terminal_test

@@ -4,7 +4,7 @@
 #include "cli/program.h"
 #include "error_text.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::tracking_test {
 namespace {
 
 constexpr const char* kTracked = R"(
@@ -115,4 +115,4 @@ TEST_CASE_FIXTURE(TrackedRuns, "what cannot be logged is refused with the reason
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::tracking_test

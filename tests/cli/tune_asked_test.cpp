@@ -7,7 +7,7 @@
 #include "cli/small_study.h"
 #include "error_text.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::tune_asked_test {
 namespace {
 
 using nlohmann::json;
@@ -34,7 +34,7 @@ std::string request(double rate, int units, const std::string& more = "") {
 std::vector<json> lines_of(const std::string& text) {
   std::vector<json> lines;
   std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(json::parse(line));
+  for (std::string line; std::getline(in, line);) lines.push_back(parsed(line));
   return lines;
 }
 
@@ -185,7 +185,7 @@ TEST_CASE_FIXTURE(Fixture, "values that are only wrong together are an answer, a
   write_file(folder / "asked.jsonl", pair + "\n");
   const Outcome first = tune("pair.yaml --run-dir study -q < asked.jsonl");
   CHECK_MESSAGE(first.exit_code == 1, first.err);
-  const json answer = json::parse(first.out);
+  const json answer = parsed(first.out);
   CHECK(answer["status"] == "failed");
   CHECK_FALSE(answer.contains("values"));
   CHECK(contains(answer["reason"], "clip_value"));
@@ -193,7 +193,7 @@ TEST_CASE_FIXTURE(Fixture, "values that are only wrong together are an answer, a
   const std::string journal = bytes("study/journal.jsonl");
   const Outcome again = tune("pair.yaml --run-dir study -q < asked.jsonl");
   CHECK_MESSAGE(again.exit_code == 1, again.err);
-  CHECK(json::parse(again.out) == answer);
+  CHECK(parsed(again.out) == answer);
   CHECK(bytes("study/journal.jsonl") == journal);
 }
 
@@ -255,7 +255,7 @@ TEST_CASE_FIXTURE(Fixture, "with folds an answer has the mean, the deviation and
   write_file(folder / "asked.jsonl", request(0.05, 4));
   const Outcome outcome = tune("folds.yaml -q < asked.jsonl");
   REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
-  const json answer = json::parse(outcome.out);
+  const json answer = parsed(outcome.out);
   REQUIRE(answer["folds"].size() == 2);
   const double one = answer["folds"][0], other = answer["folds"][1];
   CHECK(answer["value"].get<double>() == doctest::Approx((one + other) / 2));
@@ -267,7 +267,7 @@ TEST_CASE_FIXTURE(Fixture, "a trial that fails is an answer, and what makes no s
   write_file(folder / "asked.jsonl", request(1e38, 4));
   const Outcome failed = tune("wide.yaml -q < asked.jsonl");
   CHECK(failed.exit_code == 1);
-  const json answer = json::parse(failed.out);
+  const json answer = parsed(failed.out);
   CHECK(answer["status"] == "failed");
   CHECK(answer["value"].is_null());
   CHECK(contains(answer["reason"], "the loss is"));
@@ -290,4 +290,4 @@ TEST_CASE_FIXTURE(Fixture, "a trial that fails is an answer, and what makes no s
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::tune_asked_test

@@ -4,7 +4,7 @@
 #include "cli/small_study.h"
 #include "error_text.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::tune_changes_test {
 namespace {
 
 using nlohmann::json;
@@ -304,4 +304,4 @@ TEST_CASE_FIXTURE(Fixture, "a full stdout and stderr end commands with an error,
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::tune_changes_test

@@ -8,7 +8,7 @@
 #include "error_text.h"
 #include "has_in_order.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::tune_folds_test {
 namespace {
 
 using nlohmann::json;
@@ -70,14 +70,14 @@ TEST_CASE_FIXTURE(FoldsFixture, "eval of a trial with folds evaluates each, and 
   REQUIRE(tune("folds.yaml --run-dir study -q").exit_code == 0);
   const Outcome outcome = run_program(folder, "eval study/best --split validation --json eval.json -q");
   REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
-  const json all = json::parse(bytes("eval.json"));
+  const json all = parsed(bytes("eval.json"));
   REQUIRE(all["folds"].size() == 3);
   double sum = 0, squares = 0;
   for (std::size_t fold = 0; fold < 3; ++fold) {
     const json& event = all["folds"][fold];
     const Outcome alone =
         run_program(folder, fmt::format("eval study/best/fold-{} --split validation --json -", fold + 1));
-    CHECK(json::parse(alone.out) == event);
+    CHECK(parsed(alone.out) == event);
     CHECK(event["examples"] == 32);
     CHECK(event.contains("classes"));
     const double accuracy = event["metrics"]["accuracy"].get<double>();
@@ -112,7 +112,7 @@ TEST_CASE_FIXTURE(FoldsFixture, "what takes one model refuses a trial with folds
   // All runs of the study, side by side.
   REQUIRE(run_program(folder, "report study --no-predictions -o page.html").exit_code == 0);
   CHECK(contains(bytes("page.html"), "<h1>6 runs</h1>"));
-  CHECK(json::parse(run_program(folder, "runs study --json -").out)["runs"].size() == 6);
+  CHECK(parsed(run_program(folder, "runs study --json -").out)["runs"].size() == 6);
 }
 
 TEST_CASE_FIXTURE(FoldsFixture, "eval refuses a trial of which folds are missing, and names them") {
@@ -157,4 +157,4 @@ TEST_CASE_FIXTURE(FoldsFixture, "fit says which fold it is validated on") {
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::tune_folds_test

@@ -7,7 +7,7 @@
 #include "error_text.h"
 #include "has_in_order.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::tune_test {
 namespace {
 
 using nlohmann::json;
@@ -57,7 +57,7 @@ TEST_CASE_FIXTURE(Fixture, "tune trains a run for each trial, and the best one i
 
   // The link is no run of its own.
   const Outcome runs = run_program(folder, "runs runs/net-study --json -");
-  CHECK(json::parse(runs.out)["runs"].size() == 13);
+  CHECK(parsed(runs.out)["runs"].size() == 13);
   REQUIRE(run_program(folder, "report net-study --no-predictions -o page.html").exit_code == 0);
   CHECK(contains(bytes("page.html"), "<h1>13 runs</h1>"));
   CHECK(run_program(folder, "eval runs/net-study/best --split validation").exit_code == 0);
@@ -203,7 +203,7 @@ search:
 )");
   const Outcome outcome = tune("net.yaml --json -");
   REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
-  const json study = json::parse(outcome.out);
+  const json study = parsed(outcome.out);
   REQUIRE(study["trials"].size() == 8);
   for (const json& trial : study["trials"]) {
     const json& values = trial["parameters"];
@@ -328,4 +328,4 @@ TEST_CASE_FIXTURE(Fixture, "fit of a file with a search trains with the file's o
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::tune_test

@@ -7,7 +7,7 @@
 #include "cli/table_of_flowers.h"
 #include "error_text.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::warnings_test {
 namespace {
 
 using Fixture = TableOfFlowers;
@@ -380,4 +380,4 @@ training: {{epochs: 3}}
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::warnings_test

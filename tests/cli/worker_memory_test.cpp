@@ -7,7 +7,7 @@
 #include "cli/program.h"
 #include "error_text.h"
 
-namespace mirrortrain::testing {
+namespace mirrortrain::testing::worker_memory_test {
 namespace {
 
 /// Weights that outweigh the program itself.
@@ -51,4 +51,4 @@ TEST_CASE("each worker takes as much memory as the dry run says") {
 }
 
 }  // namespace
-}  // namespace mirrortrain::testing
+}  // namespace mirrortrain::testing::worker_memory_test
