@@ -125,11 +125,10 @@ TEST_CASE_FIXTURE(ByPosition, "three epochs of data by position give the bits of
 TEST_CASE_FIXTURE(ByPosition, "a run by position that was killed resumes with the bits of one that was not") {
   for (const std::string name : {"npy", "deflated", "text", "csv"}) {
     CAPTURE(name);
-    const std::string options = " --set training.epochs=40 --set checkpoint.every_steps=50";
+    const std::string options = " --set training.epochs=200 --set checkpoint.every_steps=20";
     REQUIRE(fit(name + ".yaml --run-dir whole" + options).exit_code == 0);
     const std::string killed = name + ".yaml --run-dir killed" + options + cache + " --set data.memory=1000B";
-    run_script(folder, "\"$MIRRORTRAIN\" fit " + killed +
-                           " & while [ ! -e killed/checkpoints/step-000050 ]; do sleep 0.01; done; kill -9 $!; wait");
+    run_script(folder, "\"$MIRRORTRAIN\" fit " + killed + " & " + until_checkpoint("killed") + "kill -9 $!; wait");
     REQUIRE_FALSE(fs::exists(folder / "killed" / "model.safetensors"));
     const Outcome resumed = run_program(folder, "fit " + killed + " --resume");
     CHECK_MESSAGE(resumed.exit_code == 0, resumed.err);

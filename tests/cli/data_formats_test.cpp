@@ -45,13 +45,11 @@ struct DataFormats {
     CHECK(weights("held-" + name) == weights(same));
     CHECK(fits(name, "read-" + name, " --set data.memory=1000B"));
     CHECK(weights("read-" + name) == weights(same));
-    const std::string options = " --set training.epochs=60 --set checkpoint.every_steps=50 --set data.memory=1000B";
+    const std::string options = " --set training.epochs=200 --set checkpoint.every_steps=20 --set data.memory=1000B";
     CHECK(fits(name, "whole-" + name, options));
     const std::string killed = name + ".yaml --run-dir killed-" + name + options + cache;
     run_script(folder,
-               fmt::format("\"$MIRRORTRAIN\" fit {0} & while [ ! -e killed-{1}/checkpoints/step-000050 ]; do sleep "
-                           "0.01; done; kill -9 $!; wait",
-                           killed, name));
+               "\"$MIRRORTRAIN\" fit " + killed + " & " + until_checkpoint("killed-" + name) + "kill -9 $!; wait");
     const Outcome resumed = run_program(folder, "fit " + killed + " --resume");
     CHECK_MESSAGE(resumed.exit_code == 0, resumed.err);
     CHECK(weights("killed-" + name) == weights("whole-" + name));

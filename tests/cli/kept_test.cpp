@@ -258,10 +258,9 @@ TEST_CASE_FIXTURE(Fixture, "a kill after the final test neither doubles nor lose
 }
 
 TEST_CASE_FIXTURE(Fixture, "a run folder that is moved while training ends the run and is not made again") {
-  const Outcome moved = run_script(folder,
-                                   "\"$MIRRORTRAIN\" fit small.yaml --run-dir a --set training.epochs=100000 & pid=$!\n"
-                                   "while [ ! -d a/checkpoints/step-000012 ]; do sleep 0.001; done\n"
-                                   "mv a b; wait $pid");
+  const Outcome moved =
+      run_script(folder, "\"$MIRRORTRAIN\" fit small.yaml --run-dir a --set training.epochs=100000 & pid=$!\n" +
+                             until_checkpoint("a") + "mv a b; wait $pid");
   CHECK(moved.exit_code == 1);
   CHECK_MESSAGE(contains(moved.err, "moved, removed or replaced"), moved.err);
   CHECK_FALSE(contains(moved.err, "no checkpoint was saved yet"));

@@ -34,6 +34,13 @@ std::string is_writing(const std::string& file) {
       file);
 }
 
+std::string until_checkpoint(const std::string& run) {
+  // Of any step: a run keeps the newest ones alone.
+  return fmt::format(
+      "while kill -0 $! 2> /dev/null && set -- {}/checkpoints/step-?????? && [ ! -e \"$1\" ]; do sleep 0.002; done; ",
+      run);
+}
+
 nlohmann::json parsed(const std::string& text) { return nlohmann::json::parse(text); }
 
 std::vector<nlohmann::json> events_of(const fs::path& file) {

@@ -33,6 +33,9 @@ Outcome run_program(const TemporaryFolder& folder, const std::string& arguments)
 /// first whether SIGTERM is caught: before that, a file without a name only tries whether the folder can be written.
 std::string is_writing(const std::string& file);
 
+/// A shell's loop until the process $! has saved a checkpoint of its run, or has ended.
+std::string until_checkpoint(const std::string& run);
+
 /// A text as JSON.
 nlohmann::json parsed(const std::string& text);
 

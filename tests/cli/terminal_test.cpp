@@ -54,7 +54,7 @@ TEST_CASE_FIXTURE(Fixture, "no line is wider than the terminal, and steps count 
   for (const unsigned short columns : {80, 50}) {
     CAPTURE(columns);
     // Epochs enough for a moment of validation to be drawn, ten times a second.
-    const Screen screen = fit("--set strategy.devices=cpu:0,cpu:1 --set training.epochs=20", columns);
+    const Screen screen = fit("--set strategy.devices=cpu:0,cpu:1 --set training.epochs=6", columns);
     REQUIRE_MESSAGE(screen.exit_code == 0, screen.text);
     for (const std::string& line : screen.drawn())
       CHECK_MESSAGE((display_width(line) <= columns || is_command(line)), line);
@@ -66,7 +66,8 @@ TEST_CASE_FIXTURE(Fixture, "no line is wider than the terminal, and steps count 
 }
 
 TEST_CASE_FIXTURE(Fixture, "eval and predict show how far they are, and tables fit" * doctest::skip(no_terminals())) {
-  REQUIRE(run_program(folder, "fit net.yaml -q --set strategy.devices=cpu:0,cpu:1").exit_code == 0);
+  REQUIRE(run_program(folder, "fit net.yaml -q --set strategy.devices=cpu:0,cpu:1 --set training.epochs=1").exit_code ==
+          0);
   const auto in_terminal = [&](const std::string& arguments, unsigned short columns = 80) {
     const Screen screen = run_in_terminal(folder, "exec \"$MIRRORTRAIN\" " + arguments, columns);
     CHECK_MESSAGE(screen.exit_code == 0, screen.text);

@@ -93,7 +93,7 @@ TEST_CASE_FIXTURE(Fixture, "a study that is killed and continued has the same tr
 TEST_CASE_FIXTURE(Fixture, "a stopped trial is no result, whatever exit code its configuration gives it") {
   for (const std::string code : {"42", "0"}) {
     const std::string study =
-        "net.yaml --set search.trials=2 --set training.epochs=40 --set termination.exit_code=" + code;
+        "net.yaml --set search.trials=2 --set training.epochs=200 --set termination.exit_code=" + code;
     const json expected = trained(study + " --run-dir whole-" + code);
     const Outcome outcome = run_script(folder, R"(
       "$MIRRORTRAIN" tune )" + study + " --run-dir parts-" +

@@ -83,8 +83,11 @@ echo "error: worker 1 (127.0.0.1:4101) )sh") +
 }
 
 TEST_CASE("a failure is the task's own where nobody else's is known, or where two blame each other") {
-  for (const char* const other : {"0.2; exit 0", "0.2; echo 'error: worker 1 (a:1) failed: x' >&2; exit 4"}) {
-    LaunchFolder tasks(std::string("[ $me = worker0 ] && { sleep ") + other + R"sh(; }
+  for (const char* const other : {"exit 0", "echo 'error: worker 1 (a:1) failed: x' >&2; exit 4"}) {
+    LaunchFolder tasks(std::string(R"sh([ $me = worker0 ] && {
+while [ ! -e ready.worker1 ] || kill -0 $(cat ready.worker1) 2>/dev/null; do sleep 0.02; done
+)sh") + other + R"sh(; }
+ready
 echo "error: worker 0 (127.0.0.1:4101) failed: no reason" >&2
 exit 3
 )sh");
