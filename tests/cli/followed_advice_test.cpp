@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cli/advice_rows.h"
-#include "cli/program.h"
+#include "cli/here.h"
 #include "cli/small_classifier.h"
 #include "error_text.h"
 
@@ -631,22 +631,10 @@ std::string with(const char* part, const char* other) { return replaced(kConfig,
 
 /// What `config check` says of each text.
 std::map<std::string, Outcome> check_all(const TemporaryFolder& folder, const std::set<std::string>& texts) {
-  int count = 0;
-  for (const std::string& text : texts) {
-    const std::string name = std::to_string(count++);
-    fs::create_directory(folder / name);
-    write_file(folder / name / "m.yaml", text);
-  }
-  run_script(
-      folder,
-      "for place in [0-9]*; do cd $place; \"$MIRRORTRAIN\" config check m.yaml > out 2> err; echo $? > code; cd ..; "
-      "done");
   std::map<std::string, Outcome> outcomes;
-  count = 0;
   for (const std::string& text : texts) {
-    const fs::path place = folder / std::to_string(count++);
-    outcomes[text] = {std::stoi(read_text_file(place / "code")), read_text_file(place / "out"),
-                      read_text_file(place / "err")};
+    write_file(folder / "m.yaml", text);
+    outcomes[text] = run_here(folder, {"config", "check", "m.yaml"});
   }
   return outcomes;
 }
@@ -767,7 +755,7 @@ TEST_CASE("every piece of advice has a mistake that shows it") {
 TEST_CASE("the aliases of an enum's values are of values that it has, and no alias is a name without letters") {
   const TemporaryFolder folder;
   const std::string source = declarations();
-  const std::string known = run_program(folder, "config reference").out;
+  const std::string known = run_here(folder, {"config", "reference"}).out;
   const std::regex list("(kAliases =|[^a-z_]aliases\\()\\s*\"([^\"]+)\""), table("aliases =\\s*std::to_array<([^;]*);");
   const std::regex entry("\\{\"([a-z0-9_]+)\", ");
   int count = 0, of_enums = 0;

@@ -66,13 +66,19 @@ function(mirrortrain_headers name)
   endif()
 endfunction()
 
-# What every target of tests is compiled with. Names without `::` are folders of src/.
+# What every target of tests is compiled with. Names without `::` are folders of src/. OPTIMIZED: as the libraries are.
 function(mirrortrain_compile_tests target)
+  cmake_parse_arguments(ARG "OPTIMIZED" "" "" ${ARGN})
   set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
   target_compile_definitions(${target} PRIVATE MIRRORTRAIN_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
-  set(links ${ARGN})
-  if(links MATCHES "(^|;)(train|bench|tune)(;|$)")
+  set(links ${ARG_UNPARSED_ARGUMENTS})
+  if(ARG_OPTIMIZED)
+    mirrortrain_compile_quickly(${target})
+    if(NOT BUILD_SHARED_LIBS)
+      target_precompile_headers(${target} REUSE_FROM mirrortrain_base)
+    endif()
+  elseif(links MATCHES "(^|;)(train|bench|tune)(;|$)")
     mirrortrain_compile_quickly(${target})
     if(NOT BUILD_SHARED_LIBS)  # which are compiled otherwise than programs
       target_precompile_headers(${target} REUSE_FROM mirrortrain_train)
@@ -100,16 +106,22 @@ endfunction()
 # MAIN is the file with main() where it is not the tests' common one, LAUNCHER the command that starts it where it is not started
 # directly. JOINED: no two files give helpers the same name, or each has a namespace of its own, so that several compile as one; others need
 # SKIP_UNITY_BUILD_INCLUSION.
+# OPTIMIZED: of functions that files of the test share with a library, such as members of std::string, a program takes the test's: where the
+# library has much to do, they are compiled as it is.
 # SECONDS: about how long its longest entry takes, where that is long; ctest starts such tests first. APART: files whose test cases wait
 # more than they compute, which get an entry of their own, `name_apart`. PARTS_AT, APART_PARTS_AT: the numbers of test cases at which a
 # further entry begins, `name_from_11`, so that what takes long runs side by side.
 function(mirrortrain_test name)
-  cmake_parse_arguments(ARG "JOINED" "MAIN;SECONDS" "SOURCES;LINKS;LAUNCHER;APART;PARTS_AT;APART_PARTS_AT" ${ARGN})
+  cmake_parse_arguments(ARG "JOINED;OPTIMIZED" "MAIN;SECONDS" "SOURCES;LINKS;LAUNCHER;APART;PARTS_AT;APART_PARTS_AT" ${ARGN})
   if(NOT ARG_MAIN)
     set(ARG_MAIN $<TARGET_OBJECTS:mirrortrain_test_main>)
   endif()
   add_executable(test_${name} ${ARG_SOURCES} ${ARG_APART} ${ARG_MAIN})
-  mirrortrain_compile_tests(test_${name} ${ARG_LINKS})
+  set(optimized)
+  if(ARG_OPTIMIZED)
+    set(optimized OPTIMIZED)
+  endif()
+  mirrortrain_compile_tests(test_${name} ${optimized} ${ARG_LINKS})
   if(ARG_JOINED AND CMAKE_UNITY_BUILD)
     set_target_properties(test_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
   endif()
