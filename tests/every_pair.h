@@ -56,8 +56,8 @@ std::vector<std::tuple<typename Lists::value_type...>> every_pair(const Lists&..
   static_assert(sizeof...(Lists) > 2, "two lists have no fewer pairs than combinations");
   std::vector<std::tuple<typename Lists::value_type...>> rows;
   for (const std::vector<std::size_t>& row : rows_of_every_pair({lists.size()...})) {
-    std::size_t list = 0;
-    rows.push_back({lists[row[list++]]...});  // in braces: one after the other
+    [&]<std::size_t... kList>(std::index_sequence<kList...>) { rows.push_back({lists[row[kList]]...}); }
+    (std::index_sequence_for<Lists...>());
   }
   return rows;
 }
