@@ -90,12 +90,13 @@ search:
 }
 
 TEST_CASE_FIXTURE(Fixture, "a trial that was trained on other data is none, though the data are back at its end") {
-  const json expected = trained("net.yaml --run-dir whole --set search.parallel=1");
+  // Long enough for the study to be stopped in the first trial.
+  const std::string slow = " --set search.parallel=1 --set training.epochs=150";
+  const json expected = trained("net.yaml --run-dir whole" + slow);
   write_table("other.csv", 2);
   // While the study's process is stopped, the trial's run becomes one on other data.
-  const Outcome outcome = run_script(folder, R"(
+  const Outcome outcome = run_script(folder, "set -- net.yaml" + slow + R"(
     cp table.csv kept.csv
-    set -- net.yaml --set search.parallel=1
     "$MIRRORTRAIN" tune "$@" --run-dir parts -q & study=$!
     until [ -d parts/trial-0001 ] || ! [ -e /proc/$study/exe ]; do sleep 0.01; done
     kill -STOP $study
@@ -114,7 +115,7 @@ TEST_CASE_FIXTURE(Fixture, "a trial that was trained on other data is none, thou
                          "was trained on other ones: data.train, in the features"),
                 outcome.err);
   CHECK_FALSE(fs::exists(folder / "parts/trial-0001"));
-  CHECK(trained("net.yaml --run-dir parts --set search.parallel=1") == expected);
+  CHECK(trained("net.yaml --run-dir parts" + slow) == expected);
   CHECK(bytes("parts/best/model.safetensors") == bytes("whole/best/model.safetensors"));
 }
 
