@@ -3,7 +3,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdlib>
+#include <map>
 #include <set>
+#include <stdexcept>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -11,13 +14,19 @@
 namespace mirrortrain::testing {
 
 /// Whether tests take all combinations and draw more at random, as for `.ci/run --long`.
-inline bool is_long() { return std::getenv("MIRRORTRAIN_TEST_LONG") != nullptr; }
+inline bool is_long() {
+  const char* const value = std::getenv("MIRRORTRAIN_TEST_LONG");
+  return value != nullptr && std::string_view(value) != "" && std::string_view(value) != "0";
+}
 
-/// Rows of a number for each list, below its size, in which any two numbers of different lists meet.
+/// Rows of a number for each list, below its size, in which every pair of numbers of different lists occurs, each
+/// number about as often as the others of its list; all rows where is_long(). Throws std::invalid_argument for an empty
+/// list.
 inline std::vector<std::vector<std::size_t>> rows_of_every_pair(const std::vector<std::size_t>& sizes) {
   using Row = std::vector<std::size_t>;
   std::vector<Row> all(1);
   for (const std::size_t size : sizes) {
+    if (size == 0) throw std::invalid_argument("combinations of an empty list");
     for (const Row& row : std::exchange(all, {})) {
       for (std::size_t number = 0; number < size; ++number) all.emplace_back(row).push_back(number);
     }
@@ -33,24 +42,34 @@ inline std::vector<std::vector<std::size_t>> rows_of_every_pair(const std::vecto
     }
     return pairs;
   };
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> used;  // how often: list and number
+  const auto uses_of = [&](const Row& row) {
+    std::size_t uses = 0;
+    for (std::size_t list = 0; list < row.size(); ++list) uses += used[{list, row[list]}];
+    return uses;
+  };
   std::vector<Row> chosen;
-  for (;;) {  // the row with most pairs that have not met
+  for (;;) {  // the row with most pairs that have not met, of those the one whose numbers were used least
     const Row* best = nullptr;
-    std::size_t most = 0;
+    std::size_t most = 0, least_used = 0;
     for (const Row& row : all) {
-      if (const std::size_t count = pairs_of(row).size(); count > most) {
-        best = &row;
-        most = count;
-      }
+      const std::size_t count = pairs_of(row).size();
+      if (count == 0 || count < most) continue;
+      const std::size_t uses = uses_of(row);
+      if (count == most && uses >= least_used) continue;
+      best = &row;
+      most = count;
+      least_used = uses;
     }
     if (best == nullptr) return chosen;
     chosen.push_back(*best);
     met.merge(pairs_of(*best));
+    for (std::size_t list = 0; list < best->size(); ++list) ++used[{list, (*best)[list]}];
   }
 }
 
-/// Combinations of the lists' elements, of three lists or more, in which any two elements of different lists meet: an
-/// error seldom takes more than two choices. All combinations where is_long().
+/// Pairwise combinations of three lists or more: every pair of elements of different lists occurs, since an error
+/// seldom takes more than two choices. All combinations where is_long().
 template <class... Lists>
 std::vector<std::tuple<typename Lists::value_type...>> every_pair(const Lists&... lists) {
   static_assert(sizeof...(Lists) > 2, "two lists have no fewer pairs than combinations");

@@ -167,18 +167,19 @@ TEST_CASE_FIXTURE(ByPosition, "a table that changes ends a run, with the file's 
   const Outcome outcome = run_script(
       folder,
       "\"$MIRRORTRAIN\" fit csv.yaml --run-dir changing --set training.epochs=100000 --set data.memory=1000B & "
-      "pid=$!; while [ ! -s changing/metrics.jsonl ]; do sleep 0.01; done; sleep 0.2; truncate -s 1000 table.csv; wait "
+      "pid=$!; while [ ! -s changing/metrics.jsonl ] && kill -0 $pid; do sleep 0.01; done; sleep 0.2; truncate -s 1000 "
+      "table.csv; wait "
       "$pid");
   CHECK(outcome.exit_code == 1);
   CHECK(outcome.err.find("table.csv: this data file ") != std::string::npos);
 }
 
 TEST_CASE_FIXTURE(ByPosition, "data that change end a run, with the file's name") {
-  const Outcome outcome =
-      run_script(folder,
-                 "\"$MIRRORTRAIN\" fit npy.yaml --run-dir changing --set training.epochs=100000 --set "
-                 "data.memory=1000B & pid=$!; while [ ! -s "
-                 "changing/metrics.jsonl ]; do sleep 0.01; done; sleep 0.2; truncate -s 1000 x.npy; wait $pid");
+  const Outcome outcome = run_script(
+      folder,
+      "\"$MIRRORTRAIN\" fit npy.yaml --run-dir changing --set training.epochs=100000 --set "
+      "data.memory=1000B & pid=$!; while [ ! -s "
+      "changing/metrics.jsonl ] && kill -0 $pid; do sleep 0.01; done; sleep 0.2; truncate -s 1000 x.npy; wait $pid");
   CHECK(outcome.exit_code == 1);
   CHECK(outcome.err.find("x.npy: this data file became shorter, 1000 bytes of ") != std::string::npos);
 }

@@ -161,7 +161,7 @@ TEST_CASE_FIXTURE(Fixture, "a run that is killed decides and ends as if it had n
   REQUIRE(fit("--run-dir whole").exit_code == 0);
   run_script(folder,
              "\"$MIRRORTRAIN\" fit net.yaml --run-dir cut 2> /dev/null &\n"
-             "while [ ! -e cut/checkpoints/step-000026 ]; do :; done; kill -KILL $!; wait $!");
+             "while [ ! -e cut/checkpoints/step-000026 ] && kill -0 $!; do :; done; kill -KILL $!; wait $!");
   REQUIRE(fit("--run-dir cut --resume").exit_code == 0);
   CHECK(events("cut") == events("whole"));
   CHECK(text("cut/model.safetensors") == text("whole/model.safetensors"));

@@ -281,7 +281,7 @@ TEST_CASE_FIXTURE(Fixture, "classes by step are counted by several workers as by
 TEST_CASE_FIXTURE(Fixture, "a worker that is killed is named by the others, with the checkpoint to resume from") {
   const Outcome outcome = run_script(folder, R"(
     "$MIRRORTRAIN" launch --workers 3 -- fit net.yaml --run-dir run --set training.epochs=1000000 --set checkpoint.keep=1000000 &
-    while [ ! -e run/checkpoints/step-000012 ]; do sleep 0.05; done
+    while [ ! -e run/checkpoints/step-000012 ] && kill -0 $!; do sleep 0.05; done
     set -- $(cat /proc/$!/task/$!/children)
     kill -KILL $3
     wait $!)");
@@ -298,7 +298,7 @@ TEST_CASE_FIXTURE(Fixture, "a worker that is killed is named by the others, with
 Outcome lose_a_worker(const Fixture& fixture, const std::string& launch_options, int resumes) {
   return run_script(fixture.folder, fmt::format(R"(
     "$MIRRORTRAIN" launch --workers 3 {} -- fit net.yaml --run-dir run --set training.epochs=1000000 --set strategy.elastic=true --set checkpoint.keep=1000000 &
-    while [ ! -e run/checkpoints/step-000012 ]; do sleep 0.05; done
+    while [ ! -e run/checkpoints/step-000012 ] && kill -0 $!; do sleep 0.05; done
     set -- $(cat /proc/$!/task/$!/children)
     kill -KILL $3
     for i in $(seq 400); do [ $(grep -c 'resuming from step' run/run.log) -ge {} ] && break; sleep 0.05; done
@@ -348,7 +348,7 @@ TEST_CASE_FIXTURE(Fixture, "a worker that comes back takes part in an elastic ru
 TEST_CASE_FIXTURE(Fixture, "an elastic run whose chief is suspended is ended, and started again") {
   const Outcome outcome = run_script(folder, R"(
     "$MIRRORTRAIN" launch --workers 3 --restarts 1 --grace 0 -- fit net.yaml --run-dir run --set training.epochs=1000000 --set checkpoint.keep=1000000 --set strategy.elastic=true --set strategy.communication.timeout_seconds=1 &
-    while [ ! -e run/checkpoints/step-000012 ]; do sleep 0.05; done
+    while [ ! -e run/checkpoints/step-000012 ] && kill -0 $!; do sleep 0.05; done
     set -- $(cat /proc/$!/task/$!/children)
     kill -STOP $1
     for i in $(seq 400); do grep -q 'resuming from step' run/run.log && break; sleep 0.05; done
@@ -456,7 +456,7 @@ TEST_CASE_FIXTURE(Fixture, "the chief names a parameter server that is suspended
     "$MIRRORTRAIN" launch --workers 1 --ps 2 --grace 5.5 -- fit net.yaml --run-dir run --set training.epochs=1000000 --set checkpoint.keep=1000000 \
       --set 'strategy={type: parameter_server, devices: [cpu:0], communication: {timeout_seconds: 2}}' \
       --set 'model.layers=[{dense: {units: 7}}, {dense: {units: 3}}]' &
-    while [ ! -e run/checkpoints/step-000012 ]; do sleep 0.05; done
+    while [ ! -e run/checkpoints/step-000012 ] && kill -0 $!; do sleep 0.05; done
     set -- $(cat /proc/$!/task/$!/children)
     kill -STOP $4
     wait $!)");

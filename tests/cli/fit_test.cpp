@@ -306,7 +306,7 @@ TEST_CASE_FIXTURE(Fixture, "SIGTERM saves a checkpoint, and the run can be resum
   REQUIRE(fit("--run-dir whole --set training.epochs=40").exit_code == 0);
   const Outcome stopped = run_script(folder,
                                      "\"$MIRRORTRAIN\" fit small.yaml --run-dir cut --set training.epochs=40 & pid=$!\n"
-                                     "while [ ! -s cut/metrics.jsonl ]; do sleep 0.001; done\n"
+                                     "while [ ! -s cut/metrics.jsonl ] && kill -0 $pid; do sleep 0.001; done\n"
                                      "kill -TERM $pid; wait $pid");
   REQUIRE(stopped.exit_code == 143);
   CHECK(events("cut").back()["status"] == "stopped");

@@ -778,3 +778,5 @@ TEST_CASE("the aliases of an enum's values are of values that it has, and no ali
 
 }  // namespace
 }  // namespace mirrortrain::testing::followed_advice_test
+
+#undef SPEECH

@@ -160,7 +160,7 @@ TEST_CASE_FIXTURE(Fixture, "with too few open files allowed nothing is lost") {
 TEST_CASE_FIXTURE(Fixture, "one process at a time trains in a run folder") {
   const Outcome both = run_script(folder,
                                   "\"$MIRRORTRAIN\" fit small.yaml --run-dir a --set training.epochs=100000 & pid=$!\n"
-                                  "while [ ! -s a/metrics.jsonl ]; do sleep 0.01; done\n"
+                                  "while [ ! -s a/metrics.jsonl ] && kill -0 $pid; do sleep 0.01; done\n"
                                   "\"$MIRRORTRAIN\" fit small.yaml --run-dir a --resume 2> second; second=$?\n"
                                   "\"$MIRRORTRAIN\" fit small.yaml --run-dir a 2>> second\n"
                                   "kill -TERM $pid; wait $pid; echo $pid > pid; exit $second");
@@ -183,7 +183,7 @@ $program 2> first & first=$!
 while ! ls a/checkpoints/step-?????? > /dev/null 2>&1; do sleep 0.01; done
 kill -STOP $first; rm a/run.lock
 $program --resume & second=$!
-while [ ! -s a/run.lock ]; do sleep 0.01; done; sleep 0.2
+while [ ! -s a/run.lock ] && kill -0 $second; do sleep 0.01; done; sleep 0.2
 kill -CONT $first; wait $first; echo $? > code; echo $second > pid
 lines=$(wc -l < a/metrics.jsonl); while [ $(wc -l < a/metrics.jsonl) -le $lines ]; do sleep 0.01; done
 kill -TERM $second; wait $second)");
@@ -206,7 +206,7 @@ kill -TERM $second; wait $second)");
 TEST_CASE_FIXTURE(Fixture, "a killed process keeps no run folder") {
   run_script(folder,
              "\"$MIRRORTRAIN\" fit small.yaml --run-dir a --set training.epochs=100000 & pid=$!\n"
-             "while [ ! -s a/metrics.jsonl ]; do sleep 0.01; done\n"
+             "while [ ! -s a/metrics.jsonl ] && kill -0 $pid; do sleep 0.01; done\n"
              "kill -KILL $pid; wait $pid");
   CHECK(fs::exists(folder / "a/run.lock"));
   CHECK(fit("--run-dir a --resume --set training.steps=1").exit_code == 0);
@@ -549,7 +549,7 @@ checkpoint: {every_steps: 1}
 TEST_CASE_FIXTURE(Fixture, "SIGHUP saves a checkpoint, unless it is ignored") {
   const std::string start =
       "\"$MIRRORTRAIN\" fit small.yaml --run-dir a --set training.epochs=100000 & pid=$!\n"
-      "while [ ! -s a/metrics.jsonl ]; do sleep 0.01; done\n";
+      "while [ ! -s a/metrics.jsonl ] && kill -0 $pid; do sleep 0.01; done\n";
   CHECK(run_script(folder, start + "kill -HUP $pid; wait $pid").exit_code == 129);
   CHECK(events("a").back()["status"] == "stopped");
   fs::remove_all(folder / "a");
@@ -562,7 +562,7 @@ TEST_CASE_FIXTURE(Fixture, "a signal that comes to the process and its group cou
   const Outcome stopped =
       run_script(folder,
                  "\"$MIRRORTRAIN\" fit small.yaml --run-dir a --set training.epochs=100000 & pid=$!\n"
-                 "while [ ! -s a/metrics.jsonl ]; do sleep 0.01; done\n"
+                 "while [ ! -s a/metrics.jsonl ] && kill -0 $pid; do sleep 0.01; done\n"
                  "kill -INT $pid; kill -INT $pid; wait $pid");
   CHECK(stopped.exit_code == 130);
   CHECK(events("a").back()["status"] == "stopped");

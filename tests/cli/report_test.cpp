@@ -136,7 +136,7 @@ TEST_CASE_FIXTURE(Fixture, "a run that fails leaves its page too, and one that a
   const Outcome stopped =
       run_script(folder, R"("$MIRRORTRAIN" fit )" + repository_file("configs/tiny.yaml") +
                              R"( --run-dir a --set strategy.devices=cpu:0 --set training.epochs=100000 &
-while [ ! -s a/metrics.jsonl ]; do sleep 0.01; done
+while [ ! -s a/metrics.jsonl ] && kill -0 $!; do sleep 0.01; done
 kill -TERM $!; wait $!)");
   CHECK(stopped.exit_code == 143);
   CHECK_FALSE(fs::exists(folder / "a/report.html"));

@@ -103,7 +103,7 @@ TEST_CASE_FIXTURE(Fixture, "a signal to a sweep alone stops its run, which can b
         fmt::format(
             "\"$MIRRORTRAIN\" fit {} --set strategy.devices=cpu:0 --set training.epochs=100000 --sweep seed=1,2 "
             "--run-dir {} -q & pid=$!\n"
-            "while [ ! -s {}/seed=1/metrics.jsonl ]; do sleep 0.01; done\n"
+            "while [ ! -s {}/seed=1/metrics.jsonl ] && kill -0 $pid; do sleep 0.01; done\n"
             "kill -{} $pid; wait $pid; code=$?\n"
             "for i in $(seq 1000); do grep -q '\"end\"' {}/seed=1/metrics.jsonl && break; sleep 0.01; done; exit $code",
             repository_file("configs/tiny.yaml"), run, run, signal, run));

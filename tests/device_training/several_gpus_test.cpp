@@ -29,6 +29,8 @@ struct Expected {
   double evaluated = 0;
 };
 
+using Texts = std::vector<std::string>;
+
 std::int64_t batch_of(const Training& training) { return training.checked.values().data.global_batch_size; }
 
 Expected on_one_gpu(const char* network, int replicas, int steps, Overrides overrides = {}) {
@@ -44,6 +46,7 @@ Expected on_one_gpu(const char* network, int replicas, int steps, Overrides over
 /// was expected.
 void check_trains_as(const Expected& expected, Training& several, int replicas) {
   const auto found = several.steps_in_flight(static_cast<int>(expected.losses.size()));
+  REQUIRE(found.size() == expected.losses.size());
   for (std::size_t i = 0; i < found.size(); ++i) CHECK(found[i] == near(expected.losses[i]));
   for (int r = 0; r < replicas; ++r) {
     const auto& of_replica = expected.variables[expected.variables.size() == 1 ? 0 : static_cast<std::size_t>(r)];
@@ -54,7 +57,7 @@ void check_trains_as(const Expected& expected, Training& several, int replicas) 
 }
 
 /// Four replicas.
-std::string on_gpus(const char* devices, const char* ops, const char* bucket) {
+std::string on_gpus(const std::string& devices, const std::string& ops, const std::string& bucket) {
   return fmt::format(
       "strategy={{type: mirrored, devices: {}, replicas: 4, cross_device_ops: {}, communication: {{bytes_per_pack: "
       "{}}}}}",
@@ -65,9 +68,9 @@ TEST_CASE("several GPUs train as one, whatever adds across them") {
   if (testing::skip_without(testing::has_gpus(4), "4 GPUs")) return;
   const Expected expected = on_one_gpu(kNetwork, 4, 7);
   for (const auto& [ops, devices, bucket] : testing::every_pair(
-           std::array{"auto", "nccl", "ring", "hierarchical_copy", "reduction_to_one_device"},
-           std::array{"[cuda:0, cuda:1, cuda:2, cuda:3]", "[cuda:0, cuda:1]", "[cuda:1, cuda:0, cuda:1, cuda:0]"},
-           std::array{"0", "100"})) {
+           Texts{"auto", "nccl", "ring", "hierarchical_copy", "reduction_to_one_device"},
+           Texts{"[cuda:0, cuda:1, cuda:2, cuda:3]", "[cuda:0, cuda:1]", "[cuda:1, cuda:0, cuda:1, cuda:0]"},
+           Texts{"0", "100"})) {
     CAPTURE(ops);
     CAPTURE(devices);
     CAPTURE(bucket);
@@ -80,9 +83,9 @@ TEST_CASE("the statistics of the global batch are added across GPUs, whatever ad
   if (testing::skip_without(testing::has_gpus(4), "4 GPUs")) return;
   const Expected expected = on_one_gpu(kSynchronized, 1, 8);
   for (const auto& [ops, devices, bucket] : testing::every_pair(
-           std::array{"auto", "ring", "reduction_to_one_device"},
-           std::array{"[cuda:0, cuda:1, cuda:2, cuda:3]", "[cuda:1, cuda:0]", "[cuda:0, cuda:0, cuda:1, cuda:2]"},
-           std::array{"0", "100"})) {
+           Texts{"auto", "ring", "reduction_to_one_device"},
+           Texts{"[cuda:0, cuda:1, cuda:2, cuda:3]", "[cuda:1, cuda:0]", "[cuda:0, cuda:0, cuda:1, cuda:2]"},
+           Texts{"0", "100"})) {
     CAPTURE(ops);
     CAPTURE(devices);
     CAPTURE(bucket);
@@ -93,11 +96,11 @@ TEST_CASE("the statistics of the global batch are added across GPUs, whatever ad
 
 TEST_CASE("what a mask leaves is counted over all GPUs, whatever adds the gradients") {
   if (testing::skip_without(testing::has_gpus(4), "4 GPUs")) return;
-  for (const char* lengths : {"null", "{bucket_boundaries: [1, 3], group_by_length: true}"}) {
+  for (const std::string& lengths : Texts{"null", "{bucket_boundaries: [1, 3], group_by_length: true}"}) {
     Overrides overrides = masked_sequences();
     overrides.push_back(fmt::format("data.sequences={}", lengths));
     const Expected expected = on_one_gpu(kNetwork, 1, 8, overrides);
-    for (const char* ops : {"auto", "ring", "reduction_to_one_device"}) {
+    for (const std::string& ops : Texts{"auto", "ring", "reduction_to_one_device"}) {
       CAPTURE(ops);
       CAPTURE(lengths);
       Overrides on_several = overrides;
@@ -122,9 +125,9 @@ void check_trains_alike(Training& all, Training& parts) {
 TEST_CASE("GPUs that each keep a part of the optimizer's state train as GPUs that keep all of it") {
   if (testing::skip_without(testing::has_gpus(4), "4 GPUs")) return;
   for (const auto& [ops, devices, precision, gradients] : testing::every_pair(
-           std::array{"auto", "ring", "reduction_to_one_device"},
-           std::array{"[cuda:0, cuda:1, cuda:2, cuda:3]", "[cuda:1, cuda:0]", "[cuda:0, cuda:0, cuda:1, cuda:2]"},
-           std::array{"float32", "mixed_bfloat16"}, std::array{"{}", "{clip_norm: 0.3, accumulate_steps: 2}"})) {
+           Texts{"auto", "ring", "reduction_to_one_device"},
+           Texts{"[cuda:0, cuda:1, cuda:2, cuda:3]", "[cuda:1, cuda:0]", "[cuda:0, cuda:0, cuda:1, cuda:2]"},
+           Texts{"float32", "mixed_bfloat16"}, Texts{"{}", "{clip_norm: 0.3, accumulate_steps: 2}"})) {
     CAPTURE(ops);
     CAPTURE(devices);
     CAPTURE(precision);
@@ -145,8 +148,9 @@ TEST_CASE("GPUs that each keep a part of the optimizer's state train as GPUs tha
 
 TEST_CASE("GPUs that each own the state of whole variables train as GPUs that keep all of it") {
   if (testing::skip_without(testing::has_gpus(4), "4 GPUs")) return;
-  for (const char* ops : {"auto", "ring"}) {
-    for (const char* optimizer : {"{type: lamb, learning_rate: 0.01}", "{type: adafactor, learning_rate: 0.1}"}) {
+  for (const std::string& ops : Texts{"auto", "ring"}) {
+    for (const std::string& optimizer :
+         Texts{"{type: lamb, learning_rate: 0.01}", "{type: adafactor, learning_rate: 0.1}"}) {
       CAPTURE(ops);
       CAPTURE(optimizer);
       const auto on_four = [&](const char* state) {
@@ -165,9 +169,13 @@ TEST_CASE("GPUs that each own the state of whole variables train as GPUs that ke
 
 TEST_CASE("GPUs that each keep a part of the weights train as GPUs that keep all of them") {
   if (testing::skip_without(testing::has_gpus(4), "4 GPUs")) return;
-  for (const auto& [has_nccl, devices, precision, state] : testing::every_pair(
-           std::array{true, false}, std::array{"[cuda:0, cuda:1, cuda:2, cuda:3]", "[cuda:1, cuda:0]"},
-           std::array{"float32", "mixed_bfloat16"}, std::array{"sharded_gradients", "sharded_weights"})) {
+  const std::vector<std::pair<bool, std::string>> places = {{true, "[cuda:0, cuda:1, cuda:2, cuda:3]"},
+                                                            {true, "[cuda:1, cuda:0]"},
+                                                            {false, "[cuda:0, cuda:1, cuda:2, cuda:3]"},
+                                                            {false, "[cuda:1, cuda:0]"}};
+  for (const auto& [place, precision, state] :
+       testing::every_pair(places, Texts{"float32", "mixed_bfloat16"}, Texts{"sharded_gradients", "sharded_weights"})) {
+    const auto& [has_nccl, devices] = place;
     CAPTURE(has_nccl);
     CAPTURE(devices);
     CAPTURE(precision);

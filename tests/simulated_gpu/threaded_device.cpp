@@ -27,8 +27,9 @@ using std::chrono::microseconds;
 class Flag {
  public:
   void set() {
-    is_set_.store(1, std::memory_order_release);
-    futex_wake_all(is_set_, FutexScope::kProcess);  // of the address alone: who has waited may have freed this
+    std::atomic<std::uint32_t>& address = is_set_;  // who has waited may have freed this when the threads are woken
+    address.store(1, std::memory_order_release);
+    futex_wake_all(address, FutexScope::kProcess);
   }
   void await() {
     while (is_set_.load(std::memory_order_acquire) == 0) {

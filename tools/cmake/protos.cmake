@@ -1,7 +1,7 @@
 include_guard()
 
 # mirrortrain_protos(target [SERVICES] a.proto b.proto): messages, and with SERVICES also gRPC's services, of the target, included
-# as "rpc/a.pb.h" and "rpc/a.grpc.pb.h" where the file lies in src/rpc. All of a target are one object: to read the headers of protobuf
+# as "rpc/a.pb.h" and "rpc/a.grpc.pb.h" where the file lies in src/rpc. In unity builds all of a target are one object: to read the headers of protobuf
 # and gRPC takes longer than to compile what is made.
 function(mirrortrain_protos target)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "SERVICES" "" "")

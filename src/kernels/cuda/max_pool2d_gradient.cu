@@ -10,12 +10,12 @@ namespace {
 
 /// The inputs of a max pooling's gradient; `y` is null if the pooling had no relu.
 template <class T>
-struct Gradients {
+struct PoolGradients {
   const T* dy;
   const std::uint8_t* positions;
   const T* y;
 
-  explicit Gradients(bool relu, const KernelArgs& args)
+  explicit PoolGradients(bool relu, const KernelArgs& args)
       : dy(input<T>(args, 0)), positions(input<std::uint8_t>(args, 1)), y(relu ? input<T>(args, 2) : nullptr) {}
 
   /// Each input gathers from the windows that contain it, so that it is written once and the order of its sum is fixed.
@@ -37,7 +37,7 @@ struct Gradients {
 };
 
 template <int kCount, class T>
-__global__ void __launch_bounds__(kBlock) max_pool_gradient(PoolShape s, Gradients<T> gradients, T* dx) {
+__global__ void __launch_bounds__(kBlock) max_pool_gradient(PoolShape s, PoolGradients<T> gradients, T* dx) {
   each_cell<kCount>(s.rows, s.lines.input, s.columns.input, s.channels, [&](const Cell& in) {
     float sum[kCount];
     gradients.gather(s, in, sum);
@@ -78,7 +78,7 @@ __device__ void add_parts(const float* partial, int parts, int channels, int thr
 /// a row of channels for each of its parts. `dx` may be null.
 template <int kCount, class T>
 __global__ void __launch_bounds__(kBlock)
-    max_pool_gradient_with_sums(PoolShape s, Gradients<T> gradients, T* dx, float* partial, unsigned* blocks_done,
+    max_pool_gradient_with_sums(PoolShape s, PoolGradients<T> gradients, T* dx, float* partial, unsigned* blocks_done,
                                 float* sums) {
   auto* const shared = shared_memory<double>();
   const std::int64_t cells = s.rows * s.lines.input * s.columns.input, channel = channel_of_thread<kCount>();
@@ -124,7 +124,7 @@ std::unique_ptr<Kernel> make_max_pool_gradient(const ops::MaxPool2dGradient& op,
   const PoolShape shape(op, specs.outputs[0].shape, specs.inputs[0].shape);
   return for_float_type(op, specs.inputs[0].dtype, [&]<class T>(T) {
     return stream_kernel([shape, relu = op.relu](Stream& stream, const KernelArgs& args) {
-      const Gradients<T> in(relu, args);
+      const PoolGradients<T> in(relu, args);
       T* dx = output<T>(args, 0);
       with_pack<T>(shape.channels % kPackOf<T> == 0 && in_packs(in.dy, in.positions, in.y, dx),
                    [&]<class Count>(Count) {
@@ -137,7 +137,7 @@ std::unique_ptr<Kernel> make_max_pool_gradient(const ops::MaxPool2dGradient& op,
 
 template <class T>
 void max_pool_gradient_with_sums(const PoolShape& shape, bool relu, Stream& stream, const KernelArgs& args) {
-  const Gradients<T> in(relu, args);
+  const PoolGradients<T> in(relu, args);
   T* dx = output<T>(args, 0);
   auto* const sums = output<float>(args, 1);
   if (shape.inputs() == 0) {

@@ -155,7 +155,7 @@ TEST_CASE("weights that are gathered layer by layer share memory") {
 TEST_CASE("a checkpoint of divided weights is resumed by any other run") {
   const std::string mesh = ", mesh: {data: 2, model: 2}";
   const std::vector<RunToResume> runs{
-      {1, ""}, {2, kWeights}, {3, kGradients}, {2, ", optimizer_state: sharded"}, {4, mesh + kWeights}, {4, mesh}};
+      {2, kWeights}, {1, ""}, {3, kGradients}, {2, ", optimizer_state: sharded"}, {4, mesh}, {4, mesh + kWeights}};
   check_resumes(kDense, runs, "gradients.accumulate_steps=2", 3e-4);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -185,8 +186,7 @@ struct Allowed {
   double losses, variables;
 };
 
-/// What two whole replicas differ from one is looked at where a mesh differs by more than what is allowed; it counts
-/// `amplified` times.
+/// The difference of two whole replicas is added, `amplified` times, where a mesh differs by more than what is allowed.
 void check_close(const Described& model, const Trained& one, const Trained& several, int steps, Allowed allowed,
                  double amplified = 1) {
   const double losses = largest_difference(several.losses, one.losses),
@@ -210,11 +210,14 @@ void check_on_meshes(const Described& model, int steps, Allowed allowed) {
 }
 
 TEST_CASE("a mesh has the losses and weights of one device") {
-  for (std::size_t i = 0; i < kModels.size(); ++i) {
+  // Adam hides a gradient's constant factor, so that every model has sgd; slots matter where these are.
+  const std::set<std::string> with_slots{"uneven dense", "attention", "regularized and clipped", "accumulated",
+                                         "averaged weights"};
+  for (const Described& described : kModels) {
     for (const bool has_slots : {false, true}) {
-      if (!testing::is_long() && has_slots != (i % 2 == 1)) continue;  // by turns: an optimizer knows no layers
+      if (!testing::is_long() && has_slots && !with_slots.contains(described.name)) continue;
       CAPTURE(has_slots);
-      Described model = kModels[i];
+      Described model = described;
       model.more.insert(model.more.begin(), has_slots ? "optimizer={type: adam, learning_rate: 0.01}"
                                                       : "optimizer={type: sgd, learning_rate: 0.02}");
       const double allowed = has_slots ? 1e-5 : 1e-6;

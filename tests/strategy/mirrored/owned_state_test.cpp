@@ -128,7 +128,7 @@ TEST_CASE("items are dealt to the share that has least, the largest first") {
 }
 
 TEST_CASE("a checkpoint of an owned state is resumed by any number of memories, owned, replicated or alone") {
-  const std::vector<RunToResume> runs{{1, ""}, {2, kStates[0]}, {3, kStates[2]}, {2, ""}};
+  const std::vector<RunToResume> runs{{3, kStates[2]}, {1, ""}, {2, ""}, {2, kStates[0]}};
   for (const char* optimizer : {"optimizer={type: adafactor, learning_rate: 0.1}",
                                 "optimizer=[{type: muon, match: \"*/kernel\", learning_rate: 0.02}, {type: lamb, "
                                 "learning_rate: 0.01}]"}) {

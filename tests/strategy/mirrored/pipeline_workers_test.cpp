@@ -97,7 +97,7 @@ TEST_CASE("stages on several workers have the bits of one process") {
   };
   for (std::size_t i = 0; i < places.size(); ++i) {
     for (std::size_t k = 0; k < variants.size(); ++k) {
-      if (!testing::is_long() && (i + k) % 2 == 1) continue;  // each variant on every other place
+      if (!testing::is_long() && (i + k) % 3 == 0) continue;  // each variant on two of three places
       CAPTURE(variants[k].empty() ? std::string("sgd") : variants[k].front());
       check_bits(kDenseStages, places[i].workers, places[i].devices, places[i].options, variants[k]);
     }

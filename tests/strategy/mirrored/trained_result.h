@@ -86,8 +86,8 @@ inline Checkpoints checkpoints_in(Training& training, const std::filesystem::pat
 }
 
 /// Checks that runs resume the checkpoints of others: the same run with the same bits, others within this difference of
-/// the weights. Each of the runs resumes its own and the last one's, and the first one resumes that of each, since a
-/// checkpoint does not know who saved it; each resumes that of every one where is_long().
+/// the weights. Each of the runs resumes its own and the last one's, and the first one resumes that of each, so the
+/// ends of the list are best those with most in parts; each resumes that of every one where is_long().
 inline void check_resumes(const char* network, const std::vector<RunToResume>& runs, const std::string& more,
                           double difference_of_others) {
   for (std::size_t before = 0; before < runs.size(); ++before) {
