@@ -180,7 +180,7 @@ TEST_CASE("GPUs that each keep a part of the weights train as GPUs that keep all
     CAPTURE(devices);
     CAPTURE(precision);
     CAPTURE(state);
-    const auto on_four = [&](const char* of) {
+    const auto on_four = [&](const std::string& of) {
       return Overrides{
           fmt::format("strategy={{type: mirrored, devices: {}, replicas: 4, optimizer_state: {}}}", devices, of),
           fmt::format("training.precision={}", precision), "model.layers[0].conv2d.filters=64",
