@@ -23,6 +23,7 @@
 #include "train/runs/worker_memory.h"
 #include "train/session/check_data.h"
 #include "train/session/data_warnings.h"
+#include "train/session/layer_warnings.h"
 #include "train/session/left_out.h"
 
 namespace mirrortrain {
@@ -230,6 +231,7 @@ void FitRun::warn() const {
   if (!run_.train) return;
   config::Errors found;
   warn_of_data(checked_, run_.splits(), found);
+  if (checked_.has_model()) warn_of_lone_rows(checked_, run_.strategy->topology().mesh.data, found);
   for (const std::string& warning : found.warnings()) spdlog::warn(warning);
 }
 

@@ -16,6 +16,7 @@
 #include "data/loading/load.h"
 #include "train/session/data_warnings.h"
 #include "train/session/hardware.h"
+#include "train/session/layer_warnings.h"
 #include "train/session/left_out.h"
 #include "train/session/run.h"
 #include "train/session/run_strategy.h"
@@ -220,6 +221,10 @@ void check_data(const CheckedConfiguration& checked, config::Errors& errors, Dat
     test = read_split(checked, data::Split::kTest, data.test.path, data.test.place, adapted, mismatches, how, errors);
   }
   const auto pointer = [](const std::optional<data::Dataset>& dataset) { return dataset ? &*dataset : nullptr; };
+  if (checked.has_model()) {
+    const StrategyOptions& strategy = checked.values().strategy;
+    warn_of_lone_rows(checked, strategy.declaration().on_cluster ? 1 : fewest_batch_parts(strategy), errors);
+  }
   if (train)
     warn_of_data(checked, {&*train, pointer(validation), pointer(test), adapted ? &*adapted : nullptr}, errors);
   const auto rows = train ? std::optional(train->rows()) : rows_of_train(data);

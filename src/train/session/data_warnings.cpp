@@ -303,6 +303,28 @@ void warn_of_given_labels(const CheckedConfiguration& checked, const data::Datas
   }
 }
 
+/// Warns of what only the end of an epoch does, in a run that ends before that.
+void warn_of_no_epoch(const CheckedConfiguration& checked, std::int64_t steps, std::int64_t batches,
+                      config::Errors& errors) {
+  const Configuration& values = checked.values();
+  if (!values.training.steps || steps == 0 || steps >= batches || values.strategy.declaration().on_cluster) return;
+  const config::Place place = checked.place_of("training.steps");
+  if (place.from_set()) return;  // a try that is short on purpose
+  std::string waiting;
+  const auto add = [&](bool is_given, std::string_view key) {
+    if (is_given) waiting += fmt::format("{}{}", waiting.empty() ? "" : ", ", key);
+  };
+  add(values.data.validation.value.has_value(), "data.validation");
+  add(!values.callbacks.empty(), "callbacks");
+  add(values.checkpoint.save_best.has_value(), "checkpoint.save_best");
+  if (waiting.empty()) return;
+  errors.warn(place, "training.steps",
+              fmt::format("{} end before the first epoch of {} steps does, and with it comes all that {} {} for; train "
+                          "at least {} steps, or leave {} out",
+                          steps, batches, waiting, waiting.find(',') == std::string::npos ? "is" : "are", batches,
+                          waiting.find(',') == std::string::npos ? "it" : "them"));
+}
+
 /// Adds warnings about how a split was read.
 template <class LocatedSource>
 void add_remarks(const LocatedSource& source, const data::Dataset* split, config::Errors& errors) {
@@ -337,7 +359,9 @@ void warn_of_data(const CheckedConfiguration& checked, const SplitsToCheck& spli
   }
   const std::int64_t batch = values.data.global_batch_size, rows = train.rows();
   const std::int64_t batches = data::batches_of(rows, batch, values.data.drop_remainder);
-  warn_of_schedule(checked, values.training.total_steps(batches), errors);
+  const std::int64_t steps = values.training.total_steps(batches);
+  warn_of_schedule(checked, steps, errors);
+  warn_of_no_epoch(checked, steps, batches, errors);
   warn_of_padding_alone(checked, train, errors);
   warn_of_columns(checked, splits, errors);
   warn_of_scales(checked, splits, errors);

@@ -12,6 +12,7 @@
 #include "config/scalar.h"
 #include "data/sources/abilities.h"
 #include "model/wiring.h"
+#include "train/session/layer_warnings.h"
 
 namespace mirrortrain {
 namespace {
@@ -274,6 +275,7 @@ void warn_of_options(const CheckedConfiguration& checked, config::Errors& errors
     warn_of_optimizer(checked, optimizer, path, errors);
   });
   warn_of_layers(checked, errors);
+  warn_of_idle_layers(checked, errors);
   warn_of_directions(checked, errors);
   warn_of_same_data(checked, errors);
   warn_of_default_arrays(checked, errors);
