@@ -19,6 +19,7 @@
 #include "train/session/column_warnings.h"
 #include "train/session/option_warnings.h"
 #include "train/session/scale_warnings.h"
+#include "train/session/value_range_warnings.h"
 
 namespace mirrortrain {
 namespace {
@@ -365,6 +366,7 @@ void warn_of_data(const CheckedConfiguration& checked, const SplitsToCheck& spli
   warn_of_padding_alone(checked, train, errors);
   warn_of_columns(checked, splits, errors);
   warn_of_scales(checked, splits, errors);
+  check_value_ranges(checked, train, errors);
   if (splits.adapted != nullptr && splits.adapted->table) {
     warn_of_shared_files(values.data.test, train, splits.test, errors);
     if (!is_part) warn_of_shared_files(values.data.validation, train, splits.validation, errors);

@@ -14,6 +14,7 @@
 #include "data/order/shards.h"
 #include "train/session/check_data.h"
 #include "train/session/run.h"
+#include "train/session/value_range_warnings.h"
 
 namespace mirrortrain {
 namespace {
@@ -129,6 +130,7 @@ void set_order(const CheckedConfiguration& checked, const data::Dataset& train, 
         "auto_shard: data");
   }
   if (workers == 1) require_batches(checked, train.rows());
+  if (checked.has_model()) require_value_ranges(checked, train);
   run.order = std::make_unique<data::Order>(
       train.rows(),
       data::Order::Options{data.global_batch_size, data.shuffle, data.drop_remainder, values.seed,
