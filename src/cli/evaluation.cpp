@@ -16,6 +16,7 @@
 #include "train/runs/run_weights.h"
 #include "train/runs/summary.h"
 #include "train/session/left_out.h"
+#include "train/session/new_scale.h"
 #include "train/session/run.h"
 #include "train/trainer.h"
 
@@ -52,6 +53,10 @@ std::optional<Evaluation> evaluation_on(const RunCluster* cluster, const EvalArg
       warn_of_changed_data(named->folder.checkpoints(), arguments.split, examples,
                            data::is_drawn_from_train(values.data, arguments.split));
     }
+    NewScale scale(checked, adapted ? &*adapted : nullptr);
+    scale.add(examples);
+    if (const std::string other = scale.text(); !other.empty())
+      spdlog::warn("{}: {}", examples.features(0).origin, other);
   }
   if (arguments.json) require_not_read(*arguments.json);
   RunWeights weights;

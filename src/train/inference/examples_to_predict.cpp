@@ -15,18 +15,14 @@
 #include "train/inference/predict.h"
 #include "train/session/check_data.h"
 #include "train/session/left_out.h"
+#include "train/session/new_scale.h"
 #include "train/session/run_data.h"
-#include "train/session/scale_warnings.h"
 
 namespace mirrortrain {
 
 namespace fs = std::filesystem;
 
 namespace {
-
-std::string rescaled_text(const ExamplesToPredict& wanted, const std::string& twice) {
-  return fmt::format("{}: {}, or write them as the training data", wanted.files.front(), twice);
-}
 
 std::vector<std::string> absolute(std::vector<std::string> files) {
   for (std::string& file : files) {
@@ -76,7 +72,7 @@ class TableBlocks : public ExampleBlocks {
         adapted_(adapted != nullptr ? *adapted : none_),
         spec_(data::spec_before_bins(checked.examples, checked.values().data.preprocessing)),
         wanted_(data::wanted_by(&spec_, checked.values().data.preprocessing)),
-        rescaled_(checked),
+        scale_(checked, adapted),
         table_({absolute(wanted.files), std::move(table), checked.values().data.on_bad_example,
                 feeder_options(checked.values()).ahead.threads, kRows, wanted.stops},
                adapted_, wanted_) {
@@ -88,9 +84,9 @@ class TableBlocks : public ExampleBlocks {
 
   std::vector<std::string> take_warnings() override {
     std::vector<std::string> warnings = table_.take_remarks();
-    if ((has_ended_ || rescaled_.has_enough()) && !std::exchange(is_scale_reported_, true)) {
-      const std::string twice = rescaled_.text();
-      if (!twice.empty()) warnings.push_back(fmt::format("{}: {}, or write them as the training data", name_, twice));
+    if ((has_ended_ || scale_.has_enough()) && !std::exchange(is_scale_reported_, true)) {
+      const std::string other = scale_.text();
+      if (!other.empty()) warnings.push_back(fmt::format("{}: {}", name_, other));
     }
     if (has_ended_ && !std::exchange(are_left_out_reported_, true)) {
       if (const auto left = table_.left_out()) warnings.push_back(left_out_text(*left, LeftOutList::kFirst));
@@ -111,7 +107,7 @@ class TableBlocks : public ExampleBlocks {
     auto block = table_.next();
     has_ended_ = !block || !table_.has_more();
     if (!block) return block;
-    if (block->examples) rescaled_.add(*block->examples);
+    if (block->examples) scale_.add(*block->examples);
     if (table_.are_cells_json()) {
       for (std::vector<std::string>& row : block->cells) {
         for (std::size_t i = extra_.is_kept_json ? extra_.kept : 0; i < row.size(); ++i) row[i] = plain_text(row[i]);
@@ -130,7 +126,7 @@ class TableBlocks : public ExampleBlocks {
   const data::Adapted& adapted_;
   data::ExampleSpec spec_;
   data::Wanted wanted_;
-  RescaledTwice rescaled_;
+  NewScale scale_;
   data::NewTable table_;
   bool has_ended_ = false, is_scale_reported_ = false, are_left_out_reported_ = false;
 };
@@ -146,9 +142,9 @@ void warn_of_examples(const ExamplesToPredict& wanted, const CheckedConfiguratio
     return warn_of_changed_data(checkpoints, wanted.split, as_kept(checked, examples, adapted),
                                 data::is_drawn_from_train(checked.values().data, wanted.split));
   }
-  RescaledTwice rescaled(checked);
-  rescaled.add(examples);
-  if (const std::string twice = rescaled.text(); !twice.empty()) spdlog::warn("{}", rescaled_text(wanted, twice));
+  NewScale scale(checked, adapted);
+  scale.add(examples);
+  if (const std::string other = scale.text(); !other.empty()) spdlog::warn("{}: {}", wanted.files.front(), other);
 }
 
 data::Dataset read_split(const ExamplesToPredict& wanted, const CheckedConfiguration& checked,

@@ -85,6 +85,36 @@ void warn_of_idle_outputs(const CheckedConfiguration& checked, std::size_t outpu
                   used - 1));
 }
 
+/// Of classes that are rare, accuracy alone says nothing: a model that never answers with them has a high one.
+void warn_of_accuracy_alone(const CheckedConfiguration& checked, std::size_t output, const data::ClassCounts& counts,
+                            const std::vector<std::string>& names, config::Errors& errors) {
+  constexpr double kNearlyAll = 0.9;
+  constexpr std::int64_t kEnough = 20;
+  const Objective& objective = checked.objectives[output];
+  const losses::ClassWeight* const weights = class_weight_of(objective.loss.value);
+  const auto is_accuracy = [](const config::Located<Metric>& metric) {
+    return config::visit([](const auto& held) { return std::string_view(held.kName); }, metric.value)
+        .ends_with("accuracy");
+  };
+  if (objective.metrics.empty() || !std::ranges::all_of(objective.metrics, is_accuracy)) return;
+  if (weights != nullptr && !weights->empty()) return;
+  std::int64_t examples = 0;
+  auto most = counts.begin();
+  for (auto one = counts.begin(); one != counts.end(); ++one) {
+    examples += one->second;
+    if (one->second > most->second) most = one;
+  }
+  if (counts.size() < 2 || examples < kEnough) return;
+  const double share = static_cast<double>(most->second) / static_cast<double>(examples);
+  if (share < kNearlyAll) return;
+  const config::Located<Metric>& metric = objective.metrics.front();
+  errors.warn(
+      metric.place, metric.path,
+      fmt::format("{} of {} training examples are of class {}, so that a model that always answers this has an "
+                  "accuracy of {:.3g}; add precision, recall or f1_score, and see class_weight: balanced of the loss",
+                  most->second, examples, data::class_text(most->first, names), share));
+}
+
 /// A split may lack every label of an output.
 std::string text_of(const data::ClassCounts& counts, const std::vector<std::string>& names) {
   return counts.empty() ? "no labels" : data::class_counts_text(counts, names);
@@ -117,6 +147,7 @@ void warn_of_rare_classes(const CheckedConfiguration& checked, const SplitsToChe
   const bool is_part =
       data.validation.value && std::holds_alternative<data::ValidationFraction>(*data.validation.value);
   const std::vector<std::string> names = names_of(checked, splits, output);
+  warn_of_accuracy_alone(checked, output, *of_train, names, errors);
   if (const auto counts = counts_of(checked, splits.validation, output)) {
     warn_of_split(data.validation, "validation", *of_train, *counts, is_part, names, checked.of_output(output), errors);
   }

@@ -11,7 +11,9 @@
 
 #include "base/utf8.h"
 #include "data/sources/abilities.h"
+#include "report/format.h"
 #include "train/session/answer_warnings.h"
+#include "train/session/columns_key.h"
 #include "train/session/number_warnings.h"
 #include "train/session/training_columns.h"
 
@@ -106,6 +108,35 @@ void warn_of_spellings(const data::Adapted& adapted, const auto& source, config:
   }
 }
 
+/// Whether a column of words is one number that stands for them, in an order that says nothing. The order of words that
+/// are listed is chosen.
+bool is_number_of_word(const data::AdaptedColumn& column) {
+  constexpr std::int64_t kYesOrNo = 2;
+  if (!column.is_category() || column.width() != 1) return false;
+  const auto* const index = column.encoding ? std::get_if<data::IndexEncoding>(&*column.encoding) : nullptr;
+  if (index == nullptr) return true;
+  return !index->words && std::ssize(column.words) + (column.has_unknown() ? 1 : 0) > kYesOrNo;
+}
+
+/// Warns of numbers of words that the model takes for quantities.
+void warn_of_numbered_words(const CheckedConfiguration& checked, std::size_t input, const data::AdaptedTable& table,
+                            const data::TableInput& own, config::Errors& errors) {
+  const data::InputSpec& spec = checked.examples.inputs[input];
+  const std::vector<data::PreprocessingStep> steps = checked.steps_of(input);
+  if (spec.numbers_below > 0 || !spec.lookups.empty() || std::ranges::any_of(steps, data::as_binning)) return;
+  std::vector<std::string> columns;
+  for (const data::AdaptedColumn* const column : table.columns_of(own)) {
+    if (is_number_of_word(*column)) columns.push_back(table.text_of(*column));
+  }
+  if (columns.empty()) return;
+  const auto& source = checked.values().data.train;
+  errors.warn(source.place, source.path,
+              fmt::format("{} {} read as the number of a word, which the model multiplies as if the third word were "
+                          "three times the first; use encoding: one_hot, or give it an input of its own that an "
+                          "embedding reads",
+                          report::first_of(columns, kNamedColumns), columns.size() == 1 ? "is" : "are each"));
+}
+
 void warn_of_columns_of(const CheckedConfiguration& checked, const SplitsToCheck& splits, std::size_t input,
                         config::Errors& errors) {
   const data::Dataset& train = *splits.train;
@@ -119,6 +150,7 @@ void warn_of_columns_of(const CheckedConfiguration& checked, const SplitsToCheck
   const Configuration& values = checked.values();
   if (own != nullptr) {
     warn_of_rows(columns, *table, values.data.train, errors);
+    warn_of_numbered_words(checked, input, *table, *own, errors);
     warn_of_stand_ins(columns, values.data.train, errors);
   }
   const std::vector<data::PreprocessingStep> steps = checked.steps_of(input);

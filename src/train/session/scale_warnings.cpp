@@ -6,113 +6,82 @@
 #include <cmath>
 #include <limits>
 #include <optional>
-#include <type_traits>
+#include <string>
 #include <vector>
 
-#include "data/row_blocks.h"
-#include "data/sources/abilities.h"
+#include "data/pictures/picture_steps.h"
+#include "train/session/feature_scale.h"
 
 namespace mirrortrain {
 namespace {
 
-/// Maximum number of rows to check: unintended data show early.
-constexpr std::int64_t kRows = 10'000;
-/// The same for rows that are read individually from their files.
-constexpr std::int64_t kRowsOfFiles = 32;
-
-/// Statistics of one feature's values, as far as checked.
-struct Column {
-  double sum = 0, squares = 0, least = 0, most = 0;
-  std::int64_t rows = 0;
-
-  void add(double value) {
-    sum += value;
-    squares += value * value;
-    least = rows == 0 ? value : std::min(least, value);
-    most = rows == 0 ? value : std::max(most, value);
-    ++rows;
-  }
-  double deviation() const {
-    const double mean = sum / static_cast<double>(rows);
-    return std::sqrt(std::max(0.0, squares / static_cast<double>(rows) - mean * mean));
-  }
-};
-
-std::vector<Column> columns_of(const data::Dataset& dataset, std::size_t input) {
-  const data::Array& features = dataset.features(input);
-  const auto width = static_cast<std::size_t>(features.row_elements());
-  std::vector<Column> columns(width);
-  if (const data::ExampleSource* const files = dataset.source(input)) {
-    const std::int64_t rows = std::min(dataset.rows(), kRowsOfFiles);
-    std::vector<float> row(width);
-    for (std::int64_t i = 0; i < rows; ++i) {
-      files->read(dataset.first_row() + i * dataset.rows() / rows, row);
-      for (std::size_t k = 0; k < width; ++k) columns[k].add(static_cast<double>(row[k]));
-    }
-    return columns;
-  }
-  const std::int64_t rows = std::min(dataset.rows(), kRows);
-  data::with_element_type(features.dtype, [&](auto* type) {
-    using T = std::remove_pointer_t<decltype(type)>;
-    data::for_each_block<T>(features, dataset.first_row(), rows, [&](std::int64_t, std::span<const T> block) {
-      for (std::size_t i = 0; i < block.size(); ++i) columns[i % width].add(static_cast<double>(block[i]));
-      return true;
-    });
+/// A rescaling of bytes that is written twice makes them nearly 0.
+std::string rescaled_by_two(const CheckedConfiguration& checked, std::size_t input, double largest) {
+  constexpr double kSmall = 0.05;  // with two scales near 1/255 it is 0.004
+  const std::vector<data::PreprocessingStep> steps = checked.steps_of(input);
+  const auto scales = std::ranges::count_if(steps, [](const data::PreprocessingStep& step) {
+    const auto* const rescaling = config::get_if<data::Rescaling>(&step);
+    return rescaling != nullptr && std::abs(rescaling->scale) < 0.1;
   });
-  return columns;
-}
-
-/// Whether anything between file and the layers that read the input normalizes features or puts them into bins,
-/// whatever their scale.
-bool is_normalized(const CheckedConfiguration& checked, std::size_t input) {
-  for (const data::PreprocessingStep& step : checked.steps_of(input)) {
-    const auto* const normalization = config::get_if<data::Normalization>(&step);
-    if (data::as_binning(step) != nullptr || (normalization != nullptr && !normalization->invert)) return true;
-  }
-  if (checked.examples.inputs[input].numbers_below > 0) return true;
-  const ModelOptions& options = *checked.values().model;
-  config::Errors reported;
-  const Wiring wiring = wire_layers(options, reported);
-  for (std::size_t i = 0; i < options.layers.size(); ++i) {
-    const bool reads = wiring.used[i] && std::ranges::count(wiring.sources[i], static_cast<int>(input)) > 0;
-    if (reads && type_name(options.layers[i].value).ends_with("normalization")) return true;
-  }
-  return false;
-}
-
-/// All rescaling transforms of an input as one: scale and offset. For images, those before and after other transforms
-/// are combined alike.
-std::optional<data::Rescaling> rescaling_of(const CheckedConfiguration& checked, std::size_t input) {
-  std::optional<data::Rescaling> all;
-  for (const data::PreprocessingStep& step : checked.steps_of(input)) {
-    const auto* const one = config::get_if<data::Rescaling>(&step);
-    if (one == nullptr) continue;
-    if (!all) all.emplace();
-    all->scale *= one->scale;
-    all->offset = all->offset * one->scale + one->offset;
-  }
-  return all;
-}
-
-/// The largest absolute value of the features checked.
-double largest_of(const std::vector<Column>& columns) {
-  double largest = 0;
-  for (const Column& column : columns) largest = std::max({largest, std::abs(column.least), std::abs(column.most)});
-  return largest;
-}
-
-std::string rescaled_twice(const CheckedConfiguration& checked, std::size_t input, double largest) {
   const std::optional<data::Rescaling> rescaling = rescaling_of(checked, input);
-  if (data::is_generated(checked.values().data.train.value)) return "";  // which have no scale
-  if (!rescaling || rescaling->scale >= 0.1 || rescaling->offset != 0 || largest == 0 || largest > 1) return "";
+  if (scales < 2 || rescaling->offset != 0 || largest <= 1 || largest * std::abs(rescaling->scale) > kSmall) return "";
   return fmt::format(
-      "features{} reach {:g} in the file and only {:g} after rescaling; remove rescaling from data.preprocessing",
-      checked.of_input(input), largest, largest * rescaling->scale);
+      "features{} reach {:g} in the file and only {:.2g} after {} rescalings; keep one of them in data.preprocessing",
+      checked.of_input(input), largest, largest * std::abs(rescaling->scale), scales);
+}
+
+/// Warns of a normalization by given numbers that are those of other data, such as of pixels from 0 to 1 for bytes.
+void warn_of_given_normalization(const CheckedConfiguration& checked, std::size_t input, const data::Dataset& train,
+                                 const std::vector<FeatureColumn>& columns, config::Errors& errors) {
+  std::vector<data::PreprocessingStep> scaling;
+  const data::Normalization* given = nullptr;
+  const std::vector<data::PreprocessingStep> steps = checked.steps_of(input);
+  for (const data::PreprocessingStep& step : steps) {
+    const auto* const normalization = config::get_if<data::Normalization>(&step);
+    if (data::as_binning(step) != nullptr || (normalization != nullptr && normalization->adapt)) return;
+    if (normalization != nullptr && !normalization->invert) given = normalization;
+    if (normalization != nullptr || config::holds_alternative<data::Rescaling>(step)) scaling.push_back(step);
+  }
+  if (given == nullptr || is_normalized_by_layer(checked, input)) return;
+  const Shape shape = train.features(input).row_shape();
+  constexpr bool kTrains = false;
+  const data::Affine affine =
+      data::fold(data::acting_steps(scaling, shape, checked.examples.inputs[input].shape, kTrains));
+  double sum = 0, squares = 0, least = std::numeric_limits<double>::infinity(), most = -least;
+  double least_read = least, most_read = most;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const FeatureColumn& column = columns[i];
+    const std::size_t channel = i % affine.period();
+    const auto after = [&](double value) {
+      return (value - affine.shift[channel]) * affine.scale[channel] + affine.offset[channel];
+    };
+    const double mean = after(column.mean());
+    const double deviation = column.deviation() * affine.scale[channel];
+    sum += mean;
+    squares += mean * mean + deviation * deviation;
+    least = std::min({least, after(column.least), after(column.most)});
+    most = std::max({most, after(column.least), after(column.most)});
+    least_read = std::min(least_read, column.least);
+    most_read = std::max(most_read, column.most);
+  }
+  const auto count = static_cast<double>(columns.size());
+  const double size = std::sqrt(squares / count),
+               deviation = std::sqrt(std::max(0.0, squares / count - sum / count * (sum / count)));
+  constexpr double kLarge = 10, kSmall = 0.03;
+  if (size <= kLarge && (deviation >= kSmall || deviation == 0)) return;
+  const bool are_bytes = size > kLarge && least_read >= 0 && most_read > 1 && most_read <= 255;
+  errors.warn(
+      given->mean.place, given->mean.path,
+      fmt::format("features{} go from {:g} to {:g} in the file and from {:.3g} to {:.3g} after normalization, "
+                  "which is given the mean and the variance of other numbers; {}, or write adapt: true",
+                  checked.of_input(input), least_read, most_read, least, most,
+                  are_bytes ? "put rescaling: {scale: 0.00392156862745098} before it" : "give it those of these data"));
 }
 
 /// Warns of the training data's scale. `columns`: theirs.
 void warn_of_scale(const CheckedConfiguration& checked, const data::Dataset& train, std::size_t input,
-                   const std::vector<Column>& columns, config::Errors& errors) {
+                   const std::vector<FeatureColumn>& columns, config::Errors& errors) {
+  warn_of_given_normalization(checked, input, train, columns, errors);
   if (is_normalized(checked, input)) return;
   if (train.features(input).tokens > 0) {
     errors.warn(checked.values().data.train.place, checked.values().data.train.path,
@@ -125,7 +94,7 @@ void warn_of_scale(const CheckedConfiguration& checked, const data::Dataset& tra
   double least = std::numeric_limits<double>::infinity(), most = 0, largest = 0, lowest = 0;
   const std::optional<data::Rescaling> rescaling = rescaling_of(checked, input);
   const double scale = rescaling ? rescaling->scale : 1, offset = rescaling ? rescaling->offset : 0;
-  for (const Column& column : columns) {
+  for (const FeatureColumn& column : columns) {
     const double deviation = column.deviation() * std::abs(scale);
     const double least_here = column.least * scale + offset, most_here = column.most * scale + offset;
     largest = std::max({largest, std::abs(least_here), std::abs(most_here)});
@@ -135,7 +104,8 @@ void warn_of_scale(const CheckedConfiguration& checked, const data::Dataset& tra
   }
   const auto& source = checked.values().data.train;
   const std::string of = checked.of_input(input), option = checked.input_option(input);
-  const bool are_equal = std::ranges::all_of(columns, [](const Column& column) { return column.least == column.most; });
+  const bool are_equal =
+      std::ranges::all_of(columns, [](const FeatureColumn& column) { return column.least == column.most; });
   if (are_equal && columns.front().rows > 1) {
     errors.warn(source.place, source.path,
                 fmt::format("the features{} of all examples are equal: there is nothing to learn from; check how they "
@@ -145,6 +115,10 @@ void warn_of_scale(const CheckedConfiguration& checked, const data::Dataset& tra
   }
   if (const std::string twice = rescaled_twice(checked, input, largest_of(columns)); !twice.empty()) {
     errors.warn(source.place, source.path, twice);
+    return;
+  }
+  if (const std::string by_two = rescaled_by_two(checked, input, largest_of(columns)); !by_two.empty()) {
+    errors.warn(source.place, source.path, by_two);
     return;
   }
   // For bytes a scale is enough; other numbers may have a mean far from 0 compared to their deviation.
@@ -177,7 +151,7 @@ void warn_of_other_scale(const LocatedSource& source, const std::string& of, std
                          const data::Dataset* split, config::Errors& errors) {
   constexpr double kApart = 50;
   if (split == nullptr) return;
-  const double of_split = largest_of(columns_of(*split, input));
+  const double of_split = largest_of(feature_columns(*split, input));
   if (of_train < kApart * of_split && of_split < kApart * of_train) return;
   if (of_train == 0 || of_split == 0) return;
   errors.warn(source.place, source.path,
@@ -187,34 +161,13 @@ void warn_of_other_scale(const LocatedSource& source, const std::string& of, std
 
 }  // namespace
 
-void RescaledTwice::add(const data::Dataset& examples) {
-  if (has_enough()) return;
-  const bool is_first = rows_ == 0;
-  largest_.resize(checked_.examples.inputs.size());
-  for (std::size_t i = 0; i < largest_.size(); ++i) {
-    if (!is_first && examples.source(i) != nullptr) continue;  // reading pictures takes time
-    largest_[i] = std::max(largest_[i], largest_of(columns_of(examples, i)));
-  }
-  rows_ += examples.rows();
-}
-
-bool RescaledTwice::has_enough() const { return rows_ >= kRows; }
-
-std::string RescaledTwice::text() const {
-  for (std::size_t i = 0; i < largest_.size(); ++i) {
-    const std::string twice = rescaled_twice(checked_, i, largest_[i]);
-    if (!twice.empty()) return twice;
-  }
-  return "";
-}
-
 void warn_of_scales(const CheckedConfiguration& checked, const SplitsToCheck& splits, config::Errors& errors) {
   const data::DataOptions& data = checked.values().data;
   const bool is_part =
       data.validation.value && std::holds_alternative<data::ValidationFraction>(*data.validation.value);
   for (std::size_t i = 0; i < checked.examples.inputs.size(); ++i) {
     // Once: reading pictures takes time.
-    const std::vector<Column> columns = columns_of(*splits.train, i);
+    const std::vector<FeatureColumn> columns = feature_columns(*splits.train, i);
     warn_of_scale(checked, *splits.train, i, columns, errors);
     const double of_train = largest_of(columns);
     const std::string of = checked.of_input(i);

@@ -1,0 +1,111 @@
+#include "train/session/feature_scale.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <type_traits>
+
+#include "data/row_blocks.h"
+#include "data/sources/abilities.h"
+#include "model/wiring.h"
+
+namespace mirrortrain {
+
+void FeatureColumn::add(double value) {
+  sum += value;
+  squares += value * value;
+  least = rows == 0 ? value : std::min(least, value);
+  most = rows == 0 ? value : std::max(most, value);
+  ++rows;
+}
+
+double FeatureColumn::deviation() const {
+  return std::sqrt(std::max(0.0, squares / static_cast<double>(rows) - mean() * mean()));
+}
+
+std::vector<FeatureColumn> feature_columns(const data::Dataset& dataset, std::size_t input) {
+  const data::Array& features = dataset.features(input);
+  const auto width = static_cast<std::size_t>(features.row_elements());
+  std::vector<FeatureColumn> columns(width);
+  constexpr std::int64_t kExamplesOfFiles = 32;
+  if (const data::ExampleSource* const files = dataset.source(input)) {
+    const std::int64_t rows = std::min(dataset.rows(), kExamplesOfFiles);
+    std::vector<float> row(width);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      files->read(dataset.first_row() + i * dataset.rows() / rows, row);
+      for (std::size_t k = 0; k < width; ++k) columns[k].add(static_cast<double>(row[k]));
+    }
+    return columns;
+  }
+  const std::int64_t rows = std::min(dataset.rows(), kExamplesOfScale);
+  data::with_element_type(features.dtype, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    data::for_each_block<T>(features, dataset.first_row(), rows, [&](std::int64_t, std::span<const T> block) {
+      for (std::size_t i = 0; i < block.size(); ++i) columns[i % width].add(static_cast<double>(block[i]));
+      return true;
+    });
+  });
+  return columns;
+}
+
+bool is_normalized_by_layer(const CheckedConfiguration& checked, std::size_t input) {
+  if (checked.examples.inputs[input].numbers_below > 0) return true;
+  const ModelOptions& options = *checked.values().model;
+  config::Errors reported;
+  const Wiring wiring = wire_layers(options, reported);
+  for (std::size_t i = 0; i < options.layers.size(); ++i) {
+    const bool reads = wiring.used[i] && std::ranges::count(wiring.sources[i], static_cast<int>(input)) > 0;
+    if (reads && type_name(options.layers[i].value).ends_with("normalization")) return true;
+  }
+  return false;
+}
+
+bool is_normalized(const CheckedConfiguration& checked, std::size_t input) {
+  for (const data::PreprocessingStep& step : checked.steps_of(input)) {
+    const auto* const normalization = config::get_if<data::Normalization>(&step);
+    if (data::as_binning(step) != nullptr || (normalization != nullptr && !normalization->invert)) return true;
+  }
+  return is_normalized_by_layer(checked, input);
+}
+
+std::optional<data::Rescaling> rescaling_of(const CheckedConfiguration& checked, std::size_t input) {
+  std::optional<data::Rescaling> all;
+  for (const data::PreprocessingStep& step : checked.steps_of(input)) {
+    const auto* const one = config::get_if<data::Rescaling>(&step);
+    if (one == nullptr) continue;
+    if (!all) all.emplace();
+    all->scale *= one->scale;
+    all->offset = all->offset * one->scale + one->offset;
+  }
+  return all;
+}
+
+double largest_of(const std::vector<FeatureColumn>& columns) {
+  double largest = 0;
+  for (const FeatureColumn& column : columns)
+    largest = std::max({largest, std::abs(column.least), std::abs(column.most)});
+  return largest;
+}
+
+std::string rescaled_twice(const CheckedConfiguration& checked, std::size_t input, double largest) {
+  const std::optional<data::Rescaling> rescaling = rescaling_of(checked, input);
+  if (data::is_generated(checked.values().data.train.value)) return "";  // which have no scale
+  if (!rescaling || rescaling->scale >= 0.1 || rescaling->offset != 0 || largest == 0 || largest > 1) return "";
+  return fmt::format(
+      "features{} reach {:g} in the file and only {:g} after rescaling; remove rescaling from data.preprocessing",
+      checked.of_input(input), largest, largest * rescaling->scale);
+}
+
+double largest_feature(const CheckedConfiguration& checked, const data::Dataset& train) {
+  double largest = 1;
+  for (std::size_t i = 0; i < checked.examples.inputs.size(); ++i) {
+    if (is_normalized(checked, i)) continue;
+    const std::optional<data::Rescaling> rescaling = rescaling_of(checked, i);
+    largest = std::max(largest, largest_of(feature_columns(train, i)) * std::abs(rescaling ? rescaling->scale : 1));
+  }
+  return largest;
+}
+
+}  // namespace mirrortrain

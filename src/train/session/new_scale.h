@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "data/tables/adapted.h"
+#include "train/session/check_configuration.h"
+
+namespace mirrortrain {
+
+/// Finds features among the first examples of new data that are of another scale than those of the training: around 1
+/// already, where rescaling makes them nearly 0; or, where the training data's statistics are known, in other units.
+class NewScale {
+ public:
+  /// `checked` must outlive this. `adapted`: to the training data; may be null.
+  explicit NewScale(const CheckedConfiguration& checked, const data::Adapted* adapted = nullptr);
+
+  /// Looks at the next examples, if there were not enough before.
+  void add(const data::Dataset& examples);
+  bool has_enough() const;
+  /// A remark; "" for others.
+  std::string text() const;
+
+ private:
+  /// What is said of features in other units than in the training; "" of others.
+  std::string other_units(std::size_t input) const;
+
+  const CheckedConfiguration& checked_;
+  std::map<std::size_t, data::AdaptedNormalization> of_training_;  ///< of inputs that are normalized before all else
+  std::vector<double> largest_;                                    ///< by input
+  std::map<std::size_t, std::vector<double>> channels_;            ///< the largest number of each, by input
+  std::int64_t rows_ = 0;
+};
+
+}  // namespace mirrortrain
