@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <set>
 #include <type_traits>
@@ -17,6 +16,7 @@
 #include "data/wrong_numbers.h"
 #include "train/session/class_counts.h"
 #include "train/session/column_warnings.h"
+#include "train/session/label_warnings.h"
 #include "train/session/option_warnings.h"
 #include "train/session/scale_warnings.h"
 #include "train/session/value_range_warnings.h"
@@ -110,76 +110,6 @@ void warn_of_padding_alone(const CheckedConfiguration& checked, const data::Data
   }
 }
 
-/// The layer of the model that is an output.
-const LayerSummary& layer_of_output(const CheckedConfiguration& checked, std::size_t output) {
-  return *std::ranges::find(checked.model->layers, checked.model->outputs[output].name, &LayerSummary::name);
-}
-
-void warn_of_range(const CheckedConfiguration& checked, const data::Dataset& train, std::size_t output,
-                   config::Errors& errors) {
-  const auto& loss = checked.objectives[output].loss;
-  const auto& range = checked.model->outputs[output].range;
-  const bool is_softmax = layer_of_output(checked, output).type == "softmax";
-  if (!range || is_softmax || targets_of(loss.value) != Targets::kNumbers) return;
-  if (config::holds_alternative<losses::CosineSimilarity>(loss.value)) return;  // compares directions
-  if (config::holds_alternative<losses::Formula>(loss.value)) return;           // may scale them
-  if (checked.wanted().one_hot_depth(output) > 0) return;
-  double least = std::numeric_limits<double>::infinity(), most = -least;
-  const data::Labels& own = train.outputs()[output];
-  const data::Array& labels = own.array;
-  const auto width = static_cast<std::size_t>(labels.row_elements());
-  data::with_element_type(labels.dtype, [&](auto* type) {
-    using T = std::remove_pointer_t<decltype(type)>;
-    data::for_each_block<T>(labels, train.first_row(), train.rows(), [&](std::int64_t row, std::span<const T> block) {
-      for (; !block.empty(); block = block.subspan(width), ++row) {
-        if (!own.is_present(row)) continue;
-        for (const T label : block.first(width)) {
-          least = std::min(least, static_cast<double>(label));
-          most = std::max(most, static_cast<double>(label));
-        }
-      }
-      return true;
-    });
-  });
-  if (least > most) return;  // no labels
-  if (least >= range->first && most <= range->second) return;
-  const bool is_of_bytes = labels.row_shape().rank() >= 2 && least == 0 && most == 255 && range->second == 1;
-  errors.warn(
-      loss.place, loss.path,
-      fmt::format("labels go from {:g} to {:g}, but the activation of the last layer gives {} alone; remove it, "
-                  "or bring the labels into its range{}",
-                  least, most,
-                  std::isinf(range->second) ? fmt::format("numbers above {:g}", range->first)
-                                            : fmt::format("{:g} to {:g}", range->first, range->second),
-                  is_of_bytes ? ", by a loss {type: formula, formula: \"mean(square(y_true / 255 - y_pred))\"}" : ""));
-}
-
-/// Whether the output is a fixed layer that scales to the labels' range, as `init` writes it.
-bool has_fixed_end(const Model& model, std::size_t output) {
-  const std::string& last = model.outputs[output].name;
-  const auto own = [&](const ModelVariable& one) { return one.spec.name.starts_with(last + "/"); };
-  return std::ranges::any_of(model.variables, own) &&
-         std::ranges::none_of(model.variables,
-                              [&](const ModelVariable& one) { return own(one) && one.spec.trainable; });
-}
-
-/// A network's initial outputs are around 0, and a step changes them by about the learning rate.
-void warn_of_large_labels(const CheckedConfiguration& checked, std::size_t output, double least, double most,
-                          config::Errors& errors) {
-  constexpr double kLarge = 1000;
-  const auto& loss = checked.objectives[output].loss;
-  const double largest = std::max(std::abs(least), std::abs(most));
-  if (largest <= kLarge || targets_of(loss.value) != Targets::kNumbers ||
-      config::holds_alternative<losses::Poisson>(loss.value) || has_fixed_end(*checked.model, output)) {
-    return;
-  }
-  errors.warn(
-      loss.place, loss.path,
-      fmt::format("the labels go from {:g} to {:g}, and outputs begin around 0, so that training takes very long "
-                  "or diverges; divide the labels in the data by {:g}",
-                  least, most, std::pow(10.0, std::floor(std::log10(largest)))));
-}
-
 /// Warns of a split without a label of an output: figures of nothing are 0, which callbacks would take for the best.
 template <class LocatedSource>
 void warn_of_no_labels(const CheckedConfiguration& checked, const LocatedSource& source, const data::Dataset* split,
@@ -210,9 +140,9 @@ void warn_of_no_weight(const CheckedConfiguration& checked, const LocatedSource&
 }
 
 void warn_of_labels(const CheckedConfiguration& checked, const SplitsToCheck& splits, std::size_t output,
-                    config::Errors& errors) {
+                    std::int64_t steps, config::Errors& errors) {
   const data::Dataset& train = *splits.train;
-  warn_of_range(checked, train, output, errors);
+  warn_of_label_numbers(checked, train, output, steps, errors);
   const data::DataOptions& data = checked.values().data;
   warn_of_no_labels(checked, data.validation, splits.validation, output, errors);
   warn_of_no_labels(checked, data.test, splits.test, output, errors);
@@ -245,7 +175,6 @@ void warn_of_labels(const CheckedConfiguration& checked, const SplitsToCheck& sp
     warn_of_one_class(checked, data.test, splits.test, output, "test", classes, errors);
   }
   if (checked.wanted().one_hot_depth(output) > 0) return;
-  warn_of_large_labels(checked, output, *different.begin(), *different.rbegin(), errors);
   const bool counts_from_0 =
       *different.begin() == 0 && *different.rbegin() == static_cast<double>(different.size() - 1);
   const auto& loss = checked.objectives[output].loss;
@@ -372,7 +301,7 @@ void warn_of_data(const CheckedConfiguration& checked, const SplitsToCheck& spli
     if (!is_part) warn_of_shared_files(values.data.validation, train, splits.validation, errors);
   }
   warn_of_given_labels(checked, train, errors);
-  for (std::size_t i = 0; i < checked.objectives.size(); ++i) warn_of_labels(checked, splits, i, errors);
+  for (std::size_t i = 0; i < checked.objectives.size(); ++i) warn_of_labels(checked, splits, i, steps, errors);
   warn_of_rare_classes(checked, splits, errors);
 }
 

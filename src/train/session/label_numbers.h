@@ -1,0 +1,48 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "data/dataset.h"
+
+namespace mirrortrain {
+
+/// What an output's labels are like.
+struct LabelNumbers {
+  double least = std::numeric_limits<double>::infinity(), most = -least;
+  double sum = 0, squares = 0;
+  std::int64_t count = 0, zeros = 0;
+  /// Of numbers side by side on the last axis.
+  std::int64_t groups = 0, groups_apart_from_one = 0;
+  double first_sum_apart = 0;
+
+  double mean() const { return sum / static_cast<double>(count); }
+  double deviation() const { return std::sqrt(std::max(0.0, squares / static_cast<double>(count) - mean() * mean())); }
+  void add(double label) {
+    least = std::min(least, label);
+    most = std::max(most, label);
+    sum += label;
+    squares += label * label;
+    zeros += label == 0 ? 1 : 0;
+    ++count;
+  }
+  void add_group(double total) {
+    constexpr double kRounding = 0.02;  // of probabilities with two digits
+    ++groups;
+    if (std::abs(total - 1) <= kRounding) return;
+    if (groups_apart_from_one++ == 0) first_sum_apart = total;
+  }
+};
+
+/// Of the examples of a data set that have a label, without those behind the first millions of numbers.
+LabelNumbers label_numbers(const data::Dataset& examples, std::size_t output);
+
+/// Whether labels are pictures of bytes, which models mostly give back as numbers from 0 to 1.
+bool are_bytes(const data::Array& labels, const LabelNumbers& numbers);
+
+/// The loss that a message advises for those.
+inline constexpr const char* kByteLoss = "{type: formula, formula: \"mean(square(y_true / 255 - y_pred))\"}";
+
+}  // namespace mirrortrain
