@@ -127,6 +127,7 @@ TEST_CASE("what is no table, or leaves no feature, is refused with the reason") 
       {"price,y\n\"$1,500\",yes\n\"$2,000\",no\n",
        "no column is left for features beside the label \"y\": price is left out: '$1,500' is no number to read; "},
       {"a,y\n,yes\n,no\n", "a is left out: it has no value"},
+      {"a,b,y\n", "t.csv: expected a row for each example, found the header alone"},
   };
   for (const auto& [table, expected] : rows) {
     CAPTURE(table);

@@ -150,6 +150,37 @@ TEST_CASE_FIXTURE(Fixture, "a column of many words is left out, and numbers as l
   CHECK(contains(error("prices.csv --label widht"), "did you mean 'width'?"));
 }
 
+TEST_CASE_FIXTURE(Fixture, "labels that are whole numbers are classes, and init says how they become numbers") {
+  std::string rows = "width,stars\n";
+  for (int i = 0; i < 60; ++i) rows += fmt::format("{},{}\n", i % 10 + 0.5, i % 5 + 1);
+  write_file(folder / "stars.csv", rows);
+  const Outcome made = run_program(folder, "init stars.csv");
+  CHECK(contains(made.out, "dense: {units: 6}"));
+  CHECK_MESSAGE(contains(made.err,
+                         "1 of the 6 outputs has no example, as classes count from 0: number the labels 0 to 4 in the "
+                         "data, and write units: 5\n"),
+                made.err);
+  CHECK(contains(made.err, "to predict them as numbers write units: 1, loss: mean_squared_error"));
+  rows = "width,kind\n";
+  for (int i = 0; i < 60; ++i) rows += fmt::format("{},{}\n", i % 10 + 0.5, i % 3);
+  write_file(folder / "kinds.csv", rows);
+  const Outcome few = run_program(folder, "init kinds.csv");
+  CHECK_FALSE(contains(few.err, "as numbers"));
+  CHECK_FALSE(contains(few.err, "count from 0"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "dates are not read, and a table with another ending is named as what it is") {
+  std::string rows = "when,width,kind\n";
+  for (int i = 0; i < 60; ++i)
+    rows += fmt::format("2024-01-{:02} 0{}:00,{},{}\n", i % 28 + 1, i / 28, i % 7, "ab"[i % 2]);
+  write_file(folder / "days.csv", rows);
+  CHECK(contains(run_program(folder, "init days.csv").err, "when is left out: it has dates, which are not read; add"));
+  write_file(folder / "tabs.txt", "a\tb\ty\n1\t2\t0\n3\t4\t1\n");
+  CHECK(contains(error("tabs.txt"), "; if it is a table, rename it to tabs.tsv"));
+  write_file(folder / "plain.txt", "once upon a time\nthere was\n");
+  CHECK_FALSE(contains(error("plain.txt"), "rename"));
+}
+
 TEST_CASE_FIXTURE(Fixture, "a column that numbers the rows is left out, and decimal commas are numbers") {
   std::string rows = "id;width;kind\n";
   for (int i = 0; i < 60; ++i) rows += fmt::format("{};{},5;{}\n", 1'000'000'000'000 + i, i % 7, i % 7 < 3 ? "a" : "b");

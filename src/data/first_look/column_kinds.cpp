@@ -98,6 +98,26 @@ bool are_texts(const TableColumn& column) {
   return words >= kWordsOfAText * std::ssize(column.words) && column.numbers * 10 < column.word_rows();
 }
 
+/// Whether a word begins as 2024-01-31, 31.1.2024 or 1/31/24 does, or as 2024-01-31T12:30.
+bool is_date(std::string_view word) {
+  std::size_t parts = 1, digits = 0;
+  for (const char c : word) {
+    if (std::isdigit(static_cast<unsigned char>(c)) != 0) {
+      if (++digits > 4) return false;
+      continue;
+    }
+    if (digits == 0) return false;
+    if (parts == 3) return c == ' ' || c == 'T';
+    if (c != '-' && c != '.' && c != '/') return false;
+    ++parts, digits = 0;
+  }
+  return parts == 3 && digits > 0;
+}
+
+bool are_dates(const TableColumn& column) {
+  return column.has_words() && std::ranges::all_of(column.words, [](const auto& word) { return is_date(word.first); });
+}
+
 ColumnLook look_at_pictures(const TableColumn& column, const std::filesystem::path& folder) {
   ColumnLook look;
   std::int64_t named = 0, found_rows = 0;
@@ -144,6 +164,10 @@ ColumnLook look_at_words(const TableColumn& column) {
   const bool may_be_ids = names_ids(column.name) || (!have_no_letters(column) && 2 * column.numbers < column.rows());
   if (may_be_ids && repeat(column)) {
     return {ColumnKind::kIds, count_text(column, "words") + ": ids, as an embedding"};
+  }
+  if (are_dates(column)) {
+    return {ColumnKind::kNone,
+            "it has dates, which are not read; add columns of numbers, such as year, month and weekday"};
   }
   return {ColumnKind::kNone, fmt::format("it has more than {} different words", kMostWords)};
 }

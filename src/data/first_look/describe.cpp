@@ -18,15 +18,21 @@ namespace {
 /// Labels that reach it are numbers rather than classes.
 constexpr std::size_t kMostClasses = 1000;
 
-/// The number of classes, if labels are nonnegative integers that are few enough to be classes; else 0.
-std::int64_t classes_of(const Dataset& train) {
+/// Whole numbers that are taken for classes.
+struct NumberedClasses {
+  std::int64_t outputs = 0;  ///< one for each number from 0 to the largest; 0: the labels are no classes
+  std::int64_t used = 0;     ///< different labels
+};
+
+/// The classes, if labels are nonnegative integers that are few enough to be classes.
+NumberedClasses classes_of(const Dataset& train) {
   std::set<double> different;
-  return with_element_type(train.labels(0).dtype, [&](auto* type) -> std::int64_t {
+  return with_element_type(train.labels(0).dtype, [&](auto* type) -> NumberedClasses {
     using T = std::remove_pointer_t<decltype(type)>;
-    if (train.labels(0).row_elements() != 1) return 0;
+    if (train.labels(0).row_elements() != 1) return {};
     for (const T label : train.labels(0).template span<T>()) {
       const auto value = static_cast<double>(label);
-      if (value < 0 || value != std::floor(value) || value >= static_cast<double>(kMostClasses)) return 0;
+      if (value < 0 || value != std::floor(value) || value >= static_cast<double>(kMostClasses)) return {};
       different.insert(value);
     }
     const auto largest = static_cast<std::int64_t>(*different.rbegin());
@@ -34,8 +40,26 @@ std::int64_t classes_of(const Dataset& train) {
     constexpr std::size_t kMany = 20;
     const bool begins_late = different.size() > kMany && *different.begin() > 1;
     const bool are_classes = static_cast<std::int64_t>(different.size()) * 2 > largest && different.size() <= 100;
-    return are_classes && !begins_late ? largest + 1 : 0;
+    if (!are_classes || begins_late) return {};
+    return {largest + 1, std::ssize(different)};
   });
+}
+
+/// What numbers that are taken for classes may mean otherwise.
+void remark_on_numbered(const NumberedClasses& classes, DataLook& look) {
+  const std::int64_t idle = classes.outputs - classes.used;
+  if (idle > 0 && classes.used > 1) {
+    look.remarks.push_back(
+        fmt::format("{} of the {} outputs {} no example, as classes count from 0: number the labels 0 to {} in the "
+                    "data, and write units: {}",
+                    idle, classes.outputs, idle == 1 ? "has" : "have", classes.used - 1, classes.used));
+  }
+  constexpr std::int64_t kFewest = 4;  // of counts and grades
+  if (classes.used >= kFewest && !look.inputs.front().has_pictures()) {
+    look.remarks.push_back(
+        "the labels are taken for classes; to predict them as numbers write units: 1, loss: mean_squared_error, "
+        "metrics: [mean_absolute_error]");
+  }
 }
 
 /// Statistics of labels that are numbers.
@@ -155,7 +179,8 @@ void describe(const DataOptions& options, DataLook& look) {
   look.examples = splits.train.rows();
   for (std::size_t i = 0; i < splits.train.inputs().size(); ++i) look.inputs.push_back(describe_input(splits, i));
   look.names = splits.adapted.classes_of("");
-  look.classes = look.names.empty() ? classes_of(splits.train) : static_cast<std::int64_t>(look.names.size());
+  const NumberedClasses numbered = look.names.empty() ? classes_of(splits.train) : NumberedClasses{};
+  look.classes = look.names.empty() ? numbered.outputs : std::ssize(look.names);
   look.label = splits.train.labels(0).row_shape();
   look.is_one_hot = look.names.empty() && has_one_hot_labels(splits.train);
   if (look.is_one_hot) look.classes = look.label[0];
@@ -168,6 +193,7 @@ void describe(const DataOptions& options, DataLook& look) {
         "the labels are 0 and 1 alone, several for an example: if each is a yes or no, take loss: {type: "
         "binary_crossentropy, from_logits: true} and metrics: [binary_accuracy]");
   }
+  if (!look.is_one_hot) remark_on_numbered(numbered, look);
   if (look.classes == 1) look.remarks.push_back("every example is of one class: there is nothing to distinguish yet");
   const Shape& features = look.inputs.front().shape;
   const bool has_channels_first = features.rank() == 3 && features[0] <= 4 && features[1] >= 8 && features[2] >= 8;

@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <span>
+#include <string>
 #include <utility>
 
 #include "base/error.h"
@@ -72,6 +74,25 @@ void refuse_masks(const std::string& path) {
                   "read as arrays: save both in an .npz file, as x [examples, height, width, channels] and y "
                   "[examples, height, width] with the number of each pixel's class",
                   path));
+}
+
+/// "; rename it to a.tsv, if it is a table" for a text whose first lines have as many tabs, or commas; "" for others.
+std::string as_table(const std::string& path) {
+  constexpr std::size_t kMost = 1 << 16;
+  std::string begin(kMost, '\0');
+  const PlainFile file(path);
+  begin.resize(file.read_at(0, std::as_writable_bytes(std::span(begin))));
+  const std::size_t first = begin.find('\n'), second = first == begin.npos ? first : begin.find('\n', first + 1);
+  if (second == begin.npos || begin.find('\0') != begin.npos) return "";
+  for (const auto& [separator, ending] : {std::pair('\t', ".tsv"), std::pair(',', ".csv"), std::pair(';', ".csv")}) {
+    const auto end = begin.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto cells = std::count(begin.begin(), end, separator);
+    if (cells == 0 || std::count(end, begin.begin() + static_cast<std::ptrdiff_t>(second), separator) != cells)
+      continue;
+    return fmt::format("; if it is a table, rename it to {}",
+                       fs::path(path).filename().replace_extension(ending).string());
+  }
+  return "";
 }
 
 DataLook look_at_folder(const FirstLook& at) {
@@ -204,8 +225,8 @@ DataLook look_at_data(const FirstLook& at) {
   throw UsageError(fmt::format(
       "{}: expected a .csv, .tsv or .parquet table, a folder with a folder of pictures for each "
       "class, an IDX images file, an .npz archive, an .npy file, an .h5 file or a .tar archive of samples, or "
-      "a glob of such files",
-      path));
+      "a glob of such files{}",
+      path, as_table(path)));
 }
 
 }  // namespace mirrortrain::data

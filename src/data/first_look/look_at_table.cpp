@@ -70,6 +70,10 @@ DataLook look_at_table(const FirstLook& at) {
   Csv csv;
   csv.file = config::Path{path};
   const auto [columns, has_header] = table_columns(first, csv, look.remarks);
+  const auto has_rows = [](const TableColumn& column) { return column.rows() > 0; };
+  if (!columns.empty() && std::ranges::none_of(columns, has_rows)) {
+    throw UsageError(fmt::format("{}: expected a row for each example, found the header alone", path));
+  }
   const std::size_t label = label_column(columns, at.label, path);
   if (first != path) look.remarks.push_back(fmt::format("columns: as {} has them", first));
   const CsvColumn label_key = column_key(columns[label], label, has_header);
