@@ -114,7 +114,7 @@ TEST_CASE("wrong requests are refused, and counted") {
       {get("/v2/models/other"), 404, "the model here is 'small', version 12"},
       {get(kInfer), 405, "expected POST, found GET"},
       {post("/v2", "{}"), 405, "expected GET, found POST"},
-      {post(kInfer, "no"), 400, "expected a request as JSON"},
+      {post(kInfer, "no"), 400, "the body is no JSON: at byte 2: invalid literal"},
       {post(kInfer, "x", "Content-Encoding: br\r\n"), 415,
        "expected Content-Encoding: gzip, deflate or none, found br"},
       {post(kInfer, "not gzip", "Content-Encoding: gzip\r\n"), 400, "the compressed body is damaged"},
@@ -247,7 +247,9 @@ training: {epochs: 1}
   const HttpAnswer unknown = server.ask(request("roof"));
   CHECK(unknown.status == 400);
   const std::string reason = Json::parse(unknown.body)["error"];
-  CHECK_MESSAGE(reason.find("input 'place', example 0: the word 'roof' is none of the 3 in the training data") != reason.npos, reason);
+  CHECK_MESSAGE(
+      reason.find("input 'place', example 0: the word 'roof' is none of the 3 in the training data") != reason.npos,
+      reason);
   const std::string one = R"({"inputs": [{"name": "input", "datatype": "FP64", "shape": [1, 2], "data": [1, 2]}]})";
   CHECK(Json::parse(server.ask(post("/v2/models/table/infer", one)).body)["error"] ==
         "the request has no input 'place'");

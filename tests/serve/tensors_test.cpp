@@ -100,8 +100,8 @@ TEST_CASE("wrong requests are refused with the reason") {
   };
   const std::string deep(100000, '[');
   const Row rows[] = {
-      {"", "expected a request as JSON"},
-      {"{", "expected a request as JSON"},
+      {"", "the body is no JSON: it ends at byte 1"},
+      {"{", "the body is no JSON: it ends at byte 2, within a value"},
       {"[]", "expected a request as an object of JSON"},
       {"{}", "the request has no 'inputs'"},
       {R"({"inputs": []})", "the request has no 'inputs'"},
@@ -136,14 +136,14 @@ TEST_CASE("wrong requests are refused with the reason") {
       {request_of(R"("datatype": "FP32", "shape": [2], "data": [1, "2"])"), "as numbers or as texts, found both"},
       {request_of(R"("datatype": "FP32", "shape": [1], "data": {"a": 1})"), "expected the data of an input as numbers"},
       {request_of(R"("datatype": "FP32", "shape": [1], "data": [1], "data": [1])"), "has 'data' twice"},
-      {request_of(R"("datatype": "FP32", "shape": [1], "data": [1e999])"), "expected a request as JSON"},
+      {request_of(R"("datatype": "FP32", "shape": [1], "data": [1e999])"), "the body is no JSON: at byte "},
       {request_of(R"("datatype": "FP32", "shape": [1], "data": )" + deep), "expected JSON of at most 32 levels"},
       {deep, "expected JSON of at most 32 levels"},
       {request_of(R"("datatype": "FP32", "shape": [1], "parameters": {"binary_data_size": 4})"), "found 0"},
       {request_of(R"("datatype": "FP32", "shape": [1], "parameters": {"binary_data_size": -4})"),
        "a whole number from 0"},
       {request_of(R"("datatype": "FP32", "shape": [1], "parameters": 5)"), "expected 'parameters' as an object"},
-      {std::string("\xff\xfe", 2), "expected a request as JSON"},
+      {std::string("\xff\xfe", 2), "the body is no JSON: at byte "},
   };
   for (const Row& row : rows) {
     const std::string found = refusal_of(row.body);

@@ -26,7 +26,7 @@ class RequestParser : public nlohmann::json_sax<ParsedJson> {
  public:
   ParsedJson parse(std::string_view text) {
     if (ParsedJson::sax_parse(text.begin(), text.end(), this)) return std::move(root_);
-    throw Refused(fmt::format("expected a request as JSON: {}", error_));
+    throw Refused(fmt::format("the body is no JSON: {}", error_));
   }
   /// Of the input with this number.
   ListedElements& elements(std::size_t input) { return input < elements_.size() ? elements_[input] : none_; }
@@ -69,10 +69,14 @@ class RequestParser : public nlohmann::json_sax<ParsedJson> {
   }
   bool parse_error(std::size_t position, const std::string& /*token*/,
                    const nlohmann::detail::exception& error) override {
-    // Without the library's own name in front.
-    const std::string text = error.what();
-    const std::size_t end = text.find("] ");
-    error_ = fmt::format("at byte {}: {}", position, shortened(end == text.npos ? text : text.substr(end + 2), 200));
+    // The library's text without its own name and position in front and its grammar's words behind.
+    std::string text = error.what();
+    for (const std::string_view begin : {"] ", " - "}) {
+      if (const std::size_t found = text.find(begin); found != text.npos) text = text.substr(found + begin.size());
+    }
+    for (const std::string_view end : {"; expected ", "; last read"}) text = text.substr(0, text.find(end));
+    error_ = text.find("end of input") != text.npos ? fmt::format("it ends at byte {}, within a value", position)
+                                                    : fmt::format("at byte {}: {}", position, shortened(text, 200));
     return false;
   }
 
