@@ -56,6 +56,7 @@ constexpr auto kShown = std::to_array<std::string_view>({
     "SM_CURRENT_HOST",
     "MIRRORTRAIN_PORT",
     "MIRRORTRAIN_HOST",
+    "MIRRORTRAIN_LAUNCHED",
     "MIRRORTRAIN_LOCAL_RANK",
     "MIRRORTRAIN_LOCAL_SIZE",
     "CUDA_VISIBLE_DEVICES",

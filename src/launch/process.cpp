@@ -34,7 +34,10 @@ std::vector<std::string> environment_of(const ProcessOptions& options) {
     std::erase_if(result, [&](const std::string& entry) { return entry.starts_with(name + "="); });
     result.push_back(fmt::format("{}={}", name, value));
   };
-  if (options.tf_config) set("TF_CONFIG", *options.tf_config);
+  if (options.tf_config) {
+    set("TF_CONFIG", *options.tf_config);
+    set(std::string(kLaunchedVariable), "1");
+  }
   for (const Variable& variable : options.variables) set(variable.name, variable.value);
   if (!options.token.empty() && options.signal_path == SignalPath::kKill) set(kTokenVariable, options.token);
   return result;

@@ -11,6 +11,9 @@
 
 namespace mirrortrain::launch {
 
+/// Is set for the tasks of a cluster that this program starts, so that they say how to start all of them again.
+inline constexpr std::string_view kLaunchedVariable = "MIRRORTRAIN_LAUNCHED";
+
 /// How signals reach a task.
 enum class SignalPath {
   kKill,  ///< a process here

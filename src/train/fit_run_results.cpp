@@ -8,7 +8,9 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "cluster/environment.h"
 #include "data/sources/abilities.h"
+#include "launch/process.h"
 #include "launch/shell.h"
 #include "report/jsonl.h"
 #include "train/checkpoint/weights.h"
@@ -185,14 +187,15 @@ void FitRun::print_profile(std::int64_t last_step) const {
                                                     : profile_text(rows, profiled, report::fitting_width(stdout)));
 }
 
-/// The command, for all tasks at once if they are processes of this machine.
+/// The command, for all tasks at once if `launch` started them as processes of this machine.
 std::string FitRun::how_to_resume() const {
   const std::string fit = "fit --resume " + launch::quoted(folder_.path.string());
   if (!cluster_) return "mirrortrain " + fit;
   const ClusterSpec& cluster = cluster_->spec();
   const bool is_here = std::ranges::all_of(
       cluster.tasks(), [&](const Task& task) { return cluster.address(task).starts_with("127.0.0.1:"); });
-  if (!is_here) return fmt::format("mirrortrain {}, on every task", fit);
+  const bool is_launched = process_environment()(std::string(launch::kLaunchedVariable)).has_value();
+  if (!is_here || !is_launched) return fmt::format("mirrortrain {}, on every task", fit);
   return fmt::format("mirrortrain launch --workers {}{}{} -- {}", cluster.workers.size(),
                      cluster.ps.empty() ? "" : fmt::format(" --ps {}", cluster.ps.size()),
                      cluster.evaluator ? " --evaluator" : "", fit);

@@ -627,6 +627,19 @@ TEST_CASE_FIXTURE(Fixture, "a launch that is stopped says how to launch it again
       outcome.err);
 }
 
+TEST_CASE_FIXTURE(Fixture, "a task that launch did not start says how to resume it as it was started") {
+  const Outcome outcome = run_script(folder, R"(
+    port=$((20000 + $$ % 20000))
+    TF_CONFIG="{\"cluster\": {\"worker\": [\"127.0.0.1:$port\"]}, \"task\": {\"type\": \"worker\", \"index\": 0}}" \
+      "$MIRRORTRAIN" fit net.yaml --run-dir run --set training.epochs=1000000 &
+    while kill -0 $! 2> /dev/null && ! ls run/checkpoints/step-?????? > /dev/null 2>&1; do sleep 0.05; done
+    kill -TERM $!
+    wait $!)");
+  CHECK_MESSAGE(
+      contains(outcome.err, "resume with: mirrortrain fit --resume " + (folder / "run").string() + ", on every task"),
+      outcome.err);
+}
+
 TEST_CASE_FIXTURE(Fixture, "workers end together at a notice and at a limit of time, with one exit code") {
   const Outcome outcome = run_script(folder, R"(
     "$MIRRORTRAIN" launch --workers 2 -- fit net.yaml --run-dir run --set training.epochs=1000000 \
