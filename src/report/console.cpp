@@ -78,6 +78,9 @@ void put_straggler(Parts& parts, const std::optional<std::pair<std::string, doub
   parts.push_back({fmt::format("waited for {} {:.1f}%", straggler->first, 100 * straggler->second), kWaiting});
 }
 
+/// Rates of shorter runs say more of their first steps than of the others.
+constexpr double kLeastMeasuredSeconds = 1;
+
 std::string rate_text(double examples_per_second) {
   return fmt::format("{} examples/s", with_thousands(static_cast<std::int64_t>(examples_per_second)));
 }
@@ -130,7 +133,7 @@ Parts parts_of(const StepEvent& event, const RunLength& length) {
     put(parts, "", *event.scores);
   }
   put(parts, event.state);
-  parts.push_back({rate_text(event.examples_per_second), kRate});
+  if (event.seconds >= kLeastMeasuredSeconds) parts.push_back({rate_text(event.examples_per_second), kRate});
   put_waiting(parts, event.waiting);
   if (event.waiting_for_data)
     parts.push_back({fmt::format("waiting for data {:.1f}%", 100 * *event.waiting_for_data), kWaiting});
@@ -211,7 +214,7 @@ void ProgressLine::write(const Event& event) {
     measure(*progress);
     draw(*progress);
   } else if (const auto* step = std::get_if<StepEvent>(&event)) {
-    latest_rate_ = step->examples_per_second;
+    if (step->seconds >= kLeastMeasuredSeconds) latest_rate_ = step->examples_per_second;
     latest_waiting_ = step->waiting;
   } else {
     clear();

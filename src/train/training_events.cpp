@@ -134,7 +134,8 @@ void TrainingEvents::emit_progress(const TrainingState& state) {
   report::ProgressEvent event;
   event.step = state.step;
   event.epoch = state.position.epoch;
-  event.examples_per_second = examples_per_second();
+  constexpr double kLeastMeasured = 1;  // seconds; the first steps are slower than the others
+  if (seconds() >= kLeastMeasured) event.examples_per_second = examples_per_second();
   if (has_model() && state.epoch_sums.examples > 0) {
     progress_ = scores_of(state.epoch_sums, model_);
     event.scores = &progress_;

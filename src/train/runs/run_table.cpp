@@ -50,7 +50,10 @@ void read_events(const RunFolder& run, const std::optional<std::string>& metric,
     row.steps = std::max(row.steps, report::integer_in(event, "step"));
     const std::string kind = report::text_in(event, "event");
     row.status = kind == "end" ? report::text_in(event, "status") : "unfinished";
-    if (kind == "step") row.examples_per_second = report::number_in(event, "examples_per_second").value_or(0);
+    if (kind == "step") {
+      row.examples_per_second = report::number_in(event, "examples_per_second").value_or(0);
+      row.seconds = report::number_in(event, "seconds").value_or(0);
+    }
     if (const auto value = validated(event, metric, row); value && kind == "epoch") {
       row.last = value;
       const bool better = !row.best || (lower_is_better(row.metric) ? *value < *row.best : *value > *row.best);
@@ -77,16 +80,41 @@ void add_runs(const fs::path& folder, const std::string& prefix, bool descends,
   }
 }
 
-/// The run's values that differ from others', indented, on as many lines as needed, long ones cut. `width` 0: of no
-/// terminal, whose lines are of a length that people read all the same; the JSON has all.
+/// Runs that compute for a shorter time have no rate worth showing: their first steps are slower than the others.
+constexpr double kLeastMeasuredSeconds = 1;
+
+/// A name of at most `width` columns, with "..." for its middle: runs of a study differ at the end.
+std::string with_cut_middle(const std::string& name, std::size_t width) {
+  constexpr std::string_view kGap = "...";
+  if (display_width(name) <= width || width <= kGap.size()) return shortened(name, width);
+  const std::size_t before = (width - kGap.size()) / 3;
+  std::size_t begin = 0, end = 0;  // of the kept parts, in bytes
+  while (display_width(name.substr(0, begin)) < before) {
+    begin += std::max<std::size_t>(first_character(name.substr(begin)).bytes, 1);
+  }
+  for (end = begin; display_width(name.substr(end)) + before + kGap.size() > width;) {
+    end += std::max<std::size_t>(first_character(name.substr(end)).bytes, 1);
+  }
+  return name.substr(0, begin) + std::string(kGap) + name.substr(end);
+}
+
+/// The first of the run's values that differ from others', indented, on as many lines as needed, long ones cut. `width`
+/// 0: of no terminal, whose lines are of a length that people read all the same; the JSON has all.
 std::string differences_text(const RunRow& run, std::size_t width) {
   constexpr std::string_view kIndent = "    ";
-  constexpr std::size_t kWidthOfNone = 160;
+  constexpr std::size_t kWidthOfNone = 160, kMostKeys = 8;
   if (width == 0) width = kWidthOfNone;
-  std::string text, line;
+  std::vector<std::string> entries;
   for (const auto& [key, value] : run.differs) {
-    if (value == "-") continue;
-    std::string entry = fmt::format("{}={}", key, value);
+    if (value != "-") entries.push_back(fmt::format("{}={}", key, value));
+  }
+  if (entries.size() > kMostKeys + 1) {
+    const std::size_t others = entries.size() - kMostKeys;
+    entries.resize(kMostKeys);
+    entries.push_back(fmt::format("and {} more keys", others));
+  }
+  std::string text, line;
+  for (std::string& entry : entries) {
     if (kIndent.size() + display_width(entry) > width) entry = shortened(entry, width - kIndent.size() - 3);
     if (!line.empty() && display_width(line) + 2 + display_width(entry) > width) {
       text += line + "\n";
@@ -181,7 +209,7 @@ std::string run_table(const std::vector<RunRow>& runs, std::size_t width) {
   for (const RunRow& run : runs) {
     cells.push_back({run.name, run.started.empty() ? "-" : run.started.substr(0, 16), run.status,
                      std::to_string(run.steps), score(run.last), score(run.best), run.last ? run.metric : "-",
-                     run.examples_per_second > 0
+                     run.examples_per_second > 0 && run.seconds >= kLeastMeasuredSeconds
                          ? report::with_thousands(static_cast<std::int64_t>(run.examples_per_second))
                          : "-"});
   }
@@ -195,7 +223,9 @@ std::string run_table(const std::vector<RunRow>& runs, std::size_t width) {
     std::string line;
     for (const std::size_t i : shown) {
       std::string& cell = cells[r][i];
-      if (display_width(cell) > widths[i]) cell = shortened(cell, widths[i] - 3);
+      if (display_width(cell) > widths[i]) {
+        cell = i == 0 ? with_cut_middle(cell, widths[i]) : shortened(cell, widths[i] - 3);
+      }
       line += (i > 0 ? "  " : "") + padded(cell, i != shown.back() ? widths[i] : 0);
     }
     text += line + "\n";

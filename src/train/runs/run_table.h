@@ -22,6 +22,7 @@ struct RunRow {
   std::set<std::string> validated;   ///< the names of validation's figures: loss and metrics
   std::optional<double> last, best;  ///< absent without validation
   double examples_per_second = 0;    ///< of the last step event
+  double seconds = 0;                ///< that it computed up to then
   /// The values of its configuration that differ between the listed runs, by key.
   std::vector<std::pair<std::string, std::string>> differs;
 };
