@@ -77,7 +77,7 @@ void Barrier::sleep_until_past(std::uint32_t generation) {
   while (generation_.load() == generation) {
     if (timeout > nanoseconds::zero() && waited >= timeout) {
       abort(
-          fmt::format("waited {:g} seconds at a barrier that not all of {} lanes reached; one of them is stuck, "
+          fmt::format("waited {:g} seconds at a barrier that not all of {} devices reached; one of them is stuck, "
                       "or strategy.communication.timeout_seconds is too short",
                       std::chrono::duration<double>(timeout).count(), size_));
       break;

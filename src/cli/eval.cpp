@@ -118,7 +118,8 @@ int evaluate_folds(const EvalArguments& arguments, const std::vector<NamedRun>& 
     write_json(*arguments.json, report::json_line(json));
   }
   if (arguments.json != "-") {
-    fmt::print("mean of {} folds: {}\ndeviation: {}\n", folds.size(), scores_text(mean), scores_text(deviation));
+    fmt::print("mean of {} folds: {}\nstandard deviation: {}\n", folds.size(), scores_text(mean),
+               scores_text(deviation));
   }
   return 0;
 }

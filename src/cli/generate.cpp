@@ -90,7 +90,7 @@ void add_generate(CLI::App& app, int& exit_code) {
   CLI::App* command =
       app.add_subcommand("generate", "Continue a text with a model that was trained on data of format text.");
   command->add_option("RUN", arguments->run, "A run's name or folder, or a checkpoint's")->required();
-  command->add_option("--prompt", arguments->prompt, "The text to continue; -: what stdin has, up to its end")
+  command->add_option("--prompt", arguments->prompt, "The text to continue; -: reads stdin")
       ->required()
       ->type_name("TEXT");
   command

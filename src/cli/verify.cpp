@@ -102,7 +102,7 @@ int verify(const VerifyArguments& arguments) {
                name == verification.left_out.front() ? "\n" : "", name);
   }
   if (verification.elements_left_out > 0) {
-    fmt::print("\nheld at their first values: {} elements of weights, whose gradients are 0 but for rounding\n",
+    fmt::print("\nkept constant in the comparison: {} elements of weights, whose gradients are 0 up to rounding\n",
                verification.elements_left_out);
   }
   if (verification.rounding > 0) {

@@ -25,7 +25,7 @@ td:first-child, th:first-child { text-align: left; }
 )";
 
 Markup numbers_table(const std::vector<SurveyedNumber>& numbers) {
-  Markup table{"<table><tr><th></th><th>mean</th><th>deviation</th><th>least</th><th>largest</th></tr>\n"};
+  Markup table{"<table><tr><th></th><th>mean</th><th>standard deviation</th><th>least</th><th>largest</th></tr>\n"};
   for (std::size_t i = 0; i < std::min(numbers.size(), kMostShownNumbers); ++i) {
     const auto& [name, moments] = numbers[i];
     table +=

@@ -21,8 +21,9 @@ void add_numbers(const std::vector<SurveyedNumber>& numbers, std::string& text) 
   for (const SurveyedNumber& one : numbers) width = std::max(width, std::min<std::size_t>(one.name.size(), 32));
   for (std::size_t i = 0; i < std::min(numbers.size(), kMostLines); ++i) {
     const auto& [name, moments] = numbers[i];
-    text += fmt::format("    {:{}}  mean {}, deviation {}, from {} to {}\n", name, width, number_text(moments.mean()),
-                        number_text(moments.deviation()), number_text(moments.least()), number_text(moments.largest()));
+    text += fmt::format("    {:{}}  mean {}, standard deviation {}, from {} to {}\n", name, width,
+                        number_text(moments.mean()), number_text(moments.deviation()), number_text(moments.least()),
+                        number_text(moments.largest()));
   }
   if (numbers.size() > kMostLines) text += fmt::format("    and {} more\n", numbers.size() - kMostLines);
 }

@@ -44,7 +44,8 @@ std::vector<std::pair<std::string, std::string>> facts_of(const StudyPlan& plan,
     const std::string objective = plan.search().objective().text();
     facts.emplace_back("best " + objective, fmt::format("{:.5g}", *best->value));
     if (const auto deviation = best->deviation()) {
-      facts.emplace_back(fmt::format("deviation of {} folds", best->folds.size()), fmt::format("{:.3g}", *deviation));
+      facts.emplace_back(fmt::format("standard deviation of {} folds", best->folds.size()),
+                         fmt::format("{:.3g}", *deviation));
     }
     facts.emplace_back("best trial", fmt::to_string(best->number));
     const std::vector<std::string> names = short_names(plan.space);

@@ -41,7 +41,7 @@ void print_best(const StudyPlan& plan, const StudyFolder& folder, std::span<cons
   const TrialRow* const best = best_row(rows, objective.less_is_better());
   if (best == nullptr) return;
   const std::string where = best->best_epoch > 0 ? fmt::format("in epoch {}", best->best_epoch)
-                                                 : fmt::format("in the mean of {} folds, deviation {:.3g}",
+                                                 : fmt::format("in the mean of {} folds, standard deviation {:.3g}",
                                                                best->folds.size(), best->deviation().value_or(0));
   spdlog::info("best: trial {}, {} {:.6g} {}: {}", best->number, objective.text(), *best->value, where,
                folder.trial(best->number).string());

@@ -127,7 +127,7 @@ TrialTable::TrialTable(const SearchSpace& space, std::string metric, std::size_t
   titles_ = {"trial", "status", std::move(metric)};
   widths_ = {fmt::to_string(trials).size(), name_of(TrialStatus::kUnfinished).size(), 9};
   if (has_folds) {
-    titles_.emplace_back("deviation");
+    titles_.emplace_back("std_dev");
     widths_.push_back(9);
   }
   titles_.emplace_back("epoch");

@@ -72,7 +72,8 @@ void check_curves(const json& run, const fs::path& metrics) {
   }
   check(steps["step"], curve_of(run, "learning rate", "learning rate", "step"), json::json_pointer("/learning_rate"));
   check(steps["step"], curve_of(run, "examples/s", "examples/s", "step"), json::json_pointer("/examples_per_second"));
-  check(steps["step"], curve_of(run, "share of the time waiting", "lane 0", "step"), json::json_pointer("/waiting/0"));
+  check(steps["step"], curve_of(run, "share of the time waiting", "device 0", "step"),
+        json::json_pointer("/waiting/0"));
 }
 
 TEST_CASE_FIXTURE(Fixture,

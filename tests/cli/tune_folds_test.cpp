@@ -59,11 +59,11 @@ struct FoldsFixture : Fixture {
 TEST_CASE_FIXTURE(FoldsFixture, "table and page have the deviation of the folds") {
   const Outcome outcome = tune("folds.yaml --run-dir study --set logging.report=true --json trials.json");
   REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
-  CHECK(outcome.out.starts_with("trial  status      loss       deviation  epoch  learning_rate\n"));
-  CHECK(contains(outcome.err, "in the mean of 3 folds, deviation "));
+  CHECK(outcome.out.starts_with("trial  status      loss       std_dev    epoch  learning_rate\n"));
+  CHECK(contains(outcome.err, "in the mean of 3 folds, standard deviation "));
   const std::string page = bytes("study/report.html");
-  CHECK(contains(page, "deviation of 3 folds"));
-  CHECK(contains(page, "<th class=\"n\">deviation</th>"));
+  CHECK(contains(page, "standard deviation of 3 folds"));
+  CHECK(contains(page, "<th class=\"n\">standard deviation</th>"));
 }
 
 TEST_CASE_FIXTURE(FoldsFixture, "eval of a trial with folds evaluates each, and prints their mean and deviation") {
@@ -89,7 +89,7 @@ TEST_CASE_FIXTURE(FoldsFixture, "eval of a trial with folds evaluates each, and 
   CHECK(all["deviation"]["metrics"]["accuracy"].get<double>() == doctest::Approx(std::sqrt(variance)).epsilon(1e-6));
   CHECK(outcome.out.starts_with("fold-1: validation: loss "));
   CHECK(contains(outcome.out, "\nmean of 3 folds: loss "));
-  CHECK(contains(outcome.out, "\ndeviation: loss "));
+  CHECK(contains(outcome.out, "\nstandard deviation: loss "));
 }
 
 TEST_CASE_FIXTURE(FoldsFixture, "what takes one model refuses a trial with folds, and says how to train one") {

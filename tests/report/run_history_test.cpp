@@ -60,7 +60,7 @@ TEST_CASE_FIXTURE(Fixture, "every number of a run's events becomes a point") {
   CHECK(points_of(history, "gradient norm", "dense_1", false) == Points{{10, 2}});
   CHECK(points_of(history, "learning rate", "learning rate", false) == Points{{10, 1e-3}});
   CHECK(points_of(history, "examples/s", "examples/s", false) == Points{{10, 12345.678}});
-  CHECK(points_of(history, "share of the time waiting", "lane 1", false) == Points{{10, 0.5}});
+  CHECK(points_of(history, "share of the time waiting", "device 1", false) == Points{{10, 0.5}});
   CHECK(points_of(history, "share of the time waiting", "for data", false) == Points{{10, 0.125}});
   CHECK(points_of(history, "state", "count", false) == Points{{10, 7}});
   CHECK(history.find("state", "none", false) == nullptr);
@@ -119,11 +119,11 @@ TEST_CASE_FIXTURE(Fixture, "what an evaluator wrote becomes a curve") {
 TEST_CASE_FIXTURE(Fixture, "of many lanes the mean and the largest share are drawn") {
   const RunHistory history =
       read("{\"event\": \"step\", \"step\": 1, \"waiting\": [0, 0.5, 0.25, 0.25, 0, 0, 0.5, 0.25, 0.25, 0]}\n");
-  CHECK(points_of(history, "share of the time waiting", "mean of 10 lanes", false) ==
+  CHECK(points_of(history, "share of the time waiting", "mean of 10 devices", false) ==
         std::vector<Curve::Point>{{1, 0.2}});
-  CHECK(points_of(history, "share of the time waiting", "largest of a lane", false) ==
+  CHECK(points_of(history, "share of the time waiting", "largest of a device", false) ==
         std::vector<Curve::Point>{{1, 0.5}});
-  CHECK(history.find("share of the time waiting", "lane 0", false) == nullptr);
+  CHECK(history.find("share of the time waiting", "device 0", false) == nullptr);
 }
 
 TEST_CASE_FIXTURE(Fixture, "a file longer than what is read at a time is read whole") {

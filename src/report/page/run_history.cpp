@@ -123,11 +123,11 @@ class Reader {
       const double share = lanes[lane].is_number() ? lanes[lane].get<double>() : 0;
       sum += share;
       largest = std::max(largest, share);
-      if (lanes.size() <= kMostLanes) add_share(x, fmt::format("lane {}", lane), share);
+      if (lanes.size() <= kMostLanes) add_share(x, fmt::format("device {}", lane), share);
     }
     if (lanes.size() > kMostLanes) {
-      add_share(x, fmt::format("mean of {} lanes", lanes.size()), sum / static_cast<double>(lanes.size()));
-      add_share(x, "largest of a lane", largest);
+      add_share(x, fmt::format("mean of {} devices", lanes.size()), sum / static_cast<double>(lanes.size()));
+      add_share(x, "largest of a device", largest);
     }
     if (const Json& workers = structure_in(event, "waited_for"); workers.is_object() && workers.size() <= kMostLanes) {
       for (auto worker = workers.begin(); worker != workers.end(); ++worker) {

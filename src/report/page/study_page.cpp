@@ -14,7 +14,7 @@ Markup trials_table(const StudyPage& study) {
   const bool has_folds =
       std::ranges::any_of(study.trials, [](const StudyPage::Trial& trial) { return trial.deviation.has_value(); });
   Markup head = markup("<th class=\"n\">trial</th><th>status</th><th class=\"n\">{}</th>{}<th class=\"n\">epoch</th>",
-                       study.metric, Markup{has_folds ? "<th class=\"n\">deviation</th>" : ""});
+                       study.metric, Markup{has_folds ? "<th class=\"n\">standard deviation</th>" : ""});
   for (const StudyPage::Axis& axis : study.axes) head += markup("<th class=\"n\">{}</th>", axis.name);
   Markup body;
   for (const StudyPage::Trial& trial : study.trials) {
