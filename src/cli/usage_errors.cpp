@@ -204,7 +204,8 @@ std::string unknown_command(const std::string& given, const CommandText& command
   for (const CommandText& inner : command.commands) names.push_back(inner.name.substr(inner.name.rfind(' ') + 1));
   // What other programs call commands.
   const config::Name others[] = {{"fit", "train"}, {"eval", "evaluate, test, validate"}, {"predict", "inference"}};
-  std::string hint;
+  const bool is_program = command.name.find(' ') == std::string::npos;
+  std::string hint = given == "version" && is_program ? "; did you mean --version?" : "";
   for (const CommandText& inner : command.commands) {  // such as `check` for `config check`
     for (const CommandText& nested : inner.commands) {
       if (hint.empty() && nested.name.ends_with(" " + given)) {

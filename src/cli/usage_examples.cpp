@@ -9,7 +9,8 @@ std::vector<std::string> examples_of(const std::string& command) {
   static const std::map<std::string, std::vector<std::string>> all = {
       {"fit",
        {"fit birds.yaml", "fit birds.yaml --set training.epochs=50 --run-dir runs/longer", "fit --resume birds"}},
-      {"tune", {"tune birds.yaml", "tune birds.yaml --set search.trials=100 --json trials.json"}},
+      {"tune",
+       {"tune configs/tune-tiny.yaml", "tune configs/tune-tiny.yaml --set search.trials=100 --json trials.json"}},
       {"eval", {"eval birds", "eval birds --data new-birds.csv --json -"}},
       {"predict", {"predict birds --data new-birds.csv -o predictions.csv", "predict birds --split test --labels"}},
       {"generate", {"generate shakespeare --prompt 'To be' --tokens 200"}},
@@ -32,8 +33,10 @@ std::vector<std::string> examples_of(const std::string& command) {
       {"devices", {"devices", "devices --libraries"}},
       {"doctor", {"doctor", "doctor --json found.json"}},
       {"runs", {"runs", "runs runs/birds-sweep --metric accuracy"}},
-      {"report", {"report birds", "report birds birds-2 -o both.html"}},
-      {"launch", {"launch --workers 2 -- fit birds.yaml", "launch --hosts node1,node2 -- fit birds.yaml"}},
+      {"report", {"report birds", "report runs/birds runs/birds-2 -o both.html"}},
+      {"launch",
+       {"launch --workers 2 -- fit configs/multi-worker-fashion.yaml",
+        "launch --hosts one,two -- fit configs/multi-worker-fashion.yaml"}},
   };
   const std::size_t space = command.find(' ');
   const auto found = all.find(space == command.npos ? "" : command.substr(space + 1));

@@ -124,6 +124,7 @@ TEST_CASE_FIXTURE(Fixture, "options that are none are told with what is meant, a
       {"doctor --json", "--json: expected a value behind it, found none"},
       {"config foo", "there is no command 'foo'; the commands are check, show, schema, reference"},
       {"config shw", "did you mean 'show'?"},
+      {"version", "did you mean --version?"},
       {"evaluate", "there is no command 'evaluate'"},
       {"bench-allreduce --set seed=1", "--from"},
       {"train right.yaml", "there is no command 'train'"},
