@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -141,11 +142,22 @@ Value with_brackets(const Node& node) {
   return list ? std::move(*list) : Value::sequence({}, place);
 }
 
+/// "write [24, 24]" for the number 24 where a list of two numbers is expected; "" for other values.
+std::string repeated_number(const Value& value, std::size_t length, const Schema& list) {
+  const Schema::Kind kind = list.parts[0].kind;
+  const bool is_of_numbers = kind == Schema::Kind::kInteger || kind == Schema::Kind::kNumber;
+  const auto number = as_number(value);
+  if (!is_of_numbers || !number || !within(list.rules, *number)) return "";
+  return fmt::format("write [{}]", fmt::join(std::vector<std::string>(length, value.text()), ", "));
+}
+
 bool check_list(const Node& node, std::optional<std::size_t> length, const std::function<Schema()>& schema,
                 const std::function<std::string()>& hint) {
   if (!node.value().is_sequence()) {
-    const std::string how = hint();
-    node.wrong(in_words(schema()), how.empty() ? advice_on_value(node) : how);
+    std::string how = hint();
+    if (how.empty()) how = advice_on_value(node);
+    if (how.empty() && length) how = repeated_number(node.value(), *length, schema());
+    node.wrong(in_words(schema()), how);
     return false;
   }
   const std::size_t count = node.value().items().size();

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/utf8.h"
+#include "config/known_names.h"
 #include "config/scalar.h"
 
 namespace mirrortrain::config {
@@ -110,6 +111,17 @@ std::string suggestion(std::string_view name, std::span<const Name> names) {
 
 std::string suggestion(std::string_view name, const std::vector<std::string>& names) {
   return suggestion(name, without_aliases(names));
+}
+
+std::string suggestion_or_known(std::string_view name, const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 12;
+  std::string nearest = suggestion(name, names);
+  if (!nearest.empty() || names.empty()) return nearest;
+  const std::size_t listed = names.size() > kMost + 1 ? kMost : names.size();
+  std::string known;
+  for (std::size_t i = 0; i < listed; ++i) known += (i == 0 ? "" : ", ") + shortened(names[i]);
+  return fmt::format("; known: {}{}", known,
+                     listed < names.size() ? fmt::format(" and {} more", names.size() - listed) : "");
 }
 
 std::string advice_on(std::string_view name, std::span<const Advice> advice) {

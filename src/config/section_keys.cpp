@@ -125,8 +125,8 @@ std::string hint_for(const Keys& keys, const Node& node, const Value::Entry& ent
   if (std::string wrong = written_wrong(keys, entry, node.value()); !wrong.empty()) return wrong;
   if (std::string own = advice_on(entry.key, keys.advice); !own.empty()) return own;
   const std::vector<Name> names = names_of(keys);
-  const auto is_here = [&](const Name& name) { return plain(name.text) == plain(entry.key); };
-  const std::string advice = std::ranges::any_of(names, is_here) ? "" : node.reading().root.advice_on_key(entry.key);
+  const bool is_here = named_otherwise(entry.key, names) != nullptr;
+  const std::string advice = is_here ? "" : node.reading().root.advice_on_key(entry.key);
   if (!advice.empty()) return advice;
   if (const auto meant = nearest_name(entry.key, names)) {
     return fmt::format("; did you mean '{}'?", form_meant(keys, *meant, entry.value));

@@ -125,9 +125,24 @@ std::string LayerBuilder::sequence_remedy(ValueId input) const {
   return is_flattened ? fmt::format("; leave '{}' out, which makes one row of the steps", layer) : "";
 }
 
+namespace {
+
+/// "; where there is one channel write input_shape: [28, 28, 1]" for an input of the model that lacks only that axis.
+std::string channel_remedy(const ModelGraph& model, ValueId input, std::size_t rank) {
+  const Shape& shape = model.graph.spec(input).shape;
+  if (model.graph.value(input).producer >= 0 || shape.rank() + 1 != rank) return "";
+  std::vector<std::int64_t> with_channel(shape.begin(), shape.end());
+  with_channel.push_back(1);
+  return fmt::format("; where there is one channel write {}: [{}]", model.inputs.size() == 1 ? "input_shape" : "shape",
+                     fmt::join(with_channel, ", "));
+}
+
+}  // namespace
+
 const Shape& LayerBuilder::image(ValueId input) const {
   if (shape(input).rank() == 3) return shape(input);
-  throw WrongRank(fmt::format("expected images [height, width, channels], found the shape {}", described(input)));
+  throw WrongRank(fmt::format("expected images [height, width, channels], found the shape {}{}", described(input),
+                              inputs_are_guessed_ ? "" : channel_remedy(model_graph_, input, 3)));
 }
 
 const Shape& LayerBuilder::sequence(ValueId input) const {
@@ -140,8 +155,8 @@ const Shape& LayerBuilder::spatial(ValueId input, std::size_t axes) const {
   if (axes == 1) return sequence(input);
   if (axes == 2) return image(input);
   if (shape(input).rank() == 4) return shape(input);
-  throw WrongRank(
-      fmt::format("expected volumes [depth, height, width, channels], found the shape {}", described(input)));
+  throw WrongRank(fmt::format("expected volumes [depth, height, width, channels], found the shape {}{}",
+                              described(input), inputs_are_guessed_ ? "" : channel_remedy(model_graph_, input, 4)));
 }
 
 ValueId LayerBuilder::whole_numbers(ValueId input, std::int64_t limit) {

@@ -6,6 +6,7 @@
 
 #include "base/glob.h"
 #include "base/utf8.h"
+#include "config/known_names.h"
 #include "config/schema.h"
 
 namespace mirrortrain {
@@ -117,7 +118,7 @@ void check_recompute(const ModelOptions& options, const std::vector<std::string>
       if (std::ranges::any_of(layers, [&](const auto& layer) { return matches_glob(glob, layer); })) continue;
       errors.add(options.recompute.place, options.recompute.path,
                  fmt::format("'{}' matches no layer and no use of a block{}", shortened(glob, 200),
-                             config::suggestion(glob, layers)));
+                             config::suggestion_or_known(glob, layers)));
     }
   }
 }
@@ -146,7 +147,7 @@ void check_freeze(const ModelOptions& options, const std::vector<std::string>& l
                fmt::format("'{}' matches no layer of the model{}", shortened(glob, 200),
                            is_block      ? fmt::format("; for all layers of the block write '{}_*'", glob)
                            : is_variable ? fmt::format("; layers are frozen whole: write '{}'", of_variable)
-                                         : config::suggestion(glob, layers)));
+                                         : config::suggestion_or_known(glob, layers)));
   }
 }
 

@@ -54,6 +54,26 @@ TEST_CASE_FIXTURE(Fixture, "a layer that does not fit is an error at its line wi
   CHECK(contains(outcome.err, "[1]"));
 }
 
+TEST_CASE_FIXTURE(Fixture, "what callbacks watch is checked, too, where the model does not fit") {
+  const std::string watches = " --set 'callbacks=[early_stopping: {metric: foo, split: train}]'";
+  for (const char* wrong : {"'model.freeze=[conv*]'", "'model.layers=[{conv2d: {filters: 4, kernel_size: 3}}]'"}) {
+    const Outcome outcome = fit(std::string("--set ") + wrong + watches);
+    CHECK(outcome.exit_code == 2);
+    CHECK_MESSAGE(contains(outcome.err, "expected loss or one of the run's metrics (loss), found 'foo'"), outcome.err);
+    CHECK_MESSAGE(contains(outcome.err, "2 errors\n"), outcome.err);
+  }
+  CHECK(contains(fit("--set 'model.freeze=[conv*]'").err, "'conv*' matches no layer of the model; known: dense\n"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "initial weights that are no file are refused with their place") {
+  const auto answer = [&](const std::string& weights) { return fit("--set model.initial_weights=" + weights).err; };
+  const std::string place = "--set model.initial_weights: " + folder.path().string() + "/";
+  CHECK(contains(answer("none.safetensors"), place + "none.safetensors: there is no such file; correct the path"));
+  REQUIRE(fit("--run-dir trained --set training.epochs=1").exit_code == 0);
+  CHECK(contains(answer("trained"), place + "trained: it is a folder; name a file of weights, as " +
+                                        (folder / "trained/model.safetensors").string()));
+}
+
 TEST_CASE_FIXTURE(Fixture, "what is wrong in recurrent layers is reported at each line") {
   write_file(folder / "wrong.yaml", R"(data:
   global_batch_size: 4

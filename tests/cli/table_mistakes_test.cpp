@@ -98,8 +98,8 @@ TEST_CASE_FIXTURE(Fixture, "advice on a table, followed, makes it one that train
        "which count from 0",
        kSource, kTable},
       {kSource, "1,2,0\n3,1,1\n2,5,2\n",
-       "the columns are 1, 2, 0; if the first line is an example, write header: false, and 'labels' as the column's "
-       "number, counted from 0",
+       "the columns are 1, 2, 0; if the first line is an example, put the columns' names in a line above it, or "
+       "write header: false, and 'labels' as the column's number, counted from 0",
        "{format: csv, file: a.csv, labels: 2, header: false}", "1,2,0\n3,1,1\n2,5,2\n"},
       {"a.csv", kTable, "unknown data source 'a.csv'; write {format: csv, file: a.csv, labels: ...}", kSource, kTable},
       {"{format: excel, file: a.xlsx}", kTable, "{format: csv, file: FILE, labels: COLUMN}", kSource, kTable},
@@ -187,6 +187,30 @@ TEST_CASE_FIXTURE(Fixture, "labels that are no classes of the loss get the loss 
                          "sparse_categorical_crossentropy, with an output for each class"),
                 as_one.err);
   CHECK(check(kSource, kTable).exit_code == 0);
+  const std::string signs = "a,b,y\n1,2,-1\n3,1,1\n2,5,-1\n";
+  const std::string two = "    - dense: {units: 2}\nloss: {type: sparse_categorical_crossentropy, from_logits: true}";
+  CHECK(contains(check(kSource, signs, loss, two).err,
+                 "label -1 is not one of the 2 classes 0 to 1; correct it; where the classes are -1 and 1, write 0"));
+  CHECK(contains(
+      check(kSource, signs, loss, "    - dense: {units: 1}\nloss: {type: binary_crossentropy, from_logits: true}").err,
+      "; where the classes are -1 and 1, write 0 for -1, or take the loss hinge"));
+  CHECK(contains(check(kSource, "a,b,y\n1,2,0.5\n3,1,-6.5\n2,5,0\n", loss,
+                       "    - dense: {units: 1, activation: sigmoid}\nloss: binary_crossentropy")
+                     .err,
+                 "label -6.5 is not between 0 and 1, as the loss wants it; to train numbers of any size take "
+                 "mean_squared_error"));
+  CHECK(contains(check(kSource, "a,b,y\n1,2,0\n3,1,nan\n2,5,2\n").err,
+                 "found 'nan'; correct it, remove the row, or write labels: {column: ..., missing: ignore}, with which "
+                 "such an example counts nothing, and list it, as missing_values: [\"nan\"]"));
+  CHECK(contains(check(kSource, "a,b,y\ninf,2,0\n3,1,1\n2,5,2\n").err, "found 'inf'; correct it or remove the row"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "outputs without an example are counted, with how many there should be") {
+  const std::string last = "units: 3";
+  CHECK(contains(check(kSource, kTable, last, "units: 100").err,
+                 "the labels are 0, 1, 2, so that 97 of the model's 100 outputs have no example; give the last layer 3 "
+                 "units"));
+  CHECK(contains(check(kSource, "a,b,y\n1,2,1\n3,1,2\n2,5,1\n").err, "classes count from 0: number them 0 to 1"));
 }
 
 }  // namespace

@@ -68,8 +68,9 @@ std::int64_t number_of(const FirstLine& line, const CsvColumn& column, std::stri
   throw Error(fmt::format(
       "{}: there is no column '{}' in the header for '{}'; the columns are {}{}", line.file, shortened(name), key,
       shortened(fmt::format("{}", fmt::join(line.header, ", ")), 400),
-      has_numbers_alone(line) ? fmt::format("; if the first line is an example, write header: false, and '{}' as the "
-                                            "column's number, counted from 0",
+      has_numbers_alone(line) ? fmt::format("; if the first line is an example, put the columns' names in a line "
+                                            "above it, or write header: false, and '{}' as the column's number, "
+                                            "counted from 0",
                                             key)
       : key.starts_with("weights")
           ? "; without 'weights' every example counts 1"

@@ -84,8 +84,13 @@ void LabelCells::fail_at_label(TableCursor& at) const {
     hint = fmt::format("; the labels {} are numbers, so write all of them as numbers",
                        known_numbers_ ? "of the training data" : "before");
   }
-  if (ignores_missing_ && looks_missing(at.plain_cell())) {
-    hint = fmt::format("; if it stands for a missing label, list it, as missing_values: [\"{}\"]", at.plain_cell());
+  if (looks_missing(at.plain_cell())) {
+    const std::string list = fmt::format("list it, as missing_values: [\"{}\"]", at.plain_cell());
+    hint = ignores_missing_ ? fmt::format("; if it stands for a missing label, {}", list)
+           : columns_ == 1  ? fmt::format("; correct it, remove the row, {}, and {}", remedy_of_empty(), list)
+                            : "; correct it or remove the row";
+  } else if (hint.empty() && at.is_nonfinite_number()) {
+    hint = "; correct it or remove the row";
   }
   at.fail(fmt::format("expected a finite number, found '{}'{}", shortened(at.raw_cell()), hint));
 }

@@ -139,7 +139,8 @@ void TableCursor::fail_at_number() {
   fail_without_reason();
   if (text_->empty_cell()) fail_at_empty("a number");
   const bool is_word = !is_nonfinite_number();
-  const std::string hints[] = {missing_hint(), number_hint(), size_hint(), is_word ? word_column_hint() : ""};
+  const std::string hints[] = {missing_hint(), number_hint(), size_hint(),
+                               is_word ? word_column_hint() : "; correct it or remove the row"};
   const auto fitting = std::ranges::find_if(hints, [](const std::string& one) { return !one.empty(); });
   read_word();
   fail(fmt::format("expected a finite number, found '{}'{}", shortened(raw_cell()),

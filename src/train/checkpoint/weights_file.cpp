@@ -68,7 +68,28 @@ StoredTensors named(keras::Hdf5Contents weights, const std::vector<keras::LayerO
 
 bool is_onnx_file(const std::string& file) { return in_lower_case(file).ends_with(".onnx"); }
 
+namespace {
+
+/// What to do about a path of model.initial_weights that is no file, before a reader of one kind of files refuses it.
+void require_file(const std::string& file) {
+  std::error_code unknown;
+  const fs::file_status status = fs::status(file, unknown);
+  if (status.type() == fs::file_type::not_found) {
+    throw Error(
+        fmt::format("{}: there is no such file; correct the path: one in a file begins at the file's folder, one "
+                    "of --set where the program runs",
+                    file));
+  }
+  if (!fs::is_directory(status)) return;
+  const fs::path of_run = fs::path(file) / "model.safetensors";
+  throw Error(fmt::format("{}: it is a folder; name a file of weights{}", file,
+                          fs::exists(of_run, unknown) ? ", as " + of_run.string() : ""));
+}
+
+}  // namespace
+
 StoredTensors read_weights_file(const std::string& file, Strategy& strategy, const std::set<std::string>& names) {
+  require_file(file);
   const std::string name = in_lower_case(fs::path(file).filename().string());
   if (name.ends_with(".index.json")) return read_shards(file);
   if (name.ends_with(".weights.h5")) {

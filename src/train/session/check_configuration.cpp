@@ -135,7 +135,7 @@ void add_lengths(const Configuration& values, Model& model, const BuildModel& bu
       model.inputs.size() == 1 && input.shape.rank() > 0;  // else add_shorter_graphs says what is wrong
   if (has_steps && lengths.back() >= input.shape[0]) {
     errors.add(sequences->bucket_boundaries.place, sequences->bucket_boundaries.path,
-               fmt::format("expected numbers of steps below {}, the steps of {}, which the last bucket has; found {}",
+               fmt::format("expected numbers of time steps below {}, those of {}, which the last bucket has; found {}",
                            input.shape[0], input.path, lengths.back()));
     return;
   }
@@ -209,7 +209,13 @@ void check_model(CheckedConfiguration& checked, bool readable, config::Errors& e
                        values.gradients.aggregation_method, places, loss_scale);
   };
   *checked.model = build(*values.model, errors);
-  if (errors.count() != errors_before || errors.concern("model")) return;
+  const bool is_whole = errors.count() == errors_before && !errors.concern("model");
+  // What callbacks may watch follows from outputs, losses and metrics, whether or not the layers fit together.
+  const bool has_scores = !checked.model->outputs.empty() && !errors.concern("metrics");
+  if (has_scores && !errors.concern("callbacks") && !errors.concern("checkpoint")) {
+    check_callbacks(values, *checked.model, errors);
+  }
+  if (!is_whole) return;
   if (!errors.concern("optimizer")) check_logged_gradients(checked, errors);
   check_spectra(checked, wiring, errors);
   if (values.strategy.pipeline && !errors.concern("strategy")) {
@@ -218,9 +224,6 @@ void check_model(CheckedConfiguration& checked, bool readable, config::Errors& e
   }
   if (values.optimizer && !errors.concern("optimizer")) {
     set_updates(*values.optimizer, checked.place_of("optimizer"), *checked.model, errors);
-  }
-  if (!errors.concern("callbacks") && !errors.concern("checkpoint") && !errors.concern("metrics")) {
-    check_callbacks(values, *checked.model, errors);
   }
   checked.variables = resolve_variables(*checked.model, values.variables, values.strategy.type, errors);
   if (values.strategy.pipeline) check_aggregations(checked, errors);

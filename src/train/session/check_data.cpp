@@ -14,6 +14,7 @@
 #include "data/files/file_list.h"
 #include "data/loading/adapt.h"
 #include "data/loading/load.h"
+#include "train/checkpoint/load_initial_weights.h"
 #include "train/session/data_warnings.h"
 #include "train/session/hardware.h"
 #include "train/session/layer_warnings.h"
@@ -186,7 +187,7 @@ void check_initial_weights(const CheckedConfiguration& checked, config::Errors& 
   alone.devices = std::vector<DeviceId>{{DeviceId::Kind::kCpu, 0}};
   try {
     const auto strategy = make_strategy(checked, {.trains = false, .strategy = alone}, this_hardware());
-    set_first_values(checked, *strategy);
+    read_initial_weights(*checked.values().model->initial_weights, *strategy);
   } catch (const Error& error) {
     errors.add(checked.place_of("model.initial_weights"), "model.initial_weights", error.what());
   }

@@ -76,13 +76,15 @@ void warn_of_idle_outputs(const CheckedConfiguration& checked, std::size_t outpu
   if (outputs == 0 || used == outputs || used < 2 || (counts.begin()->first == 0 && 2 * used >= outputs)) return;
   std::vector<std::string> numbers;
   for (const auto& [number, count] : counts) numbers.push_back(std::to_string(number));
+  const bool are_numbered_from_0 = counts.begin()->first == 0 && counts.rbegin()->first == used - 1;
+  const std::string remedy = are_numbered_from_0
+                                 ? fmt::format("give the last layer {} units", used)
+                                 : fmt::format("classes count from 0: number them 0 to {} in the data", used - 1);
   const auto& source = checked.values().data.train;
-  errors.warn(
-      source.place, source.path,
-      fmt::format("the labels{} are {}, so that {} of the model's {} outputs have no example; classes count from 0: "
-                  "number them 0 to {} in the data",
-                  checked.of_output(output), report::first_of(numbers, kNamedClasses), outputs - used, outputs,
-                  used - 1));
+  errors.warn(source.place, source.path,
+              fmt::format("the labels{} are {}, so that {} of the model's {} outputs have no example; {}",
+                          checked.of_output(output), report::first_of(numbers, kNamedClasses), outputs - used, outputs,
+                          remedy));
 }
 
 /// Of classes that are rare, accuracy alone says nothing: a model that never answers with them has a high one.

@@ -107,6 +107,8 @@ config::Section<Configuration> Configuration::section() {
       .advice("class_weight, class_weights",
               "it is an option of a loss of classes: loss: {type: sparse_categorical_crossentropy, class_weight: {0: "
               "1, 1: 5}}, or of one output's, loss: {OUTPUT: {type: ..., class_weight: ...}}")
+      .advice("gradient_clip_val, gradient_clip_algorithm",
+              "write gradients: {clip_norm: 1.0}, the norm of all gradients together, or {clip_value: 0.5}")
       .advice("weighted_metrics",
               "list them in metrics, which leave out examples without a label (missing: ignore) and weigh all others "
               "alike")

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/error.h"
 #include "base/process_memory.h"
 #include "data/fingerprint.h"
 #include "data/loading/load.h"
 #include "train/checkpoint/load_initial_weights.h"
+#include "train/session/check_data.h"
 #include "train/session/class_counts.h"
 #include "train/session/run_data.h"
 #include "train/session/run_strategy.h"
@@ -96,11 +98,28 @@ Run build_run(const CheckedConfiguration& checked, const RunParts& parts, const 
   return run;
 }
 
+namespace {
+
+/// The weights that model.initial_weights names; errors have its place.
+InitialValues given_weights(const CheckedConfiguration& checked, Strategy& strategy) {
+  constexpr const char* kKey = "model.initial_weights";
+  try {
+    return read_initial_weights(*checked.values().model->initial_weights, strategy);
+  } catch (const Error& error) {
+    config::Errors errors;
+    errors.add(checked.place_of(kKey), kKey, error.what());
+    throw_data_errors(errors);
+    throw;
+  }
+}
+
+}  // namespace
+
 void set_first_values(const CheckedConfiguration& checked, Strategy& strategy) {
   const Configuration& values = checked.values();
   InitialValues given;
   const bool reads = checked.has_model() && values.model->initial_weights && strategy.topology().is_chief();
-  if (reads) given = read_initial_weights(*values.model->initial_weights, strategy);
+  if (reads) given = given_weights(checked, strategy);
   std::vector<float> elements;
   // Slots are 0 until they are written, so that most rules need no memory for them here.
   const auto first_slots_of = [&](std::size_t variable) {
