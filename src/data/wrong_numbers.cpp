@@ -66,7 +66,7 @@ bool is_class(T number, std::int64_t classes) {
   }
 }
 
-/// The position of an element in an example: " at step 3", " at [1, 2]", or "" if there is only one.
+/// The position of an element in an example: " at position 3", " at [1, 2]", or "" if there is only one.
 std::string place_text(const Shape& example, std::size_t element) {
   if (example.elements() == 1) return "";
   std::vector<std::int64_t> indices;
@@ -74,9 +74,11 @@ std::string place_text(const Shape& example, std::size_t element) {
   for (std::size_t axis = example.rank(); axis-- > 0; rest /= example[axis]) {
     if (example[axis] > 1) indices.insert(indices.begin(), rest % example[axis]);
   }
-  return indices.size() == 1 ? fmt::format(" at step {}", indices[0])
+  return indices.size() == 1 ? fmt::format(" at position {}", indices[0])
                              : fmt::format(" at [{}]", fmt::join(indices, ", "));
 }
+
+constexpr const char* kSignsRemedy = "; where the classes are -1 and 1, write 0 for -1, or take the loss hinge";
 
 /// Finds the error in the labels of an example, or "".
 class LabelJudge {
@@ -111,7 +113,7 @@ class LabelJudge {
     return classes_ > 0 ? is_class(label, classes_) : number >= 0 && number <= 1;
   }
 
-  /// A step for each symbol, and one more for the blank between two that are equal.
+  /// A position for each symbol, and one more for the blank between two that are equal.
   template <class T>
   std::string wrong_symbols(std::span<const T> symbols) const {
     const auto end = std::ranges::find(symbols, T(0));
@@ -127,8 +129,8 @@ class LabelJudge {
     }
     if (steps <= spec_.symbol_steps) return "";
     return fmt::format(
-        "label{}: its {} symbols take {} steps, with one between equal neighbors, but the output has {}; give it more "
-        "steps, or take the example out",
+        "label{}: its {} symbols take {} positions, with one between equal neighbors, but the output has {}; give it "
+        "more positions, or take the example out",
         of_, end - symbols.begin(), steps, spec_.symbol_steps);
   }
 
@@ -143,7 +145,8 @@ class LabelJudge {
                          : is_whole && label > 1
                              ? "; for numbers of classes take sparse_categorical_crossentropy, with "
                                "an output for each class"
-                             : "");
+                         : label == -1 ? kSignsRemedy
+                                       : "; to train numbers of any size take mean_squared_error");
     }
     if (!is_whole) {
       return fmt::format(
@@ -151,7 +154,7 @@ class LabelJudge {
           label, place, classes_ - 1);
     }
     return fmt::format("label {}{} is not one of the {} classes 0 to {}; correct it{}", label, place, classes_,
-                       classes_ - 1, label < 0 ? padding_remedy() : outputs_remedy(label));
+                       classes_ - 1, label < 0 ? negative_remedy(label) : outputs_remedy(label));
   }
 
   std::string outputs_remedy(double label) const {
@@ -160,6 +163,10 @@ class LabelJudge {
     if (is_mask) return "; where masks are 0 and 255, divide them by 255 in the data";
     return fmt::format(", or give the model as many outputs as there are classes{}",
                        label == static_cast<double>(classes_) ? ", which count from 0" : "");
+  }
+
+  std::string negative_remedy(double label) const {
+    return label == -1 && classes_ == 2 && example_.elements() == 1 && !spec_.ignored ? kSignsRemedy : padding_remedy();
   }
 
   /// Negative labels often mark padding, which other programs ignore.

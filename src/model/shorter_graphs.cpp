@@ -94,8 +94,8 @@ void require_same_variables(const Model& whole, const Model& shorter, std::int64
     const VariableSpec &one = whole.variables[i].spec, &other = shorter.variables[i].spec;
     if (one.shape == other.shape) continue;
     throw Error(
-        fmt::format("the shape of '{}' depends on the number of steps: {} at {}, {} at {}; use a layer that takes any "
-                    "number of steps before it, such as lstm or global_average_pooling1d",
+        fmt::format("the shape of '{}' depends on the number of time steps: {} at {}, {} at {}; use a layer that takes "
+                    "any number of them before it, such as lstm or global_average_pooling1d",
                     one.name, one.shape.text(), steps, other.shape.text(), length));
   }
 }

@@ -3,7 +3,50 @@
 namespace mirrortrain::testing {
 namespace {
 
+// From the labels to the loss: of four classes, and of two with one output.
+constexpr const char* kClasses =
+    "classes: 4}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n    - "
+    "dense: {units: 8, activation: relu}\n    - dense: {units: 4}\nloss: {type: sparse_categorical_crossentropy, "
+    "from_logits: true}";
+#define YES_OR_NO(loss) \
+  "classes: 2}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n    - flatten\n    - dense: {units: 1}\nloss: " loss
+
 const Row kRows[] = {
+    {kLoss, "CrossEntropyLoss", "write {type: sparse_categorical_crossentropy, from_logits: true}", kLoss},
+    {kLoss, "{type: nn.CrossEntropyLoss}", "write {type: sparse_categorical_crossentropy, from_logits: true}", kLoss},
+    {kLoss, "softmax_cross_entropy", "write {type: sparse_categorical_crossentropy, from_logits: true}", kLoss},
+    {kLoss, "softmax_cross_entropy_with_logits", "write {type: sparse_categorical_crossentropy, from_logits: true}",
+     kLoss},
+    {kClasses, YES_OR_NO("BCEWithLogitsLoss"), "write {type: binary_crossentropy, from_logits: true}",
+     YES_OR_NO("{type: binary_crossentropy, from_logits: true}")},
+    {kClasses, YES_OR_NO("bce_with_logits"), "write {type: binary_crossentropy, from_logits: true}",
+     YES_OR_NO("{type: binary_crossentropy, from_logits: true}")},
+    {kClasses, YES_OR_NO("binary_cross_entropy_with_logits"), "write {type: binary_crossentropy, from_logits: true}",
+     YES_OR_NO("{type: binary_crossentropy, from_logits: true}")},
+    {kTraining, "training: {epochs: 1, gradient_clip_val: 1}", "write gradients: {clip_norm: 1.0}",
+     "gradients: {clip_norm: 1.0}"},
+    {kTraining, "gradient_clip_algorithm: norm", "write gradients: {clip_norm: 1.0}", "gradients: {clip_norm: 1.0}"},
+    {"data:\n", "data:\n  preprocessing: [ToTensor]\n", "write - rescaling: {scale: 0.00392156862745098}",
+     "data:\n  preprocessing: [{rescaling: {scale: 0.00392156862745098}}]\n"},
+    {"data:\n", "data:\n  preprocessing: [to_dtype]\n", "write - rescaling: {scale: 0.00392156862745098}",
+     "data:\n  preprocessing: [{rescaling: {scale: 0.00392156862745098}}]\n"},
+    {"data:\n", "data:\n  preprocessing: [PILToTensor]\n", "write - rescaling: {scale: 0.00392156862745098}",
+     "data:\n  preprocessing: [{rescaling: {scale: 0.00392156862745098}}]\n"},
+    {"data:\n", "data:\n  preprocessing: [{random_crop: {height: 8, width: 8, pad: 2}}]\n", "did you mean 'padding'?",
+     "data:\n  preprocessing: [{random_crop: {height: 8, width: 8, padding: 2}}]\n"},
+    {"data:\n", "data:\n  preprocessing: [{random_rotation: {factor: 30}}]\n", "0.0833 for 30 degrees",
+     "data:\n  preprocessing: [{random_rotation: {factor: 0.0833}}]\n"},
+    {"data:\n", "data:\n  preprocessing: [{random_rotation: {degrees: 0.1}}]\n", "did you mean 'factor'?",
+     "data:\n  preprocessing: [{random_rotation: {factor: 0.1}}]\n"},
+    {kFlatten, "- conv2d: {filters: 2, kernel_size: 3, pad: same}\n    - flatten", "did you mean 'padding'?",
+     "- conv2d: {filters: 2, kernel_size: 3, padding: same}\n    - flatten"},
+    {kFlatten, "- reshape: {target_shape: [64, 3]}\n    - lstm: {units: 4, num_layers: 2}", "list one layer for each",
+     "- reshape: {target_shape: [64, 3]}\n    - lstm: {units: 4, return_sequences: true}\n    - lstm: {units: 4}"},
+    {kFlatten, "- reshape: {target_shape: [64, 3]}\n    - lstm: {units: 4, n_layers: 2}", "list one layer for each",
+     "- reshape: {target_shape: [64, 3]}\n    - lstm: {units: 4, return_sequences: true}\n    - lstm: {units: 4}"},
+    {kFlatten, "- reshape: {target_shape: [64, 3]}\n    - multi_head_attention: {heads: 1, key_dim: 2}\n    - flatten",
+     "did you mean 'num_heads'?",
+     "- reshape: {target_shape: [64, 3]}\n    - multi_head_attention: {num_heads: 1, key_dim: 2}\n    - flatten"},
     {kTraining, "loss_weights: {a: 1}", "loss_weights: unknown key; each output's loss has its own", "seed: 0"},
     {kTraining, "loss_weight: 0.2", "write loss: {OUTPUT: {type: mean_squared_error, weight: 0.2}", "seed: 0"},
     {kTraining, "class_weight: {0: 1, 1: 5}", "class_weight: unknown key; it is an option of a loss of classes",

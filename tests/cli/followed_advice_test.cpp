@@ -227,7 +227,7 @@ const Row kRows[] = {
      SPEECH("[[1, 2], [3, 0]]", "{type: ctc, label_length: 2}")},
     {kConfig, SPEECH("[[1, 2], [0, 3]]", "{type: ctc, label_length: 2}"), "zeros are padding, at the end alone",
      SPEECH("[[1, 2], [3, 0]]", "{type: ctc, label_length: 2}")},
-    {kConfig, SPEECH("[[1, 1, 1], [3, 0, 0]]", "{type: ctc, label_length: 3}"), "its 3 symbols take 5 steps",
+    {kConfig, SPEECH("[[1, 1, 1], [3, 0, 0]]", "{type: ctc, label_length: 3}"), "its 3 symbols take 5 positions",
      SPEECH("[[1, 2, 1], [3, 0, 0]]", "{type: ctc, label_length: 3}")},
     {kLoss, "{type: sparse_categorical_crossentropy, axis: 1}", "bring it to the end before the loss",
      "sparse_categorical_crossentropy"},

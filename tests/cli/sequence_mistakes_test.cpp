@@ -82,15 +82,18 @@ TEST_CASE_FIXTURE(Fixture, "a wrong label or token is reported with its step, an
   };
   const Row rows[] = {
       {"3,4,5,1,0,1\n1,2,0,0,1,-1\n",
-       "row 1 (counting from 0): label -1 at step 2 is not one of the 2 classes 0 to 1; correct it; where padding is "
+       "row 1 (counting from 0): label -1 at position 2 is not one of the 2 classes 0 to 1; correct it; where padding "
+       "is "
        "masked any class will do\n"},
       {"1,2,0,0,2,0\n",
-       "label 2 at step 1 is not one of the 2 classes 0 to 1; correct it, or give the model as many outputs as there "
+       "label 2 at position 1 is not one of the 2 classes 0 to 1; correct it, or give the model as many outputs as "
+       "there "
        "are classes, which count from 0"},
       {"1,-1,0,0,1,0\n",
-       "-1 at step 1 is no whole number from 0 to 5, as the model's embedding wants them; correct it; padding is 0\n"},
+       "-1 at position 1 is no whole number from 0 to 5, as the model's embedding wants them; correct it; padding is "
+       "0\n"},
       {"1,2,6,0,1,0\n",
-       "6 at step 2 is no whole number from 0 to 5, as the model's embedding wants them; correct it, or "
+       "6 at position 2 is no whole number from 0 to 5, as the model's embedding wants them; correct it, or "
        "give the embedding a larger input_dim"},
   };
   for (const Row& row : rows) {
@@ -100,7 +103,7 @@ TEST_CASE_FIXTURE(Fixture, "a wrong label or token is reported with its step, an
   }
   const Outcome unmasked = check("1,2,3,0,1,-100\n", replaced(kTagger, ", mask_zero: true", ""));
   CHECK_MESSAGE(contains(unmasked.err,
-                         "label -100 at step 2 is not one of the 2 classes 0 to 1; correct it; for padding "
+                         "label -100 at position 2 is not one of the 2 classes 0 to 1; correct it; for padding "
                          "set mask_zero: true in the embedding, and take any class there"),
                 unmasked.err);
   CHECK(check("1,2,0,0,1,1\n3,4,5,1,0,1\n").exit_code == 0);

@@ -123,8 +123,8 @@ TEST_CASE("what does not give the same at fewer steps is refused, with what to d
   const auto boundaries = [](const char* list) {
     return fmt::format("data.sequences={{bucket_boundaries: {}}}", list);
   };
-  refused(kAtTheEnd, boundaries("[2, 9]"), "expected numbers of steps below 9, the steps of model.input_shape");
-  refused(kAtTheEnd, boundaries("[5, 2]"), "expected ascending numbers of steps, found 5 before 2");
+  refused(kAtTheEnd, boundaries("[2, 9]"), "expected numbers of time steps below 9, those of model.input_shape");
+  refused(kAtTheEnd, boundaries("[5, 2]"), "expected ascending numbers of time steps, found 5 before 2");
   refused(kAtTheEnd, boundaries("[]"), "data.sequences.bucket_boundaries: expected at least one");
   refused(
       "flatten, {dense: {units: 3}}", kBuckets,

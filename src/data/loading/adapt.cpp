@@ -233,9 +233,9 @@ std::vector<PreprocessingStep> with_adapted(std::vector<PreprocessingStep> steps
   const auto normalizes = [](const PreprocessingStep& step) { return to_normalize(step) != nullptr; };
   const auto discretizes = [](const PreprocessingStep& step) { return to_discretize(step) != nullptr; };
   require(std::ranges::count_if(steps, normalizes), adapted.normalizations.size(),
-          "the mean and the variance of {} normalization steps");
+          "the mean and the variance of {} normalization transforms");
   require(std::ranges::count_if(steps, discretizes), adapted.bin_boundaries.size(),
-          "the boundaries of {} discretization steps");
+          "the boundaries of {} discretization transforms");
   auto statistics = adapted.normalizations.begin();
   auto boundaries = adapted.bin_boundaries.begin();
   for (PreprocessingStep& step : steps) {

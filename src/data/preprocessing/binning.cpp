@@ -13,7 +13,7 @@ const auto kBinCount = config::between(1, 1 << 24);  // the numbers that float32
 }  // namespace
 
 config::Section<Binning> Binning::section() {
-  return config::Section<Binning>("A step that puts numbers into bins.")
+  return config::Section<Binning>("A transform that puts numbers into bins.")
       .key(
           "output_mode", &Binning::output_mode,
           "`int`: the bin's number, from 0, which an `embedding` may look up. `one_hot`: a vector with a 1 at the bin, "
@@ -34,7 +34,7 @@ config::Section<Discretization> Discretization::section() {
            config::required_unless("num_bins", {}), config::non_empty, config::aliases("bins, edges, boundaries"))
       .key("num_bins", &Discretization::num_bins,
            "In place of `bin_boundaries`: how many bins of about equally many numbers of the training data, after the "
-           "steps before this one. Their boundaries are kept in the run folder.",
+           "transforms before this one. Their boundaries are kept in the run folder.",
            config::excludes("bin_boundaries"), kBinCount, config::aliases("n_bins"))
       .key("epsilon", &Discretization::epsilon,
            "With `num_bins`: how exact the boundaries are, as a share of the numbers. 0.01 takes a hundred numbers at "
@@ -60,7 +60,8 @@ config::Section<Hashing> Hashing::section() {
              "Puts each whole number into a bin by a hash of its decimal digits, such as ids of which there are many. "
              "Of other numbers the part before the point counts. Words of a csv have `encoding: {COLUMN: {hashing: "
              "...}}`.")
-      .key("num_bins", &Hashing::num_bins, "Number of bins.", config::required, kBinCount)
+      .key("num_bins", &Hashing::num_bins, "Number of bins.", config::required, kBinCount,
+           config::aliases("bins, n_bins, num_buckets, hash_bucket_size"))
       .key("mask_value", &Hashing::mask_value, "A number that has bin 0 for itself; null: none has.")
       .key(
           "salt", &Hashing::salt,

@@ -10,7 +10,8 @@ const auto kShare = config::between(0, 1);
 /// What most transforms say of their factor.
 template <class Step>
 config::Section<Step> with_factor(std::string_view help, std::string_view of_factor) {
-  return config::Section<Step>(help).key("factor", &Step::factor, of_factor, config::required, kShare);
+  return config::Section<Step>(help).key("factor", &Step::factor, of_factor, config::required, kShare,
+                                         config::aliases("saturation, hue, sharpness, strength"));
 }
 
 /// The probability of a transform that acts on some pictures.
@@ -35,7 +36,7 @@ config::Section<OfRange> OfRange::section() {
 config::Section<RandomBrightness> RandomBrightness::section() {
   return config::Section<RandomBrightness>("Adds a random number to training pictures; what goes beyond is cut.")
       .key("factor", &RandomBrightness::factor, "How much, as a part of the range: [lower, upper], or f for [-f, f].",
-           config::required, config::between(-1, 1))
+           config::required, config::between(-1, 1), config::aliases("brightness, max_delta"))
       .include<OfRange>();
 }
 
@@ -70,7 +71,7 @@ config::Section<RandomPosterization> RandomPosterization::section() {
   return config::Section<RandomPosterization>("Keeps the upper bits of training pictures' pixels alone.")
       .key("factor", &RandomPosterization::factor,
            "How many of 8 bits: [lower, upper] for one from lower to upper - 1, or f for [1, f].", config::required,
-           config::between(1, 8))
+           config::between(1, 8), config::aliases("bits"))
       .include<OfRange>();
 }
 
@@ -81,7 +82,7 @@ config::Section<RandomInvert> RandomInvert::section() {
 
 config::Section<RandomGrayscale> RandomGrayscale::section() {
   return config::Section<RandomGrayscale>("Makes some training pictures gray.")
-      .key("factor", &RandomGrayscale::factor, "The probability.", kShare)
+      .key("factor", &RandomGrayscale::factor, "The probability.", kShare, config::aliases("p, probability"))
       .include<OfInput>();
 }
 

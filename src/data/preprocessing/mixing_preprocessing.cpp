@@ -20,7 +20,7 @@ config::Section<MixUp> MixUp::section() {
              "- w times the other's. Labels have to be numbers, so put one_hot before it.")
       .key("alpha", &MixUp::alpha,
            "w is drawn from Beta(alpha, alpha): mostly close to 0 or 1 for a small alpha, anything between for 1.",
-           config::greater_than(0))
+           config::greater_than(0), config::aliases("mixup_alpha"))
       .include<Mixing>();
 }
 

@@ -35,7 +35,8 @@ config::Section<Normalization> Normalization::section() {
              "Subtracts `mean` from the features and divides by the square root of `variance`, or the reverse.")
       .advice("std", "write variance, which is its square: 0.25 for a standard deviation of 0.5")
       .key("adapt", &Normalization::adapt,
-           "Whether to compute `mean` and `variance` from the training data, after the steps before this one. They are "
+           "Whether to compute `mean` and `variance` from the training data, after the transforms before this one. "
+           "They are "
            "kept in the run folder.")
       .key(
           "mean", &Normalization::mean,

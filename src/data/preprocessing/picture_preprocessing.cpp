@@ -66,7 +66,7 @@ config::Section<RandomCrop> RandomCrop::section() {
       .key("height", &RandomCrop::height, "Height in pixels.", config::required, kExtent)
       .key("width", &RandomCrop::width, "Width in pixels.", config::required, kExtent)
       .key("padding", &RandomCrop::padding, "Pixels of zeros put around training pictures first.",
-           config::between(0, 1 << 15))
+           config::between(0, 1 << 15), config::aliases("pad"))
       .include<OfInput>();
 }
 
@@ -93,7 +93,8 @@ config::Section<RandomRotation> RandomRotation::section() {
   return config::Section<RandomRotation>("Turns training pictures around their middle by a random angle.")
       .key("factor", &RandomRotation::factor,
            "How far counterclockwise, as a part of a full turn: [lower, upper], or f for [-f, f].", config::required,
-           kTurn)
+           kTurn, config::advice("a number", "it is a part of a full turn, degrees / 360: 0.0833 for 30 degrees"),
+           config::aliases("degrees, angle"))
       .include<Filling>()
       .include<OfInput>();
 }
@@ -103,7 +104,7 @@ config::Section<RandomZoom> RandomZoom::section() {
       .key("height_factor", &RandomZoom::height_factor,
            "How much is seen, as a part of the height: -0.2 enlarges to 80 %, 0.2 reduces to 120 %; [lower, upper], or "
            "f for [-f, f].",
-           config::required, kTurn)
+           config::required, kTurn, config::aliases("factor, zoom_factor, zoom"))
       .key("width_factor", &RandomZoom::width_factor, "The same of the width; null: the height's, drawn once.", kTurn)
       .include<Filling>()
       .include<OfInput>();
@@ -139,7 +140,7 @@ config::Section<RandomElasticTransform> RandomElasticTransform::section() {
       .key("scale", &RandomElasticTransform::scale, "How much, and how smoothly: [lower, upper], or f for [0, f].",
            config::between(0, 1))
       .key("value_range", &RandomElasticTransform::value_range,
-           "The least and the largest value of the pixels that this step gets; what goes beyond is cut.")
+           "The least and the largest value of the pixels that this transform gets; what goes beyond is cut.")
       .check("value_range",
              [](const RandomElasticTransform& step) -> std::string {
                return step.value_range[0] < step.value_range[1] ? "" : "expected the least value first";
@@ -153,9 +154,9 @@ config::Section<RandomContrast> RandomContrast::section() {
              "Multiplies the distances of training pictures' pixels from their channel's mean by a random number.")
       .key("factor", &RandomContrast::factor,
            "[lower, upper] for a number from 1 - lower to 1 + upper, or f for [f, f].", config::required,
-           config::between(0, 1))
+           config::between(0, 1), config::aliases("contrast"))
       .key("value_range", &RandomContrast::value_range,
-           "The least and the largest value of the pixels that this step gets; what goes beyond is cut.")
+           "The least and the largest value of the pixels that this transform gets; what goes beyond is cut.")
       .check("value_range",
              [](const RandomContrast& step) -> std::string {
                return step.value_range[0] < step.value_range[1] ? "" : "expected the least value first";

@@ -27,7 +27,7 @@ void widen(Affine& affine, std::size_t period) {
   if (affine.period() % period == 0) return;
   if (period % affine.period() != 0) {
     throw Error(
-        fmt::format("data.preprocessing: one step has {} channels and another one {}; give them the same number",
+        fmt::format("data.preprocessing: one transform has {} channels and another one {}; give them the same number",
                     affine.period(), period));
   }
   for (auto* values : {&affine.shift, &affine.scale, &affine.offset}) {
@@ -80,14 +80,15 @@ config::Section<OfInput> OfInput::section() {
 config::Section<Rescaling> Rescaling::section() {
   return config::Section<Rescaling>("Multiplies the features by `scale` and adds `offset`.")
       .key("scale", &Rescaling::scale, "Factor to multiply by; 0.00392156862745098 (1/255) maps bytes to [0, 1].",
-           config::required)
+           config::required, config::aliases("factor, multiplier"))
       .key("offset", &Rescaling::offset, "Value to add.")
       .include<OfInput>();
 }
 
 config::Section<OneHot> OneHot::section() {
   return config::Section<OneHot>("Converts class labels to one-hot vectors.")
-      .key("depth", &OneHot::depth, "Number of classes.", config::required, config::between(1, 1 << 24))
+      .key("depth", &OneHot::depth, "Number of classes.", config::required, config::between(1, 1 << 24),
+           config::aliases("num_classes, num_tokens, classes, n_classes, size"))
       .key("output", &OneHot::output, "Name of the model's output whose labels they are; needed where it has several.");
 }
 

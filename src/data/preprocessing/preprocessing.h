@@ -23,6 +23,10 @@ namespace mirrortrain::data {
 struct Rescaling : OfInput {
   static constexpr std::string_view kName = "rescaling";
   static constexpr std::string_view kAliases = "scale, rescale";
+  static constexpr auto kAdvice =
+      std::to_array<config::Advice>({{"to_tensor, to_dtype, pil_to_tensor",
+                                      "write - rescaling: {scale: 0.00392156862745098}, which maps bytes to "
+                                      "[0, 1]; pictures are [height, width, channels]"}});
   double scale = 1, offset = 0;
   static config::Section<Rescaling> section();
 };
@@ -99,7 +103,7 @@ extern template class mirrortrain::config::OneOf<mirrortrain::data::Preprocessin
 
 template <>
 struct mirrortrain::config::ChoiceTag<mirrortrain::data::PreprocessingStep> {
-  static constexpr std::string_view noun = "a preprocessing step";
+  static constexpr std::string_view noun = "a preprocessing transform";
   static constexpr auto advice = std::to_array<Advice>(
       {{"hashed_crossing",
         "columns are crossed where the table is read: crosses: {NAME: {columns: [a, b], num_bins: 100}} of its source; "

@@ -14,8 +14,9 @@ namespace mirrortrain::data {
 config::Section<Sequences> Sequences::section() {
   return config::Section<Sequences>("How sequences of different lengths are computed.")
       .key("bucket_boundaries", &Sequences::bucket_boundaries,
-           "Numbers of steps, ascending. A global batch is computed at the first of them that none of its sequences is "
-           "longer than, else at all steps of `input_shape`.",
+           "Numbers of time steps, ascending. A global batch is computed at the first of them that none of its "
+           "sequences is "
+           "longer than, else at all time steps of `input_shape`.",
            config::required, config::non_empty, config::at_least(1))
       .key("group_by_length", &Sequences::group_by_length,
            "Whether a batch of training has sequences of one bucket, but for the last ones of an epoch.")
@@ -24,7 +25,7 @@ config::Section<Sequences> Sequences::section() {
         const auto wrong = std::ranges::adjacent_find(boundaries, std::greater_equal<>());
         return wrong == boundaries.end()
                    ? ""
-                   : fmt::format("expected ascending numbers of steps, found {} before {}", wrong[0], wrong[1]);
+                   : fmt::format("expected ascending numbers of time steps, found {} before {}", wrong[0], wrong[1]);
       });
 }
 

@@ -100,7 +100,8 @@ config::Section<DataOptions> DataOptions::section() {
            config::aliases(kValidationAliases), config::advice("true", "write validation: {fraction: 0.1}"))
       .key("test", &DataOptions::test, "The test data, evaluated at the end of training.", config::aliases("testing"))
       .key("preprocessing", &DataOptions::preprocessing,
-           "Preprocessing steps, applied in this order to every split; those that draw at random, to training alone.",
+           "Preprocessing transforms, applied in this order to every split; those that draw at random, to training "
+           "alone.",
            config::aliases("transforms"))
       .key("sequences", &DataOptions::sequences,
            "How sequences of different lengths, padded at the end with 0, are computed: each batch at the steps that "
@@ -148,7 +149,7 @@ config::Section<DataOptions> DataOptions::section() {
       .check("preprocessing", [](const DataOptions& options) -> std::string {
         const auto one_hots = std::count_if(options.preprocessing.begin(), options.preprocessing.end(),
                                             [](const auto& step) { return config::holds_alternative<OneHot>(step); });
-        return one_hots > 1 ? "expected at most one one_hot step, found several" : "";
+        return one_hots > 1 ? "expected at most one one_hot transform, found several" : "";
       });
 }
 

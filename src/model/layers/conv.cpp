@@ -62,8 +62,8 @@ template <std::size_t kAxes>
 config::Section<WindowOptions<kAxes>> WindowOptions<kAxes>::section() {
   constexpr std::string_view kPadding =
       kAxes == 1 ? "valid: no padding; same: zeros are padded so that with stride 1 the output has the size of the "
-                   "input; causal: the same, all of them before the first step, so that no output depends on later "
-                   "steps."
+                   "input; causal: the same, all of them before the first position, so that no output depends on "
+                   "later ones."
                  : "valid: no padding; same: zeros are padded so that with stride 1 the output has the size of the "
                    "input.";
   const std::string strides = fmt::format("Stride{} of the convolution{}.", kAxes == 1 ? "" : "s", kAlong<kAxes>);
@@ -75,7 +75,7 @@ config::Section<WindowOptions<kAxes>> WindowOptions<kAxes>::section() {
            required, scalar_fills, at_least(1), at_most(kLongestWindow), config::aliases("kernel, filter_size"))
       .key("strides", &WindowOptions::strides, strides, scalar_fills, at_least(1), at_most(kLongestWindow),
            kStridesAliases)
-      .key("padding", &WindowOptions::padding, kPadding)
+      .key("padding", &WindowOptions::padding, kPadding, config::aliases("pad"))
       .key("dilation_rate", &WindowOptions::dilation_rate, dilation, scalar_fills, at_least(1), at_most(kLongestWindow),
            config::aliases("dilation"))
       .key("activation", &WindowOptions::activation, "Activation applied to the output.", kActivationAliases)

@@ -41,7 +41,7 @@ config::Section<ConvLstm<kAxes>> ConvLstm<kAxes>::section() {
            config::at_most(kMostFilters), kFiltersAliases)
       .key("recurrent_activation", &Self::recurrent_activation, "Activation of the gates.")
       .key("return_sequences", &Self::return_sequences,
-           "Whether the output is the state after each step; else after the last one.")
+           "Whether the output is the state after each time step; else after the last one.")
       .key("go_backwards", &Self::go_backwards, "Whether the sequence is taken from its last step to its first.")
       .key("unit_forget_bias", &Self::unit_forget_bias,
            "Whether the forget gate's bias starts at 1, whatever the bias initializer.")
@@ -53,10 +53,10 @@ config::Section<ConvLstm<kAxes>> ConvLstm<kAxes>::section() {
       .key("recurrent_constraint", &Self::recurrent_constraint,
            "Constraint of the recurrent kernel after each update; null: none.")
       .key("dropout", &Self::dropout,
-           "Fraction of the input's elements to drop during training, the same at all steps.", config::at_least(0),
+           "Fraction of the input's elements to drop during training, the same at all time steps.", config::at_least(0),
            config::less_than(1))
       .key("recurrent_dropout", &Self::recurrent_dropout,
-           "Fraction of the state's elements to drop where a step reads them during training, the same at all steps.",
+           "Fraction of the state's elements to drop where a time step reads them in training, the same at all.",
            config::at_least(0), config::less_than(1))
       .check("padding",
              [](const Self& layer) -> std::string {

@@ -97,9 +97,9 @@ ValueId ReversibleEmbedding::build_reverse(LayerBuilder& builder, std::span<cons
 }
 
 config::Section<PositionEmbedding> PositionEmbedding::section() {
-  return config::Section<PositionEmbedding>("Adds a trained vector to each step of a sequence: where it is.")
+  return config::Section<PositionEmbedding>("Adds a trained vector to each position of a sequence.")
       .key("sequence_length", &PositionEmbedding::sequence_length,
-           "The most steps that a sequence has. One of fewer takes the first vectors.", config::required,
+           "The most positions that a sequence has. A shorter one takes the first vectors.", config::required,
            config::at_least(1))
       .key("initializer", &PositionEmbedding::initializer, "Initializer of the vectors.")
       .include<LayerCommon>();

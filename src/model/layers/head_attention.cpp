@@ -188,14 +188,15 @@ config::Section<HeadAttentionOptions> HeadAttentionOptions::section() {
       .advice("return_attention_scores", "a layer gives its output alone; leave it out")
       .advice("attention_mask",
               "padding is left out by the masks of an embedding with mask_zero, of masking and of sequences of several "
-              "lengths, later steps by use_causal_mask; leave it out")
+              "lengths, later positions by use_causal_mask; leave it out")
       .key("dropout", &Self::dropout, "Fraction of the attention weights to drop during training.", at_least(0),
            less_than(1))
       .key("use_bias", &Self::use_bias, "Whether the projections use bias vectors.", kUseBiasAliases)
       .key("use_causal_mask", &Self::use_causal_mask,
-           "Whether a step attends to no later step, as a language model needs it.")
+           "Whether a position attends to no later position, as a language model needs it.")
       .key("sliding_window", &Self::sliding_window,
-           "A step attends to itself and to fewer than this many steps before and behind it, of which use_causal_mask "
+           "A position attends to itself and to fewer than this many positions before and behind it, of which "
+           "use_causal_mask "
            "leaves those before it; null: to all.",
            at_least(1), config::aliases("window_size, attention_window"))
       .key("rope_max_wavelength", &Self::rope_max_wavelength,
@@ -295,7 +296,8 @@ config::Section<MultiHeadAttention> MultiHeadAttention::section() {
   return config::Section<Self>(
              "Multi-head attention of a sequence to itself or, with `inputs: [QUERY, VALUE]`, to another; a third "
              "input is the key.")
-      .key("num_heads", &Self::num_heads, "Number of attention heads.", required, at_least(1), at_most(kMostHeads))
+      .key("num_heads", &Self::num_heads, "Number of attention heads.", required, at_least(1), at_most(kMostHeads),
+           config::aliases("heads, n_heads, n_head, nhead"))
       .key("key_dim", &Self::key_dim, "Size of each head's queries and keys.", required, at_least(1),
            at_most(kLargestHead))
       .key("value_dim", &Self::value_dim, "Size of each head's values; null: key_dim.", at_least(1),

@@ -34,7 +34,8 @@ struct PoolOptions : LayerCommon {
         .key("strides", &PoolOptions::strides, kStrides, scalar_fills, at_least(1), at_most(kLongestWindow),
              kStridesAliases)
         .key("padding", &PoolOptions::padding,
-             "valid: no padding; same: padded so that with stride 1 the output has the size of the input.")
+             "valid: no padding; same: padded so that with stride 1 the output has the size of the input.",
+             config::aliases("pad"))
         .template include<LayerCommon>();
   }
 

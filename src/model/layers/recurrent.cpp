@@ -35,10 +35,13 @@ std::string unfit_for_cell(ActivationName activation) {
 
 config::Section<RecurrentOptions> RecurrentOptions::section() {
   using Self = RecurrentOptions;
-  return config::Section<Self>("A layer that takes a sequence step by step.")
+  return config::Section<Self>("A layer that takes a sequence one time step after the other.")
       .advice("stateful, return_state",
               "each example is a sequence of its own, whose states start at 0 and end with it; leave it out")
       .advice("unroll, implementation, use_cudnn", "the fastest kernels are chosen by themselves; leave it out")
+      .advice("num_layers, n_layers",
+              "list one layer for each, all but the last with return_sequences: true, or repeat: {times: 2, layers: "
+              "[...]} them")
       .advice("bidirectional", "write - bidirectional: {layer: {lstm: {units: 8}}}, with this layer inside")
       .key("units", &Self::units, "Number of output features.", config::required, config::at_least(1),
            config::at_most(1 << 20), kUnitsAliases)
@@ -50,10 +53,10 @@ config::Section<RecurrentOptions> RecurrentOptions::section() {
            "repeated.")
       .key("activation", &Self::activation, "Activation of the candidate and of an LSTM's cell.", kActivationAliases)
       .key("dropout", &Self::dropout,
-           "Fraction of the input's features to drop during training, the same at all steps of an example.",
+           "Fraction of the input's features to drop during training, the same at all time steps of an example.",
            config::at_least(0), config::less_than(1))
       .key("recurrent_dropout", &Self::recurrent_dropout,
-           "Fraction of the state's features to drop where a step reads them during training, the same at all steps of "
+           "Fraction of the state's features to drop where a time step reads them in training, the same at all of "
            "an example.",
            config::at_least(0), config::less_than(1))
       .key("use_bias", &Self::use_bias, "Whether the layer uses a bias vector.", kUseBiasAliases)

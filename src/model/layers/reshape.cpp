@@ -75,7 +75,8 @@ ValueId Permute::build(LayerBuilder& builder, std::span<const ValueId> sources) 
 
 config::Section<Flip> Flip::section() {
   return config::Section<Flip>(
-             "Reverses each example along an axis: a sequence from its last step to its first, and its mask with it.")
+             "Reverses each example along an axis: a sequence from its last position to its first, and its mask with "
+             "it.")
       .key("axis", &Flip::axis, "Axis to reverse; 0 is the batch, 1 the steps of a sequence, -1 the last axis.")
       .include<LayerCommon>();
 }

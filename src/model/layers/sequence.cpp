@@ -31,7 +31,7 @@ ValueId ClassToken::build(LayerBuilder& builder, std::span<const ValueId> source
 }
 
 config::Section<RepeatVector> RepeatVector::section() {
-  return config::Section<RepeatVector>("Repeats a vector at each step of a sequence.")
+  return config::Section<RepeatVector>("Repeats a vector at each position of a sequence.")
       .key("n", &RepeatVector::n, "Number of steps.", config::required, config::at_least(1),
            config::at_most(kLongestWindow), config::aliases("repeats, times"))
       .include<LayerCommon>();

@@ -49,7 +49,7 @@ config::Section<ZeroPadding<kAxes>> ZeroPadding<kAxes>::section() {
                                       : fmt::format("Adds zeros around {}.", kExamples<kAxes>);
   return config::Section<ZeroPadding>(what)
       .key("padding", &ZeroPadding::padding, fmt::format("{}.", kEdges<kAxes>), scalar_fills, at_least(0),
-           at_most(kLongestWindow))
+           at_most(kLongestWindow), config::aliases("pad"))
       .template include<LayerCommon>();
 }
 

@@ -43,7 +43,7 @@ ValueId as_step(LayerBuilder& builder, ValueId value) {
 }  // namespace
 
 config::Section<TimeDistributed> TimeDistributed::section() {
-  return config::Section<TimeDistributed>("Applies a layer to each step of a sequence by itself.")
+  return config::Section<TimeDistributed>("Applies a layer to each time step of a sequence by itself.")
       .key("layer", &TimeDistributed::layer, "The layer: `layer: {conv2d: {filters: 8, kernel_size: 3}}`.",
            config::required)
       .check("layer", [](const TimeDistributed& wrapper) { return wrong_at_steps(wrapper.layer); })

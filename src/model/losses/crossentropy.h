@@ -42,6 +42,9 @@ struct BinaryCrossentropy : LossCommon, LastAxis {
   static constexpr std::string_view kName = "binary_crossentropy";
   static constexpr std::string_view kAliases =
       "bce, bce_loss, bce_with_logits_loss, log_loss, binary_crossentropy_loss";
+  static constexpr auto kAdvice =
+      std::to_array<config::Advice>({{"bce_with_logits_loss, bce_with_logits, binary_cross_entropy_with_logits",
+                                      "write {type: binary_crossentropy, from_logits: true}"}});
   static constexpr Targets kTargets = Targets::kProbabilities;
   bool from_logits = false;
   double label_smoothing = 0;
@@ -93,6 +96,10 @@ struct SparseCategoricalCrossentropy : LossCommon, LastAxis {
   static constexpr std::string_view kName = "sparse_categorical_crossentropy";
   static constexpr std::string_view kAliases =
       "crossentropy, cross_entropy_loss, ce, nll, nll_loss, softmax_cross_entropy";
+  static constexpr auto kAdvice = std::to_array<config::Advice>(
+      {{"cross_entropy_loss, softmax_cross_entropy, softmax_cross_entropy_with_logits",
+        "write {type: sparse_categorical_crossentropy, from_logits: true}, or without from_logits where the last layer "
+        "is a softmax"}});
   static constexpr Targets kTargets = Targets::kClassNumbers;
   bool from_logits = false;
   std::optional<std::int64_t> ignore_class;  ///< positions with this label count no more than padding

@@ -50,7 +50,7 @@ MetricNode Formula::node(const Loss& loss, const Shape&) const {
   if (targets_of(loss) == Targets::kClassNumbers) {
     throw Error(
         "a formula compares numbers with the output, but the loss takes class numbers; use categorical_crossentropy "
-        "with the preprocessing step one_hot");
+        "with the preprocessing transform one_hot");
   }
   MetricNode node = mean_node(ops::Metric(ops::MetricKind::kOutput));
   node.value = [mean = std::move(node.value), how = finish](std::span<const double> sums, std::int64_t examples) {

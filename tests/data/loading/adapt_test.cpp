@@ -81,7 +81,7 @@ TEST_CASE("each step adapts to what the steps before it make, and those that dra
     CHECK(adapted[1].variance[c] == doctest::Approx(1));
   }
   CHECK(without_adapting(steps).size() == 3);
-  CHECK(contains(error_text([&] { with_adapted(steps, {}); }), "2 normalization steps, found 0"));
+  CHECK(contains(error_text([&] { with_adapted(steps, {}); }), "2 normalization transforms, found 0"));
 }
 
 TEST_CASE("what was adapted is kept in a file, and a damaged one is refused") {

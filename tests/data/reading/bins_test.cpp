@@ -98,7 +98,7 @@ TEST_CASE("steps before and behind the bins are done, also on a part of the rows
   for (std::size_t i = 0; i < 4; ++i) CHECK(x[i] == doctest::Approx(10 * ((i == 0 ? 0 : 1) - 0.75) / deviation));
   CHECK(error_text([&] {
           with_adapted(steps, {adapted.normalizations, {}});
-        }).find("1 discretization steps, found 0") != std::string::npos);
+        }).find("1 discretization transforms, found 0") != std::string::npos);
   CHECK(without_adapting(steps).size() == 3);
 }
 
