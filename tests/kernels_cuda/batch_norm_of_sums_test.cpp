@@ -216,6 +216,25 @@ TEST_CASE("what is not a number, and channels of zeros, are so after sums as aft
   CHECK(found[1][2] == 0);
 }
 
+TEST_CASE("a channel whose squares are too large for float is summed again, as deviations") {
+  const Shape image{4, 4, 8};
+  constexpr std::int64_t kLarge = 3;  // a channel of 2e19, whose squares overflow
+  Inputs inputs = inputs_of(image, 3, 0.5);
+  for (std::int64_t i = kLarge; i < inputs[0].second.elements(); i += 8) {
+    inputs[0].second[i] = rounded(DType::kBfloat16, 2e19 + 1e18 * inputs[0].second[i]);
+  }
+  Inputs given = inputs;
+  for (const auto& one : sums_of(inputs[0].second, 8)) given.push_back(one);
+  REQUIRE(std::isfinite(given[5].second[kLarge]));
+  REQUIRE(std::isinf(given[6].second[kLarge]));
+  const auto found = run_op(NormOfGiven(kMomentum, kEpsilon), given, 3, 1, {}, registry());
+  const auto expected = reference(inputs, false, nullptr);
+  compare(found[0], expected[0], 1e-2, "y");
+  for (std::size_t i = 1; i < found.size(); ++i) {
+    for (std::int64_t c = 0; c < 8; ++c) CHECK(found[i][c] == doctest::Approx(expected[i][c]).epsilon(1e-4));
+  }
+}
+
 TEST_CASE("sums are for bfloat16 alone") {
   CHECK_THROWS_AS(cuda::BatchNormOfSums(ops::BatchNorm(kMomentum, kEpsilon), {DType::kFloat32, {2, 8}}), Error);
 }

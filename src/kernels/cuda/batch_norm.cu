@@ -53,9 +53,12 @@ struct GivenSums {
   }
   __device__ double spread(std::int64_t c) const { return mean_square(c) - mean(c) * mean(c); }
 
-  /// Whether the mean's square leaves too few of the digits of the squares: the channel is then summed again, as
-  /// deviations from its first element. Written so that it holds for NaN.
-  __device__ bool operator()(std::int64_t c) const { return !(spread(c) >= mean_square(c) * kLeastSpread); }
+  /// Whether the mean's square leaves too few of the digits of the squares, or these were too large for float: the
+  /// channel is then summed again, as deviations from its first element. Written so that it holds for NaN.
+  __device__ bool operator()(std::int64_t c) const {
+    const double of_squares = mean_square(c);
+    return !(spread(c) >= of_squares * kLeastSpread && of_squares < INFINITY);
+  }
 };
 
 /// FinishStatistics with the sums that were given, where they have digits enough.
@@ -94,10 +97,13 @@ std::size_t workspace_of(const Cells& shape, int vectors) {
   return sums_bytes<T>(shape) + static_cast<std::size_t>(vectors * shape.channels) * sizeof(float);
 }
 
-/// `given`: the sums, if they are there already; of bfloat16 alone.
-template <class T>
+/// Where no sums are given.
+struct NoSums {};
+
+/// `given`: NoSums, or of bfloat16 GivenSums.
+template <class T, class Given = NoSums>
 void batch_norm(const ops::BatchNorm& op, const Cells& shape, Stream& stream, const KernelArgs& args,
-                const GivenSums* given = nullptr) {
+                const Given& given = {}) {
   const T* x = input<T>(args, 0);
   T* y = output<T>(args, 0);
   auto* sums = reinterpret_cast<double*>(args.workspace);
@@ -118,10 +124,11 @@ void batch_norm(const ops::BatchNorm& op, const Cells& shape, Stream& stream, co
   with_pack<T>(shape.channels % kPackOf<T> == 0 && in_packs(x), [&]<class Count>(Count) {
     const ChannelSums of_channels(shape, Count::value);
     const Deviations<T> deviations{x};
-    if (given == nullptr) {
+    if constexpr (std::is_same_v<Given, NoSums>) {
       of_channels.run<Count::value>(stream, deviations, finish, sums);
-    } else if constexpr (std::is_same_v<T, bfloat16>) {
-      of_channels.run<Count::value>(stream, deviations, FinishGivenSums<T>{finish, *given}, sums, *given);
+    } else {
+      static_assert(std::is_same_v<T, bfloat16>, "float needs sums with more digits");
+      of_channels.run<Count::value>(stream, deviations, FinishGivenSums<T>{finish, given}, sums, given);
     }
   });
   if (y == nullptr) return;
@@ -179,7 +186,7 @@ std::size_t BatchNormOfSums::workspace_bytes() const { return workspace_of<bfloa
 void BatchNormOfSums::enqueue(Stream& stream, const KernelArgs& args, const float* sums, const float* squares) const {
   const Cells shape(x_);
   const GivenSums given{shape.cells, sums, squares};
-  batch_norm<bfloat16>(op_, shape, stream, args, &given);
+  batch_norm<bfloat16>(op_, shape, stream, args, given);
 }
 
 void add_batch_norm_kernels(KernelRegistry& registry) {

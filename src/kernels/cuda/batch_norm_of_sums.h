@@ -13,17 +13,18 @@ namespace mirrortrain::cuda {
 inline constexpr double kLeastSpread = 1.0 / 64;
 
 /// Batch normalization, perhaps with a residual, that starts from sums which are there already, as a convolution's
-/// epilogue leaves them, and reads x a second time only in channels whose mean is far from 0 (kLeastSpread). In
-/// bfloat16 alone, whose own rounding is more than the sums'. The same sums give the same bits.
+/// epilogue leaves them, and reads x a second time only in channels whose mean is far from 0 (kLeastSpread) or whose
+/// squares overflowed. In bfloat16 alone, whose own rounding is more than the sums'. The same sums give the same bits.
 class BatchNormOfSums {
  public:
-  /// `x`: its dtype and shape. Throws Error for another dtype than bfloat16.
+  /// `x`: its dtype and shape [n, ..., channels]; the data are not used. Throws Error for another dtype than bfloat16.
   BatchNormOfSums(const ops::BatchNorm& op, const TensorView& x);
 
   std::size_t workspace_bytes() const;
 
-  /// `args` as the op's own kernel has them, at least one row of x; `workspace` is aligned to 8 bytes. `sums` and
-  /// `squares`: of the elements of x, by channel.
+  /// `args` as the op's own kernel has them, with at least one row of x, and with the residual as a sixth input if
+  /// there is one; `workspace` has workspace_bytes(), aligned to 8. `sums` and `squares`: [channels] in device memory,
+  /// the sums of the elements of x and of their squares, which are read on `stream`. Throws Error if a launch fails.
   void enqueue(Stream& stream, const KernelArgs& args, const float* sums, const float* squares) const;
 
  private:
