@@ -14,6 +14,7 @@
 #include "graph/ops/dense.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/cuda/batch_norm_of_sums.h"
+#include "kernels/cuda/conv_then_norm.h"
 #include "kernels/cuda/custom_kernels.h"
 #include "kernels/cuda/depthwise.h"
 #include "kernels/cuda/launch.h"
@@ -143,48 +144,30 @@ void add_convolutions(KernelRegistry& to) {
 class SimulatedConvolutionWithNorm : public Kernel {
  public:
   SimulatedConvolutionWithNorm(const cuda::Conv2dBatchNorm& op, const KernelSpecs& specs)
-      : conv_(convolution(op, specs), specs.inputs[1]),
+      : conv_(cpu::kernel_registry().make(ops::Conv2d(op, op.activation), cuda::specs_of_convolution(specs)),
+              specs.inputs[1]),
         norm_(op.norm, specs.outputs.back()),
-        norm_inputs_{specs.outputs.back()},
-        channels_(specs.outputs.back().shape.back()) {
-    norm_inputs_.insert(norm_inputs_.end(), specs.inputs.begin() + cuda::Conv2dBatchNorm::kOfConvolution,
-                        specs.inputs.end());
-  }
+        args_(op, specs),
+        channels_(specs.outputs.back().shape.back()) {}
 
   std::size_t workspace_bytes() const override {
-    return sums_bytes() + std::max(conv_.workspace_bytes(), norm_.workspace_bytes());
+    return args_.bytes() + sums_bytes() + std::max(conv_.workspace_bytes(), norm_.workspace_bytes());
   }
   std::optional<DerivedForm> derived_form(std::size_t input) const override {
     return input < cuda::Conv2dBatchNorm::kOfConvolution ? conv_.derived_form(input) : std::nullopt;
   }
 
   void enqueue(Stream& stream, const KernelArgs& args) override {
-    KernelArgs conv = args, norm = args;
-    conv.workspace = norm.workspace = args.workspace + sums_bytes();
-    conv.inputs = args.inputs.first(cuda::Conv2dBatchNorm::kOfConvolution);
-    conv.outputs = args.outputs.last(1);
+    auto [conv, norm] = args_.bind(args);
+    auto* const sums = reinterpret_cast<float*>(norm.workspace);
+    conv.workspace = norm.workspace = norm.workspace + sums_bytes();
     conv_.enqueue(stream, conv);
     ++convolutions_with_sums;
-    auto* const sums = reinterpret_cast<float*>(args.workspace);
-    const TensorView& y = args.outputs.back();
-    run_on(stream, [y, sums, channels = channels_] { add(y, channels, sums); });
-    norm_inputs_[0].data = y.data;
-    for (std::size_t i = 1; i < norm_inputs_.size(); ++i) {
-      norm_inputs_[i].data = args.inputs[cuda::Conv2dBatchNorm::kOfConvolution + i - 1].data;
-    }
-    norm.inputs = norm_inputs_;
-    norm.outputs = args.outputs.first(cuda::Conv2dBatchNorm::kOfNorm);
+    run_on(stream, [y = conv.outputs[0], sums, channels = channels_] { add(y, channels, sums); });
     norm_.enqueue(stream, norm, sums, sums + channels_);
   }
 
  private:
-  static std::unique_ptr<Kernel> convolution(const ops::Conv2d& op, KernelSpecs specs) {
-    specs.inputs.resize(cuda::Conv2dBatchNorm::kOfConvolution);
-    specs.input_present.resize(cuda::Conv2dBatchNorm::kOfConvolution);
-    specs.outputs = {specs.outputs.back()};
-    return cpu::kernel_registry().make(ops::Conv2d(op, op.activation), specs);
-  }
-
   static void add(const TensorView& y, std::int64_t channels, float* sums) {
     constexpr std::int64_t kTile = 64;
     std::fill(sums, sums + 2 * channels, 0.0f);
@@ -208,7 +191,7 @@ class SimulatedConvolutionWithNorm : public Kernel {
 
   SimulatedConvolution conv_;
   cuda::BatchNormOfSums norm_;
-  std::vector<TensorView> norm_inputs_;
+  cuda::ConvThenNormArgs args_;
   std::int64_t channels_;
 };
 

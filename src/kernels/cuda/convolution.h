@@ -24,13 +24,16 @@ Dims channels_first(std::int64_t first, std::int64_t channels, const Shape& shap
   return dims;
 }
 
-/// A convolution in cuDNN's order of axes.
+/// A convolution in cuDNN's order of axes: x [n, in, ...], w [out, in / groups, ...], y [n, out, ...], bias
+/// [1, out, 1, ...].
 template <std::size_t kAxes>
 struct Convolution {
   DType dtype;  ///< of images
   Dims x, w, y, bias;
   ConvolutionWindow window;
 
+  /// `images`: [n, ..., in], of which only dtype and shape are used; `kernel`: [..., in / groups, out]; `output`: [n,
+  /// ..., out], all as the op has them.
   Convolution(const ops::ConvAttributes<kAxes>& op, const TensorView& images, const Shape& kernel, const Shape& output)
       : dtype(images.dtype),
         x(channels_first<kAxes>(images.shape[0], images.shape.back(), images.shape, 1)),
@@ -49,7 +52,8 @@ struct Convolution {
   }
 };
 
-/// `plan` for an op; errors also name the shapes.
+/// A plan for the graph that build(graph) adds ops to. Throws Error with cuDNN's reasons and the op's shapes if it has
+/// none.
 template <std::size_t kAxes, class Build>
 CudnnPlan plan_for(const Op& op, const Convolution<kAxes>& c, Cudnn& cudnn, const Build& build) {
   try {
@@ -75,7 +79,8 @@ struct ConvolutionTensors {
   TensorId x, w, y, bias = -1;
 };
 
-/// Adds y = x * w, with a bias and relu where these are wanted. Behind these tensors are virtual ones.
+/// Adds y = x * w (convolved), with a bias and relu where these are wanted. Behind these tensors are virtual ones.
+/// Throws Error with cuDNN's reason.
 template <std::size_t kAxes>
 ConvolutionTensors add_convolution(CudnnGraph& graph, const Convolution<kAxes>& c, bool with_bias, bool with_relu) {
   ConvolutionTensors tensors{graph.tensor(c.dtype, c.x), graph.tensor(c.dtype, c.w), graph.tensor(c.dtype, c.y)};
@@ -84,19 +89,20 @@ ConvolutionTensors add_convolution(CudnnGraph& graph, const Convolution<kAxes>& 
     return tensors;
   }
   tensors.bias = graph.tensor(c.dtype, c.bias);
-  const TensorId product = graph.virtual_tensor(c.y);
-  graph.convolution(c.window, tensors.x, tensors.w, product);
+  const TensorId convolved = graph.virtual_tensor(c.y);
+  graph.convolution(c.window, tensors.x, tensors.w, convolved);
   if (!with_relu) {
-    graph.add(product, tensors.bias, tensors.y);
+    graph.add(convolved, tensors.bias, tensors.y);
     return tensors;
   }
   const TensorId sum = graph.virtual_tensor(c.y);
-  graph.add(product, tensors.bias, sum);
+  graph.add(convolved, tensors.bias, sum);
   graph.relu(sum, tensors.y);
   return tensors;
 }
 
-/// The kernel of a convolution: cuDNN's, or a custom one where each channel has one filter.
+/// The kernel of a convolution: cuDNN's, or a custom one where each channel has filters of its own; with zero rows one
+/// that only zeroes its output. Its operands are in device memory. Throws Error if cuDNN has no plan.
 std::unique_ptr<Kernel> make_convolution(const ops::Conv2d& op, const KernelSpecs& specs,
                                          const std::shared_ptr<Cudnn>& cudnn);
 

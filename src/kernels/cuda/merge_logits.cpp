@@ -4,22 +4,15 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <typeinfo>
 #include <utility>
 
 #include "graph/ops/elementwise.h"
+#include "kernels/cuda/just.h"
 #include "kernels/cuda/matrix_passes.h"
 #include "kernels/cuda/merge.h"
 
 namespace mirrortrain::cuda {
 namespace {
-
-/// Whether the node's op is just of this type, and not of one that derives from it.
-template <class OpType>
-const OpType* just(const Node& node) {
-  const Op* const op = node.op.get();
-  return typeid(*op) == typeid(OpType) ? static_cast<const OpType*>(op) : nullptr;
-}
 
 class LogitsMerging {
  public:

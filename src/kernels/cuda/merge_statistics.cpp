@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <memory>
-#include <typeinfo>
 #include <utility>
 
+#include "kernels/cuda/just.h"
 #include "kernels/cuda/merge.h"
 
 namespace mirrortrain::cuda {
@@ -43,11 +43,13 @@ class StatisticsMerging {
     // What is read outside may be read as soon as the convolution is done, as by another stage of a pipeline.
     if (producer < 0 || is_output_[index(x)] || !may_come_late(x, at)) return;
     Node& conv = nodes_[index(producer)];
-    const auto* of_images = just_conv(conv);
-    if (of_images == nullptr || graph_.spec(x).dtype != DType::kBfloat16) return;
+    const auto* of_images = just<ops::Conv2d>(conv);
+    if (of_images == nullptr || of_images->groups != 1 || graph_.spec(x).dtype != DType::kBfloat16) return;
+    if (of_images->activation != ops::ActivationKind::kLinear) return;
 
     const bool of_residual = dynamic_cast<const BatchNormOfResidual*>(op) != nullptr;
-    norm.op = std::make_shared<Conv2dBatchNorm>(*of_images, *op, of_residual);
+    // Read, because may_come_late() wants another reader.
+    norm.op = std::make_shared<Conv2dBatchNorm>(*of_images, *op, of_residual, true);
     std::vector<ValueId> inputs = conv.inputs;
     inputs.resize(Conv2dBatchNorm::kOfConvolution, kNoValue);
     inputs.insert(inputs.end(), norm.inputs.begin() + 1, norm.inputs.end());
@@ -61,14 +63,6 @@ class StatisticsMerging {
   bool may_come_late(ValueId value, std::size_t node) const {
     const std::vector<std::size_t>& last_to_first = readers_[index(value)];
     return last_to_first.size() > 1 && last_to_first.back() == node && last_to_first[last_to_first.size() - 2] != node;
-  }
-
-  /// The node's op if it is a linear convolution without groups, and not one that derives from it; else null.
-  static const ops::Conv2d* just_conv(const Node& node) {
-    const Op* const op = node.op.get();
-    if (op == nullptr || typeid(*op) != typeid(ops::Conv2d)) return nullptr;
-    const auto* const conv = static_cast<const ops::Conv2d*>(op);
-    return conv->groups == 1 && conv->activation == ops::ActivationKind::kLinear ? conv : nullptr;
   }
 
   const Graph& graph_;
