@@ -71,7 +71,12 @@ class Bench {
     }
   }
 
-  const std::vector<TensorView>& outputs() const { return outputs_; }
+  /// What an output's bytes are.
+  Values values(std::size_t output, std::vector<std::byte> bytes) const {
+    TensorView view = outputs_[output];
+    view.data = bytes.data();
+    return load(view);
+  }
 
   /// Output 0's bytes where it has the storage of input i.
   std::vector<std::byte> run_over(std::size_t i) {
@@ -131,13 +136,6 @@ class Bench {
   std::vector<Storage> input_memory_;
   std::vector<std::vector<std::byte>> input_bytes_;
 };
-
-/// The values in an output's bytes.
-Values output_of(const Bench& bench, std::size_t output, std::vector<std::byte> bytes) {
-  TensorView view = bench.outputs()[output];
-  view.data = bytes.data();
-  return load(view);
-}
 
 bool is_integer(DType dtype) { return dtype == DType::kUint8 || dtype == DType::kInt32 || dtype == DType::kInt64; }
 
@@ -220,7 +218,7 @@ std::vector<Values> run_op(const Op& op, const Inputs& inputs, std::int64_t rows
   Bench bench(registry, op, inputs, rows, threads, step);
   const auto first = bench.run();
   std::vector<Values> outputs;
-  for (std::size_t i = 0; i < first.size(); ++i) outputs.push_back(output_of(bench, i, first[i]));
+  for (std::size_t i = 0; i < first.size(); ++i) outputs.push_back(bench.values(i, first[i]));
   const auto again = bench.run();
   CHECK_MESSAGE(again == first, op.name(), ": two runs give different bits");
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -233,7 +231,7 @@ std::vector<Values> run_op(const Op& op, const Inputs& inputs, std::int64_t rows
       if (i == absent_output) continue;
       const std::string where = fmt::format("{}: output {} where output {} is null", op.name(), i, absent_output);
       if (const double tolerance = null_output_tolerance(); tolerance > 0) {
-        compare(output_of(bench, i, others[i]), outputs[i], tolerance, where);
+        compare(bench.values(i, others[i]), outputs[i], tolerance, where);
       } else {
         CHECK_MESSAGE(others[i] == first[i], where, ": other bits");
       }
@@ -247,7 +245,7 @@ std::vector<Values> run_once(const Op& op, const Inputs& inputs, std::int64_t ro
   Bench bench(registry, op, inputs, rows, 1, step);
   std::vector<std::vector<std::byte>> bytes = bench.run();
   std::vector<Values> outputs;
-  for (std::size_t i = 0; i < bytes.size(); ++i) outputs.push_back(output_of(bench, i, std::move(bytes[i])));
+  for (std::size_t i = 0; i < bytes.size(); ++i) outputs.push_back(bench.values(i, std::move(bytes[i])));
   return outputs;
 }
 

@@ -15,6 +15,7 @@
 #include "graph/ops/dense.h"
 #include "kernels/conv2d_geometries.h"
 #include "kernels/cuda/backend.h"
+#include "kernels/cuda/conv_with_sums.h"
 #include "kernels/cuda/cudnn_graph.h"
 #include "kernels/cuda/merge.h"
 #include "skip.h"
@@ -170,30 +171,46 @@ TEST_CASE("ResNet-50's convolutions in bfloat16 run on tensor cores, forward and
   }
 }
 
-TEST_CASE("ResNet-50's convolutions in bfloat16 can leave the sums of their channels, in kernels that are compiled") {
+namespace {
+
+bool lacks_compiler() {
   const auto is_found = [](const char* library) { return dlopen(library, RTLD_NOW) != nullptr; };
-  if (testing::skip_without(is_found("libcuda.so.1"), "a driver, to which cuDNN gives what it has compiled")) return;
-  const bool compiles = is_found("libnvrtc.so.13") || is_found("libnvrtc.so.12");
-  if (testing::skip_without(compiles, "NVRTC, which cuDNN compiles with")) return;
+  return testing::skip_without(is_found("libcuda.so.1"), "a driver, to which cuDNN gives what it has compiled") ||
+         testing::skip_without(is_found("libnvrtc.so.13") || is_found("libnvrtc.so.12"),
+                               "NVRTC, which cuDNN compiles with");
+}
+
+/// A convolution and its normalization at 256 images, with the specs of a kernel for it.
+struct Normalized {
+  cuda::Conv2dBatchNorm op;
+  KernelSpecs specs;
+
+  Normalized(const Layer& l, bool with_bias)
+      : op(ops::Conv2d({.strides = {l.stride, l.stride}, .padding = kSame}), ops::BatchNorm(0.9f, 1e-3f), false) {
+    const auto out = l.out_size();
+    const TensorView y = view(DType::kBfloat16, {256, out, out, l.out}), vector = view(DType::kFloat32, {l.out});
+    specs = ::specs(
+        {view(DType::kBfloat16, {256, l.size, l.size, l.in}), view(DType::kFloat32, {l.kernel, l.kernel, l.in, l.out}),
+         view(DType::kFloat32, with_bias ? Shape{l.out} : Shape{0}), vector, vector, vector, vector},
+        {y, vector, vector, vector, vector, y});
+  }
+};
+
+}  // namespace
+
+TEST_CASE("ResNet-50's convolutions in bfloat16 can leave the sums of their channels, in kernels that are compiled") {
+  if (lacks_compiler()) return;
   cuda::Cudnn cudnn(described_gpu(), {.deterministic = false}), fixed_order(described_gpu(), {});
   const std::vector<Layer> layers = resnet50();
   const char* const all = std::getenv("MIRRORTRAIN_TEST_ALL_PLANS");
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    // Compiling takes a while: one of each kind, 1 x 1 and 3 x 3, with stride and without; one with a bias.
+    // Compiling takes a while: one of each kind, 1 x 1 and 3 x 3, with stride and without.
     if (all == nullptr && i != 1 && i != 3 && i != 9 && i != 11) continue;
     const Layer& l = layers[i];
-    const bool with_bias = i == 3;
     INFO(l.title());
     cuda::CudnnGraph graph;
     const auto x = l.x(graph), w = l.w(graph), y = l.y(graph);
-    if (with_bias) {
-      const auto bias = graph.tensor(DType::kBfloat16, {1, l.out, 1, 1});
-      const auto product = graph.virtual_tensor({256, l.out, l.out_size(), l.out_size()});
-      graph.convolution(l.window(), x, w, product);
-      graph.add(product, bias, y);
-    } else {
-      graph.convolution(l.window(), x, w, y);
-    }
+    graph.convolution(l.window(), x, w, y);
     graph.channel_sums(y, graph.result({1, l.out, 1, 1}), graph.result({1, l.out, 1, 1}));
     CHECK_THROWS_WITH_AS(graph.plans(cudnn, 1), doctest::Contains("compiles its kernels late"), Error);
     CHECK_THROWS_WITH_AS(graph.plans(fixed_order, 1, true), doctest::Contains("in no fixed order"), Error);
@@ -210,6 +227,29 @@ TEST_CASE("ResNet-50's convolutions in bfloat16 can leave the sums of their chan
     CHECK(another.workspace_bytes() == found[0].workspace_bytes());
     CHECK(another.name() == found[0].name());
   }
+}
+
+TEST_CASE("kernels of convolutions with normalizations have plans with sums, with a bias too, that are compiled") {
+  if (lacks_compiler()) return;
+  const auto cudnn = std::make_shared<cuda::Cudnn>(described_gpu(), cuda::MathOptions{.deterministic = false});
+  const Layer layer{14, 64, 128, 3, 1};
+  for (const bool with_bias : {false, true}) {
+    INFO("bias " << with_bias);
+    const Normalized n(layer, with_bias);
+    std::vector<cuda::CudnnPlan> plans = cuda::plans_with_sums(n.op, n.specs, *cudnn, 1);
+    REQUIRE(plans.size() == 1);
+    CHECK(plans[0].name().find("compiled at run time") != std::string::npos);
+    const std::size_t of_plan = plans[0].workspace_bytes();
+    const auto kernel = cuda::make_with_sums(n.op, n.specs, cudnn, std::move(plans[0]));
+    CHECK(kernel->workspace_bytes() >= of_plan + 2 * 128 * sizeof(float));
+    CHECK(kernel->derived_form(1)->bytes == 3 * 3 * 64 * 128 * sizeof(bfloat16));
+    CHECK(kernel->derived_form(2).has_value() == with_bias);
+  }
+  CHECK(cuda::problem_with_sums(Normalized(layer, true).op, Normalized(layer, true).specs) !=
+        cuda::problem_with_sums(Normalized(layer, false).op, Normalized(layer, false).specs));
+
+  const Normalized odd({14, 3, 5, 3, 1}, false);
+  CHECK_NOTHROW(cuda::plans_with_sums(odd.op, odd.specs, *cudnn, 1));
 }
 
 TEST_CASE("a plan's workspace is known, and a derived weight has the images' dtype") {
