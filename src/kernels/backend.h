@@ -5,6 +5,7 @@
 
 #include "device/device.h"
 #include "graph/graph.h"
+#include "kernels/copy_kernels.h"
 #include "kernels/kernel.h"
 #include "kernels/row_kernels.h"
 #include "kernels/step_kernels.h"
@@ -36,6 +37,9 @@ class Backend {
 
   /// Null where the host fills input buffers itself.
   virtual const RowKernels* row_kernels() const = 0;
+
+  /// Null where the host combines a variable's copies itself.
+  virtual const CopyKernels* copy_kernels() const = 0;
 };
 
 }  // namespace mirrortrain

@@ -410,8 +410,9 @@ TEST_CASE("normalizations that start from sums of their convolutions train as th
       const auto expected = apart.steps(7);
       if (counts) CHECK(testing::launches()->with_sums == before.with_sums);
       const auto found = together.steps(7);
+      // Enqueued for the first step, for its capture, and for the smaller batch at the epoch's end.
       const std::int64_t pairs = *layers != 0 ? 2 : 4;
-      if (counts) CHECK(testing::launches()->with_sums - before.with_sums >= pairs);
+      if (counts) CHECK(testing::launches()->with_sums - before.with_sums == 3 * replicas * pairs);
       for (std::size_t i = 0; i < expected.size(); ++i) CHECK(found[i] == doctest::Approx(expected[i]).epsilon(2e-3));
       CHECK(difference(apart.variables(0), together.variables(0)) < 2e-2);
       CHECK(evaluate_all(*together.strategy, together.examples(), 6).loss ==

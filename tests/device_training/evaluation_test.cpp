@@ -3,12 +3,14 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "error_text.h"
 #include "network.h"
+#include "strategy/variables/run_variables.h"
 #include "train/training.h"
 #include "wrapped_gpus.h"
 
@@ -109,6 +111,87 @@ TEST_CASE("values that differ between replicas become one on the GPUs, with as m
         CHECK(second == near(evaluate_all(*cpu->strategy, cpu->examples(), 6).loss));
       }
       CHECK(waited[0] == waited[1]);
+    }
+  }
+}
+
+/// A run's variables on simulated GPUs by themselves, with values of its own in each replica.
+class VariablesOnGpus {
+ public:
+  VariablesOnGpus(const CheckedConfiguration& checked, const Hardware& hardware)
+      : topology_(make_topology(checked.values().strategy, 6, hardware.machine)),
+        backend_(hardware.backend(topology_, checked.values().training)) {
+    std::vector<Device*> devices;
+    for (const LanePlace& lane : topology_.lanes) {
+      devices_.push_back(backend_->make_device(lane.device.index, 1, {}));
+      devices.push_back(devices_.back().get());
+      own_streams_.push_back(devices_.back()->make_stream());
+      streams.push_back(own_streams_.back().get());
+    }
+    devices_[0]->enter_thread();
+    StoreOptions store;
+    store.policies = checked.policies();
+    run.emplace(*checked.model, store, UpdateOptions{checked.values().gradients}, topology_, devices, *backend_,
+                nullptr);
+    float number = 0.1f;
+    for (std::size_t domain = 0; domain < run->domains().size(); ++domain) {
+      const VariableStore& variables = run->domains()[domain]->variables;
+      for (const DistributedVariable& variable : variables.variables()) {
+        for (int replica = 0; replica < variables.replicas(); ++replica) {
+          std::vector<float> values(variable.bytes() / sizeof(float));
+          for (float& value : values) value = number = 3.7f * number * (1 - number);
+          copy(domain, variable.data(replica), reinterpret_cast<const std::byte*>(values.data()), variable.bytes());
+        }
+      }
+    }
+  }
+
+  void copy(std::size_t domain, std::byte* to, const std::byte* from, std::size_t bytes) {
+    Stream& stream = *streams[static_cast<std::size_t>(run->domains()[domain]->place.lanes.front())];
+    stream.copy(to, from, bytes);
+    stream.synchronize();
+  }
+
+ private:
+  Topology topology_;
+  std::shared_ptr<const Backend> backend_;
+  std::vector<std::unique_ptr<Device>> devices_;
+  std::vector<std::unique_ptr<Stream>> own_streams_;
+
+ public:
+  std::vector<Stream*> streams;  ///< by lane
+  std::optional<RunVariables> run;
+};
+
+TEST_CASE("what evaluation reads on each GPU has the bits of what the replicas' copies are outside of them") {
+  for (const char* devices : {"cuda:0, cuda:0, cuda:0", "cuda:0, cuda:1, cuda:2", "cuda:0, cuda:0, cuda:1"}) {
+    for (const char* policy :
+         {"synchronization: on_read, aggregation: mean", "synchronization: on_read, aggregation: sum",
+          "synchronization: none, aggregation: none", "synchronization: on_read, aggregation: only_first_replica"}) {
+      CAPTURE(std::string(devices));
+      CAPTURE(std::string(policy));
+      const Hardware hardware = testing::gpus_under_test(3);
+      const Training training(
+          kNetwork,
+          {normalized(2), fmt::format("variables=[{{match: \"*/moving_*\", {}}}]", policy),
+           fmt::format("strategy={{type: mirrored, devices: [{}], threads_per_replica: 1}}", devices)},
+          hardware);
+      VariablesOnGpus variables(training.checked, hardware);
+      for (int round = 0; round < 2; ++round) variables.run->begin_evaluation(variables.streams);
+      std::size_t compared = 0;
+      variables.run->read(Lasting::kValues, variables.streams, [&](const LastingVariable& whole) {
+        if (whole.trainable) return;  // perhaps in another order
+        for (std::size_t domain = 0; domain < variables.run->domains().size(); ++domain) {
+          const VariableStore& here = variables.run->domains()[domain]->variables;
+          std::vector<std::byte> expected(whole.value.bytes()), found(expected.size());
+          whole.value.read_or_first(expected.data());
+          variables.copy(domain, found.data(), reinterpret_cast<const std::byte*>(here.evaluation_copy(whole.index)),
+                         found.size());
+          CHECK(found == expected);
+          ++compared;
+        }
+      });
+      CHECK(compared == 4 * variables.run->domains().size());  // two layers' moving means and variances
     }
   }
 }

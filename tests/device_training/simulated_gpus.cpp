@@ -341,6 +341,7 @@ class SimulatedBackend : public Backend {
   VariableLayouts layouts(std::span<const GraphVariables> graphs) const override { return filters_out_first(graphs); }
   const StepKernels& step_kernels() const override { return cuda::step_kernels(); }
   const RowKernels* row_kernels() const override { return &cuda::row_kernels(); }
+  const CopyKernels* copy_kernels() const override { return &cuda::copy_kernels(); }
 
  private:
   std::uint64_t seed_;

@@ -67,6 +67,7 @@ class WrappedBackend : public Backend {
   VariableLayouts layouts(std::span<const GraphVariables> graphs) const override { return backend_->layouts(graphs); }
   const StepKernels& step_kernels() const override { return backend_->step_kernels(); }
   const RowKernels* row_kernels() const override { return backend_->row_kernels(); }
+  const CopyKernels* copy_kernels() const override { return backend_->copy_kernels(); }
 
  private:
   std::shared_ptr<const Backend> backend_;

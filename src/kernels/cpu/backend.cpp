@@ -138,6 +138,7 @@ class CpuBackend : public Backend {
   }
   const StepKernels& step_kernels() const override { return kernels_; }
   const RowKernels* row_kernels() const override { return nullptr; }
+  const CopyKernels* copy_kernels() const override { return nullptr; }
 
  private:
   CpuStepKernels kernels_;

@@ -30,6 +30,7 @@ class CudaBackend : public Backend {
   VariableLayouts layouts(std::span<const GraphVariables> graphs) const override { return filters_out_first(graphs); }
   const StepKernels& step_kernels() const override { return cuda::step_kernels(); }
   const RowKernels* row_kernels() const override { return &cuda::row_kernels(); }
+  const CopyKernels* copy_kernels() const override { return &cuda::copy_kernels(); }
 
  private:
   MathOptions options_;

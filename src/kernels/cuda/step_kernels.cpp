@@ -7,7 +7,7 @@
 namespace mirrortrain::cuda {
 namespace {
 
-class CudaStepKernels : public StepKernels, public CopyKernels {
+class CudaStepKernels : public StepKernels {
  public:
   void update(Stream& stream, const scalar::UpdateRule& rule, const Group& group, const scalar::GradientSum& gradient,
               const StepParams* params, std::int64_t begin, std::int64_t end) const override {
@@ -74,7 +74,10 @@ class CudaStepKernels : public StepKernels, public CopyKernels {
                      StepParams* params) const override {
     cuda::scale_to_norm(stream, squares, clip_norm, gradients, params);
   }
+};
 
+class CudaCopyKernels : public CopyKernels {
+ public:
   void combine_copies(Stream& stream, const float* from, int copies, std::int64_t stride, bool mean, float* to,
                       std::int64_t count) const override {
     cuda::combine_copies(stream, from, copies, stride, mean, to, count);
@@ -90,6 +93,11 @@ class CudaRowKernels : public RowKernels {
 
 const StepKernels& step_kernels() {
   static const CudaStepKernels kernels;
+  return kernels;
+}
+
+const CopyKernels& copy_kernels() {
+  static const CudaCopyKernels kernels;
   return kernels;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/copy_kernels.h"
 #include "kernels/row_kernels.h"
 #include "kernels/step_kernels.h"
 
@@ -7,6 +8,9 @@ namespace mirrortrain::cuda {
 
 /// The kernels of update.h.
 const StepKernels& step_kernels();
+
+/// combine_copies of update.h.
+const CopyKernels& copy_kernels();
 
 /// The kernels of gather.h.
 const RowKernels& row_kernels();

@@ -109,7 +109,7 @@ RunVariables::RunVariables(const Model& model, StoreOptions store, const UpdateO
   for (const auto& domain : domains_) {
     of_domains.push_back(devices[static_cast<std::size_t>(domain->place.lanes.front())]);
   }
-  evaluation_copies_.emplace(model_, mesh_, domains_, of_domains);
+  evaluation_copies_.emplace(model_, mesh_, domains_, of_domains, backend.copy_kernels());
 }
 
 void RunVariables::begin_update(const StepSpec& step, StepParams& params) {
