@@ -194,6 +194,8 @@ const Row kRows[] = {
     {"learning_rate: 0.001", "learning_rate: \"0,01\"", "write 0.01, with a decimal point", "learning_rate: 0.01"},
     {"global_batch_size", "global_batch", "did you mean 'global_batch_size'?", "global_batch_size"},
     {"epochs: 1", "num_train_epochs: 1", "did you mean 'epochs'?", "epochs: 1"},
+    {"epochs: 1", "use_deterministic_algorithms: true", "did you mean 'deterministic'?", "deterministic: true"},
+    {"epochs: 1", "enable_op_determinism: true", "did you mean 'deterministic'?", "deterministic: true"},
     {"data:\n", "num_workers: 2\ndata:\n", "did you mean 'data.threads'?", "data:\n  threads: 2\n"},
     {kTraining, "output_dir: out", "a run's folder is runs/NAME", "name: out"},
     {kTraining, "early_stopping: {patience: 3}", "it belongs in the list callbacks: - early_stopping",

@@ -67,8 +67,9 @@ config::Section<TrainingOptions> TrainingOptions::section() {
            "Whether GPUs benchmark several algorithms for each matrix multiplication and convolution before the first "
            "step and use the fastest.")
       .key("deterministic", &TrainingOptions::deterministic,
-           "Whether GPUs use only algorithms that give the same bits each time; false allows others, which may be "
-           "faster and add in no fixed order.")
+           "Whether GPUs use only algorithms that give the same bits each time; false allows others in training, which "
+           "may be faster and add in no fixed order.",
+           config::aliases("use_deterministic_algorithms, enable_op_determinism"))
       .key(
           "on_non_finite", &TrainingOptions::on_non_finite,
           "What to do when the loss, in training, validation or test, or a variable is NaN or infinite: stop ends the "

@@ -16,13 +16,7 @@ std::shared_ptr<const Backend> backend_for(const Topology& topology, const Train
   if (!topology.on_gpus()) return {std::shared_ptr<void>(), &cpu::backend()};
   cuda::MathOptions math;
   math.tf32 = training.tf32;
-  const bool is_divided = topology.memories_of_replica() > 1;
-  if ((training.autotune || !training.deterministic) && is_divided) {
-    spdlog::warn(
-        "training.{} has no effect: the GPUs of a replica compute the gradients of whole variables each for itself, by "
-        "the same algorithms, so that they stay equal",
-        training.autotune ? "autotune" : "deterministic");
-  }
+  const bool is_divided = topology.memories_of_replica() > 1;  // ignored_by_devices says why
   math.autotune = training.autotune && !is_divided;
   math.deterministic = training.deterministic || is_divided;
   math.notice = [](const std::string& text) { spdlog::info(text); };

@@ -21,7 +21,33 @@ std::unique_ptr<Strategy> make_chiefs_strategy(const CheckedConfiguration& check
   return make_parameter_server_strategy(*checked.model, std::move(parts), *role.dispatch);
 }
 
+/// Where nothing trains, what is promised of predictions holds whatever a training may do.
+TrainingOptions options_of(const TrainingOptions& training, bool trains) {
+  TrainingOptions options = training;
+  options.deterministic = training.deterministic || !trains;
+  return options;
+}
+
 }  // namespace
+
+std::vector<std::string> ignored_by_devices(const CheckedConfiguration& checked, const Topology& topology) {
+  const char* reason = nullptr;
+  if (!topology.on_gpus()) {
+    reason = "is for GPUs and has no effect on CPUs, which always add in a fixed order; leave it out";
+  } else if (topology.memories_of_replica() > 1) {
+    reason =
+        "has no effect: the GPUs of a replica compute the gradients of whole variables each for itself, by the same "
+        "algorithms, so that they stay equal; leave it out";
+  } else {
+    return {};
+  }
+  const TrainingOptions& training = checked.values().training;
+  config::Errors warnings;
+  const auto warn = [&](const std::string& key) { warnings.warn(checked.place_of(key), key, reason); };
+  if (training.autotune) warn("training.autotune");
+  if (!training.deterministic) warn("training.deterministic");
+  return warnings.warnings();
+}
 
 std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, const RunParts& wanted,
                                         const Hardware& hardware) {
@@ -35,6 +61,9 @@ std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, con
   if (values.training.precision == Precision::kMixedBfloat16 && !topology.on_gpus() && !cpu_has_bfloat16()) {
     spdlog::warn("mixed_bfloat16: {} has no bfloat16 instructions, so this will not be faster than float32",
                  cpu_name());
+  }
+  if (wanted.trains) {
+    for (const std::string& warning : ignored_by_devices(checked, topology)) spdlog::warn("{}", warning);
   }
   MirroredParts parts;
   parts.options = options;
@@ -52,7 +81,7 @@ std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, con
   if (wanted.trains) parts.largest_batch = values.data.global_batch_size;
   parts.steps.captures = values.training.cuda_graph == CudaGraph::kAuto;
   parts.steps.skips_non_finite = values.training.on_non_finite == OnNonFinite::kSkip && checked.has_model();
-  parts.backend = hardware.backend(topology, values.training);
+  parts.backend = hardware.backend(topology, options_of(values.training, wanted.trains));
   parts.why_no_nccl = hardware.why_no_nccl;
   parts.communicators = hardware.communicators;
   return std::make_unique<MirroredStrategy>(std::move(topology), *checked.model, parts);

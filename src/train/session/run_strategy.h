@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "strategy/parameter_server/placement.h"
@@ -13,6 +14,10 @@ namespace mirrortrain {
 /// The strategy alone, of which nothing is prepared. Throws UsageError and Error for what the machine lacks.
 std::unique_ptr<Strategy> make_strategy(const CheckedConfiguration& checked, const RunParts& wanted,
                                         const Hardware& hardware);
+
+/// Warnings, each with the key's place, of options in `training` that these devices ignore: those for GPUs on CPUs, and
+/// on GPUs where each computes only a part of a replica.
+std::vector<std::string> ignored_by_devices(const CheckedConfiguration& checked, const Topology& topology);
 
 /// The placement of the variables on `servers` parameter servers: every task computes the same.
 Placement placement_of(const CheckedConfiguration& checked, int servers);
