@@ -20,7 +20,7 @@
 namespace mirrortrain::cuda {
 namespace {
 
-/// How many plans with sums are measured for a convolution: each is compiled for it, which takes seconds.
+/// How many plans with sums are measured for a convolution: each is compiled for it, which takes up to seven seconds.
 constexpr std::size_t kMostCompiled = 2;
 
 /// Which convolutions have no plan with sums. The log says so once, when the first of them runs: by then all that a

@@ -17,7 +17,8 @@ namespace mirrortrain::cuda {
 /// A text that no other convolution has.
 std::string problem_with_sums(const Conv2dBatchNorm& op, const KernelSpecs& specs);
 
-/// At most `most`, in the order of cuDNN's heuristics, at least one. Each is compiled, which takes seconds. Throws
+/// At most `most`, in the order of cuDNN's heuristics, at least one. Each is compiled, which takes up to seven
+/// seconds. Throws
 /// Error with cuDNN's reasons where it has none, as always if its options want a fixed order of sums.
 std::vector<CudnnPlan> plans_with_sums(const Conv2dBatchNorm& op, const KernelSpecs& specs, const Cudnn& cudnn,
                                        std::size_t most);

@@ -41,20 +41,21 @@ struct FilterShape {
 constexpr int kTaps = 9;
 
 /// partial[part][tap][channel]: the sums over a part of the output's lines. A block has packs of channels, and strands
-/// of lines, which it adds in their order. kWidth: the columns of the window where they are known, else 0. kFilters:
-/// whether each channel has several filters, then without a known width.
-template <int kPack, int kWidth, bool kFilters, class T>
+/// of lines, which it adds in their order. kWidth: the columns of the window where they are known, else 0.
+/// kSeveralFilters: whether each channel has several filters, then without a known width.
+template <int kPack, int kWidth, bool kSeveralFilters, class T>
 __global__ void __launch_bounds__(kBlock, 2) filter_parts(FilterShape s, const T* x, const T* dy, float* partial) {
   float* const of_strand = shared_memory<float>();
   const std::int64_t channel = channel_of_thread<kPack>();
   const int width = kWidth > 0 ? kWidth : s.columns.taps, all_taps = s.lines.taps * width;
   const int first_tap = kWidth > 0 ? 0 : static_cast<int>(blockIdx.z) * kTaps;
-  const RepeatedChannels read(channel, kFilters ? s.filters : 1);
-  const std::int64_t inputs = kFilters ? s.channels / s.filters : s.channels;
+  const RepeatedChannels read(channel, kSeveralFilters ? s.filters : 1);
+  const std::int64_t inputs = kSeveralFilters ? s.channels / s.filters : s.channels;
   float sum[kTaps][kPack] = {};
   for (std::int64_t line = first_cell(); line < s.rows * s.lines.output && channel < s.channels; line += cell_step()) {
     const Division place = divide(line, s.lines.output);
-    const T* const image = x + place.quotient * s.lines.input * s.columns.input * inputs + (kFilters ? 0 : channel);
+    const T* const image =
+        x + place.quotient * s.lines.input * s.columns.input * inputs + (kSeveralFilters ? 0 : channel);
     const T* gradient = dy + line * s.columns.output * s.channels + channel;
     for (int column = 0; column < s.columns.output; ++column, gradient += s.channels) {
       float value[kPack], of_output[kPack];
@@ -67,7 +68,7 @@ __global__ void __launch_bounds__(kBlock, 2) filter_parts(FilterShape s, const T
         const int from_column = s.columns.source(column, tap % width);
         if (from_line < 0 || from_column < 0) continue;
         const T* const source = image + (static_cast<std::int64_t>(from_line) * s.columns.input + from_column) * inputs;
-        if constexpr (kFilters) {
+        if constexpr (kSeveralFilters) {
           read.load(value, source);
         } else {
           load(value, source, kPack, true);

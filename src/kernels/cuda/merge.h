@@ -11,8 +11,7 @@ namespace mirrortrain::cuda {
 
 /// A program's graph with fewer nodes, each run by one kernel; values in `outputs` are still computed.
 ///  - a categorical loss also computes the accuracy of the same values, and includes the casts around it, as does one
-///  of
-///    logits and class numbers without an accuracy;
+///    of logits and class numbers without an accuracy;
 ///  - an input that is only cast is passed in the cast's dtype;
 ///  - the gradient of a convolution's kernel has the layout of filters_out_first;
 ///  - a batch normalization includes a following addition and relu;
