@@ -9,8 +9,7 @@ std::vector<std::string> examples_of(const std::string& command) {
   static const std::map<std::string, std::vector<std::string>> all = {
       {"fit",
        {"fit birds.yaml", "fit birds.yaml --set training.epochs=50 --run-dir runs/longer", "fit --resume birds"}},
-      {"tune",
-       {"tune configs/tune-tiny.yaml", "tune configs/tune-tiny.yaml --set search.trials=100 --json trials.json"}},
+      {"tune", {"tune configs/tune-tiny.yaml", "tune configs/tune-tiny.yaml --set search.trials=100 --json t.json"}},
       {"eval", {"eval birds", "eval birds --data new-birds.csv --json -"}},
       {"predict", {"predict birds --data new-birds.csv -o predictions.csv", "predict birds --split test --labels"}},
       {"generate", {"generate shakespeare --prompt 'To be' --tokens 200"}},

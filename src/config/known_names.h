@@ -6,7 +6,7 @@
 
 namespace mirrortrain::config {
 
-/// "; did you mean 'dense'?" as suggestion() of names.h, or else the names that there are: "; known: conv, dense". Of
+/// "; did you mean 'b'?" as suggestion() of names.h, or else the names that there are: "; known: a, b". Of
 /// many names the first ones are listed, and how many more there are.
 std::string suggestion_or_known(std::string_view name, const std::vector<std::string>& names);
 

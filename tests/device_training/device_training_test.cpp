@@ -215,7 +215,7 @@ TEST_CASE("weights of many chunks of the update train as on the CPU") {
     for (const int replicas : {1, 2}) {
       Overrides overrides = larger;
       overrides.emplace_back(more);
-      Twins(kDense, overrides, replicas).check_equal(6);
+      Twins(kDenseNetwork, overrides, replicas).check_equal(6);
     }
   }
 }
@@ -428,8 +428,9 @@ TEST_CASE("a step is no more launches than it was") {
   };
   if (testing::skip_without(testing::launches().has_value(), "a simulated GPU, which counts launches")) return;
   // Once forward and backward: custom kernels from picking the rows to the update.
-  for (const Expected& expected : {Expected{kCnn, "float32", 8, 11}, Expected{kCnn, "mixed_bfloat16", 8, 11},
-                                   Expected{kDense, "float32", 5, 8}, Expected{kDense, "mixed_bfloat16", 5, 8}}) {
+  for (const Expected& expected :
+       {Expected{kCnn, "float32", 8, 11}, Expected{kCnn, "mixed_bfloat16", 8, 11},
+        Expected{kDenseNetwork, "float32", 5, 8}, Expected{kDenseNetwork, "mixed_bfloat16", 5, 8}}) {
     CAPTURE(expected.precision);
     Training training(expected.network,
                       {fmt::format("training={{precision: {}, cuda_graph: never}}", expected.precision),
@@ -452,7 +453,7 @@ TEST_CASE("logits of many classes, in longer rows there, train as on the CPU wit
     for (const char* precision : {"float32", "mixed_bfloat16"}) {
       CAPTURE(std::string(metrics));
       CAPTURE(std::string(precision));
-      Twins twins(kDense,
+      Twins twins(kDenseNetwork,
                   {data, layers, fmt::format("metrics={}", metrics), "training.tf32=false",
                    fmt::format("training.precision={}", precision)},
                   2);

@@ -48,7 +48,7 @@ TEST_CASE("an evaluation after training steps copies no weights, and has their r
         std::string devices = list;
         for (std::size_t at; (at = devices.find("KIND")) != std::string::npos;) devices.replace(at, 4, kind);
         return std::make_unique<Training>(
-            kDense,
+            kDenseNetwork,
             Overrides{kLayers, more, "training={tf32: false}",
                       fmt::format("strategy={{type: mirrored, devices: [{}], threads_per_replica: 1}}", devices)},
             hardware);

@@ -121,7 +121,7 @@ metrics: [accuracy]
 optimizer: {type: sgd, learning_rate: 0.05, momentum: 0.9}
 )";
 
-inline constexpr const char* kDense = R"(
+inline constexpr const char* kDenseNetwork = R"(
 seed: 4
 data:
   global_batch_size: 6

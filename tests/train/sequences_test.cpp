@@ -126,10 +126,10 @@ TEST_CASE("what does not give the same at fewer steps is refused, with what to d
   refused(kAtTheEnd, boundaries("[2, 9]"), "expected numbers of time steps below 9, those of model.input_shape");
   refused(kAtTheEnd, boundaries("[5, 2]"), "expected ascending numbers of time steps, found 5 before 2");
   refused(kAtTheEnd, boundaries("[]"), "data.sequences.bucket_boundaries: expected at least one");
-  refused(
-      "flatten, {dense: {units: 3}}", kBuckets,
-      "data.sequences: the shape of 'dense/kernel' depends on the number of steps: [36, 3] at 9, [8, 3] at 2; use a "
-      "layer that takes any number of steps before it");
+  refused("flatten, {dense: {units: 3}}", kBuckets,
+          "data.sequences: the shape of 'dense/kernel' depends on the number of time steps: [36, 3] at 9, [8, 3] at 2; "
+          "use a "
+          "layer that takes any number of them before it");
   refused("{reshape: {target_shape: [12, 3]}}, global_average_pooling1d", kBuckets,
           "data.sequences: at 2 steps the model does not fit: ");
   refused("{group_normalization: {groups: 2}}, {lstm: {units: 5}}, {dense: {units: 3}}", kBuckets,

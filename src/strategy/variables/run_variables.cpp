@@ -101,6 +101,7 @@ RunVariables::RunVariables(const Model& model, StoreOptions store, const UpdateO
       throw Error(fmt::format("the variables with gradients and optimizer slots: {}", error.what()));
     }
   }
+  regularization_terms_.resize(model.variables.size());
   const DomainPlace& first = domains_[0]->place;
   is_in_place_ =
       first.on_host && mesh_.model == 1 && static_cast<int>(first.replicas.size()) == mesh_.places() && !in_stages_;
@@ -263,7 +264,8 @@ double RunVariables::begin_evaluation(std::span<Stream* const> streams) {
   MemoryDomain& first = *domains_[0];
   const VariableStore& here = first.variables;
   if (evaluation_copies_) evaluation_copies_->update(streams_of_domains(streams));
-  std::vector<double> terms(model_.variables.size());  // of regularization
+  std::vector<double>& terms = regularization_terms_;
+  std::ranges::fill(terms, 0.0);
   for (std::size_t i = 0; i < model_.variables.size(); ++i) {
     const ModelVariable& variable = model_.variables[i];
     // Workers ask each other for what not all of them have: all sum up the same weights where these are.

@@ -75,6 +75,7 @@ class RunVariables {
   bool is_in_place_;  ///< whether the one domain has all replicas' whole variables in host memory
   std::map<Lasting, std::vector<LastingVariable>> all_in_place_;  ///< those visited so far
   std::vector<double> regularization_sums_;
+  std::vector<double> regularization_terms_;           ///< of begin_evaluation, by variable
   std::optional<EvaluationCopies> evaluation_copies_;  ///< absent where values pass the host or are in its memory
   Communicator* workers_;
 };
