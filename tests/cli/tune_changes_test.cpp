@@ -91,14 +91,14 @@ search:
 
 TEST_CASE_FIXTURE(Fixture, "a trial that was trained on other data is none, though the data are back at its end") {
   // Long enough for the study to be stopped in the first trial.
-  const std::string slow = " --set search.parallel=1 --set training.epochs=150";
+  const std::string slow = " --set search.parallel=1 --set training.epochs=1000";
   const json expected = trained("net.yaml --run-dir whole" + slow);
   write_table("other.csv", 2);
   // While the study's process is stopped, the trial's run becomes one on other data.
   const Outcome outcome = run_script(folder, "set -- net.yaml" + slow + R"(
     cp table.csv kept.csv
     "$MIRRORTRAIN" tune "$@" --run-dir parts -q & study=$!
-    until [ -d parts/trial-0001 ] || ! [ -e /proc/$study/exe ]; do sleep 0.01; done
+    until [ -d parts/trial-0001 ] || ! [ -e /proc/$study/exe ]; do :; done
     kill -STOP $study
     until [ -e parts/trial-0001/summary.json ]; do sleep 0.01; done
     while [ -e parts/trial-0001/run.lock ]; do sleep 0.01; done
