@@ -91,7 +91,7 @@ search:
 
 TEST_CASE_FIXTURE(Fixture, "a trial that was trained on other data is none, though the data are back at its end") {
   // Long enough for the study to be stopped in the first trial.
-  const std::string slow = " --set search.parallel=1 --set training.epochs=1000";
+  const std::string slow = " --set search.parallel=1 --set training.epochs=400";
   const json expected = trained("net.yaml --run-dir whole" + slow);
   write_table("other.csv", 2);
   // While the study's process is stopped, the trial's run becomes one on other data.
