@@ -99,8 +99,9 @@ void multiply_in_tiles(std::int64_t rows, std::int64_t columns, std::int64_t ste
       const std::int64_t begin = rows * block / blocks, count = rows * (block + 1) / blocks - begin;
       const std::int64_t line = block * kLine, next_column = column + panel_columns() + line;
       const bool brings = steps >= kLongProduct && line < panel_columns() && next_column < columns;
-      const Ahead ahead = brings ? Ahead{b.data + next_column, b.stride}
-                                 : share_of(next, panel * blocks + block, panels * blocks, steps);
+      const Ahead ahead = brings         ? Ahead{b.data + next_column, b.stride}
+                          : next.empty() ? Ahead{b.data + column, 0}
+                                         : share_of(next, panel * blocks + block, panels * blocks, steps);
       tiles[static_cast<std::size_t>(count - 1)](steps, a.from_row(begin), {b.data + column, b.stride},
                                                  {c.data + begin * c.stride + column, c.stride}, panel_ends, ahead);
     }
