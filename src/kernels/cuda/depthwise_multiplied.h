@@ -40,23 +40,13 @@ __global__ void __launch_bounds__(kBlock)
   each_cell<kPack>(s.rows, s.lines.positions, s.columns.positions, s.channels, [&](const Cell& out) {
     const RepeatedChannels read(out.channel, filters);
     float sum[kPack] = {}, value[kPack], weight[kPack];
-    for (int ky = 0; ky < s.lines.taps; ++ky) {
-      const int line = s.lines.source<0>(out.y, ky);
-      for (int kx = 0; line >= 0 && kx < s.columns.taps; ++kx) {
-        const int column = s.columns.source<0>(out.x, kx);
-        if (column < 0) continue;
-        read.load(value, from + ((out.row * s.lines.sources + line) * s.columns.sources + column) * inputs);
-        load(weight, filter + (ky * s.columns.taps + kx) * s.channels + out.channel, kPack, true);
+    each_tap<0>(s, out, [&](int tap, int line, int column) {
+      read.load(value, from + ((out.row * s.lines.sources + line) * s.columns.sources + column) * inputs);
+      load(weight, filter + tap * s.channels + out.channel, kPack, true);
 #pragma unroll
-        for (int i = 0; i < kPack; ++i) sum[i] += value[i] * weight[i];
-      }
-    }
-    if (bias != nullptr) {
-      load(value, bias + out.channel, kPack, true);
-      for (int i = 0; i < kPack; ++i) sum[i] += value[i];
-    }
-    for (int i = 0; relu && i < kPack; ++i) sum[i] = scalar::Relu::forward(sum[i]);
-    store(to + out.offset, sum, kPack, true);
+      for (int i = 0; i < kPack; ++i) sum[i] += value[i] * weight[i];
+    });
+    store_cell(out, bias, relu, sum, to);
   });
 }
 
@@ -68,23 +58,18 @@ __global__ void __launch_bounds__(kBlock)
   const std::int64_t outputs = s.channels * filters;
   each_cell<kPack>(s.rows, s.lines.positions, s.columns.positions, s.channels, [&](const Cell& image) {
     float sum[kPack] = {};
-    for (int ky = 0; ky < s.lines.taps; ++ky) {
-      const int line = s.lines.source<0>(image.y, ky);
-      for (int kx = 0; line >= 0 && kx < s.columns.taps; ++kx) {
-        const int column = s.columns.source<0>(image.x, kx);
-        if (column < 0) continue;
-        const std::int64_t first = image.channel * filters;
-        const T* const value =
-            gradient + ((image.row * s.lines.sources + line) * s.columns.sources + column) * outputs + first;
-        const T* const weight = filter + (ky * s.columns.taps + kx) * outputs + first;
+    each_tap<0>(s, image, [&](int tap, int line, int column) {
+      const std::int64_t first = image.channel * filters;
+      const T* const value =
+          gradient + ((image.row * s.lines.sources + line) * s.columns.sources + column) * outputs + first;
+      const T* const weight = filter + tap * outputs + first;
 #pragma unroll
-        for (int i = 0; i < kPack; ++i) {
-          for (int k = i * filters; k < (i + 1) * filters; ++k) {
-            sum[i] += static_cast<float>(value[k]) * static_cast<float>(weight[k]);
-          }
+      for (int i = 0; i < kPack; ++i) {
+        for (int k = i * filters; k < (i + 1) * filters; ++k) {
+          sum[i] += static_cast<float>(value[k]) * static_cast<float>(weight[k]);
         }
       }
-    }
+    });
     store(to + image.offset, sum, kPack, true);
   });
 }

@@ -35,29 +35,43 @@ struct Slide {
   }
 };
 
+/// Calls visit(row of the filter's matrix [taps, channels], line, column) for each tap that is on the image.
+template <int kDivide, class Visit>
+__device__ inline void each_tap(const Slide& s, const Cell& at, const Visit& visit) {
+  for (int ky = 0; ky < s.lines.taps; ++ky) {
+    const int line = s.lines.source<kDivide>(at.y, ky);
+    for (int kx = 0; line >= 0 && kx < s.columns.taps; ++kx) {
+      const int column = s.columns.source<kDivide>(at.x, kx);
+      if (column >= 0) visit(ky * s.columns.taps + kx, line, column);
+    }
+  }
+}
+
+/// Stores a cell's sums with the bias, which may be null, and relu.
+template <int kPack, class T>
+__device__ inline void store_cell(const Cell& out, const T* bias, bool relu, float (&sum)[kPack], T* to) {
+  if (bias != nullptr) {
+    float added[kPack];
+    load(added, bias + out.channel, kPack, true);
+    for (int i = 0; i < kPack; ++i) sum[i] += added[i];
+  }
+  for (int i = 0; relu && i < kPack; ++i) sum[i] = scalar::Relu::forward(sum[i]);
+  store(to + out.offset, sum, kPack, true);
+}
+
 /// A thread has a pack of channels at a place. kDivide: of lines and columns.
 template <int kPack, int kDivide, class T>
 __global__ void __launch_bounds__(kBlock)
     slide(Slide s, const T* from, const T* filter, const T* bias, bool relu, T* to) {
   each_cell<kPack>(s.rows, s.lines.positions, s.columns.positions, s.channels, [&](const Cell& out) {
     float sum[kPack] = {}, value[kPack], weight[kPack];
-    for (int ky = 0; ky < s.lines.taps; ++ky) {
-      const int line = s.lines.source<kDivide>(out.y, ky);
-      for (int kx = 0; line >= 0 && kx < s.columns.taps; ++kx) {
-        const int column = s.columns.source<kDivide>(out.x, kx);
-        if (column < 0) continue;
-        load(value, from + s.source(out.row, line, column) + out.channel, kPack, true);
-        load(weight, filter + (ky * s.columns.taps + kx) * s.channels + out.channel, kPack, true);
+    each_tap<kDivide>(s, out, [&](int tap, int line, int column) {
+      load(value, from + s.source(out.row, line, column) + out.channel, kPack, true);
+      load(weight, filter + tap * s.channels + out.channel, kPack, true);
 #pragma unroll
-        for (int i = 0; i < kPack; ++i) sum[i] += value[i] * weight[i];
-      }
-    }
-    if (bias != nullptr) {
-      load(value, bias + out.channel, kPack, true);
-      for (int i = 0; i < kPack; ++i) sum[i] += value[i];
-    }
-    for (int i = 0; relu && i < kPack; ++i) sum[i] = scalar::Relu::forward(sum[i]);
-    store(to + out.offset, sum, kPack, true);
+      for (int i = 0; i < kPack; ++i) sum[i] += value[i] * weight[i];
+    });
+    store_cell(out, bias, relu, sum, to);
   });
 }
 

@@ -37,7 +37,6 @@ LabelNumbers label_numbers(const data::Dataset& examples, std::size_t output) {
   return numbers;
 }
 
-/// Whether labels are pictures of bytes, which models mostly give back as numbers from 0 to 1.
 bool are_bytes(const data::Array& labels, const LabelNumbers& numbers) {
   const bool fill_bytes = numbers.least == 0 && numbers.most == 255;
   return labels.row_shape().rank() >= 2 && numbers.most > 1 && (labels.dtype == DType::kUint8 || fill_bytes);

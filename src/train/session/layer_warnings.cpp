@@ -71,6 +71,13 @@ bool only_multiplies(const layers::Dense& dense) {
          !dense.tied_to && !dense.kernel_regularizer && !dense.kernel_constraint && !dense.activity_regularizer;
 }
 
+/// The shape of a layer's output for an example; nullptr if it was not built.
+const Shape* output_shape(const CheckedConfiguration& checked, const std::string& layer) {
+  const auto& built = checked.model->layers;
+  const auto found = std::ranges::find(built, layer, &LayerSummary::name);
+  return found == built.end() ? nullptr : &found->output_shape;
+}
+
 /// The number that a layer's input has on its last axis; 0 if it is not known.
 std::int64_t width_of_source(const CheckedConfiguration& checked, const Wiring& wiring, int source) {
   if (source < 0) return 0;
@@ -78,9 +85,8 @@ std::int64_t width_of_source(const CheckedConfiguration& checked, const Wiring& 
     const Shape shape = checked.values().model->all_inputs()[static_cast<std::size_t>(source)].shape;
     return shape.rank() == 0 ? 0 : shape.back();
   }
-  const auto& summaries = checked.model->layers;
-  const auto found = std::ranges::find(summaries, wiring.names[wiring.layer_of(source)], &LayerSummary::name);
-  return found == summaries.end() || found->output_shape.rank() == 0 ? 0 : found->output_shape.back();
+  const Shape* const shape = output_shape(checked, wiring.names[wiring.layer_of(source)]);
+  return shape == nullptr || shape->rank() == 0 ? 0 : shape->back();
 }
 
 /// A narrow layer between two wide ones limits their rank, on purpose; others can do no more than the second alone.
@@ -148,12 +154,10 @@ void warn_of_lone_rows(const CheckedConfiguration& checked, int parts, config::E
     const auto* const norm = config::get_if<layers::BatchNormalization>(&layer.value);
     if (!wiring.used[i] || norm == nullptr || norm->renorm || !norm->trainable) continue;
     if (values.model->freezes(wiring.names[i]) || (norm->synchronized && batch > 1)) continue;
-    const auto& summaries = checked.model->layers;
-    const auto built = std::ranges::find(summaries, wiring.names[i], &LayerSummary::name);
-    if (built == summaries.end() || built->output_shape.rank() == 0) continue;
-    const Shape& shape = built->output_shape;
-    const auto axis = axis_of_example(norm->axis, shape.rank());
-    if (!axis || shape.elements() != shape[*axis]) continue;  // positions are normalized too
+    const Shape* const shape = output_shape(checked, wiring.names[i]);
+    if (shape == nullptr || shape->rank() == 0) continue;
+    const auto axis = axis_of_example(norm->axis, shape->rank());
+    if (!axis || shape->elements() != (*shape)[*axis]) continue;  // positions are normalized too
     errors.warn(
         layer.place, layer.path,
         fmt::format("each replica has one example of a global batch of {}, whose mean is itself, so that every output "
