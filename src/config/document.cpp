@@ -255,7 +255,7 @@ void add_bases(Value& root, std::vector<std::string> files, const OtherFile& oth
   }
   const std::string file = (std::filesystem::path(files.back()).parent_path() / *text).lexically_normal().string();
   if (std::ranges::count(files, file) > 0 || files.size() > kMostBases) {
-    return errors.add(named.place(), "extends", fmt::format("'{}' extends itself", shortened(file)));
+    return errors.add(named.place(), "extends", fmt::format("'{}' extends itself", file));
   }
   std::string content;
   try {
