@@ -20,6 +20,7 @@ using testing::replicas_on_cpus;
 using testing::Result;
 using testing::run_workers;
 using testing::RunToResume;
+using testing::trained_by;
 
 /// Sizes that no number of memories divides, and a last batch of two examples; the first and the last weights are too
 /// small to be divided.
@@ -92,6 +93,20 @@ TEST_CASE("divided weights are those of replicated ones") {
     check_alike(expected, found, 2e-6, 5e-6);
   }
   check_alike(on_workers(kDense, 4, 1, "", {}), on_workers(kDense, 4, 1, kWeights, {}), 2e-6, 5e-6);
+}
+
+/// The first layers are computed long before the large kernel is here.
+TEST_CASE("a layer waits for weights that are gathered while those before it compute") {
+  const std::vector<std::string> late = {"model.layers[2].dense.units=2000", "model.layers[3].dense.units=1000",
+                                         "strategy.communication.bytes_per_pack=4096"};
+  const auto result = [&](const std::string& state) {
+    return trained_by(2, kDense, replicas_on_cpus(1, state), late, 4, this_hardware, true);
+  };
+  const Result expected = result("");
+  for (const char* state : {", optimizer_state: sharded", kGradients, kWeights}) {
+    CAPTURE(std::string(state));
+    check_alike(expected, result(state), 2e-6, 5e-6);
+  }
 }
 
 TEST_CASE("divided weights work in every layer, and where layers are divided too") {

@@ -25,8 +25,8 @@ struct Result {
   double evaluated = 0;
 };
 
-inline Result trained(Training& training, int steps = 7) {
-  Result result{training.steps(steps), {}, 0};
+inline Result trained(Training& training, int steps = 7, bool in_flight = false) {
+  Result result{in_flight ? training.steps_in_flight(steps) : training.steps(steps), {}, 0};
   result.variables = training.variables();
   const std::int64_t batch = training.checked.values().data.global_batch_size;
   result.evaluated = evaluate_all(*training.strategy, training.examples(), batch).loss;
@@ -54,13 +54,14 @@ inline void check_alike(const Result& expected, const Result& found, double loss
 }
 
 /// The chief's result of workers that are threads here, each with a `machine` of its own. `strategy`: an override.
+/// `gathers_slowly`: weights are still on their way when the next step begins.
 inline Result trained_by(int workers, const char* network, const std::string& strategy, std::vector<std::string> more,
                          int steps = 7, const std::function<Hardware()>& machine = this_hardware,
                          bool gathers_slowly = false) {
   more.push_back(strategy);
   Result of_chief;
   const auto train = [&](int worker, Training& training) {
-    Result own = trained(training, steps);
+    Result own = trained(training, steps, gathers_slowly);
     CHECK(training.strategy->differing_replicas() == "");
     if (worker == 0) of_chief = std::move(own);
   };

@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "error_text.h"
 
 namespace mirrortrain {
@@ -104,7 +104,7 @@ void follow_scenario(const json& variable, VariablePolicy policy, const json& sc
   const bool is_total = policy == VariablePolicy{Synchronization::kOnRead, Aggregation::kSum};
   std::vector<T> saved;
   for (const json& event : scenario) {
-    CAPTURE(event.dump());
+    CAPTURE(json_text(event));
     const std::string where = event.at("where"), kind = event.at("kind");
     bool copies_as_reference = true;
     if (where == "replica") {
@@ -145,7 +145,8 @@ void follow_scenario(const json& variable, VariablePolicy policy, const json& sc
 }
 
 TEST_CASE("every legal pair does what tf.distribute does") {
-  const auto golden = json::parse(read_text_file(MIRRORTRAIN_SOURCE_DIR "/tests/golden/distributed-variables.json"));
+  const auto golden =
+      parse_json<json>(read_text_file(MIRRORTRAIN_SOURCE_DIR "/tests/golden/distributed-variables.json"));
   REQUIRE(golden.at("variables").size() >= 60);
   for (const json& variable : golden.at("variables")) {
     const std::string dtype = variable.at("dtype");
@@ -163,7 +164,8 @@ TEST_CASE("every legal pair does what tf.distribute does") {
 }
 
 TEST_CASE("what tf.distribute refuses to create is refused, but for copies that are never synchronized") {
-  const auto golden = json::parse(read_text_file(MIRRORTRAIN_SOURCE_DIR "/tests/golden/distributed-variables.json"));
+  const auto golden =
+      parse_json<json>(read_text_file(MIRRORTRAIN_SOURCE_DIR "/tests/golden/distributed-variables.json"));
   for (const json& creation : golden.at("creation")) {
     if (creation.at("trainable").is_null()) continue;
     const VariablePolicy policy{named<Synchronization>(creation.at("synchronization")),
