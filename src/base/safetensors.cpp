@@ -11,7 +11,6 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -20,6 +19,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/float16.h"
+#include "base/json.h"
 #include "base/utf8.h"
 
 namespace mirrortrain {
@@ -108,7 +108,7 @@ class Header {
     };
     json parsed;
     try {
-      parsed = json::parse(header, watch);
+      parsed = parse_json<json>(header, watch);
     } catch (const json::exception&) {
       fail("the header is not JSON");
     }
@@ -214,7 +214,7 @@ std::string header_of(const std::vector<TensorSpec>& tensors) {
         {"dtype", tag_of(tensor.dtype)}, {"shape", tensor.shape.dims()}, {"data_offsets", {offset, end}}};
     offset = end;
   }
-  std::string text = header.dump();
+  std::string text = json_text(header);
   text.resize((text.size() + 7) / 8 * 8, ' ');
   return text;
 }

@@ -3,12 +3,12 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "report/console.h"
@@ -35,7 +35,7 @@ void look_at_data_of(const DataArguments& arguments) {
   found.configuration = checked.values().name.text;
   if (arguments.html == "-") fmt::print("{}", survey::survey_page(found));
   if (arguments.html && *arguments.html != "-") write_result(*arguments.html, survey::survey_page(found));
-  if (arguments.json) write_json(*arguments.json, survey::survey_json(found).dump(2));
+  if (arguments.json) write_json(*arguments.json, json_text(survey::survey_json(found), 2));
   if (arguments.json != "-" && arguments.html != "-") report::print_fitted(stdout, survey::survey_text(found));
 }
 

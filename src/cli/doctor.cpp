@@ -2,10 +2,10 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
+#include "base/json.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "report/console.h"
@@ -21,7 +21,7 @@ void add_doctor(CLI::App& app, int& exit_code) {
   add_json(*command, *json, "Also write it as JSON to this file");
   command->callback([json, &exit_code] {
     const doctor::Findings findings = doctor::examine(doctor::surroundings_of_process());
-    if (*json) write_json(**json, doctor::findings_json(findings).dump(2));
+    if (*json) write_json(**json, json_text(doctor::findings_json(findings), 2));
     if (*json != "-") report::print_fitted(stdout, doctor::findings_text(findings));
     exit_code = doctor::number_wrong(findings) == 0 ? 0 : 1;
   });

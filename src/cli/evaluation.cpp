@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "report/batch_progress.h"
 #include "report/jsonl.h"
 #include "train/checkpoint/checkpoint.h"
@@ -84,7 +85,7 @@ std::optional<Evaluation> evaluation_on(const RunCluster* cluster, const EvalArg
 }
 
 nlohmann::ordered_json json_of(const Evaluation& evaluation) {
-  auto json = nlohmann::ordered_json::parse(report::to_json(evaluation.event));
+  auto json = parse_json<nlohmann::ordered_json>(report::to_json(evaluation.event));
   json.update(evaluation.classes);
   return json;
 }

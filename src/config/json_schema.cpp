@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
+#include "base/json.h"
 #include "config/scalar.h"
 #include "config/schema.h"
 #include "config/written_out_schema.h"
@@ -130,7 +130,7 @@ class SchemaWriter {
     }
     for (const auto& [other, exempted] : unless) rules.push_back(exemption(other, exempted));
     for (const std::string& relation : schema.relations) {
-      if (!is_part_) rules.push_back(Json::parse(relation));
+      if (!is_part_) rules.push_back(parse_json<Json>(relation));
     }
   }
 
@@ -278,7 +278,7 @@ std::string json_schema(const Schema& root, std::string_view title) {
   Json json = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", title}};
   json.update(body);
   if (!writer.definitions().empty()) json["$defs"] = writer.definitions();
-  return json.dump(2);
+  return json_text(json, 2);
 }
 
 }  // namespace mirrortrain::config

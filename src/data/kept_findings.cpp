@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <span>
 
 #include "base/files.h"
+#include "base/json.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -38,7 +38,7 @@ std::optional<nlohmann::json> kept_finding(const std::string& kind, const std::s
   std::error_code none;
   if (file.empty() || !fs::is_regular_file(file, none)) return std::nullopt;
   try {
-    auto json = nlohmann::json::parse(read_text_file(file));
+    auto json = parse_json<nlohmann::json>(read_text_file(file));
     if (json.at("identity") != identity) return std::nullopt;
     return std::move(json.at("finding"));
   } catch (const std::exception&) {
@@ -51,7 +51,7 @@ void keep_finding(const std::string& kind, const std::string& identity, const nl
   if (file.empty()) return;
   try {
     create_folders(file.parent_path());
-    write_file(file, nlohmann::json{{"identity", identity}, {"finding", finding}}.dump() + "\n");
+    write_file(file, json_text(nlohmann::json{{"identity", identity}, {"finding", finding}}) + "\n");
   } catch (const std::exception&) {
   }
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/utf8.h"
 
 namespace mirrortrain::keras {
@@ -24,7 +25,7 @@ Json parse_json(std::string_view text, const std::string& what) {
     return true;
   };
   try {
-    return Json::parse(text, watch);
+    return mirrortrain::parse_json<Json>(text, watch);
   } catch (const Json::exception& error) {
     throw Error(
         fmt::format("{}: expected JSON, as Keras writes it; it is damaged: {}", what, shortened(error.what(), 200)));
@@ -60,7 +61,7 @@ const Json& as_list(const Json& value) {
 
 std::string described(const Json& value) {
   if (const auto object = as_object(value)) return object->class_name;
-  return shortened(value.dump(-1, ' ', true, Json::error_handler_t::replace), 80);
+  return shortened(json_text(value), 80);
 }
 
 }  // namespace mirrortrain::keras

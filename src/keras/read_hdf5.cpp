@@ -7,6 +7,7 @@
 #include "base/apart.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "keras/hdf5.h"
 #include "keras/hdf5_library.h"
 #include "keras/json.h"
@@ -44,7 +45,7 @@ Hdf5Contents read_apart(const std::string& name, const void* image, std::uint64_
     throw Error(fmt::format("{}: is damaged: the HDF5 library cannot read it (it ended by {}); get the file again",
                             name, end.empty() ? "itself" : end));
   }
-  const Json found = Json::parse(text);
+  const Json found = mirrortrain::parse_json<Json>(text);
   if (found.contains("error")) throw Error(found.at("error").get<std::string>());
   return taken_over(found, data);
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/json.h"
 #include "data/files/zip_writer.h"
 #include "keras/hdf5.h"
 #include "keras/problems.h"
@@ -37,7 +38,7 @@ std::vector<std::string> write_keras_model(const std::filesystem::path& path, co
   data::ZipWriter archive(path);
   const auto add = [&](const char* name, std::string_view bytes) { archive.write(archive.add(name), bytes); };
   add("metadata.json", kMetadata);
-  add("config.json", config.dump());
+  add("config.json", json_text(config));
   add("model.weights.h5", {reinterpret_cast<const char*>(weights.data()), weights.size()});
   archive.finish();
   return remarks;

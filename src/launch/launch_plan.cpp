@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "cluster/address.h"
 #include "cluster/cluster_options.h"
 #include "cluster/discover.h"
@@ -110,7 +110,7 @@ std::string tf_config(const ClusterSpec& cluster, const Task& task) {
   nlohmann::ordered_json json;
   for (const Task& one : cluster.tasks()) json["cluster"][config::name_of(one.job)].push_back(cluster.address(one));
   json["task"] = {{"type", config::name_of(task.job)}, {"index", task.index}};
-  return json.dump();
+  return json_text(json);
 }
 
 ProcessOptions process_of(const Plan& plan, const PlacedTask& task, const LaunchOptions& options,

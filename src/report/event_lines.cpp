@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "base/json.h"
 
 namespace mirrortrain::report {
 namespace {
@@ -24,7 +25,7 @@ const Json* member(const Json& object, const char* key) {
 std::int64_t for_each_event(const std::filesystem::path& file, const std::function<void(const Json& event)>& take) {
   std::int64_t unreadable = 0;
   const auto take_line = [&](std::string_view line) {
-    const Json event = Json::parse(line, nullptr, false);
+    const Json event = parse_json_if_valid<Json>(line);
     if (event.is_object()) {
       take(event);
     } else if (!line.empty()) {

@@ -1,15 +1,13 @@
 #include "report/json.h"
 
-#include <nlohmann/json.hpp>
+#include "base/json.h"
 
 namespace mirrortrain::report {
 namespace {
 
 using nlohmann::ordered_json;
 
-std::string leaf(const ordered_json& value) {
-  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
+std::string leaf(const ordered_json& value) { return json_text(value); }
 
 void append(std::string& line, const ordered_json& value) {
   if (!value.is_structured()) {

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "report/json.h"
 
 namespace mirrortrain::report {
@@ -117,7 +117,7 @@ ordered_json object_of(const EndEvent& event) {
 
 /// Whether to keep a finished line, as the `number`-th kept one: its event happened by `step` and will not be repeated.
 bool stays(std::string_view line, std::int64_t number, std::int64_t step, const DoneAgain& again) {
-  const ordered_json event = ordered_json::parse(line, nullptr, false);
+  const ordered_json event = parse_json_if_valid<ordered_json>(line);
   if (!event.is_object() || !event.contains("step") || !event["step"].is_number_integer()) return false;
   const std::int64_t done = event["step"].get<std::int64_t>();
   const std::string kind = event.value("event", "");

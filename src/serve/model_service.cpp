@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/json.h"
 #include "base/utf8.h"
 #include "base/version.h"
 #include "serve/http/content_coding.h"
@@ -17,7 +17,7 @@ namespace mirrortrain {
 namespace {
 
 using Json = nlohmann::ordered_json;
-std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string text_of(const Json& json) { return json_text(json); }
 
 HttpResponse json_response(const Json& json, int status = 200) { return {status, "application/json", text_of(json)}; }
 

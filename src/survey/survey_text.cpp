@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "survey/data_survey.h"
 
 namespace mirrortrain::survey {
@@ -110,13 +110,13 @@ Json survey_json(const DataSurvey& survey) {
       one["inputs"].push_back({{"name", input.name.empty() ? "input" : input.name},
                                {"origin", input.origin},
                                {"dtype", input.dtype},
-                               {"shape", Json::parse(input.shape, nullptr, false)},
+                               {"shape", parse_json_if_valid<Json>(input.shape)},
                                {"features", json_of(input.numbers)}});
     }
     for (const SurveyedOutput& output : split.outputs) {
       Json labels = {{"name", output.name.empty() ? "output" : output.name},
                      {"dtype", output.dtype},
-                     {"shape", Json::parse(output.shape, nullptr, false)},
+                     {"shape", parse_json_if_valid<Json>(output.shape)},
                      {"missing", output.missing}};
       if (output.classes.empty()) {
         labels["numbers"] = json_of(output.numbers);

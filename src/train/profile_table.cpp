@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "base/json.h"
 #include "base/utf8.h"
 #include "report/fitted.h"
 #include "strategy/topology.h"
@@ -175,7 +175,8 @@ std::string profile_json(const std::vector<ProfileRow>& rows, const ProfiledStep
     }
     list.push_back(std::move(json));
   }
-  return nlohmann::ordered_json{{"steps", steps.steps}, {"global_batch_size", steps.batch}, {"profile", list}}.dump(2);
+  return json_text(
+      nlohmann::ordered_json{{"steps", steps.steps}, {"global_batch_size", steps.batch}, {"profile", list}}, 2);
 }
 
 }  // namespace mirrortrain

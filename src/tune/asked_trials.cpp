@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "report/json.h"
 #include "train/checkpoint/run_folder.h"
 #include "tune/study_rows.h"
@@ -29,7 +29,7 @@ Json object_in(const std::string& line) {
     most = std::max(most, depth);
     return depth <= kMostLevels;  // deeper ones are not kept
   };
-  Json json = Json::parse(line, note_depth, false);
+  Json json = parse_json_if_valid<Json>(line, note_depth);
   if (most > kMostLevels) throw UsageError(fmt::format("expected at most {} levels of brackets", kMostLevels));
   if (!json.is_object()) {
     throw UsageError(R"(expected a line of JSON, as {"parameters": {"optimizer.learning_rate": 0.01}})");
@@ -41,13 +41,13 @@ Json object_in(const std::string& line) {
 /// here but for integers of 64 bits.
 std::string id_in(const Json& id) {
   if (id.is_number_float()) throw UsageError("id: expected a text or an integer of 64 bits, found another number");
-  return id.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(id);
 }
 
 /// `id` first, as it was asked.
 Json with_id(const std::string& id) {
   Json answer = Json::object();
-  if (!id.empty()) answer["id"] = Json::parse(id);
+  if (!id.empty()) answer["id"] = parse_json<Json>(id);
   return answer;
 }
 

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "report/event_lines.h"
 #include "report/json.h"
 #include "train/checkpoint/non_finite.h"
@@ -93,8 +93,7 @@ void Journal::read(const std::filesystem::path& path) {
   for (std::size_t at = 0, end = 0; at < text.size(); at = end + 1) {
     end = text.find('\n', at);
     const std::string place = fmt::format("{}:{}", path.string(), ++line);
-    const Json event = Json::parse(text.begin() + static_cast<std::ptrdiff_t>(at),
-                                   text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
+    const Json event = parse_json_if_valid<Json>(std::string_view(text).substr(at, end - at));
     if (!event.is_object()) {
       throw Error(
           fmt::format("{}: this is no line of a study's journal; remove it, or start a new study with another "

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "base/json.h"
 #include "base/utf8.h"
 #include "config/scalar.h"
 #include "report/format.h"
@@ -185,7 +185,7 @@ std::string study_json(const SearchSpace& space, const WatchedMetric& objective,
                       {"split", config::name_of(objective.split)},
                       {"best", best != nullptr ? Json(best->number) : Json()},
                       {"trials", std::move(trials)}};
-  return study.dump(2, ' ', false, Json::error_handler_t::replace);
+  return json_text(study, 2);
 }
 
 }  // namespace mirrortrain::tune

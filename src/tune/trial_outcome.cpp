@@ -2,9 +2,9 @@
 
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "report/event_lines.h"
 #include "train/checkpoint/checkpoint_folder.h"
 
@@ -12,7 +12,7 @@ namespace mirrortrain::tune {
 
 std::string stopped_by(const std::filesystem::path& summary) {
   if (!std::filesystem::exists(summary)) return "";
-  const auto values = nlohmann::ordered_json::parse(read_text_file(summary), nullptr, false);
+  const auto values = parse_json_if_valid<nlohmann::ordered_json>(read_text_file(summary));
   if (!values.is_object() || report::text_in(values, "status") != "stopped") return "";
   return report::text_in(values, "stopped_by");
 }

@@ -4,10 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/utf8.h"
 #include "config/names.h"
 #include "config/scalar.h"
@@ -17,9 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string found_text(const Json& value) {
-  return shortened(value.dump(-1, ' ', false, Json::error_handler_t::replace), 200);
-}
+std::string found_text(const Json& value) { return shortened(json_text(value), 200); }
 
 std::string expected_text(const Parameter& parameter) {
   if (parameter.kind == Parameter::Kind::kChoice) {

@@ -4,9 +4,9 @@
 
 #include <cmath>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "bench/reduction_timer.h"
 #include "collective/thread_group.h"
 #include "collective/training_lane.h"
@@ -119,7 +119,7 @@ TEST_CASE("the JSON file holds the printed results") {
   const BenchRun run(
       2, {.algorithms = {"ring", "one_pass"}, .min_bytes = 64, .max_bytes = 64, .json = folder / "bench.json"});
   CHECK(run.message == "no error");
-  const auto json = nlohmann::json::parse(read_text_file(folder / "bench.json"));
+  const auto json = parse_json<nlohmann::json>(read_text_file(folder / "bench.json"));
   REQUIRE(json.at("results").size() == 2);
   const auto& first = json["results"][0];
   CHECK(first.size() == 8);

@@ -1,6 +1,7 @@
 // Pictures that preprocessing changes at random: the same in every run of a seed, whoever makes them and when.
 #include <doctest/doctest.h>
 
+#include "base/json.h"
 #include "cli/program.h"
 
 namespace mirrortrain::testing::augmented_test {
@@ -23,7 +24,7 @@ std::string pictures() {
     features.push_back(picture);
     labels.push_back(0);
   }
-  return "{format: inline, features: " + features.dump() + ", labels: " + labels.dump() + "}";
+  return "{format: inline, features: " + json_text(features) + ", labels: " + json_text(labels) + "}";
 }
 
 const std::string kDrawing =

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "base/json.h"
 #include "cli/program.h"
 
 namespace mirrortrain::testing::bad_examples_test {
@@ -298,7 +299,7 @@ TEST_CASE_FIXTURE(Pictures, "what was found of pictures is kept until one of the
   REQUIRE(bad.size() == 3);
   bad.push_back({13, "dog/zz.jpg: said by the file"});
   bad.erase(2);
-  write_file(folder / "kept.json", kept.dump());
+  write_file(folder / "kept.json", json_text(kept));
   fs::copy_file(folder / "kept.json", cache(), fs::copy_options::overwrite_existing);
   fit("pictures.yaml --run-dir second");
   CHECK(contains(read_text_file(folder / "second/run.log"), "said by the file"));
@@ -314,10 +315,10 @@ TEST_CASE_FIXTURE(Pictures, "a picture that becomes bad after all were looked at
   fit("pictures.yaml --run-dir first");
   json kept = parsed(read_text_file(cache()));  // that it was whole then
   json& bad = kept["finding"]["bad"];
-  const auto found = std::ranges::find_if(bad, [](const json& one) { return contains(one.dump(), "rgb.png"); });
+  const auto found = std::ranges::find_if(bad, [](const json& one) { return contains(json_text(one), "rgb.png"); });
   REQUIRE(found != bad.end());
   bad.erase(found);
-  write_file(cache(), kept.dump());
+  write_file(cache(), json_text(kept));
   const Outcome outcome = run_program(folder, "fit pictures.yaml --run-dir second");
   CHECK(outcome.exit_code == 1);
   CHECK_MESSAGE(contains(outcome.err, "rgb.png: expected a picture as PNG, JPEG, WebP, BMP, GIF or TIFF, found none"),

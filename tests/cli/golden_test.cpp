@@ -9,13 +9,13 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "base/safetensors.h"
 #include "cli/npz_arrays.h"
 #include "cli/run_program.h"
@@ -78,7 +78,7 @@ std::vector<json> fit(const fs::path& golden, std::size_t replicas, const fs::pa
   run(words);
   std::vector<json> events;
   std::ifstream lines(folder / "metrics.jsonl");
-  for (std::string line; std::getline(lines, line);) events.push_back(json::parse(line));
+  for (std::string line; std::getline(lines, line);) events.push_back(mirrortrain::parse_json<json>(line));
   return events;
 }
 
@@ -239,7 +239,7 @@ void check_run(const fs::path& golden, const json& expected, std::size_t replica
 void follows_reference(const std::string& name) {
   const mirrortrain::TemporaryFolder temporary;
   const fs::path golden = kGoldens / name;
-  const auto expected = json::parse(mirrortrain::read_text_file(golden / "expected.json"));
+  const auto expected = mirrortrain::parse_json<json>(mirrortrain::read_text_file(golden / "expected.json"));
   REQUIRE_FALSE(expected.at("replicas").empty());
   for (const std::size_t replicas : expected.at("replicas")) {
     CAPTURE(replicas);
@@ -253,7 +253,7 @@ void gives_outputs_of_keras() {
   const fs::path golden = kGoldens / "keras-transfer", found = temporary.path() / "found.json";
   run({"eval", golden / "config.yaml", "-q", "--json", found, "--set", "name=keras-transfer", "--set",
        "strategy.devices=" + device_list(2)});
-  const double loss = json::parse(mirrortrain::read_text_file(found)).at("loss");
+  const double loss = mirrortrain::parse_json<json>(mirrortrain::read_text_file(found)).at("loss");
   constexpr double kOutputs = 6 * 4, kSize = 1;
   CHECK(std::sqrt(loss * kOutputs) < 1e-4 * kSize);
 }

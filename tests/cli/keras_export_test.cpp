@@ -7,13 +7,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "cli/run_program.h"
 #include "data/loading/load.h"
 #include "error_text.h"
@@ -80,7 +80,7 @@ void computes_the_same(const std::string& name, const std::string& configuration
   CHECK(largest <= 1e-6);
   if (const char* const kept = std::getenv("MIRRORTRAIN_KEEP_KERAS_FILES")) {
     fs::copy_file(file, fs::path(kept) / (name + ".keras"));
-    write_file(fs::path(kept) / (name + ".json"), nlohmann::json{{"train", train}, {"predictions", before}}.dump());
+    write_file(fs::path(kept) / (name + ".json"), json_text(nlohmann::json{{"train", train}, {"predictions", before}}));
   }
 }
 
@@ -89,7 +89,7 @@ std::vector<double> losses_of_steps(const fs::path& run) {
   std::vector<double> losses;
   std::istringstream lines(read_text_file(run / "metrics.jsonl"));
   for (std::string line; std::getline(lines, line);) {
-    const nlohmann::json event = nlohmann::json::parse(line);
+    const nlohmann::json event = parse_json<nlohmann::json>(line);
     if (event["event"] == "step") losses.push_back(event["loss"].get<double>());
   }
   return losses;
@@ -140,10 +140,10 @@ void takes_the_state_along(const std::string& name, const std::string& optimizer
     std::vector<double> losses = losses_of_steps(longer.run);
     losses.erase(losses.begin(), losses.begin() + 5);
     fs::copy_file(file, fs::path(kept) / (name + ".keras"));
-    write_file(fs::path(kept) / (name + ".json"), nlohmann::json{{"features", {{1, 2}, {-1, 0.5}, {0, -2}, {3, 1}}},
-                                                                 {"labels", {0, 1, 2, 1}},
-                                                                 {"further_losses", losses}}
-                                                      .dump());
+    write_file(
+        fs::path(kept) / (name + ".json"),
+        json_text(nlohmann::json{
+            {"features", {{1, 2}, {-1, 0.5}, {0, -2}, {3, 1}}}, {"labels", {0, 1, 2, 1}}, {"further_losses", losses}}));
   }
 }
 
@@ -298,10 +298,9 @@ logging: {{report: false, tensorboard: false}}
                        "--probabilities"}) == 0);
     fs::copy_file(file, fs::path(kept) / "own-columns.keras");
     write_file(fs::path(kept) / "own-columns.json",
-               nlohmann::json{{"csv", cells},
-                              {"inputs", {{"age__years_", "age (years)"}, {"kind_1", "kind"}}},
-                              {"jsonl", read_text_file(temporary / "p.jsonl")}}
-                   .dump());
+               json_text(nlohmann::json{{"csv", cells},
+                                        {"inputs", {{"age__years_", "age (years)"}, {"kind_1", "kind"}}},
+                                        {"jsonl", read_text_file(temporary / "p.jsonl")}}));
   }
 }
 

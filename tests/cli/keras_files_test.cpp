@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <utility>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "cli/run_program.h"
 #include "data/files/zip.h"
 #include "data/loading/load.h"
@@ -68,7 +68,7 @@ struct Converted {
   json expected;
   std::vector<std::string> overrides, outputs;
 
-  explicit Converted(const fs::path& folder) : expected(json::parse(read_text_file(folder / "expected.json"))) {
+  explicit Converted(const fs::path& folder) : expected(parse_json<json>(read_text_file(folder / "expected.json"))) {
     const fs::path file = fs::exists(folder / "model.h5") ? folder / "model.h5" : folder / "model.keras";
     REQUIRE(run({"init", file, "-o", configuration}) == 0);
     const CheckedConfiguration checked = check_configuration(configuration, {});
@@ -127,7 +127,7 @@ void gives_losses(const Converted& converted) {
   std::vector<double> found;
   std::ifstream lines(folder / "metrics.jsonl");
   for (std::string line; std::getline(lines, line);) {
-    const json event = json::parse(line);
+    const json event = parse_json<json>(line);
     if (event.at("event") == "step") found.push_back(event.at("loss"));
   }
   REQUIRE(found.size() == losses.size());

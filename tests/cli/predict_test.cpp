@@ -7,6 +7,7 @@
 #include <limits>
 #include <sstream>
 
+#include "base/json.h"
 #include "cli/program.h"
 
 namespace mirrortrain::testing::predict_test {
@@ -449,7 +450,7 @@ TEST_CASE_FIXTURE(Fixture,
     CHECK(kept[0]["variance"][c].get<double>() == doctest::Approx(variance[c]).epsilon(1e-12));
   }
   // Given by hand, the same numbers train the same network.
-  REQUIRE(run("fit words.yaml --run-dir given --set 'data.preprocessing=[{normalization: " + kept[0].dump() + "}]'")
+  REQUIRE(run("fit words.yaml --run-dir given --set 'data.preprocessing=[{normalization: " + json_text(kept[0]) + "}]'")
               .exit_code == 0);
   CHECK(read("run/model.safetensors") == read("given/model.safetensors"));
   fs::remove(folder / "train.csv");

@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "base/json.h"
+
 namespace mirrortrain::testing {
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
@@ -41,7 +43,7 @@ std::string until_checkpoint(const std::string& run) {
       run);
 }
 
-nlohmann::json parsed(const std::string& text) { return nlohmann::json::parse(text); }
+nlohmann::json parsed(const std::string& text) { return parse_json<nlohmann::json>(text); }
 
 std::vector<nlohmann::json> events_of(const fs::path& file) {
   std::vector<nlohmann::json> events;

@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "base/json.h"
 #include "cli/program.h"
 #include "error_text.h"
 
@@ -102,7 +103,7 @@ TEST_CASE_FIXTURE(Fixture,
   for (const json& row : evaluation["confusion_matrix"]) {
     for (const json& count : row) {
       rest = rest.substr(rest.find("--share:"));
-      CHECK(between(rest, ">", "<") == count.dump());
+      CHECK(between(rest, ">", "<") == json_text(count));
       rest = rest.substr(1);
     }
   }

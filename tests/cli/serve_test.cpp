@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/json.h"
 #include "cli/served_program.h"
 #include "serve/gzip.h"
 
@@ -23,7 +24,7 @@ std::string json_request(const std::vector<float>& numbers) {
                         {"datatype", "FP32"},
                         {"shape", {numbers.size() / kElements, 8, 8, 3}},
                         {"data", numbers}}}}};
-  return post(kInfer, json.dump());
+  return post(kInfer, json_text(json));
 }
 
 TEST_CASE("answers have the bits of predict, whatever is asked together") {
@@ -44,7 +45,7 @@ TEST_CASE("answers have the bits of predict, whatever is asked together") {
     std::string found;
     for (HttpClient& client : clients) found += binary_of(client.answer());
     CHECK(found == expected);
-    const Json json = Json::parse(server.ask(json_request(all)).body);
+    const Json json = parse_json<Json>(server.ask(json_request(all)).body);
     CHECK(json["id"] == "a");
     CHECK(json["model_version"] == "12");
     CHECK(bytes_of(json["outputs"][0]["data"].get<std::vector<float>>()) == expected);
@@ -81,18 +82,18 @@ TEST_CASE("a server tells what it has") {
   CHECK(server.ask(get("/v2/models/small/ready")).status == 200);
   CHECK(server.ask(get("/v2/models/small/versions/12/ready")).status == 200);
   CHECK(server.ask(get("/v2/models/small/versions/13/ready")).status == 404);
-  const Json about = Json::parse(server.ask(get("/v2")).body);
+  const Json about = parse_json<Json>(server.ask(get("/v2")).body);
   CHECK(about["name"] == "mirrortrain");
   CHECK(about["extensions"] == Json::array({"binary_tensor_data", "classification"}));
-  const Json model = Json::parse(server.ask(get("/v2/models/small")).body);
+  const Json model = parse_json<Json>(server.ask(get("/v2/models/small")).body);
   CHECK(model["versions"] == Json::array({"12"}));
-  CHECK(model["inputs"] == Json::parse(R"([{"name": "input", "datatype": "FP32", "shape": [-1, 8, 8, 3]}])"));
-  CHECK(model["outputs"][0] == Json::parse(R"({"name": "dense_1", "datatype": "FP32", "shape": [-1, 4]})"));
+  CHECK(model["inputs"] == parse_json<Json>(R"([{"name": "input", "datatype": "FP32", "shape": [-1, 8, 8, 3]}])"));
+  CHECK(model["outputs"][0] == parse_json<Json>(R"({"name": "dense_1", "datatype": "FP32", "shape": [-1, 4]})"));
   const HttpAnswer page = server.ask(get("/"));
   CHECK(page.status == 200);
   CHECK(page.header("Content-Type").starts_with("text/html"));
   CHECK(page.header("Content-Security-Policy").find("default-src 'none'") == 0);
-  const Json of_page = Json::parse(server.ask(get("/page/model")).body);
+  const Json of_page = parse_json<Json>(server.ask(get("/page/model")).body);
   CHECK(of_page["inputs"][0]["kind"] == "pixels");
   CHECK(of_page["outputs"][1]["classes"] == Json::array({"0", "1", "2", "3"}));
 }
@@ -138,7 +139,7 @@ TEST_CASE("wrong requests are refused, and counted") {
   for (const Row& row : rows) {
     const HttpAnswer answer = server.ask(row.request);
     CHECK(answer.status == row.status);
-    const std::string reason = Json::parse(answer.body)["error"];
+    const std::string reason = parse_json<Json>(answer.body)["error"];
     CHECK_MESSAGE(reason.find(row.reason) != reason.npos, reason);
   }
   const std::string metrics = server.ask(get("/metrics")).body;
@@ -203,7 +204,7 @@ TEST_CASE("with --watch, a run's newer weights are read") {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
   CHECK(found == after);
-  CHECK(Json::parse(server.ask(get("/v2/models/small")).body)["versions"][0] == "24");
+  CHECK(parse_json<Json>(server.ask(get("/v2/models/small")).body)["versions"][0] == "24");
   CHECK(binary_of(other.ask(binary_request(all))) == before);
 }
 
@@ -241,17 +242,17 @@ training: {epochs: 1}
       {"name": "place", "datatype": "BYTES", "shape": [2, 1], "data": [")" +
                                               place + R"(", "lawn"]}]})");
   };
-  const Json answer = Json::parse(server.ask(request(R"(tree; \"old\")")).body);
-  REQUIRE_MESSAGE(answer.contains("outputs"), answer.dump());
+  const Json answer = parse_json<Json>(server.ask(request(R"(tree; \"old\")")).body);
+  REQUIRE_MESSAGE(answer.contains("outputs"), json_text(answer));
   CHECK(bytes_of(answer["outputs"][0]["data"].get<std::vector<float>>()) == file.substr(file.size() - 48, 16));
   const HttpAnswer unknown = server.ask(request("roof"));
   CHECK(unknown.status == 400);
-  const std::string reason = Json::parse(unknown.body)["error"];
+  const std::string reason = parse_json<Json>(unknown.body)["error"];
   CHECK_MESSAGE(
       reason.find("input 'place', example 0: the word 'roof' is none of the 3 in the training data") != reason.npos,
       reason);
   const std::string one = R"({"inputs": [{"name": "input", "datatype": "FP64", "shape": [1, 2], "data": [1, 2]}]})";
-  CHECK(Json::parse(server.ask(post("/v2/models/table/infer", one)).body)["error"] ==
+  CHECK(parse_json<Json>(server.ask(post("/v2/models/table/infer", one)).body)["error"] ==
         "the request has no input 'place'");
 }
 
@@ -275,8 +276,8 @@ training: {epochs: 1}
   const auto outputs = [&](const std::string& data, int rows) {
     const std::string body = fmt::format(
         R"({{"inputs": [{{"name": "v", "datatype": "FP32", "shape": [{}, 1], "data": [{}]}}]}})", rows, data);
-    const Json answer = Json::parse(server.ask(post("/v2/models/one/infer", body)).body);
-    REQUIRE_MESSAGE(answer.contains("outputs"), answer.dump());
+    const Json answer = parse_json<Json>(server.ask(post("/v2/models/one/infer", body)).body);
+    REQUIRE_MESSAGE(answer.contains("outputs"), json_text(answer));
     return answer["outputs"][0]["data"].get<std::vector<float>>();
   };
   const std::vector<float> known = outputs("0.5, 2.5", 2), mean = outputs("1.15", 1);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "base/json.h"
 #include "cli/small_study.h"
 #include "error_text.h"
 
@@ -213,7 +214,7 @@ TEST_CASE_FIXTURE(Fixture,
   REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
   const std::vector<json> answers = by_id(outcome.out);
   REQUIRE(answers.size() == 2);
-  CHECK_MESSAGE(contains(answers[0]["error"], "epochs: trial 1 has these values, and "), answers[0].dump());
+  CHECK_MESSAGE(contains(answers[0]["error"], "epochs: trial 1 has these values, and "), json_text(answers[0]));
   CHECK(contains(answers[0]["error"], "expected as many or more, found 3"));
   CHECK(answers[1]["status"] == "done");
   CHECK(answers[1]["values"].size() == 400);

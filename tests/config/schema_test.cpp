@@ -2,11 +2,11 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "config/example.h"
 
 using namespace mirrortrain;
@@ -15,7 +15,7 @@ using nlohmann::json;
 namespace {
 
 const json& schema() {
-  static const json parsed = json::parse(config::json_schema(config::schema<example::Root>(), "an example"));
+  static const json parsed = parse_json<json>(config::json_schema(config::schema<example::Root>(), "an example"));
   return parsed;
 }
 
@@ -144,8 +144,8 @@ TEST_CASE("types are named in words") {
 }
 
 TEST_CASE("keys that belong together or exclude each other do so in the schema") {
-  const json related = json::parse(config::json_schema(config::schema<Related>(), "related"));
-  CHECK(related["allOf"] == json::parse(R"([
+  const json related = parse_json<json>(config::json_schema(config::schema<Related>(), "related"));
+  CHECK(related["allOf"] == parse_json<json>(R"([
     {"not": {"type": "object", "required": ["norm", "value"],
              "properties": {"norm": {"not": {"type": "null"}}, "value": {"not": {"type": "null"}}}}},
     {"anyOf": [{"required": ["model", "loss"],
@@ -156,7 +156,7 @@ TEST_CASE("keys that belong together or exclude each other do so in the schema")
 }
 
 TEST_CASE("in blocks and repeats the names of keys are checked, and uses of blocks where there can be blocks") {
-  const json whole = json::parse(config::json_schema(config::schema<Network>(), "network"));
+  const json whole = parse_json<json>(config::json_schema(config::schema<Network>(), "network"));
   const json &network = whole["else"], &part = whole["then"];
   const json& by_blocks = network["allOf"][0];
   CHECK(by_blocks["if"]["required"] == json({"blocks"}));

@@ -3,19 +3,18 @@
 
 #include <doctest/doctest.h>
 
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "base/files.h"
+#include "base/json.h"
 
 namespace mirrortrain::data {
 namespace {
 
 using nlohmann::json;
 
-json golden_hashes() {
-  return json::parse(std::ifstream(std::string(MIRRORTRAIN_SOURCE_DIR) + "/tests/golden/binning.json"));
-}
+json golden_hashes() { return parse_json<json>(read_text_file(MIRRORTRAIN_SOURCE_DIR "/tests/golden/binning.json")); }
 
 std::optional<Salt> salt_of(const json& options) {
   if (!options.contains("salt")) return std::nullopt;
@@ -26,7 +25,8 @@ std::optional<Salt> salt_of(const json& options) {
 TEST_CASE("the fingerprint of a text of any length is TensorFlow's") {
   const json all = golden_hashes();
   for (const json& one : all["fingerprints"]) {
-    CHECK_MESSAGE(fingerprint(one["text"].get<std::string>()) == one["fingerprint"].get<std::uint64_t>(), one.dump());
+    CHECK_MESSAGE(fingerprint(one["text"].get<std::string>()) == one["fingerprint"].get<std::uint64_t>(),
+                  json_text(one));
   }
 }
 
@@ -40,7 +40,7 @@ TEST_CASE("words have the bins of Keras's Hashing, with salt and with a masked w
     for (std::size_t i = 0; i < one["examples"].size(); ++i) {
       const auto word = one["examples"][i].get<std::string>();
       const bool is_masked = bins.masks() && options["mask_value"] == word;
-      CHECK_MESSAGE((is_masked ? 0 : bins(word)) == one["made"][i].get<std::int64_t>(), options.dump(), " ", word);
+      CHECK_MESSAGE((is_masked ? 0 : bins(word)) == one["made"][i].get<std::int64_t>(), json_text(options), " ", word);
       ++compared;
     }
   }

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "base/files.h"
+#include "base/json.h"
 #include "data/feeding/example_weights.h"
 #include "data/files.h"
 #include "data/fingerprint.h"
@@ -337,8 +337,7 @@ TEST_CASE("what was adapted is written and read again as it was") {
   options.test.value = tables.csv("b.csv", "color,y,name,size\nred,yes,Cy,\n");
   const Splits splits = load_all(options);
   splits.adapted.write(tables.path("classes.json"), tables.path("preprocessing.json"));
-  std::ifstream classes(tables.path("classes.json"));
-  CHECK(nlohmann::json::parse(classes) == nlohmann::json({"no", "yes"}));
+  CHECK(parse_json<nlohmann::json>(read_text_file(tables.path("classes.json"))) == nlohmann::json({"no", "yes"}));
 
   const Adapted again = Adapted::read(tables.path("classes.json"), tables.path("preprocessing.json"));
   tables.write("a.csv", "size,color,y,name\n7,mauve,maybe,Al\n");  // not looked at any more

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "base/control_group.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "error_text.h"
 #include "temporary_folder.h"
 
@@ -207,7 +207,7 @@ TEST_CASE_FIXTURE(Fixture, "the variables of launchers, without secrets") {
   CHECK(find("this process").value == "worker 1, of 2 tasks, by torchrun");
   CHECK(find("MASTER_ADDR").value == "node1");
   CHECK(find("set, not shown").value == "SLURM_JWT OMPI_MCA_key");
-  CHECK_FALSE(contains(text + findings_json(all).dump(), "secret"));
+  CHECK_FALSE(contains(text + json_text(findings_json(all)), "secret"));
   CHECK_FALSE(contains(text, "somebody"));
   set("MIRRORTRAIN_TOKN", "secret");
   CHECK(contains(find("MIRRORTRAIN_TOKN").remedy, "MIRRORTRAIN_TOKEN, MIRRORTRAIN_PORT"));
@@ -225,7 +225,7 @@ TEST_CASE_FIXTURE(Fixture, "findings as text and as JSON") {
         "limits\n  memory  1 GiB\n  files   7\n    wrong: too few\n    remedy: take more\n\nfolders\n  runs    /r\n    "
         "note: "
         "look\n\n1 thing is wrong\n");
-  const auto json = nlohmann::json::parse(findings_json(findings).dump());
+  const auto json = parse_json<nlohmann::json>(json_text(findings_json(findings)));
   CHECK(json["wrong"] == 1);
   CHECK(json["findings"][1]["remedy"] == "take more");
   CHECK_FALSE(json["findings"][0].contains("problem"));

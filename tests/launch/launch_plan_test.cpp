@@ -5,9 +5,9 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/json.h"
 #include "error_text.h"
 #include "launch/cores.h"
 #include "launch/loopback_ports.h"
@@ -51,7 +51,7 @@ TEST_CASE("with servers there is a chief, and the workers alone share the cores"
   }
   CHECK(names == std::vector<std::string>{"chief", "worker 0", "worker 1", "ps 0", "evaluator"});
   CHECK(pinned == 2);
-  CHECK(json::parse(tf_config(plan.cluster, {Job::kPs, 0})) == json::parse(R"({
+  CHECK(parse_json<json>(tf_config(plan.cluster, {Job::kPs, 0})) == parse_json<json>(R"({
     "cluster": {"chief": ["127.0.0.1:1"], "worker": ["127.0.0.1:2", "127.0.0.1:3"], "ps": ["127.0.0.1:4"],
                 "evaluator": ["127.0.0.1:5"]},
     "task": {"type": "ps", "index": 0}})"));

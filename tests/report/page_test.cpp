@@ -4,9 +4,9 @@
 
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "error_text.h"
 #include "report/page/markup.h"
 #include "report/page/sections.h"
@@ -21,7 +21,7 @@ using nlohmann::json;
 json data_of(const std::string& page) {
   const std::string begin = "<script type=\"application/json\" id=\"data\">";
   const std::size_t first = page.find(begin) + begin.size();
-  return json::parse(page.substr(first, page.find("</script>", first) - first));
+  return parse_json<json>(page.substr(first, page.find("</script>", first) - first));
 }
 
 std::size_t count_of(const std::string& text, const std::string& part) {
@@ -57,7 +57,7 @@ TEST_CASE("JSON in a page means the same and cannot end its script") {
   const std::string script = script_json(value).text;
   CHECK(script.find('<') == std::string::npos);
   CHECK(script.find('>') == std::string::npos);
-  CHECK(nlohmann::ordered_json::parse(script) == value);
+  CHECK(parse_json<nlohmann::ordered_json>(script) == value);
 }
 
 TEST_CASE("PNG files are embedded as base64") {
@@ -186,7 +186,7 @@ TEST_CASE("the style is one that browsers read") {
 }
 
 TEST_CASE("the figures of classes come from what eval writes, or not at all") {
-  const auto evaluation = nlohmann::ordered_json::parse(R"({"event": "evaluation", "split": "test", "step": 5,
+  const auto evaluation = parse_json<nlohmann::ordered_json>(R"({"event": "evaluation", "split": "test", "step": 5,
     "classes": [{"class": 0, "name": "cat", "precision": 0.5, "recall": 1.0, "f1": 0.6667, "examples": 1},
                 {"class": 1, "precision": 1.0, "recall": 0.5, "f1": 0.6667, "examples": 2}],
     "confusion_matrix": [[1, 0], [1, 1]], "expected_calibration_error": 0.125})");
@@ -212,12 +212,12 @@ TEST_CASE("the figures of classes come from what eval writes, or not at all") {
         R"({"classes": [{}], "confusion_matrix": [3]})", R"({"classes": [{}], "confusions": [[0, 1, 2]]})",
         R"({"classes": [{}], "confusions": [[-1, 0, 2]]})", R"({"classes": [{}], "confusions": [[0, 0]]})"}) {
     CAPTURE(broken);
-    CHECK_FALSE(class_figures(nlohmann::ordered_json::parse(broken)));
+    CHECK_FALSE(class_figures(parse_json<nlohmann::ordered_json>(broken)));
   }
 }
 
 TEST_CASE("diagrams of classes, numbers and text are drawn without a script") {
-  const auto evaluation = nlohmann::ordered_json::parse(R"({"split": "test",
+  const auto evaluation = parse_json<nlohmann::ordered_json>(R"({"split": "test",
     "classes": [{"name": "no"}, {"name": "yes"}], "confusion_matrix": [[1, 0], [1, 1]],
     "calibration": [{"from": 0.8, "to": 0.9, "examples": 3, "confidence": 0.85, "accuracy": 0.6}, {"from": "x"}, 3],
     "roc_auc": 0.75, "average_precision": 0.625,

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "base/files.h"
+#include "base/json.h"
 #include "kernels/cpu/registry.h"
 #include "model/from_text.h"
 #include "runtime/run_graph.h"
@@ -21,8 +21,7 @@ using testing::GraphInputs;
 const std::filesystem::path kRepository = MIRRORTRAIN_SOURCE_DIR;
 
 nlohmann::json expected() {
-  std::ifstream file(kRepository / "tests/golden/keras-models.json");
-  return nlohmann::json::parse(file);
+  return parse_json<nlohmann::json>(read_text_file(kRepository / "tests/golden/keras-models.json"));
 }
 
 /// The model that a configuration describes.

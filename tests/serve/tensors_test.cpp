@@ -4,11 +4,11 @@
 
 #include <cmath>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "serve/tensors/inference.h"
 
 namespace mirrortrain::testing {
@@ -166,7 +166,7 @@ TEST_CASE("answers have the shortest text of each number, or its bytes") {
   response.outputs.push_back({"c", {1, 1}, {}, {"0.5:1:yes"}});
   const InferenceBody text = write_inference(response);
   CHECK_FALSE(text.json_bytes);
-  const Json json = Json::parse(text.bytes);
+  const Json json = parse_json<Json>(text.bytes);
   CHECK(json["model_name"] == "a \"model\"");
   CHECK(json["id"] == "x");
   CHECK(json["outputs"][0]["data"][0].get<float>() == 0.1f);
@@ -175,7 +175,7 @@ TEST_CASE("answers have the shortest text of each number, or its bytes") {
   for (OutputTensor& output : response.outputs) output.is_binary = true;
   const InferenceBody binary = write_inference(response);
   REQUIRE(binary.json_bytes);
-  const Json head = Json::parse(binary.bytes.substr(0, *binary.json_bytes));
+  const Json head = parse_json<Json>(binary.bytes.substr(0, *binary.json_bytes));
   CHECK(head["outputs"][0]["parameters"]["binary_data_size"] == 12);
   float first = 0;
   std::memcpy(&first, binary.bytes.data() + *binary.json_bytes, sizeof first);

@@ -2,8 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.h"
 #include "has_in_order.h"
 #include "tune/sampler.h"
 #include "tune/space_from_text.h"
@@ -63,8 +62,8 @@ TEST_CASE("a point is the same after a way through JSON, and other values are re
       space_from_text("any: {values: [adam, {type: sgd, rate: 0.9}, null, [1, x]]}\nreal.a: {min: 0, max: 1}\n");
   for (double choice = 0; choice < 4; ++choice) {
     const Point point = {choice, 0.1 + choice / 7};
-    const std::string text = space.to_json(point).dump();
-    CHECK(space.from_json(nlohmann::ordered_json::parse(text)) == point);
+    const std::string text = json_text(space.to_json(point));
+    CHECK(space.from_json(parse_json<nlohmann::ordered_json>(text)) == point);
   }
   CHECK(space.from_json({{"real.a", 0.5}}) == Point{std::nullopt, 0.5});
   CHECK_FALSE(space.from_json({{"any", "lion"}}).has_value());

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <numbers>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "tune/space_from_text.h"
 #include "tune/truncated_normal.h"
 
@@ -19,7 +19,7 @@ namespace {
 using Json = nlohmann::json;
 
 const Json& golden() {
-  static const Json values = Json::parse(read_text_file(MIRRORTRAIN_SOURCE_DIR "/tests/golden/tpe.json"));
+  static const Json values = parse_json<Json>(read_text_file(MIRRORTRAIN_SOURCE_DIR "/tests/golden/tpe.json"));
   return values;
 }
 
@@ -30,8 +30,8 @@ std::string parameter_text(const Json& parameter, const std::string& key) {
     for (int i = 0; i < parameter["choices"]; ++i) values += (i > 0 ? ", c" : "c") + std::to_string(i);
     return key + ": {values: [" + values + "]}\n";
   }
-  const std::string step = parameter.contains("step") ? ", step: " + parameter["step"].dump() : "";
-  return key + ": {min: " + parameter["low"].dump() + ", max: " + parameter["high"].dump() +
+  const std::string step = parameter.contains("step") ? ", step: " + json_text(parameter["step"]) : "";
+  return key + ": {min: " + json_text(parameter["low"]) + ", max: " + json_text(parameter["high"]) +
          (parameter.value("log", false) ? ", scale: log" : "") + step + "}\n";
 }
 
@@ -59,7 +59,7 @@ std::vector<Observation> trials_of(const Json& one) {
 
 TEST_CASE("candidates, both densities and the chosen values are Optuna's, given the same random numbers") {
   for (const Json& one : golden()["cases"]) {
-    INFO(one["parameters"].dump() << " after " << one["trials"].size() << " trials");
+    INFO(json_text(one["parameters"]) << " after " << one["trials"].size() << " trials");
     const SearchSpace space = space_of(one["parameters"]);
     const std::vector<Observation> trials = trials_of(one);
     const SplitTrials split = split_trials(trials);

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "cluster/address.h"
 #include "cluster/cluster_rules.h"
 #include "cluster/sources/sources.h"
@@ -14,7 +14,7 @@ namespace {
 constexpr long kPort = 2223;  // TensorFlow's SageMakerClusterResolver has it too
 
 std::vector<std::string> sorted_hosts(const std::string& text) {
-  const auto json = nlohmann::json::parse(text, nullptr, false);
+  const auto json = parse_json_if_valid<nlohmann::json>(text);
   const auto is_text = [](const nlohmann::json& one) { return one.is_string() && !one.get<std::string>().empty(); };
   if (!json.is_array() || json.empty() || json.size() > kMostTasks || !std::ranges::all_of(json, is_text)) {
     throw UsageError(

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/utf8.h"
 #include "cluster/address.h"
 #include "cluster/cluster_options.h"
@@ -35,7 +35,7 @@ Json strict_json(const std::string& text, const std::string& variable) {
   };
   Json json;
   try {
-    json = Json::parse(text, look);
+    json = parse_json<Json>(text, look);
   } catch (const Json::parse_error& error) {
     const std::size_t at = std::min(error.byte == 0 ? 0 : error.byte - 1, text.size());
     throw UsageError(fmt::format(
@@ -61,7 +61,7 @@ const ClusterKeys kJsonKeys = {"cluster.chief",     "cluster.worker", "cluster.p
 
 /// A value for messages.
 std::string shown(const Json& value) {
-  const std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string text = json_text(value);
   return text.size() <= 100 ? text : text.substr(0, 100) + "...";
 }
 

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "base/apart.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/loaded_module.h"
 #include "base/utf8.h"
 #include "config/scalar.h"
@@ -68,7 +68,7 @@ Found find_dataset(const std::string& path, const std::string& dataset) {
     throw Error(fmt::format("{}: is damaged: the HDF5 library cannot read it (it ended by {}); get the file again",
                             path, end.empty() ? "itself" : end));
   }
-  found.about = nlohmann::json::parse(text);
+  found.about = parse_json<nlohmann::json>(text);
   if (found.about.contains("error")) throw Error(found.about.at("error").get<std::string>());
   return found;
 }

@@ -6,9 +6,9 @@
 #include <array>
 #include <cstring>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/loaded_module.h"
 #include "base/utf8.h"
 #include "data/files/parquet_module.h"
@@ -84,7 +84,7 @@ void ParquetInput::fail(const std::string& reason) const {
 }
 
 void ParquetInput::read_header(const std::string& columns) {
-  const auto about = nlohmann::json::parse(columns);
+  const auto about = parse_json<nlohmann::json>(columns);
   for (const auto& column : about.at("columns")) {
     columns_.push_back({column.at("name"), column.at("why")});
     if (columns_.size() > 1) text_ += ',';

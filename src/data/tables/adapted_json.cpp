@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "data/tables/adapted.h"
 
 namespace mirrortrain::data {
@@ -248,7 +248,7 @@ template <class Read>
 void read_json(const std::filesystem::path& path, const Read& read) {
   if (!std::filesystem::exists(path)) return;
   try {
-    read(Json::parse(read_text_file(path)));
+    read(parse_json<Json>(read_text_file(path)));
   } catch (const std::exception& error) {
     throw Error(fmt::format("{}: damaged: {}; restore the file, or train again", path.string(), error.what()));
   }
@@ -280,14 +280,14 @@ Adapted Adapted::read(const std::filesystem::path& classes, const std::filesyste
 void Adapted::write(const std::filesystem::path& classes_file, const std::filesystem::path& preprocessing) const {
   const bool is_of_one = classes.size() == 1 && classes.begin()->first.empty();
   const Json names = is_of_one ? Json(classes.begin()->second) : Json(classes);
-  if (!classes.empty()) write_file(classes_file, names.dump(2) + "\n");
+  if (!classes.empty()) write_file(classes_file, json_text(names, 2) + "\n");
   Json json = Json::object();
   if (table) json["table"] = json_of(*table);
   if (!steps.normalizations.empty()) json["normalization"] = json_of(steps.normalizations);
   for (const std::vector<double>& one : steps.bin_boundaries) {
     json["discretization"].push_back({{"bin_boundaries", one}});
   }
-  if (!json.empty()) write_file(preprocessing, json.dump(2) + "\n");
+  if (!json.empty()) write_file(preprocessing, json_text(json, 2) + "\n");
 }
 
 }  // namespace mirrortrain::data

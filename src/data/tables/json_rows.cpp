@@ -4,11 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/utf8.h"
 #include "config/scalar.h"
 #include "data/files/quoted_cell.h"
@@ -28,7 +28,7 @@ std::string quoted_cell(std::string_view text) {
 std::string shown(const JsonValue& value) {
   if (value.is_array()) return "a list";
   if (value.is_object()) return "an object";
-  return value.is_string() ? fmt::format("the text '{}'", shortened(value.get<std::string>())) : value.dump();
+  return value.is_string() ? fmt::format("the text '{}'", shortened(value.get<std::string>())) : json_text(value);
 }
 
 bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r\n") == line.npos; }
@@ -101,7 +101,7 @@ JsonValue JsonRows::object_in(std::string_view line) const {
   };
   JsonValue object;
   try {
-    object = JsonValue::parse(line, refuse_twice);
+    object = parse_json<JsonValue>(line, refuse_twice);
   } catch (const JsonValue::out_of_range&) {
     throw Error(fmt::format("{}: a number in this line is larger than any of 64 bits; correct it", place()));
   } catch (const JsonValue::parse_error& error) {
@@ -138,7 +138,7 @@ std::string JsonRows::cell_of(const Column& column, const JsonValue& value) cons
   if (value.is_null() || !column.is_read) return "";
   if (column.may_be_text && value.is_string()) return quoted_cell(value.get<std::string>());
   const bool is_number = column.must_be_integer ? value.is_number_integer() : value.is_number();
-  if (column.may_be_number && is_number) return value.dump();
+  if (column.may_be_number && is_number) return json_text(value);
   throw Error(fmt::format("{}, key '{}': expected {}, found {}; null, or no such key, is an empty cell", place(),
                           shortened(column.name),
                           !column.may_be_text     ? column.must_be_integer ? "a whole number" : "a number"

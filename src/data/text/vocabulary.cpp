@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/utf8.h"
 #include "data/files/input.h"
 
@@ -14,7 +14,7 @@ namespace mirrortrain::data {
 namespace {
 
 std::vector<std::string> tokens_of_json(const std::string& text, const std::string& path) {
-  const auto json = nlohmann::json::parse(text, nullptr, false);
+  const auto json = parse_json_if_valid<nlohmann::json>(text);
   const bool is_list =
       json.is_array() && std::ranges::all_of(json, [](const auto& token) { return token.is_string(); });
   if (!is_list) {

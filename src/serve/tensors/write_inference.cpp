@@ -4,18 +4,16 @@
 #include <cstdint>
 #include <cstring>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/json.h"
 #include "serve/tensors/inference.h"
 
 namespace mirrortrain {
 namespace {
 
 /// Texts that are not UTF-8, as names of classes may be, get replacement characters.
-std::string json_of(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
+std::string json_of(const std::string& text) { return json_text(nlohmann::json(text)); }
 
 /// The shortest text of each number that reads as the same float32; JSON has none for NaN and infinities.
 void append_numbers(const std::vector<float>& numbers, std::string& to) {

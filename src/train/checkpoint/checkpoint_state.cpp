@@ -4,13 +4,13 @@
 
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <type_traits>
 #include <utility>
 
 #include "base/files.h"
+#include "base/json.h"
 
 namespace mirrortrain {
 namespace {
@@ -42,7 +42,7 @@ Integer integer_from(const Json& json) {
   };
   if (json.is_number_unsigned()) return read(json.get<std::uint64_t>());
   if (json.is_number_integer()) return read(json.get<std::int64_t>());
-  throw Error(fmt::format("state.json: expected an integer, found {}", json.dump()));
+  throw Error(fmt::format("state.json: expected an integer, found {}", json_text(json)));
 }
 
 Json to_json(const std::vector<double>& numbers) {
@@ -210,7 +210,7 @@ std::string to_text(const CheckpointState& state) {
   json["events"] = state.events;
   json["is_finite"] = state.is_finite;
   json["checksums"] = state.checksums;
-  std::string text = json.dump(2);
+  std::string text = json_text(json, 2);
   text.resize(text.rfind("\n}"));
   return with_checksum(text);
 }
@@ -218,7 +218,7 @@ std::string to_text(const CheckpointState& state) {
 CheckpointState checkpoint_state_from(std::string_view text) {
   const std::size_t end = text.rfind(kChecksum);
   if (end == std::string_view::npos) {
-    const Json json = Json::parse(text, nullptr, false);
+    const Json json = parse_json_if_valid<Json>(text);
     if (json.is_object() && json.contains("format") && json["format"] == 1) {
       throw Error(
           "state.json has the format 1 of an earlier version, expected 2; start a new run, with its "
@@ -229,7 +229,7 @@ CheckpointState checkpoint_state_from(std::string_view text) {
   if (with_checksum(text.substr(0, end)) != text) throw Damaged("state.json does not match its checksum");
   // The checksum matches, so at worst it is another version's file.
   try {
-    const Json json = Json::parse(text);
+    const Json json = parse_json<Json>(text);
     const int format = integer_from<int>(json.at("format"));
     if (format != kFormat) {
       throw Error(fmt::format("state.json has the format {}, expected {}; use the version of mirrortrain that wrote it",

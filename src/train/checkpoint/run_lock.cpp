@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <chrono>
 #include <ctime>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -19,6 +18,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json.h"
 
 namespace mirrortrain {
 namespace {
@@ -39,7 +39,7 @@ std::string host_name() {
 /// The file's information on the holder; an empty object if there is none.
 Json holder_in(const fs::path& path) {
   try {
-    Json holder = Json::parse(read_text_file(path), nullptr, false);
+    Json holder = parse_json_if_valid<Json>(read_text_file(path));
     return holder.is_object() ? holder : Json::object();
   } catch (const Error&) {
     return Json::object();
@@ -60,8 +60,8 @@ std::string text_in(const Json& holder, const char* key) {
   // Without locks, another process may have reused the pid of one that is gone.
   const std::string remedy = has_locks ? "" : fmt::format("; where it is gone, remove {}", path.string());
   throw UsageError(fmt::format("{}: process {} on {} has trained in this run folder since {}; wait for it or stop it{}",
-                               folder.string(), holder["pid"].dump(), text_in(holder, "host"), text_in(holder, "since"),
-                               remedy));
+                               folder.string(), json_text(holder["pid"]), text_in(holder, "host"),
+                               text_in(holder, "since"), remedy));
 }
 
 /// Whether the process named in the file may still be alive.
@@ -75,7 +75,7 @@ void write_holder(int descriptor, const fs::path& path) {
   const Json holder = {{"pid", ::getpid()},
                        {"host", host_name()},
                        {"since", fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::localtime(std::time(nullptr)))}};
-  const std::string text = holder.dump() + "\n";
+  const std::string text = json_text(holder) + "\n";
   if (::ftruncate(descriptor, 0) != 0 || ::write(descriptor, text.data(), text.size()) < 0) fail(path, errno);
 }
 
@@ -129,8 +129,8 @@ bool RunLock::is_lost() const {
 void RunLock::require_held() const {
   if (!is_lost()) return;
   const Json holder = holder_in(path_);
-  const std::string found = holder.contains("pid") ? fmt::format("process {} on {} holds it now", holder["pid"].dump(),
-                                                                 text_in(holder, "host"))
+  const std::string found = holder.contains("pid") ? fmt::format("process {} on {} holds it now",
+                                                                 json_text(holder["pid"]), text_in(holder, "host"))
                                                    : "another process may have trained here since";
   throw Error(
       fmt::format("{} was removed or replaced while this process trained in the folder, and {}; nothing more is "

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <utility>
@@ -14,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "base/version.h"
 #include "data/loading/picture_form.h"
 #include "onnx/exported.h"
@@ -74,7 +74,7 @@ std::string classes_json(const std::vector<OutputMeaning>& meanings) {
       all[meaning.layer] = meaning.classes;
     }
   }
-  return all.is_null() ? "" : all.dump();
+  return all.is_null() ? "" : json_text(all);
 }
 
 std::optional<std::int64_t> epoch_of(const TrainedRun& run, const RunWeights& weights) {
@@ -82,7 +82,7 @@ std::optional<std::int64_t> epoch_of(const TrainedRun& run, const RunWeights& we
     if (weights.file != run.named.folder.model()) {
       return read_checkpoint_state(weights.file.parent_path()).training.position.epoch;
     }
-    const auto summary = nlohmann::json::parse(read_text_file(run.named.folder.summary()));
+    const auto summary = parse_json<nlohmann::json>(read_text_file(run.named.folder.summary()));
     return summary.at("epoch").get<std::int64_t>();
   } catch (const std::exception&) {  // the weights are whole, and so is what they compute
     return std::nullopt;

@@ -4,11 +4,11 @@
 #include <spdlog/spdlog.h>
 
 #include <cstddef>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <variant>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "data/key_error.h"
 #include "data/loading/new_data.h"
 #include "train/checkpoint/checkpoint.h"
@@ -33,7 +33,7 @@ std::vector<std::string> absolute(std::vector<std::string> files) {
 
 /// A value of JSON as a cell of CSV.
 std::string plain_text(const std::string& json) {
-  const auto value = nlohmann::json::parse(json, nullptr, false);
+  const auto value = parse_json_if_valid<nlohmann::json>(json);
   if (value.is_null() || value.is_discarded()) return "";
   return value.is_string() ? value.get<std::string>() : json;
 }

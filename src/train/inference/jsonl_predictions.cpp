@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/json.h"
 #include "data/tables/csv_text.h"
 #include "report/json.h"
 #include "train/inference/prediction_writers.h"
@@ -113,7 +113,7 @@ class JsonlPredictions : public PredictionWriter {
     if (!file.empty()) line[kFileKey] = file;
     for (std::size_t i = 0; i < extra.size(); ++i) {
       if (is_kept_json_ && i < kept_columns_) {
-        line[extra_columns_[i]] = extra[i].empty() ? Json() : Json::parse(extra[i]);
+        line[extra_columns_[i]] = extra[i].empty() ? Json() : parse_json<Json>(extra[i]);
         continue;
       }
       const bool lacks_label = i >= kept_columns_ && extra[i].empty();

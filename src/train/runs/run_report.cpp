@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "launch/shell.h"
 #include "model/metrics/lower_is_better.h"
 #include "report/event_lines.h"
@@ -27,7 +27,7 @@ using Json = nlohmann::ordered_json;
 /// The JSON object in a file; empty if there is no such file, or if it contains something else.
 Json object_in(const fs::path& file) {
   if (!fs::is_regular_file(file)) return Json::object();
-  Json json = Json::parse(read_text_file(file), nullptr, false);
+  Json json = parse_json_if_valid<Json>(read_text_file(file));
   return json.is_object() ? json : Json::object();
 }
 

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "base/utf8.h"
 #include "model/metrics/lower_is_better.h"
 #include "report/event_lines.h"
@@ -249,7 +249,7 @@ std::string run_table_json(const std::vector<RunRow>& runs) {
                     {"examples_per_second", run.examples_per_second},
                     {"differs", std::move(differs)}});
   }
-  return Json{{"runs", std::move(list)}}.dump(2, ' ', false, Json::error_handler_t::replace);
+  return json_text(Json{{"runs", std::move(list)}}, 2);
 }
 
 }  // namespace mirrortrain

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "base/version.h"
 #include "device/cpu/cpu_device.h"
 #include "device/cuda/gpus.h"
@@ -90,12 +90,12 @@ void write_summary(const std::filesystem::path& file, const CheckedConfiguration
   for (const std::filesystem::path& adapted : {folder.classes(), folder.preprocessing()}) {
     if (std::filesystem::exists(adapted)) json["checksums"][adapted.filename().string()] = crc32_of(read_file(adapted));
   }
-  write_file(file, json.dump(2) + "\n");
+  write_file(file, json_text(json, 2) + "\n");
 }
 
 std::optional<std::uint32_t> read_checksum(const std::filesystem::path& file, const std::string& name) {
   if (!std::filesystem::exists(file)) return std::nullopt;
-  const auto summary = Json::parse(read_text_file(file), nullptr, false);
+  const auto summary = parse_json_if_valid<Json>(read_text_file(file));
   const auto checksum = Json::json_pointer("/checksums/" + name);
   if (!summary.is_object() || !summary.contains(checksum) || !summary[checksum].is_number_unsigned()) {
     return std::nullopt;
@@ -119,14 +119,14 @@ std::optional<data::Adapted> read_adapted(const RunFolder& folder) {
 
 std::optional<std::int64_t> read_done_step(const std::filesystem::path& file) {
   if (!std::filesystem::exists(file)) return std::nullopt;
-  const auto summary = Json::parse(read_text_file(file), nullptr, false);
+  const auto summary = parse_json_if_valid<Json>(read_text_file(file));
   if (!summary.is_object() || summary.value("status", "") != "done") return std::nullopt;
   return summary.value("step", std::int64_t{0});
 }
 
 bool ended_early(const std::filesystem::path& file) {
   if (!read_done_step(file)) return false;
-  const auto summary = Json::parse(read_text_file(file), nullptr, false);
+  const auto summary = parse_json_if_valid<Json>(read_text_file(file));
   const Json callbacks = summary.value("callbacks", Json::array());
   return callbacks.is_array() && std::ranges::any_of(callbacks, [](const Json& one) {
            return one.is_object() && one.value("ended_training", false);

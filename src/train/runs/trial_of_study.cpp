@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
-
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "launch/shell.h"
 #include "train/checkpoint/run_lock.h"
 
@@ -28,7 +27,7 @@ fs::path study_of(const fs::path& run) {
 /// Whether this process's parent holds the folder.
 bool is_held_by_parent(const fs::path& folder) {
   try {
-    const auto holder = nlohmann::json::parse(read_text_file(folder / RunLock::kName), nullptr, false);
+    const auto holder = parse_json_if_valid<nlohmann::json>(read_text_file(folder / RunLock::kName));
     return holder.is_object() && holder.value("pid", -1) == ::getppid();
   } catch (const SystemError&) {  // nobody does
     return false;

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 
+#include "base/files.h"
+#include "base/json.h"
 #include "data/feeding/feeder.h"
 #include "data/files.h"
 #include "data/one_spec.h"
@@ -20,10 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-json golden_mixing() {
-  std::ifstream text(std::string(MIRRORTRAIN_SOURCE_DIR) + "/tests/golden/mixing.json");
-  return json::parse(text);
-}
+json golden_mixing() { return parse_json<json>(read_text_file(MIRRORTRAIN_SOURCE_DIR "/tests/golden/mixing.json")); }
 
 /// The largest difference to what Keras has, in units of its float32.
 double farthest_from(const std::vector<float>& numbers, const json& wanted) {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "base/files.h"
+#include "base/json.h"
 #include "data/files.h"
 #include "data/transformed.h"
 
@@ -23,8 +23,8 @@ Normalization adapting() {
 }
 
 TEST_CASE("mean, variance and normalized features are those of Keras's Normalization.adapt") {
-  std::ifstream text(std::string(MIRRORTRAIN_SOURCE_DIR) + "/tests/golden/picture-preprocessing.json");
-  for (const json& one : json::parse(text)["adapted"]) {
+  for (const json& one :
+       parse_json<json>(read_text_file(MIRRORTRAIN_SOURCE_DIR "/tests/golden/picture-preprocessing.json"))["adapted"]) {
     const Shape shape(one["shape"].get<std::vector<std::int64_t>>());
     const Dataset dataset = data_of(shape, one["examples"].get<std::vector<float>>());
     const std::vector<PreprocessingStep> steps{adapting()};

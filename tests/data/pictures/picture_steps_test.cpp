@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/files.h"
+#include "base/json.h"
 #include "data/files.h"
 #include "data/pictures/color.h"
 #include "data/pictures/elastic.h"
@@ -50,33 +50,33 @@ std::vector<float> given(const json& one, const Extents& from, const Extents& to
   const json& drawn = one["drawn"];
   if (drawn.contains("flips")) {
     if (!drawn["flips"]) return pixels;
-    const auto steps = steps_of("[" + one["step"].dump() + "]");
+    const auto steps = steps_of("[" + json_text(one["step"]) + "]");
     flip(pixels.data(), from, config::get<RandomFlip>(steps[0]).mode.value, result.data());
   } else if (drawn.contains("top")) {
     crop(pixels.data(), from, drawn["top"], drawn["left"], to, result.data());
   } else if (drawn.contains("turn")) {
-    const auto steps = steps_of("[" + one["step"].dump() + "]");
+    const auto steps = steps_of("[" + json_text(one["step"]) + "]");
     turn_hue(pixels.data(), from, drawn["turn"], config::get<RandomHue>(steps[0]).value_range, result.data());
   } else if (drawn.contains("threshold")) {
-    const auto steps = steps_of("[" + one["step"].dump() + "]");
+    const auto steps = steps_of("[" + json_text(one["step"]) + "]");
     solarize(pixels.data(), from, drawn["addition"], drawn["threshold"],
              config::get<Solarization>(steps[0]).value_range, result.data());
   } else if (drawn.contains("corners")) {
-    const auto steps = steps_of("[" + one["step"].dump() + "]");
+    const auto steps = steps_of("[" + json_text(one["step"]) + "]");
     const auto& step = config::get<RandomPerspective>(steps[0]);
     const auto corners = drawn["corners"].get<std::array<std::array<float, 2>, 4>>();
     move(pixels.data(), from, perspective(from, corners), {FillMode::kConstant, step.interpolation, step.fill_value},
          result.data());
   } else if (drawn.contains("down")) {
-    const auto steps = steps_of("[" + one["step"].dump() + "]");
+    const auto steps = steps_of("[" + json_text(one["step"]) + "]");
     const auto right = drawn["right"].get<std::vector<float>>(), down = drawn["down"].get<std::vector<float>>();
     displace(pixels.data(), from, right.data(), down.data(), config::get<RandomElasticTransform>(steps[0]),
              result.data());
   } else if (drawn.contains("x")) {
-    const auto steps = steps_of("[" + one["step"].dump() + "]");
+    const auto steps = steps_of("[" + json_text(one["step"]) + "]");
     move(pixels.data(), from, shear(drawn["x"], drawn["y"]), config::get<RandomShear>(steps[0]), result.data());
   } else {
-    const auto steps = steps_of("[" + one["step"].dump() + "]");
+    const auto steps = steps_of("[" + json_text(one["step"]) + "]");
     change_contrast(pixels.data(), from, drawn["factor"], config::get<RandomContrast>(steps[0]).value_range,
                     result.data());
   }
@@ -84,13 +84,13 @@ std::vector<float> given(const json& one, const Extents& from, const Extents& to
 }
 
 TEST_CASE("every step makes of a picture what Keras's layer makes of it") {
-  std::ifstream text(std::string(MIRRORTRAIN_SOURCE_DIR) + "/tests/golden/picture-preprocessing.json");
-  const json cases = json::parse(text)["cases"];
+  const json cases =
+      parse_json<json>(read_text_file(MIRRORTRAIN_SOURCE_DIR "/tests/golden/picture-preprocessing.json"))["cases"];
   REQUIRE(cases.size() == 207);
   for (const json& one : cases) {
-    const std::string step = one["step"].dump();
+    const std::string step = json_text(one["step"]);
     CAPTURE(step);
-    CAPTURE(one["size"].dump());
+    CAPTURE(json_text(one["size"]));
     const Extents from{one["size"][0], one["size"][1], one["size"][2]};
     const Extents to{one["shape"][0], one["shape"][1], one["shape"][2]};
     const json& drawn = one["drawn"];
@@ -107,8 +107,8 @@ TEST_CASE("every step makes of a picture what Keras's layer makes of it") {
 }
 
 json golden_parts(const std::string& of) {
-  std::ifstream text(std::string(MIRRORTRAIN_SOURCE_DIR) + "/tests/golden/picture-preprocessing.json");
-  return json::parse(text)["parts"][of];
+  return parse_json<json>(
+      read_text_file(MIRRORTRAIN_SOURCE_DIR "/tests/golden/picture-preprocessing.json"))["parts"][of];
 }
 
 float farthest(const std::vector<float>& a, const std::vector<float>& b) {

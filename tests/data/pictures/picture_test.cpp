@@ -4,10 +4,9 @@
 
 #include <cmath>
 #include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "data/files.h"
 #include "data/pictures/orientation.h"
 #include "error_text.h"
@@ -32,8 +31,7 @@ bool is_left_out(const std::string& name) {
 }
 
 TEST_CASE("pictures decode to the pixels that Pillow decodes, upright, and resize as tf.image does") {
-  std::ifstream text(kPictures / "expected.json");
-  const auto expected = nlohmann::json::parse(text);
+  const auto expected = parse_json<nlohmann::json>(read_text_file(kPictures / "expected.json"));
   REQUIRE(expected.size() == 45);
   for (const auto& [name, one] : expected.items()) {
     CAPTURE(name);

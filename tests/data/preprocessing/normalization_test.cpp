@@ -4,9 +4,9 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "base/files.h"
+#include "base/json.h"
 #include "data/files.h"
 #include "data/key_error.h"
 #include "data/loading/adapt.h"
@@ -31,15 +31,14 @@ std::vector<float> normalized(const std::string& options, const Shape& shape, co
 
 TEST_CASE("numbers are normalized, and made of normalized ones, along any axes as by Keras's Normalization") {
   int compared = 0;
-  for (const json& one :
-       json::parse(std::ifstream(std::string(MIRRORTRAIN_SOURCE_DIR) + "/tests/golden/normalization.json"))) {
+  for (const json& one : parse_json<json>(read_text_file(MIRRORTRAIN_SOURCE_DIR "/tests/golden/normalization.json"))) {
     const Shape shape(one["shape"].get<std::vector<std::int64_t>>());
     const Shape example(std::vector<std::int64_t>(shape.begin() + 1, shape.end()));
-    const auto made = normalized(one["options"].dump(), shape, one["examples"].get<std::vector<float>>(), example);
+    const auto made = normalized(json_text(one["options"]), shape, one["examples"].get<std::vector<float>>(), example);
     const auto wanted = one["made"].get<std::vector<float>>();
     REQUIRE(made.size() == wanted.size());
     for (std::size_t i = 0; i < made.size(); ++i) {
-      CHECK_MESSAGE(made[i] == doctest::Approx(wanted[i]).epsilon(1e-4), one["options"].dump());
+      CHECK_MESSAGE(made[i] == doctest::Approx(wanted[i]).epsilon(1e-4), json_text(one["options"]));
     }
     ++compared;
   }

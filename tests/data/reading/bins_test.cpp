@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/files.h"
+#include "base/json.h"
 #include "data/files.h"
 #include "data/loading/adapt.h"
 #include "data/transformed.h"
@@ -35,25 +35,23 @@ std::vector<float> numbers_of(const Array& array) {
   });
 }
 
-json golden_bins() {
-  return json::parse(std::ifstream(std::string(MIRRORTRAIN_SOURCE_DIR) + "/tests/golden/binning.json"));
-}
+json golden_bins() { return parse_json<json>(read_text_file(MIRRORTRAIN_SOURCE_DIR "/tests/golden/binning.json")); }
 
 TEST_CASE("numbers are put into the bins of Keras's Discretization and Hashing, in the same shapes") {
   int compared = 0;
   const json all = golden_bins();
   for (const json& one : all["cases"]) {
     if (one["examples"][0].is_string()) continue;
-    std::vector<PreprocessingStep> steps = steps_of("[" + one["step"].dump() + "]");
+    std::vector<PreprocessingStep> steps = steps_of("[" + json_text(one["step"]) + "]");
     if (one.contains("boundaries")) {
       config::get<Discretization>(steps.front()).bin_boundaries.value = one["boundaries"].get<std::vector<double>>();
     }
     const Dataset dataset = data_of_case(one);
     const Binned binned = with_bins(dataset, 0, steps, dataset.features(0).row_shape());
     const Array& made = binned.dataset.features(0);
-    CHECK_MESSAGE(made.shape == Shape(one["made_shape"].get<std::vector<std::int64_t>>()), one["step"].dump(),
+    CHECK_MESSAGE(made.shape == Shape(one["made_shape"].get<std::vector<std::int64_t>>()), json_text(one["step"]),
                   made.shape.text());
-    CHECK_MESSAGE(numbers_of(made) == one["made"].get<std::vector<float>>(), one["step"].dump());
+    CHECK_MESSAGE(numbers_of(made) == one["made"].get<std::vector<float>>(), json_text(one["step"]));
     CHECK(binned.rest.empty());
     CHECK(fed(dataset, steps, {.features = made.row_shape()}) == one["made"].get<std::vector<float>>());
     ++compared;
@@ -66,7 +64,7 @@ TEST_CASE("boundaries are to the last bit what Keras's Discretization adapts to 
   int compared = 0;
   for (const json& one : all["cases"]) {
     if (!one.contains("boundaries")) continue;
-    const std::vector<PreprocessingStep> steps = steps_of("[" + one["step"].dump() + "]");
+    const std::vector<PreprocessingStep> steps = steps_of("[" + json_text(one["step"]) + "]");
     for (const json& set : all["adapted"]) {
       if (set["name"] != one["adapted_to"]) continue;
       const Dataset dataset =
@@ -74,7 +72,7 @@ TEST_CASE("boundaries are to the last bit what Keras's Discretization adapts to 
       const AdaptedSteps adapted = adapt(steps, dataset, {{"input", dataset.features(0).row_shape()}}, 2);
       REQUIRE(adapted.bin_boundaries.size() == 1);
       CHECK_MESSAGE(adapted.bin_boundaries[0] == one["boundaries"].get<std::vector<double>>(), set["name"],
-                    one["step"].dump());
+                    json_text(one["step"]));
       CHECK(std::ssize(adapted.bin_boundaries[0]) < bins_of(steps.front()));
       ++compared;
     }

@@ -2,9 +2,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <fstream>
-#include <nlohmann/json.hpp>
-
+#include "base/files.h"
+#include "base/json.h"
 #include "data/files.h"
 #include "data/loading/load.h"
 #include "data/loading/new_data.h"
@@ -14,9 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-json golden_words() {
-  return json::parse(std::ifstream(std::string(MIRRORTRAIN_SOURCE_DIR) + "/tests/golden/binning.json"));
-}
+json golden_words() { return parse_json<json>(read_text_file(MIRRORTRAIN_SOURCE_DIR "/tests/golden/binning.json")); }
 
 class HashedTable {
  public:
@@ -71,7 +68,7 @@ TEST_CASE("a hashed column has the numbers of Keras's Hashing, or a feature for 
     }
     if (options.contains("output_mode")) encoding.output_mode = CellOutput::kOneHot;
     table.csv.encoding.entries = {{"c", encoding}};
-    CHECK_MESSAGE(table.numbers() == one["made"].get<std::vector<float>>(), options.dump());
+    CHECK_MESSAGE(table.numbers() == one["made"].get<std::vector<float>>(), json_text(options));
     ++compared;
   }
   CHECK(compared == 9);
@@ -105,7 +102,7 @@ TEST_CASE("crossed columns have the numbers of Keras's HashedCrossing, in the or
         made.push_back(row);
       }
     }
-    CHECK_MESSAGE(table.numbers() == made, one["options"].dump());
+    CHECK_MESSAGE(table.numbers() == made, json_text(one["options"]));
   }
 }
 

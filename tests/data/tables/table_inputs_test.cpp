@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/files.h"
+#include "base/json.h"
 #include "data/feeding/example_weights.h"
 #include "data/files.h"
 #include "data/fingerprint.h"
@@ -301,8 +301,8 @@ TEST_CASE("other splits and new data are matched by name, with what was adapted,
   CHECK(numbers(splits.test->features(2)) == std::vector<double>{3, 0});
   CHECK(numbers(splits.test->labels(1)) == std::vector<double>{1});
   splits.adapted.write(shop.path("classes.json"), shop.path("preprocessing.json"));
-  std::ifstream classes(shop.path("classes.json"));
-  CHECK(nlohmann::json::parse(classes) == nlohmann::json({{"kind", {"x", "y"}}}));
+  CHECK(parse_json<nlohmann::json>(read_text_file(shop.path("classes.json"))) ==
+        nlohmann::json({{"kind", {"x", "y"}}}));
 
   shop.write("words.txt", "none\n");  // not looked at any more
   const Adapted again = Adapted::read(shop.path("classes.json"), shop.path("preprocessing.json"));

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "error_text.h"
 #include "train/inference/predict.h"
 #include "train/training.h"
@@ -21,7 +21,7 @@ std::optional<std::string> no_environment(const std::string&) { return std::null
 
 /// How far the outputs of a golden's model are from PyTorch's, at most.
 double largest_error(const std::string& golden) {
-  const auto expected = nlohmann::json::parse(read_text_file(kGoldens + golden + "/expected.json"));
+  const auto expected = parse_json<nlohmann::json>(read_text_file(kGoldens + golden + "/expected.json"));
   const auto inputs = expected["inputs"].get<std::vector<std::vector<float>>>();
   const auto outputs = expected["outputs"].get<std::vector<std::vector<double>>>();
   const CheckedConfiguration checked = check_configuration(kGoldens + golden + "/config.yaml", {}, no_environment);

@@ -4,9 +4,9 @@
 
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "error_text.h"
 #include "has_in_order.h"
 #include "train/checkpoint/checkpoint_state.h"
@@ -20,7 +20,7 @@ using nlohmann::json;
 
 /// What Keras 3.15's callbacks did; tools/reference/keras_callbacks.py makes it.
 json golden(const char* callback) {
-  return json::parse(read_text_file(MIRRORTRAIN_SOURCE_DIR "/tests/golden/callbacks.json")).at(callback);
+  return parse_json<json>(read_text_file(MIRRORTRAIN_SOURCE_DIR "/tests/golden/callbacks.json")).at(callback);
 }
 
 WatchedMetric watched_in(const json& options) {
@@ -47,7 +47,7 @@ report::EpochEvent epoch(std::int64_t number, double validation_loss) {
 
 TEST_CASE("early_stopping ends the training after Keras's epoch and keeps the weights of Keras's best") {
   for (const json& expected : golden("early_stopping")) {
-    CAPTURE(expected.dump());
+    CAPTURE(json_text(expected));
     const json& options = expected.at("options");
     EarlyStopping stopping;
     stopping.watched = watched_in(options);
@@ -76,7 +76,7 @@ TEST_CASE("early_stopping ends the training after Keras's epoch and keeps the we
 
 TEST_CASE("reduce_on_plateau gives Keras's learning rates") {
   for (const json& expected : golden("reduce_on_plateau")) {
-    CAPTURE(expected.dump());
+    CAPTURE(json_text(expected));
     const json& options = expected.at("options");
     ReduceOnPlateau plateau;
     plateau.watched = watched_in(options);
@@ -98,7 +98,7 @@ TEST_CASE("reduce_on_plateau gives Keras's learning rates") {
 
 TEST_CASE("save_best saves Keras's epochs") {
   for (const json& expected : golden("save_best")) {
-    CAPTURE(expected.dump());
+    CAPTURE(json_text(expected));
     const Callbacks callbacks({SaveBest{watched_in(expected.at("options"))}}, 0);
     CallbackState state;
     std::vector<std::int64_t> saved;
