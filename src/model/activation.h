@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -44,22 +45,22 @@ inline constexpr auto kFormulaActivations = std::to_array<FormulaActivation>({
     {"tanh_shrink", "x - tanh(x)"},
 });
 
-/// Null unless a formula defines it.
-constexpr const FormulaActivation* formula_of(ActivationName activation) {
-  if (activation < ActivationName::kFirstFormula) return nullptr;
-  return &kFormulaActivations[static_cast<std::size_t>(activation) -
-                              static_cast<std::size_t>(ActivationName::kFirstFormula)];
+/// nullopt unless a formula defines it.
+constexpr std::optional<FormulaActivation> formula_of(ActivationName activation) {
+  if (activation < ActivationName::kFirstFormula) return std::nullopt;
+  return kFormulaActivations[static_cast<std::size_t>(activation) -
+                             static_cast<std::size_t>(ActivationName::kFirstFormula)];
 }
 
 /// Whether an element depends on the others along the last axis, which must then exist.
 constexpr bool works_along_last_axis(ActivationName activation) {
-  const FormulaActivation* const formula = formula_of(activation);
-  return activation == ActivationName::kSoftmax || (formula != nullptr && formula->along_last_axis);
+  const std::optional<FormulaActivation> formula = formula_of(activation);
+  return activation == ActivationName::kSoftmax || (formula && formula->along_last_axis);
 }
 
 /// As users write it.
 constexpr std::string_view name_of(ActivationName activation) {
-  if (const FormulaActivation* const formula = formula_of(activation)) return formula->name;
+  if (const std::optional<FormulaActivation> formula = formula_of(activation)) return formula->name;
   return activation == ActivationName::kSoftmax ? "softmax"
                                                 : ops::name_of(static_cast<ops::ActivationKind>(activation));
 }

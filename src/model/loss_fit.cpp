@@ -82,7 +82,7 @@ std::string_view formula_activation(const Layer& layer) {
   return config::visit(
       [](const auto& options) -> std::string_view {
         if constexpr (requires { options.activation; }) {
-          if (formula_of(options.activation) != nullptr) return name_of(options.activation);
+          if (formula_of(options.activation)) return name_of(options.activation);
         }
         return {};
       },
