@@ -223,7 +223,7 @@ void add_predict(CLI::App& app, int& exit_code) {
       });
   command->add_flag("--labels", arguments->labels, "Write the true labels too, where the data have any");
   command->add_flag("--probabilities", arguments->probabilities,
-                    "Write the probability of each class too, or the outputs where there are no classes");
+                    "Write the probability of each class or label too, or the outputs where there are none");
   command->callback([arguments, &exit_code] { exit_code = predict(*arguments); });
 }
 

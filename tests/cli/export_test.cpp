@@ -164,6 +164,18 @@ TEST_CASE("inputs and outputs have their names, and --raw leaves out the preproc
   CHECK(raw.opset_import_size() == 1);
 }
 
+TEST_CASE("the probabilities of several labels are an output beside their logits") {
+  const TemporaryFolder folder;
+  fit_golden(folder, "convolutions",
+             "--set 'loss={type: binary_crossentropy, from_logits: true}' --set "
+             "'data.train={format: synthetic, examples: 8, shape: [11, 12, 3], label_shape: [5], classes: 2}'");
+  REQUIRE(run_program(folder, "export run -q -o labels.onnx").exit_code == 0);
+  const onnx::GraphProto graph = model_in(folder / "labels.onnx").graph();
+  CHECK(graph.output(1).name() == "probabilities");
+  CHECK(graph.node(graph.node_size() - 1).op_type() == "Sigmoid");
+  CHECK(graph.node(graph.node_size() - 1).output(0) == "probabilities");
+}
+
 TEST_CASE("a checkpoint's weights are those of its step") {
   const TemporaryFolder folder;
   fit_golden(folder, "scan", "--set training.steps=3 --set checkpoint.every_steps=1");

@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <limits>
@@ -132,6 +134,31 @@ TEST_CASE_FIXTURE(Fixture, "a table with words trains, evaluates and predicts wi
   CHECK(
       contains(refused.err, "there is no column 'color' in the header, which the training data has; the columns are"));
   CHECK_FALSE(fs::exists(folder / "out.csv"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "logits of several labels have probabilities, and an export has them too") {
+  write_file(folder / "labels.yaml", R"(
+data: {global_batch_size: 4, train: {format: synthetic, examples: 8, shape: [3], label_shape: [2], classes: 2}}
+model: {input_shape: [3], layers: [dense: {units: 2}]}
+loss: {type: binary_crossentropy, from_logits: true}
+optimizer: {type: sgd, learning_rate: 0.1}
+training: {steps: 1}
+)");
+  REQUIRE(run("fit labels.yaml --run-dir run -q").exit_code == 0);
+  const std::vector<std::string> rows = lines_of(run("predict run --split train --probabilities").out);
+  CHECK(rows[0] == "index,output_0,output_1,probability_0,probability_1");
+  double index = 0, logits[2] = {}, probabilities[2] = {};
+  REQUIRE(std::sscanf(rows[1].c_str(), "%lf,%lf,%lf,%lf,%lf", &index, logits, logits + 1, probabilities,
+                      probabilities + 1) == 5);
+  for (int label : {0, 1}) {
+    CHECK(probabilities[label] == doctest::Approx(1 / (1 + std::exp(-logits[label]))).epsilon(1e-6));
+  }
+  CHECK(lines_of(run("predict run --split train").out)[0] == "index,output_0,output_1");
+  REQUIRE(run("predict run --split train --probabilities --output p.jsonl").exit_code == 0);
+  const json line = parsed(lines_of(read("p.jsonl"))[0]);
+  CHECK(line["prediction"][1].get<double>() == doctest::Approx(logits[1]));
+  CHECK(line["probabilities"][1].get<double>() == doctest::Approx(probabilities[1]));
+  CHECK(run("export run -q").exit_code == 0);
 }
 
 TEST_CASE_FIXTURE(Fixture, "predict that is stopped by a signal leaves no file behind") {

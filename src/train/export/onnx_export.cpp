@@ -29,9 +29,8 @@ namespace mirrortrain {
 namespace {
 
 onnx::Probabilities probabilities_of(const OutputMeaning& meaning) {
-  if (!meaning.is_logits) {
-    return meaning.tells_classes() ? onnx::Probabilities::kAsTheyAre : onnx::Probabilities::kNone;
-  }
+  if (!meaning.has_probabilities()) return onnx::Probabilities::kNone;
+  if (!meaning.is_logits) return onnx::Probabilities::kAsTheyAre;
   return meaning.kind == OutputMeaning::Kind::kClasses ? onnx::Probabilities::kSoftmax : onnx::Probabilities::kSigmoid;
 }
 

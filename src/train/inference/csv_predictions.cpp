@@ -80,16 +80,21 @@ class OutputColumns {
   }
   /// A single number is the prediction; it is listed as an output, too, where probabilities are wanted.
   bool lists_outputs() const { return meaning_.elements() != 1 || (probabilities_ && meaning_.name.empty()); }
+  /// Of several labels, say.
+  bool lists_probabilities_of_numbers() const { return probabilities_ && meaning_.is_logits; }
 
   std::vector<std::string> names_of_numbers() const {
     std::vector<std::string> columns;
     if (meaning_.elements() == 1) columns.push_back(prediction_);
     for (std::int64_t i = 0; i < meaning_.elements() && lists_outputs(); ++i)
       columns.push_back(fmt::format("{}_{}", number_, i));
+    for (std::int64_t i = 0; i < meaning_.elements() && lists_probabilities_of_numbers(); ++i)
+      columns.push_back(fmt::format("{}_{}", probability_, i));
     return columns;
   }
   std::string numbers(std::span<const float> output) const {
-    return (output.size() == 1 ? csv_cells(output) : "") + (lists_outputs() ? csv_cells(output) : "");
+    return (output.size() == 1 ? csv_cells(output) : "") + (lists_outputs() ? csv_cells(output) : "") +
+           (lists_probabilities_of_numbers() ? csv_cells(meaning_.probabilities(output)) : "");
   }
 
   std::vector<std::string> names_of_classes() const {

@@ -51,6 +51,7 @@ void add_output(const OutputMeaning& meaning, const ExampleOutput& output, bool 
     line[keys.prediction] = output.values.size() == 1
                                 ? Json(output.values[0])
                                 : Json(std::vector<float>(output.values.begin(), output.values.end()));
+    if (probabilities && meaning.is_logits) line[keys.probabilities] = meaning.probabilities(output.values);
     return;
   }
   line[keys.prediction] = by_step(meaning, output, [&](const auto& prediction) {
@@ -74,7 +75,7 @@ std::vector<std::string> keys_of(const PredictionOutput& output, const Meanings&
     const OutputKeys own(meaning.name);
     keys.push_back(own.prediction);
     if (meaning.tells_classes() && !meaning.classes.empty()) keys.push_back(own.name);
-    if (meaning.tells_classes() && output.probabilities) keys.push_back(own.probabilities);
+    if (meaning.has_probabilities() && output.probabilities) keys.push_back(own.probabilities);
   }
   // A line names the example's file once, also where it is kept.
   if (output.of_files && std::ranges::count(output.extra_columns, kFileKey) == 0) keys.emplace_back(kFileKey);

@@ -67,7 +67,7 @@ std::vector<std::string> names_of_probabilities(const std::vector<OutputMeaning>
   for (const OutputMeaning& meaning : meanings) {
     std::string name = meanings.size() == 1 ? "probabilities" : meaning.layer + "_probabilities";
     while (!taken.insert(name).second) name += "_";
-    names.push_back(meaning.tells_classes() ? name : "");
+    names.push_back(meaning.has_probabilities() ? name : "");
   }
   return names;
 }

@@ -34,6 +34,8 @@ struct OutputMeaning {
 
   std::int64_t elements() const { return shape.elements(); }
   bool tells_classes() const { return kind != Kind::kNumbers; }
+  /// Of classes, or of numbers that are logits, as of a model of several labels.
+  bool has_probabilities() const { return tells_classes() || is_logits; }
 
   // For kClasses and kYesOrNo.
   Shape steps() const { return Shape({shape.begin(), shape.end() - 1}); }
@@ -61,7 +63,7 @@ struct OutputMeaning {
 std::vector<OutputMeaning> output_meanings(const CheckedConfiguration& checked, const data::Adapted* adapted);
 
 /// What the probabilities of each output are called beside the outputs themselves, which have their layers' names:
-/// "probabilities", or "NAME_probabilities" of one of several; empty for outputs without classes. None has the
+/// "probabilities", or "NAME_probabilities" of one of several; empty for outputs that have none. None has the
 /// name of an input or of another output.
 std::vector<std::string> names_of_probabilities(const std::vector<OutputMeaning>& meanings,
                                                 const std::vector<std::string>& inputs);
