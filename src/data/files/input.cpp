@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "base/error.h"
@@ -44,17 +45,22 @@ class PlainInput : public Input {
   std::uint64_t offset_ = 0;
 };
 
+/// What to do about a file that cannot be opened.
+std::string remedy_of(const std::string& path, int reason) {
+  if (reason == EACCES) return "allow reading it";
+  std::error_code is_no_link;
+  const std::filesystem::path target = std::filesystem::read_symlink(path, is_no_link);
+  if (!is_no_link) return fmt::format("it is a link to {}: get that file, or remove the link", target.string());
+  return "check the path; one in a file begins at the file's folder, one of --set where the program runs";
+}
+
 }  // namespace
 
 PlainFile::PlainFile(const std::string& path) : path_(path) {
   descriptor_ = open_to_read(path);
   if (descriptor_ < 0) {
-    fail(path,
-         fmt::format(
-             "{}; {}", std::strerror(errno),
-             errno == EACCES
-                 ? "allow reading it"
-                 : "check the path; one in a file begins at the file's folder, one of --set where the program runs"));
+    const int reason = errno;
+    fail(path, fmt::format("{}; {}", std::strerror(reason), remedy_of(path, reason)));
   }
   struct stat status {};
   const bool known = ::fstat(descriptor_, &status) == 0;

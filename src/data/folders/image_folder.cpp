@@ -42,6 +42,11 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   return entries;
 }
 
+bool is_broken_link(const fs::path& path) {
+  std::error_code unreachable;
+  return fs::is_symlink(path, unreachable) && !fs::exists(path, unreachable);
+}
+
 /// Entries that look like data but are not read: pictures of other formats or in other places, folders, broken links.
 class PassedOver {
  public:
@@ -75,21 +80,18 @@ class PassedOver {
         std::to_array<std::string_view>({".heic", ".heif", ".avif", ".jfif", ".jpe", ".jp2", ".ppm", ".pgm"});
     return std::ranges::find(kEndings, lower_ending(path)) != kEndings.end();
   }
-  static bool is_broken_link(const fs::path& path) {
-    std::error_code unreachable;
-    return fs::is_symlink(path, unreachable) && !fs::exists(path, unreachable);
-  }
 
   std::int64_t files_ = 0, folders_ = 0;
   std::string first_;
 };
 
-/// The pictures of a folder; or the path itself if it is a picture.
+/// The pictures of a folder; or the path itself if it is a picture. A link to one that is not there, as version control
+/// of large files leaves it until it is fetched, is a picture that cannot be read.
 std::vector<std::string> pictures_in(const fs::path& folder, PassedOver& passed_over) {
   if (is_file(folder)) return {folder.string()};
   std::vector<std::string> files;
   for (const fs::path& path : entries_of(folder)) {
-    if (is_picture_name(path) && is_file(path)) {
+    if (is_picture_name(path) && (is_file(path) || is_broken_link(path))) {
       files.push_back(path.string());
     } else {
       passed_over.add(path);

@@ -163,15 +163,20 @@ TEST_CASE("a table of names and labels takes the place of classes' folders") {
   }
 }
 
-TEST_CASE("links that lead to themselves are passed over with a remark") {
+TEST_CASE("links that lead nowhere are passed over with a remark, but those of a picture are refused") {
   Folders folders;
   folders.copy("rgb.png", "set/a/one.png");
   folders.copy("rgb.png", "set/b/one.png");
-  fs::create_symlink("loop.png", folders.path("set/a/loop.png"));
   fs::create_symlink("loop", folders.path("set/loop"));
   const FoundPictures found = find_pictures(folders.source("set"), {});
   CHECK(found.examples.rows() == 2);
-  CHECK(contains(found.examples.outputs[0].array.remarks.at(0), "2 files"));
+  CHECK(contains(found.examples.outputs[0].array.remarks.at(0), "1 file"));
+  for (const char* target : {"loop.png", "../annex/0"}) {
+    fs::remove(folders.path("set/a/loop.png"));
+    fs::create_symlink(target, folders.path("set/a/loop.png"));
+    const std::string error = error_text([&] { find_pictures(folders.source("set"), {}); });
+    CHECK_MESSAGE(contains(error, fmt::format("it is a link to {}: get that file, or remove the link", target)), error);
+  }
 }
 
 TEST_CASE("a table of names without a header keeps its first picture, whatever the labels are") {
