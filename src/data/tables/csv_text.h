@@ -192,8 +192,10 @@ class CsvText {
     const char* const start = at_;
     const std::string text = cell();
     T value;
-    const char* const end = text.data() + text.size();
-    if (!text.empty() && parse(text.data(), end, value, point_, '\n') == end) return value;
+    const char *begin = text.data(), *end = begin + text.size();
+    while (begin < end && is_space(*begin)) ++begin;  // as around the cell
+    while (begin < end && is_space(end[-1])) --end;
+    if (begin < end && parse(begin, end, value, point_, '\n') == end) return value;
     at_ = start;
     return std::nullopt;
   }

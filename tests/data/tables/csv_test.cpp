@@ -77,6 +77,7 @@ TEST_CASE("csv is read with quotes, CRLF, spaces, blank lines, a byte order mark
   CHECK(features(examples) == std::vector<float>{1, 3});
   CHECK(labels(examples) == std::vector<double>{2, 4});
   CHECK(labels(read("a,b\n\n1,2\n   \n3,4", std::int64_t{1})) == std::vector<double>{2, 4});
+  CHECK(features(read("a,b\n\" 6 \",1\n\"\t7\",2\n", std::string("b"))) == std::vector<float>{6, 7});
   CHECK(features(read("a,\"b \"\"x\"\", y\"\n1,2", std::string("b \"x\", y"))) == std::vector<float>{1});
 }
 
