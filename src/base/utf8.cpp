@@ -70,6 +70,11 @@ constexpr auto kWide = std::to_array<Range>({{0x1100, 0x115F},
                                              {0x1F900, 0x1F9FF},
                                              {0x20000, 0x3FFFD}});
 
+std::string escaped(char32_t code) {
+  const auto number = static_cast<unsigned>(code);
+  return code < 0x80 ? fmt::format("\\x{:02x}", number) : fmt::format("\\u{:04x}", number);
+}
+
 }  // namespace
 
 Utf8Character first_character(std::string_view text) {
@@ -148,6 +153,18 @@ std::string_view without_outer_spaces(std::string_view text) {
   return text.substr(0, text.find_last_not_of(' ') + 1);
 }
 
+std::string with_escaped_controls(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const auto [code, bytes] = first_character(text);
+    const std::size_t taken = std::max<std::size_t>(bytes, 1);
+    const bool is_harmless = bytes == 0 || !is_control(code) || code == '\n' || code == '\t';
+    out += is_harmless ? std::string(text.substr(0, taken)) : escaped(code);
+    text.remove_prefix(taken);
+  }
+  return out;
+}
+
 std::string shortened(std::string_view text, std::size_t limit) {
   std::string out;
   while (!text.empty()) {
@@ -157,10 +174,8 @@ std::string shortened(std::string_view text, std::size_t limit) {
       out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
     } else if (code == '\n') {
       out += "\\n";
-    } else if (code < 0x80 && is_control(code)) {
-      out += fmt::format("\\x{:02x}", static_cast<unsigned>(code));
     } else if (is_control(code) || is_in(kInvisible, code)) {
-      out += fmt::format("\\u{:04x}", static_cast<unsigned>(code));
+      out += escaped(code);
     } else {
       out += text.substr(0, bytes);
     }

@@ -43,6 +43,9 @@ std::string_view without_outer_spaces(std::string_view text);
 /// The text with the letters A to Z, and only these, in lower case.
 std::string in_lower_case(std::string_view text);
 
+/// The text for a terminal: controls but line breaks and tabs as escapes, so that a file's name moves no cursor.
+std::string with_escaped_controls(std::string_view text);
+
 /// The text on one line for a message: cut off with "..." after about `limit` bytes, with controls, invisible
 /// characters and invalid UTF-8 bytes as escapes.
 std::string shortened(std::string_view text, std::size_t limit = 48);

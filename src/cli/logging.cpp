@@ -58,11 +58,12 @@ class ConsoleSink : public spdlog::sinks::base_sink<std::mutex> {
 
   void set_color(bool has_color) { has_color_ = has_color; }
 
-  void print(spdlog::level::level_enum level, std::string_view text) {
+  void print(spdlog::level::level_enum level, std::string_view message) {
+    const std::string text = with_escaped_controls(message);
     const std::string_view color = level >= spdlog::level::err ? "\x1b[31m" : "\x1b[33m";
     const bool colored = has_color_ && level >= spdlog::level::warn;
     const std::size_t width = report::terminal_width(stderr);
-    const std::string line = is_terminal_ ? wrapped(report::narrowed(text, width), width) : std::string(text);
+    const std::string line = is_terminal_ ? wrapped(report::narrowed(text, width), width) : text;
     fmt::print(stderr, "{}{}{}{}\n", is_terminal_ ? "\r\x1b[K" : "", colored ? color : "", line,
                colored ? "\x1b[0m" : "");
   }

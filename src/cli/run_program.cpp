@@ -43,10 +43,14 @@ void require_stack() {
 /// Data may be in thousands of files.
 constexpr std::uint64_t kPlentyOfFiles = 65536;
 
+void report_lost_results(int reason) {
+  print_error(std::string("error: cannot write to stdout: ") + std::strerror(reason) + "; the results are lost");
+}
+
 /// Fails if results could not be written to stdout.
 int checked(int exit_code) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
-  print_error(std::string("error: cannot write to stdout: ") + std::strerror(errno) + "; the results are lost");
+  report_lost_results(errno);
   return exit_code == 0 ? 1 : exit_code;
 }
 
@@ -114,6 +118,10 @@ int run_program(int argc, const char* const* argv) {
         "error: not enough memory; use a smaller model, batch or data set, or raise the limit of memory (ulimit -v)");
     return 1;
   } catch (const std::system_error& error) {
+    if (std::ferror(stdout) != 0) {  // of fmt::print
+      report_lost_results(error.code().value());
+      return 1;
+    }
     const bool no_threads = error.code() == std::errc::resource_unavailable_try_again;
     print_error(
         std::string("error: ") + error.what() +

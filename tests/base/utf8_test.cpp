@@ -41,6 +41,7 @@ TEST_CASE("texts in messages are short, on one line and cannot steer a terminal"
   CHECK(shortened(std::string(100, 'x')) == std::string(48, 'x') + "...");
   CHECK(shortened("\u00e4\u00f6\u00fc", 3) == "\u00e4\u00f6...");
   CHECK(shortened("a\nb\x1b\u009b\u202e\xff") == "a\\nb\\x1b\\u009b\\u202e\\xff");
+  CHECK(with_escaped_controls("a\n\tb\x1b[31m\u009b\xff\u00e4\x7f") == "a\n\tb\\x1b[31m\\u009b\xff\u00e4\\x7f");
 }
 
 TEST_CASE("ASCII letters alone change their case") {

@@ -591,6 +591,9 @@ TEST_CASE_FIXTURE(Fixture, "closed streams and full devices neither enter files 
   const Outcome lost = run_script(folder, "\"$MIRRORTRAIN\" fit small.yaml --run-dir c > /dev/full");
   CHECK(lost.exit_code == 1);
   CHECK(contains(lost.err, "cannot write to stdout"));
+  const Outcome long_text = run_script(folder, "\"$MIRRORTRAIN\" config schema > /dev/full");  // before its end
+  CHECK(long_text.exit_code == 1);
+  CHECK(contains(long_text.err, "cannot write to stdout: No space left on device; the results are lost"));
 }
 
 TEST_CASE_FIXTURE(Fixture,
