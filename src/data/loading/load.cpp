@@ -13,6 +13,7 @@
 #include "data/loading/same_words.h"
 #include "data/loading/training_table.h"
 #include "data/records/sample_classes.h"
+#include "data/sources/abilities.h"
 #include "data/usable.h"
 
 namespace mirrortrain::data {
@@ -28,15 +29,15 @@ Training read_training(const DataOptions& options, std::uint64_t seed, const Ter
         using Format = std::decay_t<decltype(source)>;
         BadExamples bad = terms.gather();
         const auto parts_of = [&](Examples examples, std::vector<std::string> classes) {
-          constexpr bool kIsSortedByClass = std::is_same_v<Format, ImageFolder>;
-          constexpr bool kMayHaveClasses = kIsSortedByClass || std::is_same_v<Format, WebDataset>;
+          constexpr bool kIsSorted = kIsSortedByClass<Format>;
+          constexpr bool kMayHaveClasses = kIsSorted || std::is_same_v<Format, WebDataset>;
           if (kMayHaveClasses && !bad.skips()) {
             require_outputs(classes, 0, examples.outputs.front().array.origin, terms.wanted);
           }
           const Dataset whole = usable(std::move(examples), terms.wanted, std::move(bad));
-          const std::string& origin = kIsSortedByClass ? whole.labels(0).origin : whole.features(0).origin;
+          const std::string& origin = kIsSorted ? whole.labels(0).origin : whole.features(0).origin;
           const SplitRows rows =
-              split_rows({whole.rows(), origin, kIsSortedByClass, classes_of(whole.outputs(), terms)}, options, seed);
+              split_rows({whole.rows(), origin, kIsSorted, classes_of(whole.outputs(), terms)}, options, seed);
           Adapted adapted;
           if (!classes.empty()) adapted.classes[""] = std::move(classes);
           return make_parts(whole, rows, std::move(adapted));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <type_traits>
 #include <variant>
 
 #include "data/sources/data_options.h"
@@ -17,6 +18,13 @@ bool is_running_text(const std::variant<Formats...>& source) {
 /// Whether a file holds one array, so that labels are in another file than the features.
 inline bool has_files_of_one_array(const Source& source) {
   return std::holds_alternative<Npy>(source) || std::holds_alternative<Idx>(source);
+}
+
+/// Whether the examples are in the order of their classes.
+template <class Format>
+inline constexpr bool kIsSortedByClass = std::is_same_v<Format, ImageFolder>;
+inline bool is_sorted_by_class(const Source& source) {
+  return std::visit([]<class Format>(const Format&) { return kIsSortedByClass<Format>; }, source);
 }
 
 /// Whether the examples are generated rather than read.

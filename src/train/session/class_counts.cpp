@@ -8,6 +8,7 @@
 #include "data/example_classes.h"
 #include "data/feeding/example_weights.h"
 #include "report/format.h"
+#include "train/session/part_remedies.h"
 
 namespace mirrortrain {
 namespace {
@@ -27,9 +28,15 @@ std::vector<std::string> names_of(const CheckedConfiguration& checked, const Spl
 
 constexpr std::size_t kNamedClasses = 5;  // classes listed in a warning
 
+/// What to do about classes that a split lacks, or has few examples of.
+struct Remedies {
+  std::string absent = "add some", few = "add some";
+  std::string alone = "add some";  ///< where each absent class has one example in all
+};
+
 template <class LocatedSource>
 void warn_of_split(const LocatedSource& source, const char* name, const data::ClassCounts& of_train,
-                   const data::ClassCounts& of_split, bool is_part_of_train, const std::vector<std::string>& names,
+                   const data::ClassCounts& of_split, const Remedies& remedies, const std::vector<std::string>& names,
                    const std::string& of_output, config::Errors& errors) {
   constexpr std::int64_t kFew = 5, kEnough = 10;
   std::int64_t examples = 0;
@@ -47,22 +54,18 @@ void warn_of_split(const LocatedSource& source, const char* name, const data::Cl
       few.push_back(fmt::format("{} ({})", text, found->second));
     }
   }
-  const std::string remedy = !is_part_of_train ? "add some"
-                             : has_absent_with_several
-                                 ? "take a larger fraction, or draw it with stratify: true"
-                                 : "a class of one example cannot be in both: add some to the data";
   if (!absent.empty()) {
-    errors.warn(
-        source.place, source.path,
-        fmt::format("{} has no example of the class{} {}{}, which the training data have; {}", name,
-                    absent.size() == 1 ? "" : "es", report::first_of(absent, kNamedClasses), of_output, remedy));
+    errors.warn(source.place, source.path,
+                fmt::format("{} has no example of the class{} {}{}, which the training data have; {}", name,
+                            absent.size() == 1 ? "" : "es", report::first_of(absent, kNamedClasses), of_output,
+                            has_absent_with_several ? remedies.absent : remedies.alone));
   }
   if (!few.empty()) {
     errors.warn(
         source.place, source.path,
         fmt::format("{} has fewer than {} examples of the class{} {}{}, so that its figures say little of {}; {}", name,
                     kFew, few.size() == 1 ? "" : "es", report::first_of(few, kNamedClasses), of_output,
-                    few.size() == 1 ? "it" : "them", is_part_of_train ? "take a larger fraction" : "add some"));
+                    few.size() == 1 ? "it" : "them", remedies.few));
   }
 }
 
@@ -146,15 +149,21 @@ void warn_of_rare_classes(const CheckedConfiguration& checked, const SplitsToChe
   if (!of_train) return;
   const data::DataOptions& data = checked.values().data;
   if (names_of(checked, splits, output).empty()) warn_of_idle_outputs(checked, output, *of_train, errors);
-  const bool is_part =
-      data.validation.value && std::holds_alternative<data::ValidationFraction>(*data.validation.value);
+  const auto* const part =
+      data.validation.value ? std::get_if<data::ValidationFraction>(&*data.validation.value) : nullptr;
   const std::vector<std::string> names = names_of(checked, splits, output);
   warn_of_accuracy_alone(checked, output, *of_train, names, errors);
   if (const auto counts = counts_of(checked, splits.validation, output)) {
-    warn_of_split(data.validation, "validation", *of_train, *counts, is_part, names, checked.of_output(output), errors);
+    const Remedies remedies =
+        part == nullptr
+            ? Remedies{}
+            : Remedies{remedy_of_absent_classes(checked, *part, *splits.train, output), remedy_of_few_examples(*part),
+                       "a class of one example cannot be in both: add some to the data"};
+    warn_of_split(data.validation, "validation", *of_train, *counts, remedies, names, checked.of_output(output),
+                  errors);
   }
   if (const auto counts = counts_of(checked, splits.test, output)) {
-    warn_of_split(data.test, "test", *of_train, *counts, false, names, checked.of_output(output), errors);
+    warn_of_split(data.test, "test", *of_train, *counts, {}, names, checked.of_output(output), errors);
   }
 }
 

@@ -18,6 +18,7 @@
 #include "train/session/column_warnings.h"
 #include "train/session/label_warnings.h"
 #include "train/session/option_warnings.h"
+#include "train/session/part_remedies.h"
 #include "train/session/scale_warnings.h"
 #include "train/session/value_range_warnings.h"
 
@@ -55,22 +56,18 @@ std::string label_text(double label, const std::vector<std::string>& classes) {
 
 /// A split of one class says nothing about the others; the training data have several.
 template <class LocatedSource>
-void warn_of_one_class(const CheckedConfiguration& checked, const LocatedSource& source, const data::Dataset* split,
-                       std::size_t output, const std::string& name, const std::vector<std::string>& classes,
-                       config::Errors& errors) {
+void warn_of_one_class(const CheckedConfiguration& checked, const LocatedSource& source, const data::Dataset& train,
+                       const data::Dataset* split, std::size_t output, const std::string& name,
+                       const std::vector<std::string>& classes, config::Errors& errors) {
   const std::int64_t enough = part_of_train(source.value) != nullptr ? 10 : 2;  // a small part may have one by chance
   if (split == nullptr || split->rows() < enough) return;
   const std::set<double> labels = different_labels(*split, output);
   if (labels.size() != 1) return;
   const auto* const part = part_of_train(source.value);
-  errors.warn(
-      source.place, source.path,
-      fmt::format("every label{} of {} is {}, though the training data have others; {}", checked.of_output(output),
-                  name, label_text(*labels.begin(), classes),
-                  part == nullptr ? "check the labels"
-                  : part->folds   ? "the others are rare: draw the folds with stratify: true"
-                  : part->shuffle ? "the others are rare: take a larger fraction, or draw it with stratify: true"
-                                  : "are the data sorted by class? add shuffle: true beside fraction"));
+  errors.warn(source.place, source.path,
+              fmt::format("every label{} of {} is {}, though the training data have others; {}",
+                          checked.of_output(output), name, label_text(*labels.begin(), classes),
+                          part == nullptr ? "check the labels" : remedy_of_one_class(checked, *part, train, output)));
 }
 
 std::set<std::string> files_of(const data::Dataset& dataset) {
@@ -171,8 +168,8 @@ void warn_of_labels(const CheckedConfiguration& checked, const SplitsToCheck& sp
     const std::vector<std::string> classes = splits.adapted != nullptr
                                                  ? splits.adapted->classes_of(checked.examples.labels[output].name)
                                                  : std::vector<std::string>();
-    warn_of_one_class(checked, data.validation, splits.validation, output, "validation", classes, errors);
-    warn_of_one_class(checked, data.test, splits.test, output, "test", classes, errors);
+    warn_of_one_class(checked, data.validation, train, splits.validation, output, "validation", classes, errors);
+    warn_of_one_class(checked, data.test, train, splits.test, output, "test", classes, errors);
   }
   if (checked.wanted().one_hot_depth(output) > 0) return;
   const bool counts_from_0 =
