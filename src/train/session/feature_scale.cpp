@@ -18,6 +18,7 @@ void FeatureColumn::add(double value) {
   squares += value * value;
   least = rows == 0 ? value : std::min(least, value);
   most = rows == 0 ? value : std::max(most, value);
+  is_whole = is_whole && value == std::floor(value);
   ++rows;
 }
 
@@ -87,6 +88,24 @@ double largest_of(const std::vector<FeatureColumn>& columns) {
   for (const FeatureColumn& column : columns)
     largest = std::max({largest, std::abs(column.least), std::abs(column.most)});
   return largest;
+}
+
+bool are_bytes(const CheckedConfiguration& checked, const data::Dataset& train, std::size_t input,
+               const std::vector<FeatureColumn>& columns) {
+  constexpr std::size_t kPicture = 3;  // height, width and channels
+  const data::Array& features = train.features(input);
+  const bool are_in_range =
+      std::ranges::all_of(columns, [](const FeatureColumn& column) { return column.least >= 0 && column.most <= 255; });
+  if (!are_in_range || features.row_shape().rank() < 2) return false;
+  if (features.dtype == DType::kUint8 || features.row_shape().rank() >= kPicture) return true;
+  const bool are_windows = data::table_in(checked.values().data.train.value) != nullptr;
+  return !are_windows && std::ranges::all_of(columns, &FeatureColumn::is_whole);
+}
+
+std::string scaling_to_write(const CheckedConfiguration& checked, std::size_t input, bool are_bytes) {
+  const std::string option = checked.input_option(input);
+  return are_bytes ? fmt::format("rescaling: {{scale: 0.00392156862745098{}}}", option)
+                   : fmt::format("normalization: {{adapt: true{}}}", option);
 }
 
 std::string rescaled_twice(const CheckedConfiguration& checked, std::size_t input, double largest) {

@@ -18,6 +18,7 @@ inline constexpr std::int64_t kExamplesOfScale = 10'000;
 struct FeatureColumn {
   double sum = 0, squares = 0, least = 0, most = 0;
   std::int64_t rows = 0;
+  bool is_whole = true;  ///< whether all values are whole numbers
 
   void add(double value);
   double mean() const { return sum / static_cast<double>(rows); }
@@ -38,6 +39,13 @@ bool is_normalized(const CheckedConfiguration& checked, std::size_t input);
 /// All rescaling transforms of an input as one: scale and offset. For images, those before and after other transforms
 /// are combined alike.
 std::optional<data::Rescaling> rescaling_of(const CheckedConfiguration& checked, std::size_t input);
+
+/// Whether features are pixels of 0 to 255, whole or, resized, between whole numbers. `columns`: theirs.
+bool are_bytes(const CheckedConfiguration& checked, const data::Dataset& train, std::size_t input,
+               const std::vector<FeatureColumn>& columns);
+/// The transform that brings features that are far from 0 around 1: for bytes one that gives numbers from 0 to 1, for
+/// others one that adapts to them; with `input:` where the model has several.
+std::string scaling_to_write(const CheckedConfiguration& checked, std::size_t input, bool are_bytes);
 
 /// What is said of features that are around 1 already, and that rescaling makes nearly 0; "" of others. `largest`:
 /// their largest absolute value.

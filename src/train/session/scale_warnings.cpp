@@ -70,12 +70,12 @@ void warn_of_given_normalization(const CheckedConfiguration& checked, std::size_
   constexpr double kLarge = 10, kSmall = 0.03;
   if (size <= kLarge && (deviation >= kSmall || deviation == 0)) return;
   const bool are_bytes = size > kLarge && least_read >= 0 && most_read > 1 && most_read <= 255;
-  errors.warn(
-      given->mean.place, given->mean.path,
-      fmt::format("features{} go from {:g} to {:g} in the file and from {:.3g} to {:.3g} after normalization, "
-                  "which is given the mean and the variance of other numbers; {}, or write adapt: true",
-                  checked.of_input(input), least_read, most_read, least, most,
-                  are_bytes ? "put rescaling: {scale: 0.00392156862745098} before it" : "give it those of these data"));
+  errors.warn(given->mean.place, given->mean.path,
+              fmt::format("features{} go from {:g} to {:g} in the file and from {:.3g} to {:.3g} after normalization, "
+                          "which is given the mean and the variance of other numbers; {}, or write adapt: true",
+                          checked.of_input(input), least_read, most_read, least, most,
+                          are_bytes ? fmt::format("put {} before it", scaling_to_write(checked, input, are_bytes))
+                                    : "give it those of these data"));
 }
 
 /// Warns of the training data's scale. `columns`: theirs.
@@ -103,7 +103,7 @@ void warn_of_scale(const CheckedConfiguration& checked, const data::Dataset& tra
     if (deviation > 0) least = std::min(least, deviation);
   }
   const auto& source = checked.values().data.train;
-  const std::string of = checked.of_input(input), option = checked.input_option(input);
+  const std::string of = checked.of_input(input);
   const bool are_equal =
       std::ranges::all_of(columns, [](const FeatureColumn& column) { return column.least == column.most; });
   if (are_equal && columns.front().rows > 1) {
@@ -121,27 +121,26 @@ void warn_of_scale(const CheckedConfiguration& checked, const data::Dataset& tra
     errors.warn(source.place, source.path, by_two);
     return;
   }
-  // For bytes a scale is enough; other numbers may have a mean far from 0 compared to their deviation.
-  const bool images = train.features(input).row_shape().rank() >= 2 && (rescaling || (lowest >= 0 && largest <= 255));
-  if (images && largest > kLarge) {
-    errors.warn(source.place, source.path,
-                rescaling
-                    ? fmt::format("features{} reach {:g} after rescaling; networks train best with features around 1: "
-                                  "use a smaller scale in data.preprocessing",
-                                  of, largest)
-                    : fmt::format("features{} reach {:g}; networks train best with features around 1: add "
-                                  "rescaling: {{scale: {:g}{}}} to data.preprocessing",
-                                  of, largest, 1 / largest, option));
-  } else if (!images && most > kApart * least) {
+  // Pixels have one scale, though those at the edges of pictures may hardly differ.
+  const bool pixels = train.features(input).row_shape().rank() >= 2 && (rescaling || (lowest >= 0 && largest <= 255));
+  const bool differ = !pixels && most > kApart * least;
+  if (!differ && largest <= kLarge) return;
+  const std::string advice = scaling_to_write(checked, input, are_bytes(checked, train, input, columns));
+  if (differ) {
     errors.warn(source.place, source.path,
                 fmt::format("features{} differ in scale: standard deviations are {:.3g} to {:.3g}; the largest will "
-                            "dominate: add normalization: {{adapt: true{}}} to data.preprocessing",
-                            of, least, most, option));
-  } else if (!images && largest > kLarge) {
+                            "dominate: add {} to data.preprocessing",
+                            of, least, most, advice));
+  } else if (rescaling) {
     errors.warn(source.place, source.path,
-                fmt::format("features{} reach {:g}; networks train best with features around 1: add normalization: "
-                            "{{adapt: true{}}} to data.preprocessing",
-                            of, largest, option));
+                fmt::format("features{} reach {:g} after rescaling; networks train best with features around 1: write "
+                            "{} in place of rescaling in data.preprocessing",
+                            of, largest, advice));
+  } else {
+    errors.warn(source.place, source.path,
+                fmt::format("features{} reach {:g}; networks train best with features around 1: add {} to "
+                            "data.preprocessing",
+                            of, largest, advice));
   }
 }
 

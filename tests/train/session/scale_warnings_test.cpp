@@ -1,11 +1,10 @@
 // Features that preprocessing brings to a scale that hardly trains, numbers of words, and accuracies of nothing.
-#include "train/session/new_scale.h"
-
 #include <doctest/doctest.h>
 
 #include <fstream>
 
 #include "error_text.h"
+#include "train/session/new_scale.h"
 #include "train/session/said_before_training.h"
 
 namespace mirrortrain {
@@ -42,6 +41,31 @@ TEST_CASE("a normalization by the numbers of other data is warned of") {
   CHECK(said_before_training(bytes("[normalization: {mean: 127, variance: 5000}]")) == "");
   CHECK(said_before_training(bytes("[rescaling: {scale: 0.00392156862745098}, normalization: {mean: 0.5, variance: "
                                    "0.25}]")) == "");
+}
+
+TEST_CASE("features far from 0 are to be scaled: bytes as such, whatever the largest is, and others by what they are") {
+  const std::string add = "networks train best with features around 1: add ";
+  const std::string of_bytes = "rescaling: {scale: 0.00392156862745098} to data.preprocessing";
+  for (const int largest : {255, 219}) {
+    const std::string said = said_before_training(bytes("[]", largest));
+    CHECK_MESSAGE(contains(said, fmt::format("features reach {}; {}{}", largest, add, of_bytes)), said);
+  }
+  CHECK(said_before_training(bytes("[rescaling: {scale: 0.00392156862745098}]", 219)) == "");
+  const std::string twice = said_before_training(bytes("[rescaling: {scale: 2}]", 219));
+  CHECK_MESSAGE(contains(twice,
+                         "features reach 438 after rescaling; networks train best with features around 1: write "
+                         "rescaling: {scale: 0.00392156862745098} in place of rescaling in data.preprocessing"),
+                twice);
+  // Measured numbers.
+  std::string measured = bytes("[]", 219);
+  const std::string first = "[[[0, 0]";
+  REQUIRE(contains(measured, first));
+  measured.replace(measured.find(first), first.size(), "[[[0.25, 0]");
+  const std::string of_measured = said_before_training(measured);
+  CHECK_MESSAGE(contains(of_measured, add + "normalization: {adapt: true} to data.preprocessing"), of_measured);
+  CHECK(said_before_training(measured, {"data.preprocessing=[normalization: {adapt: true}]"}) == "");
+  const std::string large = said_before_training(bytes("[]", 2190));
+  CHECK_MESSAGE(contains(large, add + "normalization: {adapt: true} to data.preprocessing"), large);
 }
 
 TEST_CASE("bytes that are rescaled twice are warned of") {
