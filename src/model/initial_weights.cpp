@@ -6,6 +6,7 @@
 
 #include "base/utf8.h"
 #include "config/errors.h"
+#include "config/known_names.h"
 #include "config/scalar.h"
 
 namespace mirrortrain {
@@ -133,7 +134,7 @@ void check_weight_names(const WeightsFile& weights, const std::vector<ModelVaria
       add(
           fmt::format("'{}' matches no variable of the model{}; `--dry-run` lists the layers, and each weights file of "
                       "a run the variables",
-                      shortened(glob, 200), config::suggestion(glob, names)));
+                      shortened(glob, 200), config::suggestion_or_known(glob, names)));
     } else if (!any_new) {
       add(fmt::format("earlier globs match every variable that '{}' matches; move it before them or remove it",
                       shortened(glob, 200)));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 
+#include "config/known_names.h"
 #include "config/scalar.h"
 
 namespace mirrortrain {
@@ -17,10 +18,9 @@ void refuse_other_names(const config::Map<T>& named, const std::vector<std::stri
                         config::Errors& errors) {
   for (const auto& [name, value] : named.entries) {
     if (std::ranges::count(outputs, name) > 0) continue;
-    const std::string near = config::suggestion(name, outputs);
     errors.add(value.place, path + "." + config::shortened(name),
                fmt::format("no output of the model is named '{}'{}", config::shortened(name),
-                           !near.empty() ? near : fmt::format("; they are: {}", fmt::join(outputs, ", "))));
+                           config::suggestion_or_known(name, outputs)));
   }
 }
 

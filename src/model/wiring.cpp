@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/utf8.h"
+#include "config/known_names.h"
 #include "config/scalar.h"
 
 namespace mirrortrain {
@@ -163,9 +164,10 @@ class Wirer {
     return names;
   }
 
-  /// "; did you mean 'dense'?", or "". Layers without a name have their type's.
-  std::string suggested(std::string_view name, const std::vector<std::string>& names) const {
-    return config::suggestion(name, config::with_aliases(names, config::names_of_choice<Layer>()));
+  /// "; did you mean 'dense'?", or the names that there are. Layers without a name have their type's.
+  static std::string suggested(std::string_view name, const std::vector<std::string>& names) {
+    const std::string near = config::suggestion(name, config::with_aliases(names, config::names_of_choice<Layer>()));
+    return near.empty() ? config::suggestion_or_known(name, names) : near;
   }
 
   void error(std::size_t layer, std::string message) {

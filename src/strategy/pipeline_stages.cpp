@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "config/names.h"
+#include "config/known_names.h"
 #include "graph/ops/collective.h"
 
 namespace mirrortrain {
@@ -32,7 +32,7 @@ void check_stages(const PipelineOptions& options, const Model& model, config::Er
     if (!layer) {
       errors.add(place, at,
                  fmt::format("'{}' is no layer and no use of a block{}", names[i],
-                             config::suggestion(names[i], names_of_layers(model))));
+                             config::suggestion_or_known(names[i], names_of_layers(model))));
       continue;
     }
     if (*layer == 0) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "config/key_path.h"
+#include "config/known_names.h"
 #include "config/names.h"
 #include "config/scalar.h"
 
@@ -161,7 +162,7 @@ class Ordering {
     refuse(located,
            fmt::format("when: {} is not searched, so that the condition always or never holds; name one of the "
                        "other parameters{}",
-                       key, config::suggestion(key, known)));
+                       key, config::suggestion_or_known(key, known)));
   }
 
   static bool can_hold(const Condition& condition, const Parameter& of) {

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/utf8.h"
+#include "config/known_names.h"
 #include "config/names.h"
 #include "config/scalar.h"
 
@@ -49,9 +50,8 @@ void require_known_keys(const Json& values, const SearchSpace& space) {
   for (const Parameter& parameter : space.parameters()) known.push_back(parameter.key);
   for (const auto& [key, unused] : values.items()) {
     if (std::ranges::count(known, key) > 0) continue;
-    const std::string hint = config::suggestion(key, known);
     throw UsageError(fmt::format("parameters.{}: search.parameters has no such key{}", shortened(key, 200),
-                                 hint.empty() ? fmt::format("; it has {}", fmt::join(known, ", ")) : hint));
+                                 config::suggestion_or_known(key, known)));
   }
 }
 

@@ -134,7 +134,7 @@ TEST_CASE_FIXTURE(Fixture, "options that are none are told with what is meant, a
       {"--run-dir a fit", "there is no option --run-dir here; it follows the command: mirrortrain COMMAND --run-dir"},
       {"fit table.csv", "these are data, not a configuration; `mirrortrain init table.csv` writes one"},
       {"fit right.yaml --set optimizer=null", "--set optimizer: a value is required here, found null"},
-      {"fit right.yaml --set 'loss={a: mse, b: mae}'", "loss.a: no output of the model is named 'a'; they are: "},
+      {"fit right.yaml --set 'loss={a: mse, b: mae}'", "loss.a: no output of the model is named 'a'; known: "},
       {"fit right.yaml --set 'loss={out: mse}'", "loss.out: no output of the model is named 'out'"},
       {"fit right.yaml --set 'optimizer={dense: adam, head: sgd}'", "write one alone, as optimizer: adam"},
       {"init -", "-: expected a file, as its name says the format"},

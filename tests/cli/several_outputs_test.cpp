@@ -652,7 +652,7 @@ TEST_CASE("mistakes with blocks that are used twice are answered with what to wr
       {"inputs: [right]", "input: [right]", "did you mean 'inputs'?"},
       {"{inputs: [left]", "{input: [left]", "did you mean 'inputs'?"},
       {"layer: one, inputs: [right], name: two", "layer: twoo, inputs: [right], name: two",
-       "no earlier layer or use of a block is named 'twoo'\n"},
+       "no earlier layer or use of a block is named 'twoo'; known: dense, dense_1, one\n"},
       {"rate: 0.01}", "rate: 0.01, learning_rate_factors: [{match: \"one/*\", factor: 0.1}]}",
        "'one/*' names a use of a block, whose layers' variables are not called so; write 'dense/*', 'dense_1/*', or "
        "give "

@@ -228,7 +228,7 @@ TEST_CASE("a parameter that is missing or misspelled is one error") {
     CHECK(contains(found, "\n1 error"));
   };
   one("units: $n", "name: b", "model.layers[0].unit: missing parameter 'n' of the block");
-  one("units: $m", "n: 3", "the block 'unit' has no parameter 'm'");
+  one("units: $m", "n: 3", "the block 'unit' has no parameter 'm'; known: act, n, name");
   one("units: \"${m}\"", "n: 3", "the block 'unit' has no parameter 'm'");
   one("units: $n, name: \"x${m}\"", "n: 3", "the block 'unit' has no parameter 'm'");
   one("units: $n, inputs: [$m]", "n: 3", "the block 'unit' has no parameter 'm'");

@@ -168,6 +168,8 @@ TEST_CASE("inputs must be as many as the layer takes, and an unused layer is lef
                "a.yaml:5:7: model.layers[1].dense: no layer and no output uses the output of 'dense', so it is left"));
   CHECK(variable_names(built.model) == std::vector<std::string>{"dense_1/kernel", "dense_1/bias"});
   CHECK(contains(errors_of("    - flatten: {inputs: [flatten]}\n"), "no earlier layer is named 'flatten'"));
+  const std::string far = errors_of("    - flatten\n    - relu: {inputs: [nobody]}\n");
+  CHECK_MESSAGE(contains(far, "no earlier layer is named 'nobody'; known: input, flatten"), far);
 }
 
 TEST_CASE("a table of positions is at least as long as the sequences") {

@@ -242,6 +242,8 @@ TEST_CASE("a reuse of a layer that does not exist is one error, without blocks, 
   CHECK(contains(itself, "no earlier layer or use of a block is named 'x'"));
   const std::string later = errors("    - reuse: {layer: dense}\n    - dense: {units: 4}\n");
   CHECK(contains(later, "no earlier layer or use of a block is named 'dense'"));
+  const std::string far = errors("    - dense: {units: 4, name: tower}\n    - relu\n    - reuse: {layer: encoder}\n");
+  CHECK_MESSAGE(contains(far, "is named 'encoder'; known: relu, tower\n1 error"), far);
   // It may name the layer whose name cannot be read.
   const std::string unread = errors("    - dense: {units: 4, name: [tower]}\n    - reuse: {layer: tower}\n");
   CHECK(contains(unread, "\n1 error"));

@@ -63,6 +63,7 @@ TEST_CASE("what cannot be a trial is refused with its key, what was expected and
   CHECK(error("any", "sgd") == "parameters.any: expected one of adam, {type: sgd, momentum: 0.9}, found \"sgd\"");
   CHECK(error("real.c", 0.5) == "parameters.real.c: it has a value only where any.type is sgd; leave it out here");
   CHECK(error("real.aa", 0.5) == "parameters.real.aa: search.parameters has no such key; did you mean 'real.a'?");
+  CHECK(error("nothing", 0.5).starts_with("parameters.nothing: search.parameters has no such key; known: "));
   CHECK(error("any", Ordered{{"type", "sgd"}, {"momentum", 0.9}}) ==
         "parameters.real.c: expected a number from 0 to 1, found none");
   const auto line = [&](const Ordered& json, std::optional<std::int64_t> most) {

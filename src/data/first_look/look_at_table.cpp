@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "config/document.h"
+#include "config/known_names.h"
 #include "data/files/parquet_input.h"
 #include "data/first_look/feature_columns.h"
 #include "data/first_look/parts.h"
@@ -34,9 +35,9 @@ std::size_t label_column(const std::vector<TableColumn>& columns, const std::opt
     if (error == std::errc() && end == label->data() + label->size() && number < columns.size()) return number;
     std::vector<std::string> names;
     for (const TableColumn& column : columns) names.push_back(column.name);
-    throw UsageError(
-        fmt::format("--label {}: {} has no such column{}", *label, path,
-                    config::suggestion(*label, config::with_aliases(names, config::names_of_keys<Csv>()))));
+    const std::string near = config::suggestion(*label, config::with_aliases(names, config::names_of_keys<Csv>()));
+    throw UsageError(fmt::format("--label {}: {} has no such column{}", *label, path,
+                                 near.empty() ? config::suggestion_or_known(*label, names) : near));
   }
   for (const char* usual : {"label", "labels", "class", "target", "y"}) {
     if (const std::size_t found = find(usual, in_lower_case); found < columns.size()) return found;

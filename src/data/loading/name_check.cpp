@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "config/known_names.h"
 #include "config/names.h"
 #include "config/scalar.h"
 
@@ -21,9 +22,8 @@ std::vector<std::string> names_of(const std::vector<Spec>& specs) {
 }
 
 std::string unknown_name(const std::string& name, std::string_view what, const std::vector<std::string>& names) {
-  const std::string near = config::suggestion(name, names);
   return fmt::format("the model has no {} '{}'{}", what, config::shortened(name),
-                     !near.empty() ? near : fmt::format("; it has {}", fmt::join(names, ", ")));
+                     config::suggestion_or_known(name, names));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "config/known_names.h"
 #include "config/scalar.h"
 #include "model/blocks/expansion.h"
 #include "model/layers.h"
@@ -94,7 +95,7 @@ void Expansion::refuse_unknown_reuses() {
           : blocks_.contains(reuse.name) ? fmt::format("'{}' is a block; name a use of it{}", name,
                                                        uses.empty() ? "" : ", as " + config::shortened(uses, 200))
                                          : fmt::format("no earlier layer or use of a block is named '{}'{}", name,
-                                                       config::suggestion(reuse.name, earlier)));
+                                                       config::suggestion_or_known(reuse.name, earlier)));
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "config/known_names.h"
 #include "config/scalar.h"
 #include "model/blocks/expansion.h"
 
@@ -70,7 +71,7 @@ void Expansion::read_use(const Value& options, Scope& inside, Scope& scope, std:
       std::vector<std::string> known{"name", "inputs"};
       for (const auto& [key, value] : inside.parameters) known.push_back(key);
       error(entry.key_place, path + "." + config::shortened(entry.key),
-            "unknown parameter" + config::suggestion(entry.key, known));
+            "unknown parameter" + config::suggestion_or_known(entry.key, known));
       if (config::nearest_name(entry.key, known) == "inputs") inside.input = unknown_input(entry, scope);
     }
   }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "config/known_names.h"
 #include "config/scalar.h"
 
 namespace mirrortrain {
@@ -96,9 +97,9 @@ class Filling {
     if (const auto found = parameters_.find(name); found != parameters_.end()) return &found->second;
     std::vector<std::string> known;
     for (const auto& [key, value] : parameters_) known.push_back(key);
-    errors_.add_as_written(
-        place, path_,
-        fmt::format("the {} has no parameter '{}'{}", of_, config::shortened(name), config::suggestion(name, known)));
+    errors_.add_as_written(place, path_,
+                           fmt::format("the {} has no parameter '{}'{}", of_, config::shortened(name),
+                                       config::suggestion_or_known(name, known)));
     return nullptr;
   }
 

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "config/known_names.h"
 #include "config/scalar.h"
 #include "train/checkpoint/weights.h"
 #include "train/checkpoint/weights_file.h"
@@ -115,11 +116,10 @@ void report_left_out(const std::string& file, const StoredTensors& stored, const
   report_some(fmt::format("{}: no variable takes {} of its {} tensors", file, left.size(), stored.size()), left);
 }
 
-/// "; did you mean 'h.0.ln_1.weight'?"
-std::string nearest(const std::string& name, const StoredTensors& stored) {
+std::vector<std::string> names_of(const StoredTensors& stored) {
   std::vector<std::string> names;
-  for (const auto& [known, tensor] : stored) names.push_back(known);
-  return config::suggestion(name, names);
+  for (const auto& [name, tensor] : stored) names.push_back(name);
+  return names;
 }
 
 /// The values of the variables that take any. Throws Error with all that does not fit.
@@ -142,7 +142,8 @@ InitialValues read_values(const WeightsFile& from, Strategy& strategy) {
     }
     if (found == stored.end()) {
       mismatches.push_back(fmt::format("{} {}: the file has no tensor '{}'{}", variable.name(), variable.shape().text(),
-                                       shortened(source->name, 200), nearest(source->name, stored)));
+                                       shortened(source->name, 200),
+                                       config::suggestion(source->name, names_of(stored))));
       return;
     }
     taken.insert(source->name);
@@ -157,10 +158,10 @@ InitialValues read_values(const WeightsFile& from, Strategy& strategy) {
       from.file.text, std::move(mismatches),
       "; correct model.initial_weights.names, where null has a variable keep the value of its initializer");
   if (taken.empty()) {
-    throw Error(
-        fmt::format("{}: no variable of the model has a tensor in it, as {} has none; correct "
-                    "model.initial_weights.names{}",
-                    from.file.text, initialized.front(), nearest(initialized.front(), stored)));
+    throw Error(fmt::format(
+        "{}: no variable of the model has a tensor in it, as {} has none; correct "
+        "model.initial_weights.names{}",
+        from.file.text, initialized.front(), config::suggestion_or_known(initialized.front(), names_of(stored))));
   }
   report_some(fmt::format("{}: {} of {} variables keep the values of their initializers", from.file.text,
                           initialized.size(), all),

@@ -206,7 +206,9 @@ TEST_CASE("what a pipeline cannot compute is refused") {
     return error_text([&] { Training(network, more); });
   };
   CHECK(contains(message(kDenseStages, "{split_before: [bb], microbatches: 2}"),
-                 "'bb' is no layer and no use of a block"));
+                 "'bb' is no layer and no use of a block; did you mean 'b'?"));
+  CHECK(contains(message(kDenseStages, "{split_before: [nobody], microbatches: 2}"),
+                 "'nobody' is no layer and no use of a block; known: a, dropout, b, norm, c, d"));
   CHECK(contains(message(kDenseStages, "{split_before: [a], microbatches: 2}"), "'a' is the first layer"));
   const std::string both = message(kDenseStages, "{split_before: [bb, cc], microbatches: 2}");
   CHECK(contains(both, "'bb' is no layer"));

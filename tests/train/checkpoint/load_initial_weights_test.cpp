@@ -200,6 +200,8 @@ TEST_CASE_FIXTURE(Named, "what is wrong with a map of names is reported with fil
       {"dence/kernel: a, " + kFirst,
        "model.initial_weights.names: 'dence/kernel' matches no variable of the model; did you mean "
        "'dense/kernel'?"},
+      {"nothing/here: a, " + kFirst,
+       "'nothing/here' matches no variable of the model; known: dense/kernel, dense/bias"},
       {R"("*": a, dense/bias: b)", "earlier globs match every variable that 'dense/bias' matches"},
       {R"(dense/bias: "a.*")", "the tensor's name 'a.*' has more `*` than 'dense/bias'"},
       {"dense/bias: {name: a, parts: 2, part: 2}", "part: expected a part below 2"},
