@@ -10,7 +10,7 @@
 
 namespace mirrortrain::launch {
 
-/// What becomes of a child's output.
+/// Where a child's output goes.
 enum class ChildOutput : bool {
   kShown,  ///< it is this process's
   kKept    ///< it is not shown, and what it says of an error is kept

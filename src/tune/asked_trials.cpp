@@ -141,7 +141,7 @@ void AskedTrials::answer() {
   if (error == 0) return;
   throw Error(
       fmt::format("cannot write an answer to stdout: {}; `mirrortrain tune` continues the study, and answers "
-                  "what it knows from the journal",
+                  "what it knows from journal.jsonl",
                   ::strerror(error)));
 }
 

@@ -8,7 +8,7 @@
 
 namespace mirrortrain::tune {
 
-/// The space of a configuration's section `search`, which it has. Adds all that is wrong with it to `errors`: a
+/// The space of a configuration's section `search`, which it has. Adds every error of it to `errors`: a
 /// configuration is built with every listed value of each parameter, and with both ends of its range. `file` and
 /// `overrides`: those that the configuration was read from, without errors.
 SearchSpace check_search(const CheckedConfiguration& checked, const std::string& file,

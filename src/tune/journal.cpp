@@ -95,10 +95,10 @@ void Journal::read(const std::filesystem::path& path) {
     const std::string place = fmt::format("{}:{}", path.string(), ++line);
     const Json event = parse_json_if_valid<Json>(std::string_view(text).substr(at, end - at));
     if (!event.is_object()) {
-      throw Error(
-          fmt::format("{}: this is no line of a study's journal; remove it, or start a new study with another "
-                      "--run-dir",
-                      place));
+      throw Error(fmt::format(
+          "{}: this is no line of the trials and results of a study; remove it, or start a new study with another "
+          "--run-dir",
+          place));
     }
     if ((report::text_in(event, "event") == "study") != (line == 1)) {
       throw Error(

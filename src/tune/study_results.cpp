@@ -46,7 +46,7 @@ void print_best(const StudyPlan& plan, const StudyFolder& folder, std::span<cons
   spdlog::info("best: trial {}, {} {:.6g} {}: {}", best->number, objective.text(), *best->value, where,
                folder.trial(best->number).string());
   if (!fs::exists(folder.trial(best->number))) {
-    spdlog::warn("its run is not there: it was removed, or the data were changed while it was trained further");
+    spdlog::warn("its run does not exist: it was removed, or the data were changed while it was trained further");
     return;
   }
   const std::int64_t epochs = best->epochs > 0 ? best->epochs : plan.checked.values().training.epochs.value_or(0);

@@ -70,7 +70,7 @@ ValueId LeakyRelu::build(LayerBuilder& builder, std::span<const ValueId> sources
 
 config::Section<Elu> Elu::section() {
   return config::Section<Elu>("Exponential linear unit: x where it is positive, alpha * (exp(x) - 1) elsewhere.")
-      .key("alpha", &Elu::alpha, "Minus the limit of the output for ever smaller x.")
+      .key("alpha", &Elu::alpha, "Minus the limit of the output as x decreases.")
       .include<LayerCommon>();
 }
 

@@ -110,7 +110,7 @@ ValueId BatchNormalization::build(LayerBuilder& builder, std::span<const ValueId
   const Shape channels{builder.shape(x).back()};
   const ValueId of_gamma = gamma(builder, channels), of_beta = beta(builder, channels);
   const Statistics statistics(builder, *this, channels);
-  // Called once more in a step, the layer goes on from what the call before assigned.
+  // Called once more in a step, the layer continues from what the call before assigned.
   const std::vector<ValueId> arguments{x, of_gamma, of_beta, builder.assigned(statistics.moving_mean),
                                        builder.assigned(statistics.moving_variance)};
   const auto epsilon_as_float = static_cast<float>(epsilon);

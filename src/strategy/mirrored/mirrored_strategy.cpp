@@ -14,7 +14,7 @@ namespace mirrortrain {
 MirroredStrategy::~MirroredStrategy() {
   team_.reset();
   if (lane_is_left_behind()) {
-    end_hung_process("a lane hangs and cannot be waited for; the program ends");
+    end_hung_process("a device is stuck and cannot be waited for; the program ends");
   }
   multi_step_.reset();
   if (!reduction_->exchanges()) return;

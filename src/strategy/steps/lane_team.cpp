@@ -30,7 +30,7 @@ void require_threads(const std::vector<Device*>& devices) {
   } catch (const std::system_error& error) {
     all.count_down();
     throw Error(
-        fmt::format("cannot start the {} threads of {} lane{}: {}; raise the limit of processes (ulimit -u), or "
+        fmt::format("cannot start the {} threads of {} device{}: {}; raise the limit of processes (ulimit -u), or "
                     "take fewer devices or threads_per_replica",
                     count, devices.size(), devices.size() == 1 ? "" : "s", error.code().message()));
   }
@@ -57,7 +57,7 @@ LaneTeam::LaneTeam(std::vector<Device*> devices, std::vector<std::string> replic
     for (int lane = 1; lane < size(); ++lane) threads_.emplace_back([this, lane] { loop(lane); });
     enter(0);
   } catch (...) {
-    end_threads("not every lane could start");  // a team that was never constructed has no destructor call
+    end_threads("the threads of a device could not start");  // a team that was never constructed has no destructor call
     throw;
   }
 }
@@ -129,7 +129,7 @@ void LaneTeam::run(const std::function<void(int)>& work, std::int64_t step) {
     ended_ = Clock::now();
   } catch (...) {
     record_error(std::current_exception());
-    end_threads("another lane failed");  // no lane uses `work` once this returns
+    end_threads("another device failed");  // no lane uses `work` once this returns
     std::rethrow_exception(error_);
   }
 }
@@ -171,9 +171,9 @@ void LaneTeam::record_error(std::exception_ptr error) {
     const std::scoped_lock lock(error_mutex_);
     if (!error_) error_ = std::move(error);
   }
-  if (pipeline_) pipeline_->abort("another lane failed");
-  barrier_.abort("another lane failed");
-  start_.abort("another lane failed");
+  if (pipeline_) pipeline_->abort("another device failed");
+  barrier_.abort("another device failed");
+  start_.abort("another device failed");
 }
 
 }  // namespace mirrortrain

@@ -148,7 +148,7 @@ bool PipelineProgress::can_begin(const MicrobatchWork& work, bool trains) const 
 
 double PipelineProgress::wait_for(const MicrobatchWork& work, bool trains, Barrier* barrier) const {
   if (can_begin(work, trains)) return 0;
-  if (barrier == nullptr) throw Error("a pipeline of one lane would wait for itself");
+  if (barrier == nullptr) throw Error("a pipeline on one device would wait for itself");
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::microseconds kSpinTime{100};
   constexpr std::chrono::nanoseconds kSleep = std::chrono::microseconds(20);

@@ -90,7 +90,7 @@ int fold_of(const RunFolder& run) {
   return error == std::errc() && end == name.data() + name.size() && fold > 0 ? fold : 0;
 }
 
-/// Null if one of the keys, each in the value of the one before it, is not there.
+/// Null if one of the keys, each in the value of the one before it, does not exist.
 const config::Value* value_at(const config::Value& root, std::initializer_list<std::string_view> keys) {
   const config::Value* at = &root;
   for (const std::string_view key : keys) {

@@ -135,7 +135,7 @@ std::string keras_bytes(const TrainedRun& run, const ExportOptions& options) {
              .optimizer_state = optimizer_state_of(run, of_run)});
   if (values.optimizer && average_weights(*values.optimizer) && of_run.file == run.named.folder.model()) {
     spdlog::warn(
-        "optimizer: the weights are their moving averages, from which fit in Keras goes on, as after its own fit; "
+        "optimizer: the weights are their moving averages, from which fit in Keras continues, as after its own fit; "
         "those that were trained are in {}",
         run.named.folder.checkpoints().string());
   }

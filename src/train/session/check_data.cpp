@@ -96,7 +96,7 @@ std::optional<data::Dataset> read_split(const CheckedConfiguration& checked, dat
   if (errors.concern(path)) return std::nullopt;
   data::DataOptions options = checked.values().data;
   const bool are_errors = options.on_bad_example == data::OnBadExample::kError;
-  // To go on behind the first one.
+  // To find those behind the first one, too.
   if (how == DataCheck::kThorough) options.on_bad_example = data::OnBadExample::kSkip;
   try {
     auto loaded = data::load(options, checked.values().seed, checked.wanted_examples(), split,
