@@ -10,6 +10,7 @@
 
 #include "model/wiring.h"
 #include "train/session/feature_scale.h"
+#include "train/session/labels_of_sgd.h"
 
 namespace mirrortrain {
 namespace {
@@ -117,6 +118,7 @@ void warn_of_large_labels(const CheckedConfiguration& checked, const data::Datas
                     numbers.least, numbers.most, std::pow(10.0, std::floor(std::log10(largest)))));
     return;
   }
+  if (is_plain_output(checked, output) && warn_of_labels_of_sgd(checked, train, output, steps, numbers, errors)) return;
   const bool is_of_differences =
       config::holds_alternative<losses::MeanSquaredError>(loss.value) || has_limited_gradient(loss.value);
   const auto& range = checked.model->outputs[output].range;

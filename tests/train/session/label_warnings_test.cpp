@@ -74,6 +74,46 @@ TEST_CASE("labels that the steps of a run do not reach are warned of, and others
                                         "dense: {units: 1, bias_initializer: {constant: {value: 40}}}")) == "");
 }
 
+TEST_CASE("labels that are too large for the learning rate of sgd are warned of, and others not") {
+  const auto large = [](int i) { return 50 + 21.25 * (i % 41); };  // to 900
+  const auto with = [&](const std::string& optimizer, const std::string& loss = "mean_squared_error",
+                        const std::string& last = "dense: {units: 1}", std::vector<std::string> more = {}) {
+    more.push_back(fmt::format("optimizer={{type: sgd, {}}}", optimizer));
+    more.push_back("training.epochs=200");
+    return said_before_training(regression(large, loss, last), more);
+  };
+  const std::string said = with("learning_rate: 0.01");
+  CHECK_MESSAGE(contains(said,
+                         "loss: the labels go from 50 to 878.75, and sgd's steps are as large as the error, so that "
+                         "with a learning rate of 0.01 training diverges or stalls; subtract 464 from the labels in "
+                         "the data and divide by 245, or take a learning rate of 0.0001"),
+                said);
+  CHECK(contains(with("learning_rate: 0.003, momentum: 0.9"), "diverges or stalls"));
+  CHECK(with("learning_rate: 0.0001") == "");
+  CHECK(with("learning_rate: 0.01, clipnorm: 1") == "");
+  CHECK(with("learning_rate: 0.01", "mean_squared_error", "dense: {units: 1}", {"gradients.clip_norm=1"}) == "");
+  CHECK(with("learning_rate: {schedule: polynomial_decay, initial_learning_rate: 0.0001, decay_steps: 9, "
+             "end_learning_rate: 0.01}") == "");
+  CHECK_FALSE(contains(with("learning_rate: 0.01", "mean_absolute_error"), "diverges"));
+  CHECK_FALSE(contains(with("learning_rate: 0.01", "mean_squared_error", "tanh, dense: {units: 1}"), "diverges"));
+  CHECK(said_before_training(regression(small, "mean_squared_error"), {"optimizer={type: sgd, learning_rate: 0.5}"}) ==
+        "");
+}
+
+TEST_CASE("a linear model that sgd does not bring to its labels is warned of") {
+  const auto far = [](int i) { return 500 + i % 9; };
+  const auto with = [&](double rate, const char* features = "[normalization: {adapt: true}]") {
+    return said_before_training(regression(far, "mean_squared_error"),
+                                {"model.layers=[{dense: {units: 1}}]", fmt::format("data.preprocessing={}", features),
+                                 fmt::format("optimizer={{type: sgd, learning_rate: {}}}", rate)});
+  };
+  const std::string said = with(0.001);
+  CHECK_MESSAGE(contains(said, "outputs begin around 0 and come to about 20 in the 20 steps of this run"), said);
+  CHECK(with(0.03) != "");
+  CHECK(with(0.1) == "");
+  CHECK(with(0.001, "[]") == "");  // the sums of features that are not around 0 come nearer too
+}
+
 /// Rows of three labels for softmax.
 std::string classes(const char* row, const std::string& loss = "categorical_crossentropy") {
   return fmt::format(R"(
