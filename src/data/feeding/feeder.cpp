@@ -85,7 +85,8 @@ void Feeder::add_input(std::size_t number, const std::vector<PreprocessingStep>&
   const Shape example = shape_after(acting, read.row_shape());
   Affine affine = fold(single);
   const std::string made = example == read.row_shape() ? "" : " after data.preprocessing";
-  require_shape(read.origin + made, features_mismatch(example, spec));
+  require_shape(read.origin + made,
+                features_mismatch(example, spec, dataset_.source(number) != nullptr && made.empty()));
   if (dataset_.source(number) != nullptr && spec.numbers_below > 0) {
     throw Error(
         fmt::format("{}: pictures are decoded while the run continues, and an embedding needs whole numbers; "

@@ -22,6 +22,32 @@ std::string swapped(const InputSpec& input) {
   return fmt::format("are {} and labels swapped?", input.has_name() ? "inputs" : "features");
 }
 
+/// What to write of pictures of another size or color than the model's; "" of other shapes. `key`: of its shape.
+std::string pictures_remedy(const Shape& example, const InputSpec& spec, const std::string& key, bool are_decoded) {
+  constexpr std::int64_t kMostChannels = 4;
+  if (example.rank() != 3 || spec.shape.rank() != 3 || example[2] > kMostChannels) return "";
+  const std::int64_t height = spec.shape[0], width = spec.shape[1], channels = spec.shape[2];
+  const bool have_its_size = example[0] == height && example[1] == width, have_its_color = example[2] == channels;
+  if (are_decoded && (channels == 1 || channels == 3)) {
+    return fmt::format("write {}{}{}, or {}: {} if all pictures are of that size",
+                       have_its_size ? "" : fmt::format("image_size: [{}, {}]", height, width),
+                       have_its_size || have_its_color ? "" : ", ",
+                       have_its_color  ? ""
+                       : channels == 1 ? "color: gray"
+                                       : "color: rgb",
+                       key, example.text());
+  }
+  if (are_decoded || !have_its_color) return "";
+  return fmt::format("write {}: {}, or add resizing: {{height: {}, width: {}{}}} to data.preprocessing", key,
+                     example.text(), height, width, spec.has_name() ? ", input: " + spec.name : "");
+}
+
+std::string class_numbers_remedy(const LabelSpec& spec) {
+  return fmt::format(
+      "for class numbers take sparse_categorical_crossentropy, or add one_hot: {{depth: {}}} to data.preprocessing",
+      spec.shape.rank() == 0 ? 1 : spec.shape.back());
+}
+
 std::string labels_remedy(const Shape& label, const LabelSpec& spec, const std::vector<InputSpec>& inputs) {
   const InputSpec* const sequence = inputs.size() == 1 ? &inputs.front() : nullptr;
   const bool is_of_steps = sequence != nullptr && sequence->numbers_below > 0 && label == sequence->shape;
@@ -34,8 +60,7 @@ std::string labels_remedy(const Shape& label, const LabelSpec& spec, const std::
   }
   if (spec.probabilities && spec.shape.rank() > 1 && spec.shape.back() > 1 &&
       same_but_ones(label, Shape({spec.shape.begin(), spec.shape.end() - 1}))) {
-    return "the labels are one for each place: for class numbers take sparse_categorical_crossentropy, or one_hot in "
-           "data.preprocessing";
+    return "the labels are one for each place: " + class_numbers_remedy(spec);
   }
   if (spec.shape.rank() > label.rank() && spec.shape.elements() > 1 && (spec.classes > 0 || spec.shape.rank() > 1)) {
     const bool of_pictures = spec.shape.rank() >= (spec.classes > 0 ? 2 : 3);
@@ -47,14 +72,14 @@ std::string labels_remedy(const Shape& label, const LabelSpec& spec, const std::
     return "labels of such a shape look like images: " + swapped(inputs.front());
   }
   if (label.elements() == 1 && spec.classes == 0) {
-    return "for class numbers take sparse_categorical_crossentropy, or one_hot in data.preprocessing";
+    return class_numbers_remedy(spec);
   }
   return "change the last layer, the loss or the labels";
 }
 
 }  // namespace
 
-std::string features_mismatch(const Shape& example, const InputSpec& spec) {
+std::string features_mismatch(const Shape& example, const InputSpec& spec, bool are_decoded) {
   if (same_but_ones(example, spec.shape)) return "";
   const std::string key = spec.path.substr(spec.path.rfind('.') + 1);
   const std::string found =
@@ -78,6 +103,9 @@ std::string features_mismatch(const Shape& example, const InputSpec& spec) {
   }
   if (example.rank() == 2 && spec.shape.rank() == 3) {
     return found + fmt::format("these are pictures of one channel: write {}: [{}, {}, 1]", key, example[0], example[1]);
+  }
+  if (const std::string remedy = pictures_remedy(example, spec, key, are_decoded); !remedy.empty()) {
+    return found + remedy;
   }
   return found + fmt::format("write {}: {}, and let a flatten or reshape layer follow where another shape is wanted",
                              key, example.text());

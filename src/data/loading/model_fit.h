@@ -14,7 +14,8 @@ namespace mirrortrain::data {
 
 // The mismatch as text, or "". Shapes match if they are equal except for extents of one: images [28, 28] and an input
 // [28, 28, 1], a scalar label and an output [1].
-std::string features_mismatch(const Shape& example, const InputSpec& spec);
+// `are_decoded`: whether the examples are pictures in files, which are read in any size and color.
+std::string features_mismatch(const Shape& example, const InputSpec& spec, bool are_decoded = false);
 std::string labels_mismatch(const Shape& label, std::size_t output, const Wanted& wanted);
 
 /// Why a transform that mixes examples does not go with the others or with the model, or "". `number`: the transform's

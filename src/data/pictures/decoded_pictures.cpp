@@ -78,10 +78,10 @@ class DecodedPictures : public ExampleSource {
  private:
   void require_size(PictureSize found, const std::string& name) const {
     if (found.height == size_.height && found.width == size_.width) return;
-    throw Error(
-        fmt::format("{}: expected {} x {} pixels (height x width) as in {}, found {} x {}; give image_size, to "
-                    "which all are resized",
-                    name, size_.height, size_.width, row_text(first_), found.height, found.width));
+    throw Error(fmt::format(
+        "{}: expected {} x {} pixels (height x width) as in {}, found {} x {}; write image_size: [{}, {}], "
+        "to which all are resized",
+        name, size_.height, size_.width, row_text(first_), found.height, found.width, size_.height, size_.width));
   }
 
   std::shared_ptr<const EncodedPictures> pictures_;
