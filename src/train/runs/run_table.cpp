@@ -92,7 +92,7 @@ std::string with_cut_middle(const std::string& name, std::size_t width) {
   while (display_width(name.substr(0, begin)) < before) {
     begin += std::max<std::size_t>(first_character(name.substr(begin)).bytes, 1);
   }
-  for (end = begin; display_width(name.substr(end)) + before + kGap.size() > width;) {
+  for (end = begin; display_width(name.substr(end)) + display_width(name.substr(0, begin)) + kGap.size() > width;) {
     end += std::max<std::size_t>(first_character(name.substr(end)).bytes, 1);
   }
   return name.substr(0, begin) + std::string(kGap) + name.substr(end);
