@@ -13,7 +13,8 @@ namespace mirrortrain::data {
 // The transforms of pictures' colors, with Keras's names and meanings. auto_contrast and CLAHE act at every split, the
 // others in training alone.
 
-/// What a transform of colors has that depends on the range of its pixels.
+/// What a transform of colors has that depends on the range of its pixels. Most choose new pixels by it, such as its
+/// upper end less the pixel; of those with kOnlyCuts, or whose only_cuts() is true, it only cuts what is beyond.
 struct OfRange : OfInput {
   std::array<double, 2> value_range{0, 255};
   static config::Section<OfRange> section();
@@ -31,24 +32,28 @@ struct RandomBrightness : ColorFactor {
 
 struct RandomSaturation : ColorFactor {
   static constexpr std::string_view kName = "random_saturation";
+  static constexpr bool kOnlyCuts = true;
   static constexpr bool kOfColors = true;  ///< pictures have three channels: red, green and blue
   static config::Section<RandomSaturation> section();
 };
 
 struct RandomHue : ColorFactor {
   static constexpr std::string_view kName = "random_hue";
+  static constexpr bool kOnlyCuts = true;
   static constexpr bool kOfColors = true;
   static config::Section<RandomHue> section();
 };
 
 struct RandomColorDegeneration : ColorFactor {
   static constexpr std::string_view kName = "random_color_degeneration";
+  static constexpr bool kOnlyCuts = true;
   static constexpr bool kOfColors = true;
   static config::Section<RandomColorDegeneration> section();
 };
 
 struct RandomSharpness : ColorFactor {
   static constexpr std::string_view kName = "random_sharpness";
+  static constexpr bool kOnlyCuts = true;
   static constexpr std::string_view kAliases = "random_adjust_sharpness";
   static config::Section<RandomSharpness> section();
 };
@@ -78,6 +83,7 @@ struct RandomColorJitter : OfRange {
   static constexpr std::string_view kAliases = "color_jitter";
   static constexpr bool kOfColors = true;
   std::optional<Factor> brightness_factor, contrast_factor, saturation_factor, hue_factor;
+  bool only_cuts() const { return !brightness_factor; }
   static config::Section<RandomColorJitter> section();
 };
 
@@ -113,6 +119,7 @@ struct ContrastLimitedAdaptiveHistogramEqualization : OfRange {
 
 struct RandomGaussianBlur : ColorFactor {
   static constexpr std::string_view kName = "random_gaussian_blur";
+  static constexpr bool kOnlyCuts = true;
   static constexpr std::string_view kAliases = "gaussian_blur";
   std::array<std::int64_t, 2> kernel_size{3, 3};
   Factor sigma = 1.0;
@@ -128,6 +135,7 @@ struct RandomErasing : ColorFactor {
   static constexpr std::string_view kAliases = "cutout";
   Factor scale = std::array<double, 2>{0.02, 0.33};
   std::optional<FillColor> fill_value;  ///< null: normal numbers times the range's upper end
+  bool only_cuts() const { return fill_value.has_value(); }
   RandomErasing() { factor.value = 1.0; }
   static config::Section<RandomErasing> section();
 };

@@ -116,6 +116,7 @@ struct RandomPerspective : OfInput {
 
 struct RandomElasticTransform : OfInput, Filling {
   static constexpr std::string_view kName = "random_elastic_transform";
+  static constexpr bool kOnlyCuts = true;  ///< what is beyond value_range
   static constexpr std::string_view kAliases = "elastic_transform";
   config::Located<Factor> factor{1.0, {}, {}};
   Factor scale = 1.0;
@@ -127,6 +128,7 @@ struct RandomElasticTransform : OfInput, Filling {
 
 struct RandomContrast : OfInput {
   static constexpr std::string_view kName = "random_contrast";
+  static constexpr bool kOnlyCuts = true;
   config::Located<Factor> factor;
   std::array<double, 2> value_range{0, 255};
   static config::Section<RandomContrast> section();

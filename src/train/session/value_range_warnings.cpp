@@ -38,16 +38,9 @@ std::optional<UsedRange> used_range(const data::PreprocessingStep& step) {
       [](const auto& held) -> std::optional<UsedRange> {
         using Step = std::decay_t<decltype(held)>;
         if constexpr (requires { held.value_range; }) {
-          constexpr bool kCuts =
-              std::is_same_v<Step, data::RandomContrast> || std::is_same_v<Step, data::RandomSaturation> ||
-              std::is_same_v<Step, data::RandomHue> || std::is_same_v<Step, data::RandomColorDegeneration> ||
-              std::is_same_v<Step, data::RandomSharpness> || std::is_same_v<Step, data::RandomGaussianBlur> ||
-              std::is_same_v<Step, data::RandomElasticTransform>;
-          bool gives_levels = !kCuts;
-          if constexpr (std::is_same_v<Step, data::RandomColorJitter>)
-            gives_levels = held.brightness_factor.has_value();
-          if constexpr (std::is_same_v<Step, data::RandomErasing>) gives_levels = !held.fill_value;
-          return UsedRange{held.value_range, gives_levels};
+          bool only_cuts = requires { Step::kOnlyCuts; };
+          if constexpr (requires { held.only_cuts(); }) only_cuts = held.only_cuts();
+          return UsedRange{held.value_range, !only_cuts};
         }
         return std::nullopt;
       },
