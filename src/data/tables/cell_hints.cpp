@@ -118,8 +118,12 @@ bool TableCursor::is_nonfinite_number() const {
 /// The remedy for a cell that represents a missing value; "" for other cells.
 std::string TableCursor::missing_hint() const {
   const std::string cell = plain_cell();
-  if (!looks_missing(cell)) return "";
-  const bool is_known = is_mark(cell) || is_missing_mark(cell);
+  double number = 0;
+  const auto [after, error] = std::from_chars(cell.data(), cell.data() + cell.size(), number);
+  const bool is_number = error == std::errc() && after == cell.data() + cell.size();
+  const bool is_listed = is_mark(cell) || (is_number && is_mark(number));
+  if (!is_listed && !looks_missing(cell)) return "";
+  const bool is_known = is_listed || is_missing_mark(cell);
   if (!reading_.wants_labels) return "; the model was trained without missing values: correct it or remove the row";
   const std::string value = "what a missing value stands for, as missing: mean";
   if (is_known) return "; say in 'missing' " + value;

@@ -90,9 +90,10 @@ void warn_of_idle_outputs(const CheckedConfiguration& checked, std::size_t outpu
                           remedy));
 }
 
-/// Of classes that are rare, accuracy alone says nothing: a model that never answers with them has a high one.
+/// `has_weights`: whether examples have weights of their own. Of classes that are rare, accuracy alone says nothing: a
+/// model that never answers with them has a high one.
 void warn_of_accuracy_alone(const CheckedConfiguration& checked, std::size_t output, const data::ClassCounts& counts,
-                            const std::vector<std::string>& names, config::Errors& errors) {
+                            bool has_weights, const std::vector<std::string>& names, config::Errors& errors) {
   constexpr double kNearlyAll = 0.9;
   constexpr std::int64_t kEnough = 20;
   const Objective& objective = checked.objectives[output];
@@ -112,12 +113,13 @@ void warn_of_accuracy_alone(const CheckedConfiguration& checked, std::size_t out
   if (counts.size() < 2 || examples < kEnough) return;
   const double share = static_cast<double>(most->second) / static_cast<double>(examples);
   if (share < kNearlyAll) return;
+  const bool takes_weights = weights != nullptr && !has_weights;  // an output cannot have both kinds
   const config::Located<Metric>& metric = objective.metrics.front();
-  errors.warn(
-      metric.place, metric.path,
-      fmt::format("{} of {} training examples are of class {}, so that a model that always answers this has an "
-                  "accuracy of {:.3g}; add precision, recall or f1_score, and see class_weight: balanced of the loss",
-                  most->second, examples, data::class_text(most->first, names), share));
+  errors.warn(metric.place, metric.path,
+              fmt::format("{} of {} training examples are of class {}, so that a model that always answers this has an "
+                          "accuracy of {:.3g}; add precision, recall or f1_score{}",
+                          most->second, examples, data::class_text(most->first, names), share,
+                          takes_weights ? ", and see class_weight: balanced of the loss" : ""));
 }
 
 /// A split may lack every label of an output.
@@ -152,7 +154,8 @@ void warn_of_rare_classes(const CheckedConfiguration& checked, const SplitsToChe
   const auto* const part =
       data.validation.value ? std::get_if<data::ValidationFraction>(&*data.validation.value) : nullptr;
   const std::vector<std::string> names = names_of(checked, splits, output);
-  warn_of_accuracy_alone(checked, output, *of_train, names, errors);
+  warn_of_accuracy_alone(checked, output, *of_train, splits.train->outputs()[output].weights.has_value(), names,
+                         errors);
   if (const auto counts = counts_of(checked, splits.validation, output)) {
     const Remedies remedies =
         part == nullptr

@@ -132,8 +132,8 @@ void warn_of_numbered_words(const CheckedConfiguration& checked, std::size_t inp
   const auto& source = checked.values().data.train;
   errors.warn(source.place, source.path,
               fmt::format("{} {} read as the number of a word, which the model multiplies as if the third word were "
-                          "three times the first; use encoding: one_hot, or give it an input of its own that an "
-                          "embedding reads",
+                          "three times the first; write one_hot in place of index, or give it an "
+                          "input of its own that an embedding reads",
                           report::first_of(columns, kNamedColumns), columns.size() == 1 ? "is" : "are each"));
 }
 

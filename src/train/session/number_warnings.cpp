@@ -79,11 +79,11 @@ void warn_of_constants(const TrainingColumns& columns, const std::vector<data::P
   }
   if (constant.empty() || constant.size() == columns.count()) return;
   const bool is_one = constant.size() == 1;
-  errors.warn(values.data.train.place, values.data.train.path,
-              fmt::format("{} {} the same number in every training row, so that normalization divides by almost 0: any "
-                          "other number becomes a huge one; leave {} out of '{}'",
-                          report::first_of(constant, kNamedColumns), is_one ? "is" : "are each", is_one ? "it" : "them",
-                          key_of_columns(values)));
+  errors.warn(
+      values.data.train.place, values.data.train.path,
+      fmt::format("{} {} the same number in every training row, so that normalization divides by almost 0: any "
+                  "other number becomes a huge one; {}",
+                  report::first_of(constant, kNamedColumns), is_one ? "is" : "are each", leaving_out(values, is_one)));
 }
 
 void warn_of_lost_differences(const CheckedConfiguration& checked, std::size_t input, const TrainingColumns& columns,

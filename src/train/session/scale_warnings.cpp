@@ -72,10 +72,11 @@ void warn_of_given_normalization(const CheckedConfiguration& checked, std::size_
   const bool are_bytes = size > kLarge && least_read >= 0 && most_read > 1 && most_read <= 255;
   errors.warn(given->mean.place, given->mean.path,
               fmt::format("features{} go from {:g} to {:g} in the file and from {:.3g} to {:.3g} after normalization, "
-                          "which is given the mean and the variance of other numbers; {}, or write adapt: true",
+                          "which is given the mean and the variance of other numbers; {}, or write {} in its place",
                           checked.of_input(input), least_read, most_read, least, most,
                           are_bytes ? fmt::format("put {} before it", scaling_to_write(checked, input, are_bytes))
-                                    : "give it those of these data"));
+                                    : "give it those of these data",
+                          scaling_to_write(checked, input, false)));
 }
 
 /// Warns of the training data's scale. `columns`: theirs.

@@ -34,7 +34,8 @@ TEST_CASE("a normalization by the numbers of other data is warned of") {
   CHECK_MESSAGE(contains(given,
                          "data.preprocessing[0].normalization.mean: features go from 0 to 255 in the file and from -1 "
                          "to 509 after normalization, which is given the mean and the variance of other numbers; put "
-                         "rescaling: {scale: 0.00392156862745098} before it, or write adapt: true"),
+                         "rescaling: {scale: 0.00392156862745098} before it, or write normalization: {adapt: true} in "
+                         "its place"),
                 given);
   const std::string of_bytes = said_before_training(bytes("[normalization: {mean: 127, variance: 5000}]", 1));
   CHECK_MESSAGE(contains(of_bytes, "after normalization, which is given the mean"), of_bytes);
@@ -125,6 +126,13 @@ TEST_CASE("the accuracy of always answering one class is said where it is the on
                          "metrics[0].accuracy: 95 of 100 training examples are of class 0, so that a model that always "
                          "answers this has an accuracy of 0.95; add"),
                 said);
+  CHECK(contains(said, "add precision, recall or f1_score, and see class_weight: balanced of the loss"));
+  for (const auto& [options, changes] :
+       {std::pair(std::string(), std::vector<std::string>{"loss=hinge", "model.layers=[{dense: {units: 1}}]"}),
+        std::pair(std::string(", weights: b"), std::vector<std::string>{"model.input_shape=[1]"})}) {
+    const std::string without = said_before_training(table(file, options), changes);  // class_weight would be refused
+    CHECK_MESSAGE(contains(without, "add precision, recall or f1_score\n"), without);
+  }
   CHECK(said_before_training(table(file, ""), {"metrics=[accuracy, f1_score]"}) == "");
   CHECK(said_before_training(table(file, ""), {"loss.class_weight=balanced"}) == "");
 }
