@@ -54,7 +54,8 @@ std::optional<Evaluation> evaluation_on(const RunCluster* cluster, const EvalArg
       warn_of_changed_data(named->folder.checkpoints(), arguments.split, examples,
                            data::is_drawn_from_train(values.data, arguments.split));
     }
-    NewScale scale(checked, adapted ? &*adapted : nullptr);
+    const FeatureSizes sizes = named ? read_feature_sizes(named->folder.summary()) : FeatureSizes();
+    NewScale scale(checked, adapted ? &*adapted : nullptr, sizes);
     scale.add(examples);
     if (const std::string other = scale.text(); !other.empty())
       spdlog::warn("{}: {}", examples.features(0).origin, other);

@@ -29,6 +29,7 @@
 #include "train/inference/prediction.h"
 #include "train/inference/write_predictions.h"
 #include "train/runs/run_weights.h"
+#include "train/runs/summary.h"
 #include "train/session/run_cluster.h"
 
 namespace mirrortrain::cli {
@@ -101,6 +102,7 @@ int predict_on(const RunCluster* cluster, const PredictArguments& arguments, Pre
   ExamplesToPredict wanted;
   wanted.split = arguments.split;
   wanted.cluster = cluster;
+  wanted.features_of_training = read_feature_sizes(trained.named.folder.summary());
   wanted.columns = {arguments.keep, arguments.labels, format == PredictionFormat::kJsonl};
   if (!arguments.data.empty()) wanted.files = data::new_files(arguments.data, remarks);
   for (const std::string& remark : remarks) spdlog::warn("{}", remark);

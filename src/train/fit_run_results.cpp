@@ -23,6 +23,21 @@
 #include "train/runs/summary.h"
 
 namespace mirrortrain {
+namespace {
+
+/// Of the training data's features; empty without a model, and where the data cannot be read any more, without which
+/// the run is done all the same.
+FeatureSizes sizes_of(const Run& run, const CheckedConfiguration& checked) {
+  if (!checked.has_model()) return {};
+  try {
+    return feature_sizes(checked, run.train->dataset());
+  } catch (const Error& error) {
+    spdlog::debug("summary.json has no largest_features: {}", error.what());
+    return {};
+  }
+}
+
+}  // namespace
 
 /// Whether the weights' averages exist: from the first update on.
 bool FitRun::uses_averages(const TrainingState& state) const {
@@ -95,6 +110,7 @@ void FitRun::finish(const TrainingState& state) {
   emit(report::EndEvent{stop_signal_ == 0 ? report::EndEvent::Status::kDone : report::EndEvent::Status::kStopped,
                         state.step, state.position.epoch, result.seconds});
   events_->sync();
+  result.features = sizes_of(run_, checked_);
   write_summary(folder_.summary(), checked_, *run_.strategy, result);
   writers_.clear();
   // It reads all events again, and the user who stops a run waits for its end.

@@ -597,6 +597,41 @@ training: {epochs: 30}
   CHECK_MESSAGE(contains(extra.err, "the training data has no column 'extra', which is passed over"), extra.err);
 }
 
+TEST_CASE("new data in other units are warned of, whether the run normalizes or not") {
+  const TemporaryFolder folder;
+  const auto table = [&](const char* name, double unit) {
+    std::string rows = "mass,wing,y\n";
+    for (int i = 0; i < 30; ++i) rows += fmt::format("{},{},{}\n", unit * (1 + i % 7), unit * (i % 5) / 5, i % 2);
+    write_file(folder / name, rows);
+  };
+  table("kilograms.csv", 1);
+  table("grams.csv", 1000);
+  for (const std::string steps : {"[]", "[rescaling: {scale: 0.5}]", "[normalization: {adapt: true}]"}) {
+    CAPTURE(steps);
+    write_file(folder / "c.yaml", fmt::format(R"(
+data:
+  global_batch_size: 10
+  train: {{format: csv, file: kilograms.csv, labels: y}}
+  preprocessing: {}
+model: {{input_shape: [2], layers: [dense: {{units: 2}}]}}
+loss: {{type: sparse_categorical_crossentropy, from_logits: true}}
+optimizer: sgd
+logging: {{report: false, tensorboard: false}}
+)",
+                                              steps));
+    fs::remove_all(folder / "run");
+    REQUIRE(run_program(folder, "fit c.yaml --run-dir run -q").exit_code == 0);
+    for (const std::string command : {"predict run --data ", "eval run --data "}) {
+      CAPTURE(command);
+      const Outcome other = run_program(folder, command + "grams.csv");
+      CHECK(other.exit_code == 0);
+      CHECK_MESSAGE(contains(other.err, "grams.csv: a feature reaches "), other.err);
+      CHECK(contains(other.err, ", as if it were in another unit; write both in one"));
+      CHECK_FALSE(contains(run_program(folder, command + "kilograms.csv").err, "a feature reaches"));
+    }
+  }
+}
+
 TEST_CASE("what a run kept of its training data is not predicted with once it was changed") {
   const TemporaryFolder folder;
   write_file(folder / "a.csv", "a,y\n1,robin\n2,wren\n3,wren\n4,robin\n");

@@ -72,7 +72,7 @@ class TableBlocks : public ExampleBlocks {
         adapted_(adapted != nullptr ? *adapted : none_),
         spec_(data::spec_before_bins(checked.examples, checked.values().data.preprocessing)),
         wanted_(data::wanted_by(&spec_, checked.values().data.preprocessing)),
-        scale_(checked, adapted),
+        scale_(checked, adapted, wanted.features_of_training),
         table_({absolute(wanted.files), std::move(table), checked.values().data.on_bad_example,
                 feeder_options(checked.values()).ahead.threads, kRows, wanted.stops},
                adapted_, wanted_) {
@@ -142,7 +142,7 @@ void warn_of_examples(const ExamplesToPredict& wanted, const CheckedConfiguratio
     return warn_of_changed_data(checkpoints, wanted.split, as_kept(checked, examples, adapted),
                                 data::is_drawn_from_train(checked.values().data, wanted.split));
   }
-  NewScale scale(checked, adapted);
+  NewScale scale(checked, adapted, wanted.features_of_training);
   scale.add(examples);
   if (const std::string other = scale.text(); !other.empty()) spdlog::warn("{}: {}", wanted.files.front(), other);
 }

@@ -14,6 +14,7 @@
 #include "data/loading/new_table.h"
 #include "data/tables/adapted.h"
 #include "train/inference/extra_columns.h"
+#include "train/session/feature_scale.h"
 #include "train/session/run.h"
 
 namespace mirrortrain {
@@ -27,6 +28,7 @@ struct ExamplesToPredict {
   WantedColumns columns{};
   std::function<bool()> stops{};        ///< asked while a pipe has nothing; may be empty
   const RunCluster* cluster = nullptr;  ///< whose workers predict them together, each reading all; may be null
+  FeatureSizes features_of_training{};  ///< as kept by the run; empty if they are not known
 };
 
 /// Examples that are predicted block by block: tables of new data are read so, and others are one block. Every method

@@ -74,6 +74,8 @@ void write_summary(const std::filesystem::path& file, const CheckedConfiguration
   }
   json["parameters"] = parameters.all;
   json["trainable_parameters"] = parameters.trainable;
+  const auto is_known = [](const std::vector<double>& sizes) { return !sizes.empty(); };
+  if (std::ranges::any_of(result.features, is_known)) json["largest_features"] = result.features;
   json["global_batch_size"] = checked.values().data.global_batch_size;
   json["replicas"] = strategy.num_replicas_in_sync();
   json["devices"] = Json::array();
@@ -101,6 +103,17 @@ std::optional<std::uint32_t> read_checksum(const std::filesystem::path& file, co
     return std::nullopt;
   }
   return summary[checksum].get<std::uint32_t>();
+}
+
+FeatureSizes read_feature_sizes(const std::filesystem::path& file) {
+  if (!std::filesystem::exists(file)) return {};
+  const auto summary = Json::parse(read_text_file(file), nullptr, false);
+  if (!summary.is_object() || !summary.contains("largest_features")) return {};
+  try {
+    return summary["largest_features"].get<FeatureSizes>();
+  } catch (const Json::exception&) {  // only a warning depends on it
+    return {};
+  }
 }
 
 std::optional<data::Adapted> read_adapted(const RunFolder& folder) {

@@ -11,6 +11,7 @@
 #include "train/checkpoint/run_folder.h"
 #include "train/checkpoint/training_state.h"
 #include "train/session/check_configuration.h"
+#include "train/session/feature_scale.h"
 
 namespace mirrortrain {
 
@@ -22,6 +23,7 @@ struct RunResult {
   double seconds = 0;
   std::optional<std::uint32_t> model_checksum;  ///< CRC-32 of model.safetensors, if it was written
   std::optional<report::EvaluationEvent> test;
+  FeatureSizes features{};  ///< of the training data
 };
 
 /// Writes summary.json: final figures, parameters, replicas, devices, versions, seconds.
@@ -37,6 +39,9 @@ bool ended_early(const std::filesystem::path& file);
 
 /// The CRC-32 of the run's file of this name, by its summary.json; nullopt where it does not say.
 std::optional<std::uint32_t> read_checksum(const std::filesystem::path& file, const std::string& name);
+
+/// The sizes of the features that a run was trained on, by its summary.json; empty where it does not say.
+FeatureSizes read_feature_sizes(const std::filesystem::path& file);
 
 /// What a run kept of its training data; nullopt where it kept nothing. Throws Error where a file is not what the run,
 /// once it was done, had written.

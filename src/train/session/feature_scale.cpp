@@ -51,6 +51,26 @@ std::vector<FeatureColumn> feature_columns(const data::Dataset& dataset, std::si
   return columns;
 }
 
+FeatureSizes feature_sizes(const CheckedConfiguration& checked, const data::Dataset& examples) {
+  constexpr std::int64_t kMostChannels = 64;
+  FeatureSizes sizes(checked.examples.inputs.size());
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const data::Array& features = examples.features(i);
+    const data::InputSpec& spec = checked.examples.inputs[i];
+    const bool are_numbers = features.tokens == 0 && spec.numbers_below == 0 && spec.lookups.empty() &&
+                             std::ranges::none_of(checked.steps_of(i), data::as_binning);
+    if (examples.source(i) != nullptr || !are_numbers) continue;
+    const std::int64_t last = features.row_shape().rank() == 0 ? 1 : features.row_shape().back();
+    sizes[i].resize(last <= kMostChannels ? static_cast<std::size_t>(last) : 1);
+    const std::vector<FeatureColumn> columns = feature_columns(examples, i);
+    for (std::size_t k = 0; k < columns.size(); ++k) {
+      double& size = sizes[i][k % sizes[i].size()];
+      size = std::max({size, std::abs(columns[k].least), std::abs(columns[k].most)});
+    }
+  }
+  return sizes;
+}
+
 bool is_normalized_by_layer(const CheckedConfiguration& checked, std::size_t input) {
   if (checked.examples.inputs[input].numbers_below > 0) return true;
   const ModelOptions& options = *checked.values().model;

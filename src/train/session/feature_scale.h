@@ -31,6 +31,12 @@ std::vector<FeatureColumn> feature_columns(const data::Dataset& dataset, std::si
 /// The largest absolute value.
 double largest_of(const std::vector<FeatureColumn>& columns);
 
+/// By input: the largest absolute value of each number of the last axis or, where these are many, of all together, as
+/// they are read. Empty for pictures in files, whose range is known, and for numbers of words or tokens.
+using FeatureSizes = std::vector<std::vector<double>>;
+/// Of the first examples.
+FeatureSizes feature_sizes(const CheckedConfiguration& checked, const data::Dataset& examples);
+
 /// Whether a layer that reads the input takes features of any scale.
 bool is_normalized_by_layer(const CheckedConfiguration& checked, std::size_t input);
 /// Whether anything between file and the layers that read the input normalizes features or puts them into bins,

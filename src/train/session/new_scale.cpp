@@ -9,24 +9,36 @@
 
 namespace mirrortrain {
 
-NewScale::NewScale(const CheckedConfiguration& checked, const data::Adapted* adapted) : checked_(checked) {
+NewScale::NewScale(const CheckedConfiguration& checked, const data::Adapted* adapted, const FeatureSizes& sizes)
+    : checked_(checked) {
+  if (adapted != nullptr) know_normalized(*adapted);
+  for (std::size_t i = 0; i < std::min(sizes.size(), checked.examples.inputs.size()); ++i) {
+    if (!sizes[i].empty()) of_training_.try_emplace(i, OfTraining{sizes[i], true});
+  }
+}
+
+/// Those of inputs that are normalized before all else.
+void NewScale::know_normalized(const data::Adapted& adapted) {
   const auto adapts = [](const data::PreprocessingStep& step) {
     const auto* const normalization = config::get_if<data::Normalization>(&step);
     return normalization != nullptr && normalization->adapt;
   };
-  if (adapted == nullptr || adapted->steps.normalizations.empty()) return;
-  for (std::size_t i = 0; i < checked.examples.inputs.size(); ++i) {
-    const std::vector<data::PreprocessingStep> steps = checked.steps_of(i);
+  for (std::size_t i = 0; i < checked_.examples.inputs.size(); ++i) {
+    const std::vector<data::PreprocessingStep> steps = checked_.steps_of(i);
     if (steps.empty() || !adapts(steps.front())) continue;  // others have statistics of changed numbers
     // Which of all normalizations it is.
-    const std::string& name = checked.examples.inputs[i].name;
+    const std::string& name = checked_.examples.inputs[i].name;
     std::size_t number = 0;
-    for (const data::PreprocessingStep& step : checked.values().data.preprocessing) {
+    for (const data::PreprocessingStep& step : checked_.values().data.preprocessing) {
       if (!adapts(step)) continue;
       if (!data::steps_of_input({step}, name).empty()) break;
       ++number;
     }
-    if (number < adapted->steps.normalizations.size()) of_training_[i] = adapted->steps.normalizations[number];
+    if (number >= adapted.steps.normalizations.size()) continue;
+    const data::AdaptedNormalization& found = adapted.steps.normalizations[number];
+    std::vector<double>& sizes = of_training_[i].sizes;
+    for (std::size_t k = 0; k < found.mean.size(); ++k)
+      sizes.push_back(std::sqrt(found.mean[k] * found.mean[k] + found.variance[k]));
   }
 }
 
@@ -41,7 +53,7 @@ void NewScale::add(const data::Dataset& examples) {
     const auto statistics = of_training_.find(i);
     if (statistics == of_training_.end()) continue;
     std::vector<double>& channels = channels_[i];
-    channels.resize(statistics->second.mean.size());
+    channels.resize(statistics->second.sizes.size());
     for (std::size_t k = 0; k < columns.size(); ++k) {
       double& channel = channels[k % channels.size()];
       channel = std::max({channel, std::abs(columns[k].least), std::abs(columns[k].most)});
@@ -70,8 +82,7 @@ std::string NewScale::other_units(std::size_t input) const {
   constexpr std::int64_t kSome = 10;  // a few examples may be near 0
   double largest_of_train = 0, largest = 0, of_train = 0, here = 0;
   for (std::size_t k = 0; k < channels->second.size(); ++k) {
-    const double mean = statistics->second.mean[k], variance = statistics->second.variance[k];
-    const double size = std::sqrt(mean * mean + variance);
+    const double size = statistics->second.sizes[k];
     largest_of_train = std::max(largest_of_train, size);
     largest = std::max(largest, channels->second[k]);
     const bool is_far = channels->second[k] > kApart * size && size > 0;
@@ -83,15 +94,15 @@ std::string NewScale::other_units(std::size_t input) const {
   }
   if (here > 0) {
     return fmt::format(
-        "a feature{} reaches {:g}, and in the training data it is around {:.3g}, as if it were in another unit; write "
-        "both in one",
-        checked_.of_input(input), here, of_train);
+        "a feature{} reaches {:g}, and in the training data it {} {:.3g}, as if it were in another unit; write both in "
+        "one",
+        checked_.of_input(input), here, statistics->second.are_largest ? "reaches" : "is around", of_train);
   }
   if (rows_ < kSome || largest == 0 || kApart * largest > largest_of_train) return "";
   return fmt::format(
-      "features{} reach {:g}, and those of the training data are around {:.3g}, as if they were in another unit; write "
-      "both in one",
-      checked_.of_input(input), largest, largest_of_train);
+      "features{} reach {:g}, and those of the training data {} {:.3g}, as if they were in another unit; write both in "
+      "one",
+      checked_.of_input(input), largest, statistics->second.are_largest ? "reach" : "are around", largest_of_train);
 }
 
 }  // namespace mirrortrain

@@ -161,5 +161,35 @@ TEST_CASE("new data in another unit than the training data are noticed") {
   CHECK(contains(said_of(1), "as if they were in another unit; write both in one"));
 }
 
+TEST_CASE("without a normalization, new data are compared with the largest numbers of the training data") {
+  const TemporaryFolder folder;
+  const auto read = [&](int largest, const std::string& preprocessing) {
+    const auto file = folder / fmt::format("{}.yaml", largest);
+    std::ofstream(file) << bytes(preprocessing, largest);
+    return check_configuration(file.string(), {});
+  };
+  const CheckedConfiguration trained = read(20, "[rescaling: {scale: 0.05}]");
+  const auto examples_of = [](const CheckedConfiguration& checked, Run& run) -> const data::Dataset& {
+    load_feeders(checked, {}, run);
+    return run.train->dataset();
+  };
+  Run of_training;
+  const FeatureSizes sizes = feature_sizes(trained, examples_of(trained, of_training));
+  CHECK(sizes == FeatureSizes{{20, 15}});
+  const auto said_of = [&](int largest, const FeatureSizes& known) {
+    Run run;
+    NewScale scale(trained, nullptr, known);
+    scale.add(examples_of(read(largest, "[]"), run));
+    return scale.text();
+  };
+  CHECK(said_of(20, sizes) == "");
+  CHECK(said_of(200, sizes) == "");
+  const std::string large = said_of(2000, sizes);
+  CHECK_MESSAGE(contains(large, "a feature reaches 1500, and in the training data it reaches 1"), large);
+  CHECK(said_of(2000, {}) == "");
+  const std::string small = said_of(2, {{200, 200}});
+  CHECK_MESSAGE(contains(small, "features reach 2, and those of the training data reach 200, as if they were"), small);
+}
+
 }  // namespace
 }  // namespace mirrortrain
