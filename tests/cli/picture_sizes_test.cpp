@@ -70,6 +70,7 @@ TEST_CASE_FIXTURE(Fixture, "a picture of another size than the first is named, w
   fs::copy_file(repository_file("tests/pictures/sixteen.png"), folder / "train/a/1.png");
   const Format format{"{format: image_folder, directory: train", "}"};
   const Outcome before = check(format.with(""), false, "[13, 18, 3]");
+  CHECK_MESSAGE(before.err.starts_with("error: m.yaml:3:3: data.train: "), before.err);
   CHECK_MESSAGE(contains(before.err, "found 6 x 9; write image_size: [13, 18], to which all are resized"), before.err);
   CHECK(check(format.with(", image_size: [13, 18]"), false, "[13, 18, 3]").exit_code == 0);
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "data/loading/load.h"
 #include "data/pictures/picture_steps.h"
 #include "train/session/feature_scale.h"
 
@@ -151,7 +152,7 @@ void warn_of_other_scale(const LocatedSource& source, const std::string& of, std
                          const data::Dataset* split, config::Errors& errors) {
   constexpr double kApart = 50;
   if (split == nullptr) return;
-  const double of_split = largest_of(feature_columns(*split, input));
+  const double of_split = largest_of(data::at_its_place(source, [&] { return feature_columns(*split, input); }));
   if (of_train < kApart * of_split && of_split < kApart * of_train) return;
   if (of_train == 0 || of_split == 0) return;
   errors.warn(source.place, source.path,
@@ -167,7 +168,8 @@ void warn_of_scales(const CheckedConfiguration& checked, const SplitsToCheck& sp
       data.validation.value && std::holds_alternative<data::ValidationFraction>(*data.validation.value);
   for (std::size_t i = 0; i < checked.examples.inputs.size(); ++i) {
     // Once: reading pictures takes time.
-    const std::vector<FeatureColumn> columns = feature_columns(*splits.train, i);
+    const std::vector<FeatureColumn> columns =
+        data::at_its_place(data.train, [&] { return feature_columns(*splits.train, i); });
     warn_of_scale(checked, *splits.train, i, columns, errors);
     const double of_train = largest_of(columns);
     const std::string of = checked.of_input(i);
