@@ -376,7 +376,7 @@ TEST_CASE_FIXTURE(Fixture, "elastic runs are refused where no worker can be lost
 TEST_CASE_FIXTURE(Fixture, "workers with another configuration or other data do not begin") {
   const auto start = [&](const std::string& different) {
     return run_script(folder, R"(
-      cluster='"cluster": {"worker": ["127.0.0.1:'$((20000 + $$ % 20000))'", "127.0.0.1:'$((40000 + $$ % 20000))'"]}'
+      cluster='"cluster": {"worker": ["127.0.0.1:'$((20000 + $$ * 4 % 12000))'", "127.0.0.1:'$((40000 + $$ % 20000))'"]}'
       TF_CONFIG="{$cluster, \"task\": {\"type\": \"worker\", \"index\": 1}}" "$MIRRORTRAIN" fit )" +
                                   different + R"( &
       TF_CONFIG="{$cluster, \"task\": {\"type\": \"worker\", \"index\": 0}}" "$MIRRORTRAIN" fit net.yaml
@@ -395,7 +395,7 @@ TEST_CASE_FIXTURE(Fixture, "workers with another configuration or other data do 
       "net.yaml --set 'data.validation=null' --set 'data.test=null' --set 'data.train={format: csv, file: ";
   const Outcome other_data =
       run_script(folder, R"(
-      cluster='"cluster": {"worker": ["127.0.0.1:'$((20000 + $$ % 20000))'", "127.0.0.1:'$((40000 + $$ % 20000))'"]}'
+      cluster='"cluster": {"worker": ["127.0.0.1:'$((20000 + $$ * 4 % 12000))'", "127.0.0.1:'$((40000 + $$ % 20000))'"]}'
       TF_CONFIG="{$cluster, \"task\": {\"type\": \"worker\", \"index\": 1}}" "$MIRRORTRAIN" fit )" +
                              csv + "other/a.csv, labels: label}' & \n" + R"(
       TF_CONFIG="{$cluster, \"task\": {\"type\": \"worker\", \"index\": 0}}" "$MIRRORTRAIN" fit )" +
@@ -409,7 +409,7 @@ TEST_CASE_FIXTURE(Fixture, "a worker of parameter servers whose data is not the 
   fs::create_directory(folder / "other");
   std::ofstream(folder / "other/a.csv") << "label,x0,x1,x2,x3,x4,x5\n0,1,2,3,4,5,6\n1,6,5,4,3,2,2\n";
   const Outcome outcome = run_script(folder, R"(
-    base=$((20000 + $$ % 20000))
+    base=$((20000 + $$ * 4 % 12000))
     cluster='"cluster": {"chief": ["127.0.0.1:'$base'"], "worker": ["127.0.0.1:'$((base + 20000))'"], "ps": ["127.0.0.1:'$((base + 21000))'"]}'
     start() {
       TF_CONFIG="{$cluster, \"task\": {\"type\": \"$1\", \"index\": 0}}" "$MIRRORTRAIN" fit net.yaml --set data.validation=null \
@@ -553,7 +553,7 @@ TEST_CASE_FIXTURE(Fixture, "a worker of parameter servers names the chief that d
 TEST_CASE_FIXTURE(Fixture, "a token that the chief does not ask for, and a TF_CONFIG without a cluster, are told of") {
   std::ofstream(folder / "token") << "secret\n";
   const Outcome outcome = run_script(folder, R"(
-    cluster='"cluster": {"worker": ["127.0.0.1:'$((20000 + $$ % 20000))'", "127.0.0.1:'$((40000 + $$ % 20000))'"]}'
+    cluster='"cluster": {"worker": ["127.0.0.1:'$((20000 + $$ * 4 % 12000))'", "127.0.0.1:'$((40000 + $$ % 20000))'"]}'
     TF_CONFIG="{$cluster, \"task\": {\"type\": \"worker\", \"index\": 1}}" "$MIRRORTRAIN" fit net.yaml \
       --set strategy.cluster.token_file=token &
     TF_CONFIG="{$cluster, \"task\": {\"type\": \"worker\", \"index\": 0}}" "$MIRRORTRAIN" fit net.yaml
@@ -568,7 +568,7 @@ TEST_CASE_FIXTURE(Fixture, "a token that the chief does not ask for, and a TF_CO
 
 TEST_CASE_FIXTURE(Fixture, "a parameter server whose certificate is another machine's is told of as such") {
   const Outcome outcome = run_script(folder, fmt::format(R"(
-    port=$((20000 + $$ % 20000))
+    port=$((20000 + $$ * 4 % 12000))
     cluster='"cluster": {{"chief": ["127.0.0.1:'$port'"], "worker": ["127.0.0.1:'$((port + 1))'"], "ps": ["127.0.0.1:'$((port + 2))'"]}}'
     start() {{
       TF_CONFIG="{{$cluster, \"task\": {{\"type\": \"$1\", \"index\": 0}}}}" "$MIRRORTRAIN" fit net.yaml --run-dir run {0} --set "strategy.cluster.tls={{certificate: {1}/$2.pem, key: {1}/$2.key, authority: {1}/authority.pem}}"
@@ -582,7 +582,7 @@ TEST_CASE_FIXTURE(Fixture, "a parameter server whose certificate is another mach
 
 TEST_CASE_FIXTURE(Fixture, "the chief tells of an evaluator that is killed, and at the end that it has not come back") {
   const Outcome outcome = run_script(folder, R"(
-    port=$((20000 + $$ % 20000))
+    port=$((20000 + $$ * 4 % 12000))
     cluster='"cluster": {"worker": ["127.0.0.1:'$port'"], "evaluator": ["127.0.0.1:'$((port + 1))'"]}'
     TF_CONFIG="{$cluster, \"task\": {\"type\": \"evaluator\", \"index\": 0}}" "$MIRRORTRAIN" fit net.yaml -q \
       --run-dir run --set training.epochs=1000000 &
@@ -600,7 +600,7 @@ TEST_CASE_FIXTURE(Fixture, "the chief tells of an evaluator that is killed, and 
 
 TEST_CASE_FIXTURE(Fixture, "a task that waits for another at the start warns of it once, quiet or not") {
   const Outcome outcome = run_script(folder, R"(
-    port=$((20000 + $$ % 20000))
+    port=$((20000 + $$ * 4 % 12000))
     start() {
       TF_CONFIG="{\"cluster\": {\"worker\": [\"127.0.0.1:$1\", \"127.0.0.1:9\"]}, \"task\": {\"type\": \"worker\", \"index\": 0}}" \
         exec "$MIRRORTRAIN" fit net.yaml $2 2> "err$2"
@@ -629,7 +629,7 @@ TEST_CASE_FIXTURE(Fixture, "a launch that is stopped says how to launch it again
 
 TEST_CASE_FIXTURE(Fixture, "a task that launch did not start says how to resume it as it was started") {
   const Outcome outcome = run_script(folder, R"(
-    port=$((20000 + $$ % 20000))
+    port=$((20000 + $$ * 4 % 12000))
     TF_CONFIG="{\"cluster\": {\"worker\": [\"127.0.0.1:$port\"]}, \"task\": {\"type\": \"worker\", \"index\": 0}}" \
       "$MIRRORTRAIN" fit net.yaml --run-dir run --set training.epochs=1000000 &
     while kill -0 $! 2> /dev/null && ! ls run/checkpoints/step-?????? > /dev/null 2>&1; do sleep 0.05; done
@@ -718,7 +718,7 @@ TEST_CASE_FIXTURE(Fixture, "a worker says who else listens at the chief's addres
 TEST_CASE_FIXTURE(Fixture, "the chief warns where workers of one machine take all its cores each") {
   const Outcome outcome = run_script(folder, R"(
     [ $(nproc) = $(getconf _NPROCESSORS_ONLN) ] || exit 77  # this test has cores of its own
-    port=$((20000 + $$ % 20000))
+    port=$((20000 + $$ * 4 % 12000))
     cluster="\"cluster\": {\"worker\": [\"127.0.0.1:$port\", \"127.0.0.1:$((port + 1))\"]}"
     start() {
       TF_CONFIG="{$cluster, \"task\": {\"type\": \"worker\", \"index\": $1}}" \
