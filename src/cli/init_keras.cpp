@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -85,8 +86,10 @@ Value labels_of(const Model* model, std::size_t output, const std::vector<Object
     return Value::mapping({{"label_shape", {}, shape_value({1})}});
   }
   const ValueSpec& spec = model->training.graph.spec(model->training.outputs[output].labels);
-  const std::int64_t classes = model->outputs[output].largest_label.value_or(0) + 1;
+  constexpr std::int64_t kGroups = 10;  // of the examples of losses for which any number is one
   const Targets targets = targets_of(objectives[output].loss.value);
+  const std::int64_t classes =
+      targets == Targets::kGroups ? kGroups : model->outputs[output].largest_label.value_or(0) + 1;
   Entries entries;
   if (targets != Targets::kNumbers) {
     entries.push_back({"classes", {}, number(spec.dtype == DType::kInt32 ? std::max<std::int64_t>(classes, 2) : 2)});
@@ -202,7 +205,9 @@ std::string configuration_text(const Conversion& from, const std::string& file, 
   std::string text = comment(fmt::format("Made by `mirrortrain init` of {}{}; every value may be changed.", file,
                                          from.version.empty() ? "" : ", which Keras " + from.version + " saved"));
   for (const std::string& remark : from.model.remarks) text += comment(remark);
+  for (const std::string& warning : from.model.warnings) text += comment(warning);
   for (const std::string& remark : from.training.remarks) text += comment(remark);
+  for (const std::string& warning : from.training.warnings) text += comment(warning);
   text += entry_text(0, "name", config::text_value(from.name)) + "seed: 1\n";
   text += comment("Synthetic data of fitting shapes, so that it runs as it is: name your own in place of `train`.");
   text += data_text(data_section(from, model, objectives));
@@ -256,31 +261,79 @@ Conversion convert(const keras::KerasFile& file, const std::string& path) {
   return result;
 }
 
-/// A line of the trial's errors, "FILE:15:32: metrics[2].precision: ...", with what it is of in the model's file, which
-/// has neither these lines nor these keys.
-std::string in_terms_of_model(std::string_view line, const std::string& trial, const std::string& path) {
-  if (!line.starts_with(trial)) return std::string(line);
+/// The shape of each output; none where the model could not be built.
+std::vector<Shape> output_shapes(const Model* model) {
+  std::vector<Shape> shapes;
+  if (model == nullptr) return shapes;
+  for (const ModelOutput& output : model->training.outputs) {
+    shapes.push_back(output.value == kNoValue ? Shape() : model->training.graph.spec(output.value).shape);
+  }
+  return shapes;
+}
+
+/// A line of the trial's errors, "FILE:15:32: metrics[2].precision: ...", whose file has neither name nor lines for a
+/// user.
+struct TrialError {
+  std::string key, message;  ///< no key: a line of another kind, whole
+};
+
+TrialError read_trial_error(std::string_view line, const std::string& trial) {
+  if (!line.starts_with(trial)) return {"", std::string(line)};
   line.remove_prefix(trial.size());
-  const std::size_t behind_place = std::min(line.find_first_not_of(":0123456789"), line.size());
-  line.remove_prefix(behind_place);
+  line.remove_prefix(std::min(line.find_first_not_of(":0123456789"), line.size()));
   line = without_outer_spaces(line);
   const std::size_t end = line.find(": ");
-  const std::string key(line.substr(0, end));
-  if (end == line.npos || !key.starts_with("metrics")) return fmt::format("{}: as a configuration: {}", path, line);
-  const std::string type = key.substr(std::min(key.rfind('.') + 1, key.size()));
-  const std::string metric = keras::class_named(type);
-  return fmt::format("{}: compiled metrics: {}{}", path, metric.empty() ? key : metric, line.substr(end));
+  if (end == line.npos) return {std::string(line), ""};
+  return {std::string(line.substr(0, end)), std::string(line.substr(end + 2))};
+}
+
+std::vector<TrialError> trial_errors(const config::Errors& errors, const TrialFile& trial) {
+  std::istringstream lines(errors.text());
+  std::vector<TrialError> all;
+  for (std::string line; std::getline(lines, line);) all.push_back(read_trial_error(line, trial.path().string()));
+  return all;
 }
 
 /// Throws UsageError with what the configuration's own checks find, in terms of the model's file.
 void require_sound(const config::Errors& errors, const TrialFile& trial, const std::string& path) {
   if (errors.empty()) return;
-  std::istringstream lines(errors.text());
   std::vector<std::string> said;
-  for (std::string line; std::getline(lines, line);) {
-    said.push_back(in_terms_of_model(line, trial.path().string(), path));
+  for (const TrialError& error : trial_errors(errors, trial)) {
+    said.push_back(error.key.empty() ? error.message
+                                     : fmt::format("{}: as a configuration: {}: {}", path, error.key, error.message));
   }
   throw UsageError(fmt::format("{}", fmt::join(said, "\n")));
+}
+
+/// The metrics of a list without those that the configuration's own checks refuse, as one of more classes than there
+/// are: they are no reason to refuse the model.
+Value sound_metrics(const Value& list, const std::string& path, const std::vector<TrialError>& errors,
+                    std::vector<std::string>& left_out) {
+  std::vector<Value> kept;
+  for (std::size_t i = 0; i < list.items().size(); ++i) {
+    const Value& metric = list.items()[i];
+    const std::string own = fmt::format("{}[{}]", path, i);
+    const auto error = std::ranges::find_if(
+        errors, [&](const TrialError& one) { return one.key == own || one.key.starts_with(own + "."); });
+    if (error == errors.end()) {
+      kept.push_back(metric);
+      continue;
+    }
+    const std::string type = metric.is_mapping() ? metric.entries().front().key : metric.text();
+    left_out.push_back(fmt::format("the metric '{}' was left out: {}", keras::class_named(type), error->message));
+  }
+  return Value::sequence(std::move(kept));
+}
+
+void leave_out_refused_metrics(const std::vector<TrialError>& errors, keras::ConvertedTraining& training) {
+  Value& metrics = training.metrics;
+  if (metrics.is_sequence()) metrics = sound_metrics(metrics, "metrics", errors, training.warnings);
+  if (!metrics.is_mapping()) return;
+  Entries entries;
+  for (const Value::Entry& entry : metrics.entries()) {
+    entries.push_back({entry.key, {}, sound_metrics(entry.value, "metrics." + entry.key, errors, training.warnings)});
+  }
+  metrics = Value::mapping(std::move(entries));
 }
 
 /// The values of all variables. Throws Error with each that the file does not have, or in another shape.
@@ -326,9 +379,18 @@ void init_from_keras(const std::string& path, const fs::path& output, bool is_st
   const std::string name = fs::path(path).filename().string();
   const TrialFile trial(folder);
   config::Errors first;
+  conversion.training.metrics = Value();  // what they are depends on the outputs' shapes
   const CheckedConfiguration shapes = trial.look(configuration_text(conversion, name, "", nullptr, {}), first);
-  const std::string text =
-      configuration_text(conversion, name, weights.filename().string(), shapes.model.get(), shapes.objectives);
+  keras::Problems none;
+  conversion.training = keras::convert_training(file.compiled, conversion.model.outputs, conversion.model.output_names,
+                                                none, output_shapes(shapes.model.get()));
+  const auto text_with_weights = [&] {
+    return configuration_text(conversion, name, weights.filename().string(), shapes.model.get(), shapes.objectives);
+  };
+  config::Errors of_metrics;
+  trial.look(text_with_weights(), of_metrics);
+  leave_out_refused_metrics(trial_errors(of_metrics, trial), conversion.training);
+  const std::string text = text_with_weights();
   config::Errors errors;
   const CheckedConfiguration checked = trial.look(text, errors);
   require_sound(errors, trial, path);
@@ -336,6 +398,8 @@ void init_from_keras(const std::string& path, const fs::path& output, bool is_st
   std::vector<NamedTensor> tensors;
   for (const auto& [variable, tensor] : values) tensors.push_back({variable, tensor.dtype, tensor.shape, tensor.data});
   write_safetensors(weights, std::move(tensors));
+  for (const std::string& warning : conversion.model.warnings) spdlog::warn("{}: {}", path, warning);
+  for (const std::string& warning : conversion.training.warnings) spdlog::warn("{}: {}", path, warning);
   if (is_stdout) {
     require_not_read("/dev/stdout");
     fmt::print("{}", text);

@@ -57,7 +57,7 @@ class Converter {
     result.layers = Value::sequence(std::move(list.items));
     if (!blocks_.empty()) result.blocks = Value::mapping(std::move(blocks_));
     result.origins = std::move(list.origins);
-    result.is_bfloat16 = is_bfloat16_;
+    set_precision(result);
     if (!called_in_a_mode_.empty()) {
       result.remarks.push_back(fmt::format(
           "{} is called with `training`, which Keras's fit does not heed, and neither is it here: freeze the "
@@ -265,13 +265,38 @@ class Converter {
 
   // What else is noticed.
 
+  /// Of a wrapper, that of the layer within it, which computes.
+  static std::string precision_of(const Json& config) {
+    const auto within = as_object(at(config, "layer"));
+    if (within && within->config->is_object()) {
+      if (std::string name = precision_of(*within->config); !name.empty()) return name;
+    }
+    const Json& dtype = at(config, "dtype");
+    return dtype.is_string() ? dtype.get<std::string>() : text_at(at(dtype, "config"), "name");
+  }
+
   void note_precision(const NetworkLayer& layer) {
-    const Json& dtype = at(*layer.config, "dtype");
-    const std::string name = dtype.is_string() ? dtype.get<std::string>() : text_at(at(dtype, "config"), "name");
-    if (name == "mixed_bfloat16") is_bfloat16_ = true;
-    if (name.empty() || name == "float32" || name == "mixed_bfloat16" || layer.is_operation()) return;
+    const std::string name = precision_of(*layer.config);
+    if (name == "mixed_bfloat16" && !layer.is_network()) in_bfloat16_.insert(layer.described());
+    if (layer.is_operation() || layer.is_network()) return;
+    if (name.empty() || name == "float32") in_float32_.insert(layer.described());
+    if (name.empty() || name == "float32" || name == "mixed_bfloat16") return;
     problems_.add(layer.described(),
                   fmt::format("computes in {}; here there are float32 and mixed_bfloat16", shortened(name)));
+  }
+
+  /// A run has one precision: that of most layers.
+  void set_precision(ConvertedModel& result) const {
+    result.is_bfloat16 = in_bfloat16_.size() > in_float32_.size();
+    const std::set<std::string>& others = result.is_bfloat16 ? in_float32_ : in_bfloat16_;
+    if (others.empty()) return;
+    const auto [here, there] =
+        result.is_bfloat16 ? std::pair("mixed_bfloat16", "float32") : std::pair("float32", "mixed_bfloat16");
+    result.warnings.push_back(
+        fmt::format("{} computes in {} in Keras, and in {} here, where training.precision is that "
+                    "of all layers{}",
+                    shortened(fmt::format("{}", fmt::join(others, ", ")), 200), there, here,
+                    result.is_bfloat16 ? "; float32 there is as exact as Keras, or more" : ""));
   }
 
   const Hdf5Contents& weights_;
@@ -280,9 +305,10 @@ class Converter {
   std::vector<Value::Entry> blocks_;
   std::map<std::string, Block> blocks_by_group_;
   LayerNames block_names_;
-  std::set<std::string> preprocessed_;         ///< inputs, and layers that became steps
-  std::vector<std::string> called_in_a_mode_;  ///< layers
-  bool is_bfloat16_ = false, has_masks_ = false;
+  std::set<std::string> preprocessed_;              ///< inputs, and layers that became steps
+  std::vector<std::string> called_in_a_mode_;       ///< layers
+  std::set<std::string> in_bfloat16_, in_float32_;  ///< layers, described
+  bool has_masks_ = false;
 };
 
 }  // namespace

@@ -37,8 +37,9 @@ struct ConvertedModel {
   bool names_outputs = false;                       ///< whether `model.outputs` has to say them
   std::map<std::string, std::string> output_names;  ///< of Keras's name of each output
   std::vector<LayerOrigin> origins;
-  std::vector<std::string> remarks;  ///< on what Keras's file says and its fit does not do
-  bool is_bfloat16 = false;          ///< whether it computes in mixed precision
+  std::vector<std::string> remarks;   ///< on what Keras's file says and its fit does not do
+  std::vector<std::string> warnings;  ///< on what is computed otherwise than in Keras: a user has to be told
+  bool is_bfloat16 = false;           ///< whether it computes in mixed precision
 };
 
 /// The layers of a Sequential or functional model. What cannot be said is reported, all of it.

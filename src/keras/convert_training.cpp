@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
 #include "base/utf8.h"
 #include "config/names.h"
 #include "config/scalar.h"
+#include "keras/convert_metric.h"
 #include "keras/options.h"
 #include "model/objective.h"
 #include "model/optimizers.h"
@@ -53,8 +53,14 @@ class PerOutput {
   std::vector<std::string> unknown_;
 };
 
+/// A loss as a value of the configuration, and as what it is; none after a problem.
+struct ConvertedLoss {
+  Value value;
+  std::optional<Loss> read;
+};
+
 /// {type: huber, delta: 2} of a class, or of a name.
-Value convert_loss(const Json& loss, const Json& weight, const OptionPlace& place) {
+ConvertedLoss convert_loss(const Json& loss, const Json& weight, const OptionPlace& place) {
   const auto object = as_object(loss);
   const std::string name =
       object ? (object->class_name == "function" && object->config->is_string() ? object->config->get<std::string>()
@@ -69,91 +75,19 @@ Value convert_loss(const Json& loss, const Json& weight, const OptionPlace& plac
         fmt::format("the loss '{}' does not exist here{}; a loss of your own can be a formula "
                     "(docs/formulas.md)",
                     name.empty() ? described(loss) : shortened(name), config::advice_on(name, schema.advice)));
-    return Value();
+    return {};
   }
   Entries options = {{schema.tag, {}, config::text_value(type->name)}};
   if (object && object->config->is_object()) {
     for (Value::Entry& entry : converted_options(*object->config, *type, place)) options.push_back(std::move(entry));
   }
+  // Keras takes it from the labels; of one symbol there are labels for any output.
+  if (type->name == losses::Ctc::kName) options.push_back({"label_length", {}, Value::scalar("1", false)});
   if (weight.is_number() && weight != Json(1.0)) options.push_back({"weight", {}, plain_value(weight)});
+  const std::size_t before = place.problems.count();
   Loss read;
-  return checked<Loss>(Value::mapping(std::move(options)), place, read);
-}
-
-/// A threshold of logits, which Keras's metrics compare as they are, as one of the probabilities that are compared
-/// here.
-Value of_probability(const Value& threshold) {
-  if (threshold.is_sequence()) {
-    std::vector<Value> items;
-    for (const Value& item : threshold.items()) items.push_back(of_probability(item));
-    return Value::sequence(std::move(items));
-  }
-  const auto logit = config::as_number(threshold);
-  return logit ? config::number_value(static_cast<float>(1 / (1 + std::exp(-*logit)))) : threshold;
-}
-
-/// Thresholds of a metric of logits.
-void convert_thresholds(const config::Schema& type, const std::string& name, Entries& options,
-                        std::vector<std::string>& remarks) {
-  const auto is_threshold = [](const std::string& key) { return key == "threshold" || key == "thresholds"; };
-  bool is_given = false;
-  for (Value::Entry& option : options) {
-    if (!is_threshold(option.key) || option.value.is_null()) continue;
-    option.value = of_probability(option.value);
-    is_given = true;
-  }
-  const bool has_one = std::ranges::any_of(type.keys, [&](const auto& key) { return is_threshold(key.name); });
-  if (is_given || !(has_one || type.name == "accuracy")) return;
-  remarks.push_back(fmt::format(
-      "the metric '{}' compares logits with 0.5 in Keras; here probabilities, of which 0.6225 is that logit",
-      shortened(name)));
-}
-
-/// nullopt for what every run reports anyway, and after a problem.
-/// `of_logits`: whether the output's loss says that it is logits, as it then does for metrics too.
-std::optional<Value> convert_metric(const Json& metric, bool of_logits, bool are_binary, const OptionPlace& place,
-                                    std::vector<std::string>& remarks) {
-  const auto object = as_object(metric);
-  std::string name = object ? object->class_name : metric.is_string() ? metric.get<std::string>() : "";
-  if (name == "function" || name == "MeanMetricWrapper") {
-    const Json& fn = object->class_name == "function" ? metric : at(*object->config, "fn");
-    name = fn.is_string() ? fn.get<std::string>() : text_at(fn, "config");
-  }
-  if (name == "loss") return std::nullopt;
-  const config::Schema& schema = schema_of<Metric>();
-  const config::Schema* const type = type_named(schema, name);
-  if (type == nullptr) {
-    const std::string advice = config::advice_on(name, config::detail::choice_of<Metric>().advice);
-    if (!advice.empty()) {
-      remarks.push_back(fmt::format("the metric '{}' was left out{}", shortened(name), advice));
-      return std::nullopt;
-    }
-    place.problems.add(place.where, fmt::format("the metric '{}' does not exist here; one of your own can be a formula "
-                                                "(docs/formulas.md)",
-                                                name.empty() ? described(metric) : shortened(name)));
-    return std::nullopt;
-  }
-  Entries options;
-  if (object && object->config->is_object())
-    options = converted_options(*object->config, *type, place, {"fn", of_logits ? "from_logits" : "fn"});
-  if (of_logits && are_binary) convert_thresholds(*type, name, options, remarks);
-  Metric read;
-  const Value value = options.empty() ? config::text_value(type->name)
-                                      : Value::mapping({{type->name, {}, Value::mapping(std::move(options))}});
-  return checked<Metric>(value, place, read);
-}
-
-Value list_of_metrics(const Json& metrics, bool of_logits, bool are_binary, const OptionPlace& place,
-                      std::vector<std::string>& remarks) {
-  std::vector<Value> items;
-  const Json& list = as_list(metrics);
-  const Json one = Json::array({metrics});
-  if (metrics.is_null()) return Value::sequence({});
-  for (const Json& metric : list.is_array() ? list : one) {
-    if (metric.is_null()) continue;
-    if (auto value = convert_metric(metric, of_logits, are_binary, place, remarks)) items.push_back(std::move(*value));
-  }
-  return Value::sequence(std::move(items));
+  Value value = checked<Loss>(Value::mapping(std::move(options)), place, read);
+  return {std::move(value), place.problems.count() == before ? std::optional(read) : std::nullopt};
 }
 
 /// Options of losses that Keras 3 does not save.
@@ -165,10 +99,13 @@ void note_unsaved(const Json& loss, std::vector<std::string>& remarks) {
   }
 }
 
-void add_losses(const Json& compiled, const std::vector<std::string>& outputs,
-                const std::map<std::string, std::string>& names, Problems& problems, ConvertedTraining& result) {
+/// Returns the loss of each output; none where there is none, and after a problem.
+std::vector<std::optional<Loss>> add_losses(const Json& compiled, const std::vector<std::string>& outputs,
+                                            const std::map<std::string, std::string>& names, Problems& problems,
+                                            ConvertedTraining& result) {
+  std::vector<std::optional<Loss>> all(outputs.size());
   const Json& given = at(compiled, "loss");
-  if (given.is_null()) return;
+  if (given.is_null()) return all;
   const OptionPlace place{problems, "compiled loss"};
   const PerOutput losses(given, outputs, names, false), weights(at(compiled, "loss_weights"), outputs, names, false);
   for (const std::string& name : losses.unknown()) {
@@ -184,27 +121,33 @@ void add_losses(const Json& compiled, const std::vector<std::string>& outputs,
                                shortened(outputs[i])));
       continue;
     }
-    entries.push_back({outputs[i], {}, convert_loss(losses.of(i), weights.of(i), place)});
+    ConvertedLoss loss = convert_loss(losses.of(i), weights.of(i), place);
+    if (loss.read && config::holds_alternative<losses::Ctc>(*loss.read)) {
+      result.warnings.push_back(
+          "how long labels are is not in the file: write the most symbols of yours as label_length of the loss ctc");
+    }
+    entries.push_back({outputs[i], {}, std::move(loss.value)});
+    all[i] = std::move(loss.read);
   }
-  if (entries.empty()) return;
+  if (entries.empty()) return all;
   result.loss = outputs.size() == 1 ? std::move(entries.front().value) : Value::mapping(std::move(entries));
+  return all;
 }
 
 void add_metrics(const Json& compiled, const std::vector<std::string>& outputs,
-                 const std::map<std::string, std::string>& names, Problems& problems, ConvertedTraining& result) {
+                 const std::map<std::string, std::string>& names, const std::vector<MetricOutput>& of_outputs,
+                 Problems& problems, ConvertedTraining& result) {
   const Json& given = at(compiled, "metrics");
   if (!at(compiled, "weighted_metrics").is_null() && !at(compiled, "weighted_metrics").empty()) {
-    result.remarks.push_back("weighted_metrics were left out: metrics here weigh all examples alike");
+    result.warnings.push_back("weighted_metrics were left out: metrics here weigh all examples alike");
   }
   if (given.is_null() || given.empty()) return;
   const OptionPlace place{problems, "compiled metrics"};
   const bool is_flat = outputs.size() == 1 && !(given.is_array() && given.size() == 1 && given[0].is_array());
-  const PerOutput metrics(given, outputs, names, is_flat), losses(at(compiled, "loss"), outputs, names, false);
+  const PerOutput metrics(given, outputs, names, is_flat);
   Entries entries;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const bool of_logits = at(at(losses.of(i), "config"), "from_logits") == Json(true);
-    const bool are_binary = text_at(losses.of(i), "class_name").starts_with("Binary");
-    Value list = list_of_metrics(metrics.of(i), of_logits, are_binary, place, result.remarks);
+    Value list = convert_metrics(metrics.of(i), of_outputs[i], place, {result.remarks, result.warnings});
     if (!list.items().empty()) entries.push_back({outputs[i], {}, std::move(list)});
   }
   if (entries.empty()) return;
@@ -251,10 +194,15 @@ void add_optimizer(const Json& compiled, Problems& problems, ConvertedTraining& 
 }  // namespace
 
 ConvertedTraining convert_training(const Json& compiled, const std::vector<std::string>& outputs,
-                                   const std::map<std::string, std::string>& output_names, Problems& problems) {
+                                   const std::map<std::string, std::string>& output_names, Problems& problems,
+                                   const std::vector<Shape>& shapes) {
   ConvertedTraining result;
-  add_losses(compiled, outputs, output_names, problems, result);
-  add_metrics(compiled, outputs, output_names, problems, result);
+  const std::vector<std::optional<Loss>> losses = add_losses(compiled, outputs, output_names, problems, result);
+  std::vector<MetricOutput> of_outputs;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    of_outputs.push_back({losses[i], i < shapes.size() && shapes[i].rank() > 0 ? shapes[i].back() : 0});
+  }
+  add_metrics(compiled, outputs, output_names, of_outputs, problems, result);
   add_optimizer(compiled, problems, result);
   return result;
 }

@@ -14,6 +14,7 @@ class Problems {
   void add_all(const Problems& others);
   bool empty() const { return lines_.empty(); }
   std::size_t count() const { return lines_.size(); }
+  const std::vector<std::string>& lines() const { return lines_; }
   /// Throws UsageError with a line for each, and their number, unless there are none. `file`: the model's.
   void throw_if_any(const std::string& file) const;
 

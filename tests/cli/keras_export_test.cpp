@@ -193,6 +193,31 @@ model:
                     "{format: inline, features: [[1, 2, 6], [0, 5, 3]], labels: [[0, 0, 0], [1, 1, 1]]}");
 }
 
+TEST_CASE("losses whose labels no output bounds, or of a length that Keras does not save, come back") {
+  const std::string rest = R"(
+optimizer: {type: sgd, learning_rate: 0.05}
+strategy: {type: one_device}
+training: {steps: 3}
+logging: {report: false, tensorboard: false}
+)";
+  computes_the_same("own-groups", R"(
+data:
+  global_batch_size: 4
+  train: {format: synthetic, examples: 8, shape: [4], classes: 3}
+model: {input_shape: [4], layers: [{dense: {units: 3, name: head}}, {unit_normalization: {name: norm}}]}
+loss: {type: circle}
+)" + rest,
+                    "{format: inline, features: [[1, 2, 6, 0], [0, 5, 3, 1]], labels: [0, 1]}");
+  computes_the_same("own-symbols", R"(
+data:
+  global_batch_size: 4
+  train: {format: synthetic, examples: 8, shape: [6, 2], classes: 4, label_shape: [1]}
+model: {input_shape: [6, 2], layers: [{dense: {units: 4, name: head}}]}
+loss: {type: ctc, label_length: 1}
+)" + rest,
+                    "{format: synthetic, examples: 2, shape: [6, 2], classes: 4, label_shape: [1], seed: 3}");
+}
+
 TEST_CASE("preprocessing and a frozen layer go into the file") {
   computes_the_same("own-pictures", R"(
 data:
@@ -319,6 +344,36 @@ model: {input_shape: [2], layers: [{dense: {units: 2, name: head}}]}
   const std::string text = error_text([&] { trained.write(trained.temporary / "own.keras"); });
   CHECK(text.find("column 0 ('town'): hash is nothing that Keras computes") != text.npos);
   CHECK(text.find("--raw") != text.npos);
+}
+
+TEST_CASE("metrics whose figure Keras does not have refuse the file, until the run has them no more") {
+  const Trained trained(R"(
+data:
+  global_batch_size: 4
+  train: {format: synthetic, examples: 8, shape: [4], classes: 2, label_shape: [1]}
+model: {input_shape: [4], layers: [{dense: {units: 1, name: head}}]}
+loss: {type: binary_crossentropy, from_logits: true}
+metrics: [accuracy, precision: {threshold: 0.9}, f1_score: {threshold: 0.5}, f1_score: {threshold: 0.6}]
+optimizer: sgd
+strategy: {type: one_device}
+training: {steps: 3}
+logging: {report: false, tensorboard: false}
+)");
+  const fs::path file = trained.temporary / "own.keras", configuration = trained.run / "config.yaml";
+  CHECK(error_text([&] { trained.write(file); }).find("metrics: precision: the threshold 0.9 is 2.197 of logits") !=
+        std::string::npos);
+  std::string text = read_text_file(configuration);
+  const std::size_t precision = text.find("  - precision:"), score = text.find("  - f1_score:");
+  REQUIRE(precision < score);
+  REQUIRE(score != text.npos);
+  write_file(configuration, text.erase(precision, score - precision));
+  trained.write(file);
+  const keras::Json compiled = keras::read_keras_file(file).compiled;
+  REQUIRE(compiled["metrics"].size() == 3);
+  CHECK(compiled["metrics"][0]["class_name"] == "BinaryAccuracy");
+  CHECK(compiled["metrics"][1]["config"]["threshold"] == 1e-30);
+  CHECK(compiled["metrics"][0]["config"]["name"] == "accuracy");
+  CHECK(compiled["metrics"][2]["config"]["name"] == "f1_score_1");
 }
 
 TEST_CASE("what Keras cannot say is refused by the layers' names, all at once") {

@@ -117,6 +117,20 @@ void gives_predictions(const Converted& converted, const std::string& weights = 
   CHECK(largest <= 1e-5);
 }
 
+/// The metrics of each step, in their order: those that were left out are not among Keras's either.
+void gives_metrics(const std::vector<nlohmann::ordered_json>& found, const json& expected) {
+  REQUIRE(found.size() == expected.size());
+  for (std::size_t step = 0; step < found.size(); ++step) {
+    REQUIRE(found[step].size() == expected[step].size());
+    std::size_t i = 0;
+    for (const auto& [name, value] : found[step].items()) {
+      CAPTURE(step);
+      CAPTURE(name);
+      CHECK(value.get<double>() == doctest::Approx(expected[step][i++].get<double>()).epsilon(1e-5));
+    }
+  }
+}
+
 void gives_losses(const Converted& converted) {
   const json& losses = converted.expected.at("losses");
   if (losses.empty()) return;
@@ -125,10 +139,13 @@ void gives_losses(const Converted& converted) {
   for (const std::string& one : converted.overrides) words.insert(words.end(), {"--set", one});
   REQUIRE(run(words) == 0);
   std::vector<double> found;
+  std::vector<nlohmann::ordered_json> metrics;
   std::ifstream lines(folder / "metrics.jsonl");
   for (std::string line; std::getline(lines, line);) {
-    const json event = parse_json<json>(line);
-    if (event.at("event") == "step") found.push_back(event.at("loss"));
+    const auto event = parse_json<nlohmann::ordered_json>(line);
+    if (event.at("event") != "step") continue;
+    found.push_back(event.at("loss"));
+    metrics.push_back(event.at("metrics"));
   }
   REQUIRE(found.size() == losses.size());
   double largest = 0;
@@ -138,6 +155,7 @@ void gives_losses(const Converted& converted) {
   }
   MESSAGE(fmt::format("losses differ by at most {:.2g}", largest));
   CHECK(largest <= 1e-5);
+  if (converted.expected.contains("metrics")) gives_metrics(metrics, converted.expected.at("metrics"));
 }
 
 /// The weights of the archive alone, as model.save_weights writes them.

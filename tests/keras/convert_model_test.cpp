@@ -122,3 +122,58 @@ TEST_CASE("losses, metrics and optimizers of one's own are named at once") {
   CHECK(text.find("compiled optimizer (MyOptimizer): no such optimizer exists here") != text.npos);
   CHECK(text.find("the metric 'MyMetric' does not exist here") != text.npos);
 }
+
+TEST_CASE("a run has the precision of most layers, and the others are named") {
+  const auto converted = [](std::vector<std::string> precisions) {
+    std::vector<Json> layers;
+    for (std::size_t i = 0; i < precisions.size(); ++i) {
+      const Json policy = {{"class_name", "DTypePolicy"}, {"config", {{"name", precisions[i]}}}};
+      layers.push_back(layer("Dense", {{"units", 2}, {"dtype", policy}, {"name", "d" + std::to_string(i)}}));
+    }
+    keras::Problems problems;
+    keras::ConvertedModel model = keras::convert_model(sequential(std::move(layers)), {}, problems);
+    CHECK(problems.empty());
+    return model;
+  };
+  const std::string mixed = "mixed_bfloat16", whole = "float32";
+  CHECK(converted({mixed, mixed}).is_bfloat16);
+  CHECK(converted({mixed, mixed}).warnings.empty());
+  CHECK_FALSE(converted({whole, whole}).is_bfloat16);
+  CHECK(converted({whole, whole}).warnings.empty());
+  const auto last = converted({mixed, mixed, whole});
+  CHECK(last.is_bfloat16);
+  REQUIRE(last.warnings.size() == 1);
+  CHECK(last.warnings[0].starts_with("layer 'd2' (Dense) computes in float32 in Keras, and in mixed_bfloat16 here"));
+  const auto first = converted({mixed, whole, whole});
+  CHECK_FALSE(first.is_bfloat16);
+  REQUIRE(first.warnings.size() == 1);
+  CHECK(first.warnings[0].starts_with("layer 'd0' (Dense) computes in mixed_bfloat16 in Keras, and in float32 here"));
+}
+
+TEST_CASE("the precision of a wrapper is that of the layer within it") {
+  const Json within = layer("Dense", {{"units", 2}, {"dtype", "float64"}});
+  CHECK(problems_of(sequential({layer("TimeDistributed", {{"layer", within}, {"dtype", "float32"}})}))
+            .find("(TimeDistributed): computes in float64") != std::string::npos);
+}
+
+TEST_CASE("the length of labels of ctc, which no file has, is to be written") {
+  keras::Problems problems;
+  const Json compiled = {{"loss", {{"class_name", "CTC"}, {"config", Json::object()}}}};
+  const auto training = keras::convert_training(compiled, {"out"}, {{"out", "out"}}, problems);
+  CHECK(problems.empty());
+  CHECK(config::to_yaml(training.loss) == "type: ctc\nlabel_length: 1\n");
+  REQUIRE(training.warnings.size() == 1);
+  CHECK(training.warnings[0].find("write the most symbols of yours as label_length") != std::string::npos);
+}
+
+TEST_CASE("a metric that a configuration refuses does not refuse the model") {
+  keras::Problems problems;
+  const Json compiled = {
+      {"loss", "binary_crossentropy"},
+      {"metrics", {{{"class_name", "Precision"}, {"config", {{"thresholds", {0.25, 0.5}}}}}, "accuracy"}}};
+  const auto training = keras::convert_training(compiled, {"out"}, {{"out", "out"}}, problems, {Shape({1})});
+  CHECK(problems.empty());
+  CHECK(config::to_yaml(training.metrics) == "[accuracy]\n");
+  REQUIRE(training.warnings.size() == 1);
+  CHECK(training.warnings[0].find("the metric 'Precision' was left out: ") == 0);
+}

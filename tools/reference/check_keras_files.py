@@ -97,8 +97,12 @@ def check(path):
     if expected["losses"]:
         logs = model.train_on_batch(inputs if len(inputs) > 1 else inputs[0], labels if len(labels) > 1 else labels[0], return_dict=True)
         loss = abs(float(logs["loss"]) - expected["losses"][0])
-    good = difference <= 1e-5 and loss <= 1e-5
-    print(f"{'good' if good else 'WRONG'} {path.stem}: predictions {difference:.2g}, loss {loss:.2g}, weights {'equal' if same else 'DIFFER'}")
+    metric = 0.0
+    if "metrics" in expected:
+        values = [float(np.mean(logs[one.name])) for one in model._compile_metrics.metrics]
+        metric = max(abs(a - b) for a, b in zip(values, expected["metrics"][0], strict=True))
+    good = difference <= 1e-5 and loss <= 1e-5 and metric <= 1e-5
+    print(f"{'good' if good else 'WRONG'} {path.stem}: predictions {difference:.2g}, loss {loss:.2g}, metrics {metric:.2g}, weights {'equal' if same else 'DIFFER'}")
     return good and same
 
 

@@ -456,6 +456,38 @@ def legacy_masked():
     return net
 
 
+M = keras.metrics
+
+
+@model
+def metrics_of_logits():
+    return compiled(chain((4,), L.Dense(3)), keras.losses.BinaryCrossentropy(from_logits=True), metrics=[
+        "accuracy", M.BinaryAccuracy(), M.Precision(), M.Precision(thresholds=0.0), M.Recall(top_k=2), M.FalsePositives(thresholds=0.25),
+        M.F1Score(average="macro"), M.F1Score(average="micro", threshold=0.25, name="f1_above"), M.BinaryIoU(), M.AUC(from_logits=True, name="auc"),
+        M.BinaryCrossentropy(), M.BinaryCrossentropy(from_logits=True, name="of_logits"), "mse", M.AUC(name="left_out_auc"),
+        M.SensitivityAtSpecificity(0.5, name="left_out_sensitivity"), M.KLDivergence(name="left_out_divergence")])
+
+
+@model
+def metrics_of_one_logit():
+    return compiled(chain((4,), L.Dense(1)), keras.losses.BinaryCrossentropy(from_logits=True),
+                    metrics=["accuracy", M.BinaryAccuracy(threshold=0.0), M.F1Score(average="macro"), M.TruePositives()])
+
+
+@model
+def metrics_of_classes():
+    return compiled(chain((4,), L.Dense(3)), keras.losses.CategoricalCrossentropy(from_logits=True), metrics=[
+        "accuracy", M.F1Score(average="macro"), M.Precision(top_k=1), M.CategoricalCrossentropy(), M.CategoricalCrossentropy(from_logits=True, name="of_logits"),
+        M.TopKCategoricalAccuracy(2), M.TopKCategoricalAccuracy(5, name="left_out_top"), M.Precision(name="left_out_precision"),
+        M.Recall(thresholds=0.0, name="left_out_recall"), M.AUC(from_logits=True, name="left_out_auc"), M.F1Score(threshold=0.5, name="left_out_f1")])
+
+
+@model
+def metrics_of_several_labels():
+    return compiled(chain((4,), L.Dense(3, activation="sigmoid")), "binary_crossentropy",
+                    metrics=["accuracy", M.BinaryAccuracy(), M.AUC(), M.Recall(), M.F1Score(average="macro", threshold=0.5)])
+
+
 def feature(tensor, name, rng):
     """Numbers of a tensor's shape: below the rows of a table that reads them, or around 0."""
     shape = (EXAMPLES, *tensor.shape[1:])
@@ -542,6 +574,9 @@ def write(name, make):
             logs = net.train_on_batch(x, y, return_dict=True)
             net.reset_metrics()
             expected["losses"].append(float(logs["loss"]))
+            if name.startswith("metrics"):  # of each step, in the order of compile; those that no metric of the program's equals are called left_out
+                expected.setdefault("metrics", []).append([float(np.mean(logs[metric.name])) for metric in net._compile_metrics.metrics
+                                                           if not metric.name.startswith("left_out")])
     (folder / "expected.json").write_text(json.dumps(expected) + "\n")
     print(name, path.stat().st_size, expected["losses"][:1], expected["losses"][-1:])
 
