@@ -440,3 +440,20 @@ TEST_CASE("without a readable input shape or loss the rest is still read") {
   CHECK(contains(no_loss, "model.layers[1].conv2d: expected images"));
   CHECK(contains(no_loss, "3 errors"));
 }
+
+TEST_CASE("what metrics lack does not follow from a layer whose options could not be read") {
+  const auto errors_with = [](const std::string& metrics) {
+    return build_from(
+               "model: {input_shape: [4], layers: [{dense: {units: 3, activation: rellu}}]}\n"
+               "loss: {type: categorical_crossentropy, from_logits: true}\nmetrics: " +
+               metrics + "\n")
+        .errors;
+  };
+  const std::string errors = errors_with(
+      "[accuracy, mean_iou, {top_k_accuracy: {k: 2}}, {precision: {class_id: 2}}, {mean_iou: {num_classes: 3}}]");
+  CHECK(contains(errors, "did you mean 'relu'?"));
+  CHECK(contains(errors, "1 error"));
+  // What is wrong whatever the output is said at once.
+  CHECK(contains(errors_with("[sparse_categorical_accuracy]"),
+                 "sparse_categorical_accuracy: sparse_categorical_accuracy needs labels that are class numbers"));
+}

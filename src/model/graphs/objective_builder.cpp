@@ -64,6 +64,9 @@ class ObjectiveBuilder {
   /// The mask of what metrics read: of the output's, the examples with a label.
   ValueId mask_of_metrics(const ModelOutput& output);
   void add_metrics(std::size_t number);
+  /// nullopt, without an error, where what is wrong follows from the number of outputs, which is a guess if the options
+  /// of a layer could not be read: with another number it is not, or not the same.
+  std::optional<MetricNode> node_of(const Metric& metric, const Loss& loss, const Shape& output) const;
   /// Throws Error for a formula's value that has not the steps of a mask.
   void require_steps(ValueId value, ValueId mask) const;
   /// An output as probabilities, also if it is logits.
@@ -154,7 +157,9 @@ void ObjectiveBuilder::add_metrics(std::size_t number) {
         throw Error(fmt::format("compares the output with labels like it, but those of {} are not; remove it",
                                 config::visit([](const auto& of) { return of.kName; }, objective.loss.value)));
       }
-      MetricNode node = metric_node(metric.value, objective.loss.value, shape);
+      std::optional<MetricNode> made = node_of(metric.value, objective.loss.value, shape);
+      if (!made) return kNoValue;
+      MetricNode& node = *made;
       std::vector<ValueId> inputs = metric_inputs(
           metric.value, made_.graph, node.reads_probabilities ? probabilities(number) : output.value, output.labels);
       if (output.mask != kNoValue && config::holds_alternative<metrics::Formula>(metric.value)) {
@@ -179,6 +184,24 @@ void ObjectiveBuilder::add_metrics(std::size_t number) {
       }
       return sums;
     }));
+  }
+}
+
+std::optional<MetricNode> ObjectiveBuilder::node_of(const Metric& metric, const Loss& loss, const Shape& output) const {
+  try {
+    return metric_node(metric, loss, output);
+  } catch (const Error& error) {
+    const bool is_guess =
+        std::ranges::any_of(in_.wiring.states, [](ReadState one) { return one != ReadState::kWhole; });
+    if (!is_guess || output.rank() == 0) throw;
+    std::vector<std::int64_t> dims = output.dims();
+    dims.back() += 1 << 20;
+    try {
+      metric_node(metric, loss, Shape(dims));
+    } catch (const Error& other) {
+      if (std::string_view(other.what()) == error.what()) throw;
+    }
+    return std::nullopt;
   }
 }
 
