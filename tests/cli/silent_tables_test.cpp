@@ -75,6 +75,18 @@ TEST_CASE_FIXTURE(Tables, "times a second apart stay apart, in a table and writt
   }
 }
 
+TEST_CASE_FIXTURE(Tables, "whole numbers of which only two become one are warned of, others of many digits are not") {
+  const char* const kWarning = "that differ in the file are the same in float32";
+  write_identity("labels: y", 1);
+  write_file(folder / "a.csv", "t,y\n16777217,0\n16777219,0\n16777216,0\n");
+  const Outcome whole = fit();
+  CHECK_MESSAGE(contains(whole.err, kWarning), whole.err);
+  write_file(folder / "a.csv", "t,y\n16777216,0\n16777218,0\n16777220,0\n");
+  CHECK_FALSE(contains(fit().err, kWarning));
+  write_file(folder / "a.csv", "t,y\n0.1234567890,0\n0.1234567891,0\n0.75,0\n0.5,0\n0.25,0\n");
+  CHECK_FALSE(contains(fit().err, kWarning));
+}
+
 TEST_CASE_FIXTURE(Tables, "a first line of words is an example or a header, by the lines below it") {
   const std::string encoding = "labels: 2, encoding: {0: index, 1: index}";
   write_identity(encoding, 2);

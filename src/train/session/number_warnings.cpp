@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <set>
@@ -17,6 +18,13 @@ namespace {
 
 bool is_constant(const std::vector<double>& values) {
   return std::ranges::all_of(values, [&](double value) { return value == values.front(); });
+}
+
+/// Whether numbers that were told apart no longer are. Whole numbers are counts, times and keys, of which each is
+/// meant; of others with many digits some always fall together, which says nothing before half of them do.
+bool loses_differences(const std::set<double>& before, const std::set<float>& after) {
+  const bool are_whole = std::ranges::all_of(before, [](double value) { return value == std::floor(value); });
+  return are_whole ? after.size() < before.size() : before.size() > 1 && 2 * after.size() <= before.size();
 }
 
 /// Whether an input's numbers themselves, rather than their bins, reach the model in the end.
@@ -104,7 +112,7 @@ void warn_of_lost_differences(const CheckedConfiguration& checked, std::size_t i
       after.insert(
           static_cast<float>((value - affine.shift[channel]) * affine.scale[channel] + affine.offset[channel]));
     }
-    if (before.size() > 1 && 2 * after.size() <= before.size()) lost.push_back(columns.text_of(i));
+    if (loses_differences(before, after)) lost.push_back(columns.text_of(i));
   }
   if (lost.empty()) return;
   errors.warn(values.data.train.place, values.data.train.path,
