@@ -114,11 +114,15 @@ std::vector<std::optional<Loss>> add_losses(const Json& compiled, const std::vec
   Entries entries;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     note_unsaved(losses.of(i), result.remarks);
-    if (losses.of(i).is_null()) {
-      problems.add(place.where,
-                   fmt::format("the output '{}' has none; here each output has one, of weight: 0 where it does "
-                               "not count",
-                               shortened(outputs[i])));
+    if (losses.of(i).is_null()) {  // here each output has one
+      entries.push_back({outputs[i],
+                         {},
+                         Value::mapping({{schema_of<Loss>().tag, {}, config::text_value("mean_squared_error")},
+                                         {"weight", {}, Value::scalar("0", false)}})});
+      result.warnings.push_back(
+          fmt::format("the output '{}' has no loss in Keras, and one of weight 0 here, which trains nothing: give it "
+                      "labels of the output's shape, such as zeros",
+                      shortened(outputs[i])));
       continue;
     }
     ConvertedLoss loss = convert_loss(losses.of(i), weights.of(i), place);

@@ -177,3 +177,14 @@ TEST_CASE("a metric that a configuration refuses does not refuse the model") {
   REQUIRE(training.warnings.size() == 1);
   CHECK(training.warnings[0].find("the metric 'Precision' was left out: ") == 0);
 }
+
+TEST_CASE("an output without a loss has one that trains nothing") {
+  keras::Problems problems;
+  const Json compiled = {{"loss", {"mse", nullptr}}};
+  const auto training = keras::convert_training(compiled, {"a", "b"}, {{"a", "a"}, {"b", "b"}}, problems);
+  CHECK(problems.empty());
+  CHECK(config::to_yaml(training.loss) ==
+        "a:\n  type: mean_squared_error\nb:\n  type: mean_squared_error\n  weight: 0\n");
+  REQUIRE(training.warnings.size() == 1);
+  CHECK(training.warnings[0].find("the output 'b' has no loss in Keras") == 0);
+}

@@ -120,6 +120,12 @@ TEST_CASE("accuracy is what Keras makes of it by the output's shape") {
   CHECK(out(metrics::Accuracy{}, kSigns, 1).refused.find("accuracy: it is that of signs") != std::string::npos);
 }
 
+TEST_CASE("accuracy above 0 is that of signs, which is what counts of hinge losses") {
+  CHECK(in(metric("BinaryAccuracy", {{"threshold", 0.0}}), kSigns, 1).metrics == "[binary_accuracy]");
+  CHECK(in(metric("BinaryAccuracy", {{"threshold", 0.25}}), kSigns, 1).left_out.find("with 0.25") != std::string::npos);
+  CHECK(in(metric("Precision"), kSigns, 1).metrics == "[{precision: {thresholds: 0.5}}]");
+}
+
 TEST_CASE("a single output without a threshold is true to Keras's F scores, and not here") {
   CHECK(in(metric("F1Score"), kProbabilities, 1).metrics == "[{f1_score: {threshold: 0.0}}]");
   metrics::F1Score all_true;
