@@ -10,9 +10,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <sstream>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -21,10 +19,10 @@
 #include "base/files.h"
 #include "base/safetensors.h"
 #include "base/utf8.h"
+#include "cli/trial_errors.h"
 #include "config/document.h"
 #include "config/scalar.h"
 #include "data/first_look/folded_line.h"
-#include "keras/class_names.h"
 #include "keras/convert_model.h"
 #include "keras/convert_training.h"
 #include "keras/keras_file.h"
@@ -271,69 +269,15 @@ std::vector<Shape> output_shapes(const Model* model) {
   return shapes;
 }
 
-/// A line of the trial's errors, "FILE:15:32: metrics[2].precision: ...", whose file has neither name nor lines for a
-/// user.
-struct TrialError {
-  std::string key, message;  ///< no key: a line of another kind, whole
-};
-
-TrialError read_trial_error(std::string_view line, const std::string& trial) {
-  if (!line.starts_with(trial)) return {"", std::string(line)};
-  line.remove_prefix(trial.size());
-  line.remove_prefix(std::min(line.find_first_not_of(":0123456789"), line.size()));
-  line = without_outer_spaces(line);
-  const std::size_t end = line.find(": ");
-  if (end == line.npos) return {std::string(line), ""};
-  return {std::string(line.substr(0, end)), std::string(line.substr(end + 2))};
-}
-
-std::vector<TrialError> trial_errors(const config::Errors& errors, const TrialFile& trial) {
-  std::istringstream lines(errors.text());
-  std::vector<TrialError> all;
-  for (std::string line; std::getline(lines, line);) all.push_back(read_trial_error(line, trial.path().string()));
-  return all;
-}
-
 /// Throws UsageError with what the configuration's own checks find, in terms of the model's file.
 void require_sound(const config::Errors& errors, const TrialFile& trial, const std::string& path) {
   if (errors.empty()) return;
   std::vector<std::string> said;
-  for (const TrialError& error : trial_errors(errors, trial)) {
+  for (const TrialError& error : trial_errors(errors, trial.path().string())) {
     said.push_back(error.key.empty() ? error.message
                                      : fmt::format("{}: as a configuration: {}: {}", path, error.key, error.message));
   }
   throw UsageError(fmt::format("{}", fmt::join(said, "\n")));
-}
-
-/// The metrics of a list without those that the configuration's own checks refuse, as one of more classes than there
-/// are: they are no reason to refuse the model.
-Value sound_metrics(const Value& list, const std::string& path, const std::vector<TrialError>& errors,
-                    std::vector<std::string>& left_out) {
-  std::vector<Value> kept;
-  for (std::size_t i = 0; i < list.items().size(); ++i) {
-    const Value& metric = list.items()[i];
-    const std::string own = fmt::format("{}[{}]", path, i);
-    const auto error = std::ranges::find_if(
-        errors, [&](const TrialError& one) { return one.key == own || one.key.starts_with(own + "."); });
-    if (error == errors.end()) {
-      kept.push_back(metric);
-      continue;
-    }
-    const std::string type = metric.is_mapping() ? metric.entries().front().key : metric.text();
-    left_out.push_back(fmt::format("the metric '{}' was left out: {}", keras::class_named(type), error->message));
-  }
-  return Value::sequence(std::move(kept));
-}
-
-void leave_out_refused_metrics(const std::vector<TrialError>& errors, keras::ConvertedTraining& training) {
-  Value& metrics = training.metrics;
-  if (metrics.is_sequence()) metrics = sound_metrics(metrics, "metrics", errors, training.warnings);
-  if (!metrics.is_mapping()) return;
-  Entries entries;
-  for (const Value::Entry& entry : metrics.entries()) {
-    entries.push_back({entry.key, {}, sound_metrics(entry.value, "metrics." + entry.key, errors, training.warnings)});
-  }
-  metrics = Value::mapping(std::move(entries));
 }
 
 /// The values of all variables. Throws Error with each that the file does not have, or in another shape.
@@ -389,7 +333,7 @@ void init_from_keras(const std::string& path, const fs::path& output, bool is_st
   };
   config::Errors of_metrics;
   trial.look(text_with_weights(), of_metrics);
-  leave_out_refused_metrics(trial_errors(of_metrics, trial), conversion.training);
+  leave_out_refused_metrics(trial_errors(of_metrics, trial.path().string()), conversion.training);
   const std::string text = text_with_weights();
   config::Errors errors;
   const CheckedConfiguration checked = trial.look(text, errors);
