@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -82,8 +83,68 @@ const StoredTensor* find_variable(const NetworkLayer& layer, int number, const H
   return nullptr;
 }
 
+/// The numbers of an option that has one for each channel; one is that of all. nullopt where it is something else.
+std::optional<std::vector<std::string>> of_channels(const Json& value, std::size_t channels) {
+  const Json list = as_list(value).is_array() ? as_list(value) : Json::array({value.is_null() ? Json(0) : value});
+  if (list.size() != 1 && list.size() != channels) return std::nullopt;
+  std::vector<std::string> numbers;
+  for (const Json& number : list) {
+    if (!number.is_number()) return std::nullopt;
+    numbers.push_back(plain_value(number).text());
+  }
+  numbers.resize(channels, numbers.front());
+  return numbers;
+}
+
+/// A formula for the channels, of two numbers of their own, {1} and {2}, and the channel, {0}; "" where these are no
+/// lists of numbers.
+std::string formula_of_channels(const char* formula, const Json& one, const Json& other, const Json& shape) {
+  constexpr std::int64_t kMostChannels = 256;  // each is a part of the formula
+  const Json& last = as_list(shape).empty() ? shape : as_list(shape).back();
+  if (!last.is_number_integer() || last < Json(1) || last > Json(kMostChannels)) return "";
+  const auto channels = last.get<std::size_t>();
+  const auto ones = of_channels(one, channels), others = of_channels(other, channels);
+  if (!ones || !others) return "";
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < channels; ++i) {
+    parts.push_back(
+        fmt::format(fmt::runtime(formula), fmt::format("x[..., {}:{}]", i, i + 1), (*ones)[i], (*others)[i]));
+  }
+  return channels == 1 ? parts[0] : fmt::format("concatenate({}, axis=-1)", fmt::join(parts, ", "));
+}
+
+/// What a normalization divides by, for a variance or for each of a list; null where these are no numbers.
+Json deviations(const Json& variance) {
+  const auto of_one = [](const Json& one) {
+    return one.is_number() ? Json(std::max(std::sqrt(one.get<double>()), 1e-7)) : Json();
+  };
+  if (!as_list(variance).is_array()) return of_one(variance);
+  Json all = Json::array();
+  for (const Json& one : as_list(variance)) all.push_back(of_one(one));
+  return all;
+}
+
+/// A normalization with given statistics, of all or of the channels, which are constants of the formula; "" for others.
+std::string given_normalization(const NetworkLayer& layer, const Call& call) {
+  const Json &mean = at(*layer.config, "mean"), &axis = at(*layer.config, "axis");
+  const Json deviation = deviations(at(*layer.config, "variance"));
+  if (call.inputs.size() != 1) return "";
+  const char* const formula =
+      at(*layer.config, "invert") == Json(true) ? "({1}) + {0} * ({2})" : "({0} - ({1})) / ({2})";
+  if (mean.is_number() && deviation.is_number()) {
+    return fmt::format(fmt::runtime(formula), "x", plain_value(mean).text(), plain_value(deviation).text());
+  }
+  const Json& shape = call.inputs[0].shape;
+  const Json& only = as_list(axis).is_array() && as_list(axis).size() == 1 ? as_list(axis)[0] : axis;
+  const bool is_last = only == Json(-1) || (shape.is_array() && only == Json(shape.size() - 1));
+  return is_last && !mean.is_null() ? formula_of_channels(formula, mean, deviation, shape) : "";
+}
+
 /// A normalization within a model: its statistics are weights that are not trained.
-ConvertedLayer normalization(const NetworkLayer& layer, const Hdf5Contents& weights, const OptionPlace& place) {
+ConvertedLayer normalization(const NetworkLayer& layer, const Call& call, const Hdf5Contents& weights,
+                             const OptionPlace& place) {
+  const std::string given = given_normalization(layer, call);
+  if (!given.empty()) return {"expression", {{"formula", {}, config::text_value(given)}}, {"expression"}};
   const StoredTensor* const found = find_variable(layer, 0, weights);
   const Json& mean = at(*layer.config, "mean");
   if (found == nullptr || !mean.is_null()) {
@@ -126,50 +187,24 @@ ConvertedLayer layer_scale(const NetworkLayer& layer, const OptionPlace& place) 
       {"expression"}};
 }
 
-/// The numbers of an option that has one for each channel; one is that of all. nullopt where it is something else.
-std::optional<std::vector<std::string>> of_channels(const Json& value, std::size_t channels) {
-  const Json list = as_list(value).is_array() ? as_list(value) : Json::array({value.is_null() ? Json(0) : value});
-  if (list.size() != 1 && list.size() != channels) return std::nullopt;
-  std::vector<std::string> numbers;
-  for (const Json& number : list) {
-    if (!number.is_number()) return std::nullopt;
-    numbers.push_back(plain_value(number).text());
-  }
-  numbers.resize(channels, numbers.front());
-  return numbers;
-}
-
-/// x * scale + offset, with numbers of their own for the channels; "" where these are no lists of numbers.
-std::string rescaled_channels(const Json& scale, const Json& offset, const Json& shape) {
-  constexpr std::int64_t kMostChannels = 256;  // each is a part of the formula
-  const Json& last = as_list(shape).empty() ? shape : as_list(shape).back();
-  if (!last.is_number_integer() || last < Json(1) || last > Json(kMostChannels)) return "";
-  const auto channels = last.get<std::size_t>();
-  const auto scales = of_channels(scale, channels), offsets = of_channels(offset, channels);
-  if (!scales || !offsets) return "";
-  std::vector<std::string> parts;
-  for (std::size_t i = 0; i < channels; ++i) {
-    parts.push_back(fmt::format("x[..., {}:{}] * ({}) + ({})", i, i + 1, (*scales)[i], (*offsets)[i]));
-  }
-  return channels == 1 ? parts[0] : fmt::format("concatenate({}, axis=-1)", fmt::join(parts, ", "));
-}
-
 /// A preprocessing layer that is not the first one; null's type where there is none.
 ConvertedLayer within_model(const NetworkLayer& layer, const Call& call, const Hdf5Contents& weights,
                             const OptionPlace& place) {
   if (layer.class_name == "Rescaling") {
     const Json &scale = at(*layer.config, "scale"), &offset = at(*layer.config, "offset");
+    if (scale == Json(1.0) && offset == Json(0.0)) return {"identity", {}, {"identity"}};
     if (scale.is_number() && (offset.is_number() || offset.is_null())) {
       const std::string add = offset.is_null() ? "0" : plain_value(offset).text();
       return {"expression",
               {{"formula", {}, config::text_value(fmt::format("x * {} + ({})", plain_value(scale).text(), add))}},
               {"expression"}};
     }
-    const std::string formula =
-        call.inputs.size() == 1 ? rescaled_channels(scale, offset, call.inputs[0].shape) : std::string();
+    const std::string formula = call.inputs.size() == 1
+                                    ? formula_of_channels("{} * ({}) + ({})", scale, offset, call.inputs[0].shape)
+                                    : std::string();
     if (!formula.empty()) return {"expression", {{"formula", {}, config::text_value(formula)}}, {"expression"}};
   }
-  if (layer.class_name == "Normalization") return normalization(layer, weights, place);
+  if (layer.class_name == "Normalization") return normalization(layer, call, weights, place);
   place.problems.add(place.where,
                      "is a step of data.preprocessing here, which comes before all layers; make it the first "
                      "layer of an input that nothing else reads, or leave it out of the model");
@@ -217,6 +252,17 @@ ConvertedLayer convert_layer(const NetworkLayer& layer, const Call& call, const 
   return result;
 }
 
+ConvertedLayer at_each_step(ConvertedLayer expression) {
+  Entries own;
+  for (Value::Entry& option : expression.options) {
+    if (option.key == "trainable") own.push_back(option);  // which the wrapper says
+  }
+  std::erase_if(expression.options, [](const Value::Entry& option) { return option.key == "trainable"; });
+  Value inside = Value::mapping({{expression.type, {}, Value::mapping(std::move(expression.options))}});
+  own.insert(own.begin(), {"layer", {}, std::move(inside)});
+  return {"time_distributed", std::move(own), std::move(expression.types)};
+}
+
 bool is_preprocessing(const NetworkLayer& layer) {
   return !layer.is_operation() && type_named(steps(), layer.class_name) != nullptr &&
          type_named(layers(), layer.class_name) == nullptr;
@@ -237,6 +283,19 @@ void add_adapted(const NetworkLayer& layer, const Hdf5Contents& weights, Json& o
     options[name] = Json::array();
     for (const float value : found->span<float>()) options[name].push_back(value);
   }
+}
+
+/// The numbers of lists of lists, as those of several axes are, in one list.
+Json flat(const Json& numbers) {
+  if (!numbers.is_array() || std::ranges::none_of(numbers, [](const Json& one) { return one.is_array(); })) {
+    return numbers;
+  }
+  Json all = Json::array();
+  for (const Json& part : numbers) {
+    const Json inside = flat(part);
+    for (const Json& number : as_list(inside)) all.push_back(number);
+  }
+  return all;
 }
 
 /// Without an axis there is one mean and one variance, whatever the shape.
@@ -272,7 +331,10 @@ std::vector<config::Value> convert_preprocessing(const NetworkLayer& layer, cons
   const config::Schema& type = *type_named(steps(), layer.class_name);
   Json options = *layer.config;
   add_adapted(layer, weights, options, place);
-  if (layer.class_name == "Normalization" && problems.empty()) keep_one_scale(options);
+  if (layer.class_name == "Normalization" && problems.empty()) {
+    keep_one_scale(options);
+    for (const char* const name : {"mean", "variance"}) options[name] = flat(at(options, name));
+  }
   std::vector<std::string_view> taken = {"trainable"};
   if (at(options, "fill_mode") == Json("constant") && type.name == "resizing") taken.push_back("fill_mode");
   Entries entries = converted_options(options, type, place, taken);

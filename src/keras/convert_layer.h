@@ -21,6 +21,9 @@ struct ConvertedLayer {
 ConvertedLayer convert_layer(const NetworkLayer& layer, const Call& call, const Hdf5Contents& weights,
                              Problems& problems);
 
+/// The same formula at each step of a sequence, whose mask goes on, which it would not behind an expression.
+ConvertedLayer at_each_step(ConvertedLayer expression);
+
 /// Whether a layer is a step of `data.preprocessing` where it is the first one of an input.
 bool is_preprocessing(const NetworkLayer& layer);
 

@@ -52,7 +52,7 @@ class Converter {
     result.inputs = std::move(inputs.inputs);
     result.preprocessing = std::move(inputs.preprocessing);
     preprocessed_ = std::move(inputs.layers);
-    add_layers(network, {list, names});
+    add_layers(network, {list, names}, {});
     add_outputs(network, list, names, result);
     result.layers = Value::sequence(std::move(list.items));
     if (!blocks_.empty()) result.blocks = Value::mapping(std::move(blocks_));
@@ -63,6 +63,14 @@ class Converter {
           "{} is called with `training`, which Keras's fit does not heed, and neither is it here: freeze the "
           "layer (trainable: false) or leave it out where that was meant",
           shortened(fmt::format("{}", fmt::join(called_in_a_mode_, ", ")), 100)));
+    }
+    if (!with_lora_.empty()) {
+      result.remarks.push_back(fmt::format(
+          "{} has lora_rank: Keras saves such a kernel with its LoRA added, and both factors are zeros in the loaded "
+          "model, there and here, so that neither trains; to train with a new LoRA, name Keras's file: "
+          "initial_weights: "
+          "{{file: model.keras, missing: initialize}}",
+          shortened(fmt::format("{}", fmt::join(with_lora_, ", ")), 100)));
     }
     return result;
   }
@@ -77,6 +85,7 @@ class Converter {
     std::string prefix = {};  ///< of its layers' names, where the list is that of the network around it
     int level = 0;
     bool is_over_time = false;  ///< each layer is applied to each step of a sequence by itself
+    const MaskPlan* masks = nullptr;
   };
 
   /// A call of a layer that is converted.
@@ -89,15 +98,22 @@ class Converter {
     const Call& call() const { return layer.calls[number]; }
   };
 
-  /// Adds a network's layers to a list.
-  void add_layers(const Network& network, const Here& here) {
+  /// Adds a network's layers to a list. `masks`: of its inputs.
+  void add_layers(const Network& network, Here here, std::vector<MaskState> masks) {
     if (here.level > kMostNested) return problems_.add("", "models are nested deeper than here");
-    check_masks(network, problems_);
+    const MaskPlan plan = plan_masks(network, std::move(masks), problems_);
+    here.masks = &plan;
+    if (here.level == 0) {
+      for (const MaskState& output : plan.outputs) {
+        unmasks_output_.push_back(ends_at_output(output, "the model's outputs", problems_));
+      }
+    }
     for (const auto& [layer, number] : calls_in_order(network, problems_)) {
       if (layer->is_input() || (here.level == 0 && preprocessed_.contains(layer->name))) continue;
       note_precision(*layer);
       Use use{*layer, number, {}};
-      if (use.call().training) called_in_a_mode_.push_back(layer->name);
+      if (is_called_in_a_mode(*layer, use.call())) called_in_a_mode_.push_back(layer->name);
+      if (!at(*layer->config, "lora_rank").is_null()) with_lora_.push_back(layer->name);
       for (const Tensor& input : use.call().inputs) {
         const auto& values = here.outputs.values[{input.layer, input.call}];
         if (input.output >= values.size()) {
@@ -106,16 +122,26 @@ class Converter {
                                     input.output, shortened(input.layer)));
           return;
         }
-        use.inputs.push_back(values[input.output]);
+        const bool is_unmasked = plan.unmasked.contains({use.key(), use.inputs.size()});
+        use.inputs.push_back(is_unmasked ? here.list.add_unmasked(values[input.output]) : values[input.output]);
       }
       if (const auto model = layer->model_of_steps()) {
-        add_network({*model, number, use.inputs}, {here.list, here.outputs, here.prefix, here.level, true});
+        add_network({*model, number, use.inputs}, {here.list, here.outputs, here.prefix, here.level, true, &plan});
       } else if (layer->is_network()) {
         add_network(use, here);
       } else {
         add_layer(use, here);
       }
     }
+  }
+
+  /// Whether somebody has called a layer with `training`, which Keras itself sets to false where that is the default.
+  static bool is_called_in_a_mode(const NetworkLayer& layer, const Call& call) {
+    const std::string& type = layer.class_name;
+    const bool is_false_by_default = type.find("Dropout") != type.npos || type.find("Noise") != type.npos ||
+                                     type.find("LSTM") != type.npos || type == "GRU" || type == "SimpleRNN" ||
+                                     type == "SpectralNormalization";
+    return call.training && (*call.training || !is_false_by_default);
   }
 
   /// Adds a layer, and another for an activation that is one of its own.
@@ -131,6 +157,10 @@ class Converter {
     const NetworkLayer layer = here.is_over_time ? changed_.over_time(use.layer, use.call()) : use.layer;
     const Call& call = layer.calls[use.number];
     ConvertedLayer converted = convert_layer(layer, call, weights_, problems_);
+    // Keras's layer hands a mask on.
+    if (converted.type == "expression" && is_preprocessing(layer) && here.masks->masked.contains(use.key())) {
+      converted = at_each_step(std::move(converted));
+    }
     // The weights are in the group of the layer itself, which is one of the model's.
     if (layer.class_name != use.layer.class_name && !converted.types.empty()) {
       converted.types.erase(converted.types.begin());
@@ -181,16 +211,20 @@ class Converter {
     }
     const std::string wanted = here.prefix + layer.name + here.outputs.suffix_of_call(layer.name, use.number);
     if (!here.is_over_time && has_one_of_each && !network.find(network.outputs[0].layer)->is_input()) {
-      use_block(use, network, here.list.names.unique(wanted), here);
+      use_block(use, network, wanted, here);
     } else {
       add_inline(use, network, here.list.names.unique(wanted) + "_", here);
     }
   }
 
-  /// Adds a use of the block that the network becomes. `name`: the use's.
-  void use_block(const Use& use, const Network& network, const std::string& name, const Here& here) {
+  /// Adds a use of the block that the network becomes. `wanted`: the use's name, unless another layer has it, or that
+  /// of one of the block's layers, which has the use's name in front.
+  void use_block(const Use& use, const Network& network, const std::string& wanted, const Here& here) {
     const auto first = here.outputs.first.find(use.layer.name);
-    const Block& block = block_of(use.layer, network, here);
+    const Block& block = block_of(use, network, here);
+    std::string name = here.list.names.unique(wanted);
+    const auto is_taken = [&](const LayerOrigin& origin) { return here.list.names.is_taken(name + "_" + origin.name); };
+    while (std::ranges::any_of(block.origins, is_taken)) name = here.list.names.unique(wanted);
     if (first != here.outputs.first.end()) {
       here.list.add("reuse", {{"layer", {}, config::text_value(first->second)}}, name, use.inputs);
     } else {
@@ -205,13 +239,20 @@ class Converter {
     here.outputs.values[use.key()] = {name};
   }
 
-  const Block& block_of(const NetworkLayer& layer, const Network& network, const Here& around) {
+  /// The masks of what a model is called on.
+  static std::vector<MaskState> masks_of(const Use& use, const Here& around) {
+    const auto found = around.masks->inputs_of_models.find(use.key());
+    return found == around.masks->inputs_of_models.end() ? std::vector<MaskState>() : found->second;
+  }
+
+  const Block& block_of(const Use& use, const Network& network, const Here& around) {
+    const NetworkLayer& layer = use.layer;
     const auto known = blocks_by_group_.find(layer.group);
     if (known != blocks_by_group_.end()) return known->second;
     LayerList list;
     OutputNames inside;
     inside.values[{network.inputs[0].layer, 0}] = {"input"};
-    add_layers(network, {list, inside, "", around.level + 1, around.is_over_time});
+    add_layers(network, {list, inside, "", around.level + 1, around.is_over_time}, masks_of(use, around));
     Block block;
     block.name = block_names_.unique(is_type(layer.name) ? layer.name + "_block" : layer.name);
     const auto& output = inside.values[{network.outputs[0].layer, network.outputs[0].call}];
@@ -229,7 +270,7 @@ class Converter {
     for (std::size_t i = 0; i < use.inputs.size(); ++i) {
       inside->values[{network.inputs[i].layer, network.inputs[i].call}] = {use.inputs[i]};
     }
-    add_layers(network, {around.list, *inside, prefix, around.level + 1, around.is_over_time});
+    add_layers(network, {around.list, *inside, prefix, around.level + 1, around.is_over_time}, masks_of(use, around));
     std::vector<std::string> outputs;
     for (const Tensor& output : network.outputs) {
       const auto& values = inside->values[{output.layer, output.call}];
@@ -255,6 +296,7 @@ class Converter {
         list.add("identity", {}, name, {value});
         value = name;
       }
+      if (i < unmasks_output_.size() && unmasks_output_[i]) value = list.add_unmasked(value);
       result.outputs.push_back(list.whole_name(value));
       result.output_names.emplace(output.layer, result.outputs.back());
       if (!network.output_keys.empty()) result.output_names.emplace(network.output_keys[i], result.outputs.back());
@@ -308,6 +350,8 @@ class Converter {
   std::set<std::string> preprocessed_;              ///< inputs, and layers that became steps
   std::vector<std::string> called_in_a_mode_;       ///< layers
   std::set<std::string> in_bfloat16_, in_float32_;  ///< layers, described
+  std::vector<bool> unmasks_output_;
+  std::vector<std::string> with_lora_;  ///< layers
   bool has_masks_ = false;
 };
 

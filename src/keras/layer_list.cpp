@@ -22,6 +22,15 @@ void LayerList::add(const std::string& type, std::vector<Value::Entry> options, 
   last = name;
 }
 
+std::string LayerList::add_unmasked(const std::string& value) {
+  std::string& name = unmasked[value];
+  if (name.empty()) {
+    name = names.unique(value + "_unmasked");
+    add("expression", {{"formula", {}, config::text_value("x")}}, name, {value});
+  }
+  return name;
+}
+
 std::string OutputNames::suffix_of_call(const std::string& layer, std::size_t number) const {
   const bool is_first = !first.contains(layer) && !inside.contains(layer);
   return is_first ? "" : fmt::format("_call_{}", number + 1);

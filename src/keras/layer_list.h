@@ -20,10 +20,13 @@ struct LayerList {
   LayerNames names;
   std::vector<LayerOrigin> origins;                ///< names within the list
   std::map<std::string, std::string> whole_names;  ///< of uses of blocks: their outputs' layers
+  std::map<std::string, std::string> unmasked;     ///< by values, layers that hand them on without their masks
 
   /// Adds a layer, whose `inputs` are left out where it follows the last one.
   void add(const std::string& type, std::vector<config::Value::Entry> options, const std::string& name,
            const std::vector<std::string>& inputs);
+  /// Adds a layer that hands a value on without its mask, unless there is one; returns its name.
+  std::string add_unmasked(const std::string& value);
 
   /// A value's layer, where the value is that of a use of a block.
   std::string whole_name(const std::string& value) const {

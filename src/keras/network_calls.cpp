@@ -18,26 +18,9 @@ bool shares_statistics(const Network& network) {
   });
 }
 
-/// The order of Keras; of a network without circles.
-std::vector<NetworkCall> order_of_keras(const Network& network) {
-  LayerCalls calls;
-  for (const NetworkLayer& layer : network.layers) {
-    for (const Call& call : layer.calls) {
-      auto& sources = calls[layer.name].emplace_back();
-      for (const Tensor& input : call.inputs) sources.emplace_back(input.layer, input.call);
-    }
-  }
-  std::vector<LayerCall> outputs;
-  for (const Tensor& output : network.outputs) outputs.emplace_back(output.layer, output.call);
-  std::vector<NetworkCall> order;
-  for (const auto& [layer, call] : calls_in_order(calls, outputs)) order.emplace_back(network.find(layer), call);
-  return order;
-}
-
-}  // namespace
-
-std::vector<NetworkCall> calls_in_order(const Network& network, Problems& problems) {
-  std::set<LayerCall> needed, done;
+/// The calls whose values the outputs depend on; those that only make masks are not among them.
+std::set<LayerCall> needed_calls(const Network& network) {
+  std::set<LayerCall> needed;
   std::vector<Tensor> open = network.outputs;
   while (!open.empty()) {
     const Tensor one = open.back();
@@ -45,6 +28,33 @@ std::vector<NetworkCall> calls_in_order(const Network& network, Problems& proble
     if (!needed.insert({one.layer, one.call}).second) continue;
     for (const Tensor& input : network.find(one.layer)->calls[one.call].inputs) open.push_back(input);
   }
+  return needed;
+}
+
+}  // namespace
+
+std::vector<NetworkCall> calls_as_keras_runs(const Network& network) {
+  LayerCalls calls;
+  for (const NetworkLayer& layer : network.layers) {
+    for (const Call& call : layer.calls) {
+      auto& sources = calls[layer.name].emplace_back();
+      for (const Tensor& input : call.inputs) sources.emplace_back(input.layer, input.call);
+      for (const Tensor& mask : call.masks) sources.emplace_back(mask.layer, mask.call);
+    }
+  }
+  std::vector<LayerCall> outputs;
+  for (const Tensor& output : network.outputs) outputs.emplace_back(output.layer, output.call);
+  const std::set<LayerCall> needed = needed_calls(network);
+  std::vector<NetworkCall> order;
+  for (const LayerCall& one : calls_in_order(calls, outputs)) {
+    if (needed.contains(one)) order.emplace_back(network.find(one.first), one.second);
+  }
+  return order;
+}
+
+std::vector<NetworkCall> calls_in_order(const Network& network, Problems& problems) {
+  const std::set<LayerCall> needed = needed_calls(network);
+  std::set<LayerCall> done;
   std::vector<NetworkCall> order;
   for (bool any = true; any;) {
     any = false;
@@ -64,7 +74,7 @@ std::vector<NetworkCall> calls_in_order(const Network& network, Problems& proble
     problems.add(fmt::format("model '{}'", shortened(network.name)),
                  "its layers read each other in a circle; the file is damaged");
   }
-  if (done.size() == needed.size() && shares_statistics(network)) order = order_of_keras(network);
+  if (done.size() == needed.size() && shares_statistics(network)) order = calls_as_keras_runs(network);
   // A block's output is its last layer: nothing reads the only output.
   if (network.outputs.size() == 1 && !order.empty()) {
     const auto is_output = [&](const auto& one) {

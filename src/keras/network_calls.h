@@ -16,4 +16,7 @@ using NetworkCall = std::pair<const NetworkLayer*, std::size_t>;
 /// Keras's where that counts. The call of an only output is the last. Reports layers that read each other in a circle.
 std::vector<NetworkCall> calls_in_order(const Network& network, Problems& problems);
 
+/// The same calls in the order in which Keras runs them; of a network without circles.
+std::vector<NetworkCall> calls_as_keras_runs(const Network& network);
+
 }  // namespace mirrortrain::keras

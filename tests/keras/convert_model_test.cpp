@@ -188,3 +188,40 @@ TEST_CASE("an output without a loss has one that trains nothing") {
   REQUIRE(training.warnings.size() == 1);
   CHECK(training.warnings[0].find("the output 'b' has no loss in Keras") == 0);
 }
+
+TEST_CASE("layers of models within the model have names that nothing else has") {
+  const auto inside = [](const std::string& name, const std::string& dense) {
+    Json model = sequential({layer("Dense", {{"units", 4}, {"name", dense}})});
+    model["config"]["name"] = name;
+    return model;
+  };
+  // a_b_c is the layer b_c of the model a, and the layer c of the model a_b.
+  const Json net = sequential({inside("a", "b_c"), inside("a_b", "c")});
+  CHECK(layers_of(net) == "[{a: {name: a}}, {a_b: {name: a_b_1}}]\n");
+}
+
+TEST_CASE("a normalization with given statistics behind other layers is a formula of them") {
+  const Json options = {{"axis", nullptr}, {"mean", 2.0}, {"variance", 4.0}, {"name", "n"}};
+  CHECK(layers_of(sequential({layer("Dense", {{"units", 2}, {"name", "d"}}), layer("Normalization", options)})) ==
+        "[{dense: {units: 2, name: d}}, {expression: {formula: (x - (2.0)) / (2.0), name: n}}]\n");
+}
+
+TEST_CASE("a call with `training` is remarked where somebody has made it, not where Keras writes its default") {
+  const auto remarks_on = [](const std::string& class_name, bool training) {
+    Json net = sequential({});
+    Json in = net["config"]["layers"][0];
+    Json made = layer(class_name, {{"name", "d"}, {"rate", 0.5}});
+    const Json tensor = {{"class_name", "__keras_tensor__"},
+                         {"config", {{"shape", {nullptr, 6, 4}}, {"keras_history", {"in", 0, 0}}}}};
+    in["name"] = "in", made["name"] = "d";
+    in["inbound_nodes"] = Json::array();
+    made["inbound_nodes"] = {{{"args", {tensor}}, {"kwargs", {{"training", training}}}}};
+    net["class_name"] = "Functional";
+    net["config"] = {
+        {"name", "net"}, {"layers", {in, made}}, {"input_layers", {"in", 0, 0}}, {"output_layers", {"d", 0, 0}}};
+    keras::Problems problems;
+    return keras::convert_model(net, {}, problems).remarks.size();
+  };
+  CHECK(remarks_on("Dropout", false) == 0);
+  CHECK(remarks_on("Dropout", true) == 1);
+}
