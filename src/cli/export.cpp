@@ -65,7 +65,9 @@ void write_export(const ExportArguments& arguments) {
   if (!arguments.output && fs::exists(file) && !fs::is_regular_file(file)) {
     throw UsageError(fmt::format("{}: expected a file, found a folder, a pipe or a device; remove it", file));
   }
-  const std::string bytes = format.bytes(run, arguments.options);
+  ExportOptions options = arguments.options;
+  if (file != "-") options.file = file;
+  const std::string bytes = format.bytes(run, options);
   if (file == "-") {
     std::fwrite(bytes.data(), 1, bytes.size(), stdout);
     return;

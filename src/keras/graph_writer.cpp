@@ -36,6 +36,17 @@ void add_sources(const Json& arguments, std::vector<LayerCall>& sources) {
   }
 }
 
+/// Replaces layers' names in histories: ["dense", 0, 0].
+void rename_in(Json& json, const std::map<std::string, std::string>& names) {
+  const bool is_history = json.is_array() && json.size() == 3 && json[0].is_string() && json[1].is_number_integer();
+  if (is_history) {
+    const auto found = names.find(json[0].get<std::string>());
+    if (found != names.end()) json[0] = found->second;
+  } else if (json.is_structured()) {
+    for (Json& part : json) rename_in(part, names);
+  }
+}
+
 }  // namespace
 
 std::vector<std::optional<std::int64_t>> extents_of(const Shape& shape) { return {shape.begin(), shape.end()}; }
@@ -107,11 +118,17 @@ std::vector<GraphWriter::LayerGroup> GraphWriter::groups(const std::vector<Writt
 
 Json GraphWriter::config(const std::string& name, const std::vector<WrittenTensor>& inputs,
                          const std::vector<WrittenTensor>& outputs) const {
+  Json layers = layers_, first = ends(inputs), last = ends(outputs);
+  for (Json* const part : {&layers, &first, &last}) rename_in(*part, renamed_);
+  for (Json& layer : layers) {
+    const auto found = renamed_.find(layer["name"].get<std::string>());
+    if (found != renamed_.end()) layer["name"] = layer["config"]["name"] = found->second;
+  }
   return {{"name", name},
           {"trainable", true},
-          {"layers", layers_},
-          {"input_layers", ends(inputs)},
-          {"output_layers", ends(outputs)}};
+          {"layers", std::move(layers)},
+          {"input_layers", std::move(first)},
+          {"output_layers", std::move(last)}};
 }
 
 }  // namespace mirrortrain::keras

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/shape.h"
@@ -41,6 +42,9 @@ class GraphWriter {
   /// One more call of a layer that was added.
   WrittenTensor call(const std::string& layer, Json arguments, const Shape& shape, Json options = Json::object());
 
+  /// The layer, or the input, has another name in config(), which nothing else has.
+  void rename(const std::string& layer, std::string name) { renamed_[layer] = std::move(name); }
+
   /// A layer, and the group of its weights in model.weights.h5.
   struct LayerGroup {
     std::string layer, group;
@@ -63,6 +67,7 @@ class GraphWriter {
   std::map<std::string, std::size_t> numbers_;  ///< of layers, in layers_
   std::map<std::string, std::string> types_;    ///< of layers: their classes as groups are called; not of operations
   LayerCalls calls_;
+  std::map<std::string, std::string> renamed_;
 };
 
 }  // namespace mirrortrain::keras

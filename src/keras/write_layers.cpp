@@ -16,6 +16,7 @@
 #include "keras/to_json.h"
 #include "keras/weight_paths.h"
 #include "keras/write_columns.h"
+#include "keras/write_masks.h"
 
 namespace mirrortrain::keras {
 namespace {
@@ -55,6 +56,7 @@ class LayersWriter {
       : what_(what), problems_(problems), remarks_(remarks), graph_(what.precision != Precision::kFloat32) {
     for (const LayerSummary& layer : what.built.layers) shapes_[layer.name] = layer.output_shape;
     for (const std::string& name : what.wiring.names) graph_.names().take(name);
+    masked_ = layers_with_masks(what, shapes_);
     for (const auto& layer : what.model.layers) {
       const auto* const dense = config::get_if<layers::Dense>(&layer.value);
       if (dense != nullptr && dense->tied_to) tied_.insert(*dense->tied_to);
@@ -63,6 +65,7 @@ class LayersWriter {
 
   WrittenModel write() {
     add_inputs();
+    keep_clear_of_mask_operations();
     const Wiring& wiring = what_.wiring;
     for (std::size_t i = 0; i < what_.model.layers.size(); ++i) {
       values_.push_back({});
@@ -112,7 +115,8 @@ class LayersWriter {
       }
     }
     const std::string name = graph_.names().unique(input.name == "input" ? "inputs" : input.name);
-    inputs_.push_back(graph_.add_input(input.name == "input" ? "input" : name, shape));
+    const bool is_hashed = !steps.empty() && config::holds_alternative<data::Hashing>(steps.front());
+    inputs_.push_back(graph_.add_input(input.name == "input" ? "input" : name, shape, is_hashed ? "int64" : "float32"));
     return inputs_.back();
   }
 
@@ -127,9 +131,56 @@ class LayersWriter {
                       : options_json(shown.entries().front().value, *part, fmt::format("data.preprocessing: {}", type),
                                      problems_, {"input", "adapt"});
     config["dtype"] = "float32";  // in whatever precision the layers compute
+    if (config::holds_alternative<data::Hashing>(step)) {
+      if (data::as_binning(step)->output_mode == data::BinOutput::kInt) config["dtype"] = "int64";
+      if (value.dtype != "int64") {
+        problems_.add(
+            "data.preprocessing: hashing",
+            "of numbers that other steps, or columns of a table, make: Keras hashes whole numbers of an input; "
+            "make it the first step, or write the model without preprocessing");
+      }
+    }
     if (type == "rescaling" && !config.contains("offset")) config["offset"] = 0.0;  // which Keras reads, default or not
     return graph_.add(class_of(step), graph_.names().unique(fmt::format("{}_{}", input.name, type)), std::move(config),
                       Json::array({GraphWriter::tensor_json(value)}), input.shape);
+  }
+
+  // Masks.
+
+  /// Keras joins masks by operations when it loads the model, which take their names without a look at those of layers.
+  void keep_clear_of_mask_operations() {
+    if (std::ranges::count(masked_, true) == 0) return;
+    for (const std::string& name : what_.wiring.names) {
+      if (!is_name_of_mask_operation(name)) continue;
+      const std::string other = graph_.names().unique(name + "_layer");
+      graph_.rename(name, other);
+      remarks_.push_back(
+          fmt::format("the layer '{}' is called '{}' there, as Keras calls an operation on masks so", name, other));
+    }
+  }
+
+  bool is_masked(int source) const { return !what_.wiring.is_input(source) && masked_[what_.wiring.layer_of(source)]; }
+  bool reads_mask(std::size_t layer) const {
+    return std::ranges::any_of(what_.wiring.sources[layer], [&](int source) { return is_masked(source); });
+  }
+
+  /// The same numbers with the mask, in a tensor of its own: MultiHeadAttention takes the mask off what it reads, so
+  /// that nothing that reads it later would see one.
+  WrittenTensor copy_with_mask(int number) {
+    WrittenTensor& copy = copies_[number];
+    if (!copy.layer.empty()) return copy;
+    const WrittenTensor from = source(number);
+    const std::string name = graph_.names().unique(from.layer + "_with_mask");
+    copy =
+        graph_.add("Rescaling", name, {{"scale", 1.0}, {"offset", 0.0}}, Json::array({GraphWriter::tensor_json(from)}),
+                   shapes_[what_.wiring.names[what_.wiring.layer_of(number)]]);
+    return copy;
+  }
+
+  /// The same numbers without the mask, which Keras's Reshape does not hand on.
+  WrittenTensor without_mask(const WrittenTensor& value, const std::string& name, const Shape& shape) {
+    return graph_.add("Reshape", name, {{"target_shape", shape.dims()}}, Json::array({GraphWriter::tensor_json(value)}),
+                      shape);
   }
 
   // Layers.
@@ -140,9 +191,12 @@ class LayersWriter {
   }
 
   /// What a layer of this type is called on.
-  Json arguments_of(const std::string& type, std::size_t layer) const {
+  Json arguments_of(const std::string& type, std::size_t layer) {
     Json tensors = Json::array();
-    for (const int number : what_.wiring.sources[layer]) tensors.push_back(GraphWriter::tensor_json(source(number)));
+    for (const int number : what_.wiring.sources[layer]) {
+      const bool is_taken_off = type == "multi_head_attention" && is_masked(number);
+      tensors.push_back(GraphWriter::tensor_json(is_taken_off ? copy_with_mask(number) : source(number)));
+    }
     const bool is_projected = type == "multi_head_attention" || type == "group_query_attention";
     if (is_projected && tensors.size() == 1) tensors.push_back(tensors[0]);
     constexpr std::array kOfLists = {"add",     "subtract",    "multiply", "average",   "maximum",
@@ -170,12 +224,21 @@ class LayersWriter {
     if (const auto* const flip = config::get_if<layers::Flip>(&layer)) return add_flip(i, *flip, where);
     if (config::holds_alternative<layers::ClassToken>(layer)) return add_class_token(i);
     if (config::holds_alternative<layers::PositionEmbedding>(layer)) return add_position_embedding(i, where);
-    if (config::holds_alternative<layers::Expression>(layer)) {
+    if (const auto* const expression = config::get_if<layers::Expression>(&layer)) {
+      if (without_outer_spaces(expression->formula) == "x" && what_.wiring.sources[i].size() == 1) {
+        values_[i] = without_mask(source(what_.wiring.sources[i][0]), name, shapes_[name]);
+        return;
+      }
       return problems_.add(where,
                            "a formula is nothing that Keras saves; write it with layers, or export to another format");
     }
+    if (const auto* const wrapper = config::get_if<layers::TimeDistributed>(&layer);
+        wrapper != nullptr && config::holds_alternative<layers::Expression>(wrapper->layer)) {
+      return problems_.add(where, "of a formula, which is nothing that Keras saves; write it with layers");
+    }
     const auto* const dense = config::get_if<layers::Dense>(&layer);
     if (dense != nullptr && dense->tied_to) return add_tied(i, *dense, where);
+    refuse_reversed_mask(i, layer, where);
     const std::vector<std::string> types = written_types(layer, name);
     values_[i] = graph_.add(class_named(types.front()), name, config_of(layer, name, where),
                             arguments_of(types.front(), i), shapes_[name], call_options_of(layer));
@@ -229,6 +292,22 @@ class LayersWriter {
                              std::move(options));
   }
 
+  /// Steps from the last to the first, whose mask Keras leaves as it is.
+  void refuse_reversed_mask(std::size_t i, const Layer& layer, const std::string& where) {
+    const bool reverses = config::visit(
+        [](const auto& options) {
+          if constexpr (requires { options.go_backwards&& options.return_sequences; }) {
+            return options.go_backwards && options.return_sequences;
+          }
+          return false;
+        },
+        layer);
+    if (!reverses || !reads_mask(i)) return;
+    problems_.add(where,
+                  "go_backwards with return_sequences: Keras leaves the mask of the padding as it is, out of step with "
+                  "the steps; train with bidirectional, or without mask_zero");
+  }
+
   // What Keras says with other layers.
 
   bool has_masks() const {
@@ -256,7 +335,10 @@ class LayersWriter {
     const std::string& name = what_.wiring.names[i];
     const Shape& shape = shapes_[name];  // [1 + steps, channels]
     const std::int64_t steps = shape[0] - 1, channels = shape[1];
-    const WrittenTensor sequence = source(what_.wiring.sources[i][0]);
+    WrittenTensor sequence = source(what_.wiring.sources[i][0]);
+    if (reads_mask(i)) {
+      sequence = without_mask(sequence, graph_.names().unique(name + "_unmasked"), {steps, channels});
+    }
     const WrittenTensor first =
         graph_.add("Cropping1D", graph_.names().unique(name + "_first"), {{"cropping", Json::array({0, steps - 1})}},
                    Json::array({GraphWriter::tensor_json(sequence)}), {1, channels});
@@ -274,6 +356,9 @@ class LayersWriter {
   void add_position_embedding(std::size_t i, const std::string& where) {
     const std::string& name = what_.wiring.names[i];
     const Shape& shape = shapes_[name];
+    if (reads_mask(i)) {
+      problems_.add(where, "of a sequence with a mask: the layers with which Keras says it lose the mask");
+    }
     const StoredTensor& table = what_.weights.at(name + "/embeddings");
     if (table.shape[0] != shape[0]) {
       return problems_.add(where,
@@ -300,6 +385,11 @@ class LayersWriter {
     const std::string& name = what_.wiring.names[i];
     if (dense.use_bias) {
       return problems_.add(where, "tied_to: Keras's embedding in reverse has no bias; train with use_bias: false");
+    }
+    if (reads_mask(i)) {
+      problems_.add(where,
+                    "tied_to: of a sequence with a mask, which Keras's embedding in reverse loses; train without "
+                    "mask_zero, or without tied_to");
     }
     const WrittenTensor logits =
         graph_.call(*dense.tied_to, arguments_of("dense", i), shapes_[name], {{"reverse", true}});
@@ -364,6 +454,8 @@ class LayersWriter {
   std::vector<std::string>& remarks_;
   GraphWriter graph_;
   std::map<std::string, Shape> shapes_;  ///< of the layers' outputs
+  std::vector<bool> masked_;             ///< whether the layers' outputs may carry masks
+  std::map<int, WrittenTensor> copies_;  ///< see copy_with_mask(), by sources
   std::set<std::string> tied_;           ///< embeddings that dense layers are tied to
   std::vector<WrittenTensor> inputs_, sources_, values_;
   std::map<std::string, std::vector<WrittenWeight>> weights_;  ///< by layer

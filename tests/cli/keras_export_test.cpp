@@ -218,6 +218,101 @@ loss: {type: ctc, label_length: 1}
                     "{format: synthetic, examples: 2, shape: [6, 2], classes: 4, label_shape: [1], seed: 3}");
 }
 
+/// Words with padding, read by these layers.
+std::string of_words(const std::string& layers) {
+  return R"(
+data:
+  global_batch_size: 4
+  train: {format: synthetic, examples: 8, inputs: {input: {shape: [5], below: 9}}, classes: 3}
+model:
+  input_shape: [5]
+  layers:
+    - embedding: {input_dim: 9, output_dim: 4, mask_zero: true, name: e}
+)" + layers +
+         R"(
+    - dense: {units: 3, name: head}
+)" + kTraining;
+}
+
+const std::string kWords = "{format: inline, features: [[1, 2, 6, 0, 0], [8, 0, 0, 0, 0]], labels: [0, 1]}";
+
+TEST_CASE("attention reads copies with masks, off which Keras takes them, so that other readers keep them") {
+  const std::string configuration = of_words(R"(
+    - multi_head_attention: {num_heads: 2, key_dim: 2, name: a}
+    - add: {inputs: [e, a], name: first}
+    - expression: {formula: x, name: seen, inputs: [first]}
+    - multi_head_attention: {num_heads: 2, key_dim: 2, name: b, inputs: [first, seen]}
+    - add: {inputs: [first, b], name: second}
+    - global_average_pooling1d: {name: pool}
+)");
+  computes_the_same("own-masked", configuration, kWords);
+  const Trained trained(configuration);
+  const fs::path file = trained.temporary / "own.keras";
+  trained.write(file);
+  std::map<std::string, std::string> read;  // by attention, its first input
+  const keras::Json model = keras::read_keras_file(file).model;
+  for (const keras::Json& layer : model["config"]["layers"]) {
+    if (layer["class_name"] != "MultiHeadAttention") continue;
+    read[layer["name"]] = layer["inbound_nodes"][0]["args"][0]["config"]["keras_history"][0];
+  }
+  CHECK(read == std::map<std::string, std::string>{{"a", "e_with_mask"}, {"b", "first_with_mask"}});
+}
+
+TEST_CASE("a layer that is called as Keras calls an operation on masks has another name there") {
+  const std::string configuration = of_words(R"(
+    - dense: {units: 4, name: d}
+    - concatenate: {inputs: [e, d]}
+    - lstm: {units: 3, name: l}
+)");
+  computes_the_same("own-joined", configuration, kWords);
+  const Trained trained(configuration);
+  const fs::path file = trained.temporary / "own.keras";
+  trained.write(file);
+  std::vector<std::string> names;
+  const keras::Json model = keras::read_keras_file(file).model;
+  for (const keras::Json& layer : model["config"]["layers"]) names.push_back(layer["name"]);
+  CHECK(names == std::vector<std::string>{"input", "e", "d", "concatenate_layer", "l", "head"});
+}
+
+TEST_CASE("masks that Keras would not hand on so are refused") {
+  const auto text_of = [](const std::string& layers) {
+    const Trained trained(of_words(layers));
+    return error_text([&] { trained.write(trained.temporary / "own.keras"); });
+  };
+  const std::string reversed = text_of(
+      "    - lstm: {units: 3, return_sequences: true, go_backwards: true, name: l}\n"
+      "    - gru: {units: 3, name: g}");
+  CHECK(reversed.find("layer 'l' (lstm): go_backwards with return_sequences: Keras leaves the mask") != reversed.npos);
+  const std::string positions = text_of(
+      "    - position_embedding: {sequence_length: 5, name: p}\n"
+      "    - gru: {units: 3, name: g}");
+  CHECK(positions.find("layer 'p' (position_embedding): of a sequence with a mask") != positions.npos);
+}
+
+TEST_CASE("numbers that are hashed are whole ones of the file's input") {
+  const Trained trained(R"(
+data:
+  global_batch_size: 4
+  train: {format: inline, features: [[1, 20], [300, 4], [5, 60], [7, 8]], labels: [0, 1, 2, 1]}
+  preprocessing: [hashing: {num_bins: 5}]
+model:
+  input_shape: [2]
+  layers:
+    - embedding: {input_dim: 5, output_dim: 3, name: e}
+    - flatten: {name: f}
+    - dense: {units: 3, name: head}
+)" + kTraining);
+  const fs::path file = trained.temporary / "own.keras";
+  trained.write(file);
+  std::map<std::string, keras::Json> types;
+  const keras::Json model = keras::read_keras_file(file).model;
+  for (const keras::Json& layer : model["config"]["layers"]) {
+    if (layer["config"].contains("dtype")) types[layer["class_name"]] = layer["config"]["dtype"];
+  }
+  CHECK(types["InputLayer"] == "int64");
+  CHECK(types["Hashing"] == "int64");
+}
+
 TEST_CASE("preprocessing and a frozen layer go into the file") {
   computes_the_same("own-pictures", R"(
 data:

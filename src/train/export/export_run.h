@@ -10,7 +10,8 @@
 namespace mirrortrain {
 
 struct ExportOptions {
-  bool raw = false;  ///< the layers alone, without the run's preprocessing
+  bool raw = false;    ///< the layers alone, without the run's preprocessing
+  std::string file{};  ///< that the bytes go to, which messages name; "": after the configuration
 };
 
 /// A format of files that other programs run a network from.

@@ -118,7 +118,8 @@ std::string keras_bytes(const TrainedRun& run, const ExportOptions& options) {
   const Wiring wiring = wire_layers(*values.model, errors);
   data::Adapted adapted = run.adapted.value_or(data::Adapted{});
   const ScratchFolder folder("cannot make a folder for the file");
-  const fs::path file = folder.path() / (values.name.text + ".keras");
+  const fs::path named = fs::path(options.file).filename();
+  const fs::path file = folder.path() / (named.empty() ? fs::path(values.name.text + ".keras") : named);
   const std::vector<std::string> remarks = keras::write_keras_model(
       file, {.name = values.name.text,
              .model = *values.model,
