@@ -280,6 +280,12 @@ void require_sound(const config::Errors& errors, const TrialFile& trial, const s
   throw UsageError(fmt::format("{}", fmt::join(said, "\n")));
 }
 
+StoredTensor zeros_of(const Shape& shape) {
+  StoredTensor tensor{DType::kFloat32, shape, {}};
+  tensor.data.resize(static_cast<std::size_t>(shape.elements()) * sizeof(float));
+  return tensor;
+}
+
 /// The values of all variables. Throws Error with each that the file does not have, or in another shape.
 StoredTensors weights_of(keras::KerasFile& file, const Conversion& from, const Model& model, const std::string& path) {
   std::vector<keras::VariableShape> variables;
@@ -289,7 +295,9 @@ StoredTensors weights_of(keras::KerasFile& file, const Conversion& from, const M
   std::string wrong;
   for (const keras::VariableShape& variable : variables) {
     const auto tensor = found.find(variable.name);
-    if (tensor == found.end()) {
+    if (tensor == found.end() && keras::is_of_lora(variable.name)) {
+      weights[variable.name] = zeros_of(variable.shape);  // as Keras loads them
+    } else if (tensor == found.end()) {
       wrong += fmt::format("\n  {} {} is missing", variable.name, variable.shape.text());
     } else if (tensor->second.shape != variable.shape || tensor->second.dtype != DType::kFloat32) {
       wrong += fmt::format("\n  {}: expected float32 {}, found {} {}", variable.name, variable.shape.text(),
@@ -300,8 +308,9 @@ StoredTensors weights_of(keras::KerasFile& file, const Conversion& from, const M
   }
   if (!wrong.empty()) {
     throw Error(
-        fmt::format("{}: its weights do not fit its layers; the file is damaged, or of a layer with weights of its "
-                    "own:{}",
+        fmt::format("{}: its weights do not fit its layers: either a layer has other weights than that of its name, or "
+                    "two models within it share a layer, which Keras saves for one of them (give each its own), or the "
+                    "file is damaged:{}",
                     path, wrong));
   }
   return weights;

@@ -15,6 +15,18 @@ namespace {
 
 using config::Value;
 
+/// Without ", used at FILE:21:7", a place in a file that is gone when this is read.
+std::string without_places(std::string line, const std::string& trial) {
+  for (std::size_t at = line.find(trial); at != line.npos; at = line.find(trial)) {
+    constexpr std::string_view kUsedAt = ", used at ";
+    const std::size_t end = std::min(line.find_first_not_of(":0123456789", at + trial.size()), line.size());
+    const bool is_use = at >= kUsedAt.size() && line.compare(at - kUsedAt.size(), kUsedAt.size(), kUsedAt) == 0;
+    const std::size_t begin = is_use ? at - kUsedAt.size() : at;
+    line.replace(begin, end - begin, is_use ? "" : "the configuration");
+  }
+  return line;
+}
+
 TrialError read_trial_error(std::string_view line, const std::string& trial) {
   if (!line.starts_with(trial)) return {"", std::string(line)};
   line.remove_prefix(trial.size());
@@ -22,7 +34,7 @@ TrialError read_trial_error(std::string_view line, const std::string& trial) {
   line = without_outer_spaces(line);
   const std::size_t end = line.find(": ");
   if (end == line.npos) return {std::string(line), ""};
-  return {std::string(line.substr(0, end)), std::string(line.substr(end + 2))};
+  return {std::string(line.substr(0, end)), without_places(std::string(line.substr(end + 2)), trial)};
 }
 
 /// `path`: of the list in the configuration.

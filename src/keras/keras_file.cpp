@@ -48,27 +48,49 @@ class LegacyWeights {
 
  private:
   void add(const NetworkLayer& layer, const std::vector<std::string>& names, const std::string& from, int level) {
-    if (layer.is_network() && level < kMostNested) {
+    const std::optional<NetworkLayer> of_steps = layer.model_of_steps();
+    if ((of_steps || layer.is_network()) && level < kMostNested) {
       Problems ignored;
-      for (const NetworkLayer& inside : read_network(layer, ignored).layers) {
-        if (!inside.is_operation()) add(inside, names_within(names, inside.name), from, level + 1);
+      for (const NetworkLayer& inside : read_network(of_steps ? *of_steps : layer, ignored).layers) {
+        if (!inside.is_operation()) add(inside, names_within(names, names_of(inside)), from, level + 1);
       }
       return;
     }
     const auto activation = layer.activation();
     if (activation) {
-      std::vector<std::string> own = names_within(names, activation->name_in_file);
+      std::vector<std::string> own = names_within(names, {activation->name_in_file});
       for (std::size_t i = 0; i < own.size(); ++i)
         take(from + own[i], fmt::format("{}/ordered/{}", activation->layer.group, i));
     }
     for (std::size_t i = 0; i < names.size(); ++i) take(from + names[i], fmt::format("{}/ordered/{}", layer.group, i));
   }
 
-  /// Those of the weights of a layer with this name.
-  static std::vector<std::string> names_within(const std::vector<std::string>& names, const std::string& layer) {
+  /// The names that the weights of a layer within a model may begin with: its own, or those of the layers that it
+  /// wraps.
+  static std::vector<std::string> names_of(const NetworkLayer& layer) {
+    std::vector<std::string> names = {layer.name};
+    const Json* config = layer.config;
+    for (int level = 0; level < 4; ++level) {
+      for (const char* const wrapped : {"layer", "backward_layer"}) {
+        const std::string name = text_at(at(at(*config, wrapped), "config"), "name");
+        if (!name.empty()) names.push_back(name);
+        // The backward layer of a Bidirectional that has none of its own.
+        if (name.starts_with("forward_")) names.push_back("backward_" + name.substr(8));
+      }
+      config = &at(at(*config, "layer"), "config");
+    }
+    return names;
+  }
+
+  /// Those of the weights of a layer with one of these names.
+  static std::vector<std::string> names_within(const std::vector<std::string>& names,
+                                               const std::vector<std::string>& layers) {
     std::vector<std::string> within;
     for (const std::string& name : names) {
-      if (("/" + name).find("/" + layer + "/") != std::string::npos) within.push_back(name);
+      const auto is_in = [&](const std::string& layer) {
+        return !layer.empty() && ("/" + name).find("/" + layer + "/") != std::string::npos;
+      };
+      if (std::ranges::any_of(layers, is_in)) within.push_back(name);
     }
     return within;
   }

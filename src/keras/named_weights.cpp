@@ -177,6 +177,10 @@ std::vector<LayerOrigin> origins_in(const Hdf5Contents& weights) {
   return origins;
 }
 
+bool is_of_lora(std::string_view variable) {
+  return variable.substr(std::min(variable.rfind('/') + 1, variable.size())).starts_with("lora_");
+}
+
 void keep_weights_of_layers(Hdf5Contents& weights) {
   std::erase_if(weights.datasets, [](const auto& one) {
     const std::string& path = one.first;

@@ -2,6 +2,7 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,9 @@ StoredTensors named_weights(Hdf5Contents weights, const std::vector<LayerOrigin>
 std::vector<LayerOrigin> origins_in(const Json& model);
 /// The same of a .weights.h5, whose groups say the layers' names, or else their types'.
 std::vector<LayerOrigin> origins_in(const Hdf5Contents& weights);
+
+/// Whether a variable is a factor of a LoRA, which Keras adds to the kernel when it saves a model, and leaves out.
+bool is_of_lora(std::string_view variable);
 
 /// Takes away what is no weight of a layer here: an optimizer's, of generators of random numbers, and of preprocessing.
 void keep_weights_of_layers(Hdf5Contents& weights);

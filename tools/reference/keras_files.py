@@ -430,6 +430,72 @@ def masks_end():
     return compiled(keras.Model(i, head()(L.Concatenate()([L.GlobalAveragePooling1D()(h), L.GlobalAveragePooling1D()(L.Add()([e, e]))]))))
 
 
+def attention_block(h):
+    """MultiHeadAttention takes the mask off what it reads: while the model runs, the sum has none, and so has the next block."""
+    h = L.LayerNormalization()(L.Add()([h, L.MultiHeadAttention(2, 2)(h, h)]))
+    return L.LayerNormalization()(L.Add()([h, L.Dense(4)(L.Dense(6, activation="relu")(h))]))
+
+
+@model
+def masked_blocks():
+    i = keras.Input((6,), dtype="int32", name="words")
+    h = attention_block(attention_block(L.Embedding(9, 4, mask_zero=True)(i)))
+    return compiled(keras.Model(i, head()(L.GlobalAveragePooling1D()(h))), optimizer=sgd(0.01))
+
+
+@model
+def masked_decoder():
+    i, d = keras.Input((6,), dtype="int32", name="words"), keras.Input((5,), dtype="int32", name="further")
+    h, g = (attention_block(L.Embedding(9, 4, mask_zero=True)(x)) for x in (i, d))
+    return compiled(keras.Model([i, d], head()(L.Add()([g, L.MultiHeadAttention(2, 2)(g, h)]))), optimizer=sgd(0.01))
+
+
+@model
+def masked_models():
+    i = keras.Input((6,), dtype="int32", name="words")
+    inside = [keras.Input((6, 4)), keras.Input((6, 4))]
+    blocks = [keras.Model(x, attention_block(x), name=f"block_{number}") for number, x in enumerate(inside)]
+    h = L.Rescaling(1.5, 0.1)(L.Embedding(9, 4, mask_zero=True)(i))
+    return compiled(keras.Model(i, head()(blocks[1](blocks[0](h)))), optimizer=sgd(0.01))
+
+
+@model
+def masked_rescaling():
+    i = keras.Input((6,), dtype="int32", name="words")
+    e = L.Embedding(9, 4, mask_zero=True)(i)
+    h = L.Rescaling([0.5, 1.0, 1.5, 2.0], [0.0, 0.1, 0.0, -0.1])(L.Rescaling(2.0, 0.5)(e))
+    return compiled(keras.Model(i, head()(L.GRU(3)(h))))
+
+
+@model
+def given_statistics():
+    i = keras.Input((4, 3), name="numbers")
+    given = np.random.default_rng(5)
+    h = L.Normalization(axis=(1, 2), mean=given.normal(0, 1, (4, 3)), variance=given.uniform(0.5, 2, (4, 3)))(i)
+    h = L.Normalization(mean=[0.1, -0.2, 0.3, 0.0], variance=[0.5, 1.0, 2.0, 1.5])(L.Dense(4, activation="tanh")(h))
+    return compiled(keras.Model(i, head()(L.Flatten()(L.Normalization(axis=None, mean=0.2, variance=0.7)(h)))))
+
+
+@model
+def lora():
+    net = compiled(chain((4,), L.Dense(6, activation="tanh", name="first"), head()))
+    net.get_layer("first").enable_lora(2)
+    net.random = True  # a loaded model trains otherwise than this one: its factors are zeros
+    return net
+
+
+@model
+def legacy_wrapped():
+    x = keras.Input((4, 3), name="numbers")
+    q = keras.Input((4, 3))
+    both = L.Bidirectional(L.LSTM(3, return_sequences=True))(q)
+    inside = keras.Model(q, L.Add()([L.Bidirectional(L.GRU(3, return_sequences=True))(q), both]), name="inside")
+    each = keras.Sequential([keras.Input((6,)), L.Dense(5, activation="relu"), L.BatchNormalization(), L.Dense(2)], name="each")
+    net = compiled(keras.Model(x, head()(L.Flatten()(L.TimeDistributed(each)(inside(x))))))
+    net.ending = ".h5"
+    return net
+
+
 @model
 def legacy_nested():
     x = keras.Input((4,), name="numbers")
