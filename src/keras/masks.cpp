@@ -6,6 +6,7 @@
 #include <array>
 #include <deque>
 #include <optional>
+#include <ranges>
 #include <string_view>
 
 #include "base/utf8.h"
@@ -90,10 +91,8 @@ class Masks {
     inputs.resize(network_.inputs.size());
     for (std::size_t i = 0; i < inputs.size(); ++i) states_[key(network_.inputs[i])] = std::move(inputs[i]);
     const std::vector<NetworkCall> order = calls_as_keras_runs(network_);
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      const auto names_mask = [](const NetworkCall& one) { return !one.first->calls[one.second].masks.empty(); };
-      is_named_later_ = std::any_of(order.begin() + static_cast<std::ptrdiff_t>(i), order.end(), names_mask);
-      const auto& [layer, number] = order[i];
+    find_needed(order);
+    for (const auto& [layer, number] : order) {
       if (layer->is_input()) continue;
       const MaskState state = behind(*layer, number);
       if (state.carries) plan_.masked.insert({layer->name, number});
@@ -106,6 +105,17 @@ class Masks {
 
  private:
   static LayerCall key(const Tensor& tensor) { return {tensor.layer, tensor.call}; }
+
+  /// Finds the values whose masks reach a layer that has its mask in the file.
+  void find_needed(const std::vector<NetworkCall>& order) {
+    for (const auto& [layer, number] : std::views::reverse(order)) {
+      const Call& call = layer->calls[number];
+      const bool reaches = needed_.contains({layer->name, number});
+      if (call.masks.empty() && !reaches) continue;
+      const bool is_of_all = !call.masks.empty() || is_in(kMerges, layer->class_name);
+      for (std::size_t i = 0; i < call.inputs.size() && (i == 0 || is_of_all); ++i) needed_.insert(key(call.inputs[i]));
+    }
+  }
 
   /// The comparisons that a mask in the file is made of, by Keras itself; nullopt for one that it would not make.
   std::optional<std::set<std::string>> makers_of(const Tensor& mask, int level = 0) {
@@ -261,8 +271,9 @@ class Masks {
     const bool has_query_mask = is_too_much(state, layer.described(), problems_);
     // Masked steps of a query see nothing here. Where its mask ends anyway, the query is read without it; where later
     // layers need it, they leave these steps out.
-    if (has_query_mask && !is_named_later_) unmask(layer, number, 0);
-    if (has_query_mask && is_named_later_) state.is_other_at_padding = true;
+    const bool is_needed = needed_.contains({layer.name, number});
+    if (has_query_mask && !is_needed) unmask(layer, number, 0);
+    if (has_query_mask && is_needed) state.is_other_at_padding = true;
     for (std::size_t i = 1; i < call.inputs.size(); ++i) unmask(layer, number, i);
     state.carries = state.carries && !plan_.unmasked.contains({{layer.name, number}, 0});
     if (layer.class_name == "MultiHeadAttention") {
@@ -338,7 +349,7 @@ class Masks {
   std::map<LayerCall, std::optional<std::set<std::string>>> makers_;  ///< of masks in the file
   std::map<LayerCall, LayerCall> same_as_;  ///< values that are their layers' inputs themselves, with their mask
   std::deque<ModelPlan> model_plans_;
-  bool is_named_later_ = false;  ///< whether a call from here on has its mask in the file
+  std::set<LayerCall> needed_;  ///< see find_needed()
 };
 
 }  // namespace
