@@ -1,7 +1,5 @@
 #include "keras/masks.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <deque>
@@ -9,7 +7,7 @@
 #include <ranges>
 #include <string_view>
 
-#include "base/utf8.h"
+#include "keras/masks_in_file.h"
 #include "keras/network_calls.h"
 
 namespace mirrortrain::keras {
@@ -55,12 +53,6 @@ const Json& inside_of(const NetworkLayer& layer) {
 }
 
 int strength(AtRun at_run) { return at_run == AtRun::kNone ? 0 : at_run == AtRun::kUnsure ? 1 : 2; }
-
-constexpr int kMostJoined = 500;  // operations that masks go through, one behind the other
-
-std::string maker(const Tensor& of, const Json& number) {
-  return fmt::format("{}/{}/{} {}", of.layer, of.call, of.output, number.is_number() ? number.get<double>() : 0.0);
-}
 
 /// Whether a value carries a mask here, and none in Keras.
 bool is_too_much(const MaskState& state, const std::string& where, Problems& problems) {
@@ -117,41 +109,10 @@ class Masks {
     }
   }
 
-  /// The comparisons that a mask in the file is made of, by Keras itself; nullopt for one that it would not make.
-  std::optional<std::set<std::string>> makers_of(const Tensor& mask, int level = 0) {
-    const auto [known, is_new] = makers_.try_emplace(key(mask));
-    if (is_new && level < kMostJoined) known->second = joined_makers(mask, level);
-    return known->second;
-  }
-
-  std::optional<std::set<std::string>> joined_makers(const Tensor& mask, int level) {
-    constexpr std::array kJoining = {"Any",     "LogicalOr",   "ExpandDims",  "All",
-                                     "Squeeze", "Concatenate", "BroadcastTo", "ConvertToTensor"};
-    const NetworkLayer* const from = network_.find(mask.layer);
-    if (from == nullptr || !from->is_operation()) return std::nullopt;
-    const Call& call = from->calls[mask.call];
-    const std::string& type = from->class_name;
-    if (type == "NotEqual") {
-      const bool is_of_number = call.inputs.size() == 1 && call.arguments.is_array() && call.arguments.size() == 2 &&
-                                call.arguments[1].is_number();
-      return is_of_number ? std::optional(std::set{maker(call.inputs[0], call.arguments[1])}) : std::nullopt;
-    }
-    if (type == "OnesLike" || type == "ZerosLike") return std::set<std::string>();
-    if (!is_in(kJoining, type)) return std::nullopt;
-    std::set<std::string> all;
-    for (const Tensor& part : call.inputs) {
-      const auto makers = makers_of(part, level + 1);
-      if (!makers) return std::nullopt;
-      all.insert(makers->begin(), makers->end());
-    }
-    // A step that counts in any of them counts here.
-    return type == "All" && all.size() > 1 ? std::nullopt : std::optional(std::move(all));
-  }
-
   /// The masks that the file names have to be those that the inputs carry.
   void check_named(const NetworkLayer& layer, const Call& call) {
     for (std::size_t i = 0; i < call.masks.size(); ++i) {
-      const auto makers = makers_of(call.masks[i]);
+      const auto makers = masks_in_file_.makers_of(call.masks[i]);
       const auto carries_it = [&](const Tensor& input) {
         const MaskState& state = states_[key(input)];
         return state.is_foreign || (state.carries && makers && !makers->empty() && state.makers == *makers);
@@ -181,13 +142,16 @@ class Masks {
     if (layer.is_operation()) return behind_end(layer, call);
     if (type == "Masking" || (at(*layer.config, "mask_zero") == Json(true) && !call.options.contains("reverse"))) {
       MaskState made{true, AtRun::kMask, {}};
-      if (!call.inputs.empty()) made.makers = {maker(call.inputs[0], at(*layer.config, "mask_value"))};
+      if (!call.inputs.empty()) made.makers = {comparison(call.inputs[0], at(*layer.config, "mask_value"))};
       return made;
     }
     if (call.inputs.empty()) return {};
     if (layer.is_network()) return behind_model(layer, number);
     if (type.ends_with("Attention")) return behind_attention(layer, number);
     if (is_in(kMerges, type)) return behind_merge(layer, number);
+    if (type == "SpectralNormalization" && !is_in(kPassing, text_at(at(*layer.config, "layer"), "class_name"))) {
+      return behind_end(layer, call);
+    }
     if (is_in(kPassing, type) || is_noise(type)) return behind_passing(layer, number);
     if (layer.config->contains("return_sequences") || type == "Bidirectional") return behind_recurrent(layer, number);
     if (type == "GlobalAveragePooling1D") {
@@ -344,9 +308,9 @@ class Masks {
   const Network& network_;
   int level_;
   Problems& problems_;
+  MasksInFile masks_in_file_{network_};
   MaskPlan plan_;
   std::map<LayerCall, MaskState> states_;
-  std::map<LayerCall, std::optional<std::set<std::string>>> makers_;  ///< of masks in the file
   std::map<LayerCall, LayerCall> same_as_;  ///< values that are their layers' inputs themselves, with their mask
   std::deque<ModelPlan> model_plans_;
   std::set<LayerCall> needed_;  ///< see find_needed()

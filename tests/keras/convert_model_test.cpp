@@ -201,9 +201,9 @@ TEST_CASE("layers of models within the model have names that nothing else has") 
 }
 
 TEST_CASE("a normalization with given statistics behind other layers is a formula of them") {
-  const Json options = {{"axis", nullptr}, {"mean", 2.0}, {"variance", 4.0}, {"name", "n"}};
+  const Json options = {{"axis", nullptr}, {"mean", 2.0}, {"variance", 4.0}, {"name", "norm"}};
   CHECK(layers_of(sequential({layer("Dense", {{"units", 2}, {"name", "d"}}), layer("Normalization", options)})) ==
-        "[{dense: {units: 2, name: d}}, {expression: {formula: (x - (2.0)) / (2.0), name: n}}]\n");
+        "[{dense: {units: 2, name: d}}, {expression: {formula: \"(x - (2.0)) / (2.0)\", name: norm}}]\n");
 }
 
 TEST_CASE("a call with `training` is remarked where somebody has made it, not where Keras writes its default") {

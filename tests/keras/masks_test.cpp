@@ -75,6 +75,7 @@ std::string layers_of(const Json& json) {
 
 Json lstm(const std::string& name, const std::string& input, Json options, Json config = Json::object()) {
   config["units"] = 3;
+  if (!config.contains("return_sequences")) config["return_sequences"] = false;
   return layer("LSTM", name, std::move(config), {value(input)}, std::move(options));
 }
 
@@ -163,6 +164,12 @@ TEST_CASE("steps in the other order with their mask are refused: Keras leaves th
             "layer 'l' (LSTM): go_backwards with return_sequences: Keras leaves the mask"));
   const Json last = {{"go_backwards", true}};
   CHECK(problems_of(model({lstm("l", "e", {{"mask", value("mask_t")}}, last)}, "l")) == "no error");
+}
+
+TEST_CASE("spectral normalization hands on the mask of the layer inside") {
+  const Json inner = layer("Dense", "inner", {{"units", 3}}, Json::array());
+  const Json spectral = layer("SpectralNormalization", "s", {{"layer", inner}}, {value("e")});
+  CHECK_FALSE(has(layers_of(model({spectral, lstm("l", "s", Json::object())}, "l")), "unmasked"));
 }
 
 TEST_CASE("rescaling hands a mask on") {
