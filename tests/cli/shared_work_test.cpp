@@ -47,10 +47,11 @@ struct Folder {
 
 TEST_CASE_FIXTURE(Folder, "a worker that is slower than the others is named, with the share of the time that it took") {
   // The worker has a small part of the time, in pieces that are shorter than a step, until an epoch's line names it,
-  // which is one in ten seconds: on a busy machine the other one may wait for the processor meanwhile.
+  // which is one in ten seconds: on a busy machine the other one may wait for the processor meanwhile. An epoch takes
+  // several seconds, as a wait of less than one names nobody.
   const Outcome outcome = run_script(folder, R"sh(
     "$MIRRORTRAIN" launch --workers 2 -- fit net.yaml --run-dir run --set training.epochs=1000000 \
-      --set checkpoint.keep=1 --set logging.report=false --set data.validation=null --set data.train.examples=800000 \
+      --set checkpoint.keep=1 --set logging.report=false --set data.validation=null --set data.train.examples=3200000 \
       --set data.global_batch_size=8000 --set 'model.layers=[{dense: {units: 64}}, {dense: {units: 64}}, {dense: {units: 3}}]' 2> log &
     until grep -q '"event": "epoch"' run/metrics.jsonl 2> /dev/null; do sleep 0.05; done
     set -- $(cat /proc/$!/task/$!/children)
