@@ -113,9 +113,10 @@ std::string suggestion(std::string_view name, const std::vector<std::string>& na
   return suggestion(name, without_aliases(names));
 }
 
-std::string suggestion_or_known(std::string_view name, const std::vector<std::string>& names) {
+std::string suggestion_or_known(std::string_view name, const std::vector<std::string>& names,
+                                std::span<const Name> declared) {
   constexpr std::size_t kMost = 12;
-  std::string nearest = suggestion(name, names);
+  std::string nearest = suggestion(name, with_aliases(names, declared));
   if (!nearest.empty() || names.empty()) return nearest;
   const std::size_t listed = names.size() > kMost + 1 ? kMost : names.size();
   std::string known;

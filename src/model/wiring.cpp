@@ -166,8 +166,7 @@ class Wirer {
 
   /// "; did you mean 'dense'?", or the names that there are. Layers without a name have their type's.
   static std::string suggested(std::string_view name, const std::vector<std::string>& names) {
-    const std::string near = config::suggestion(name, config::with_aliases(names, config::names_of_choice<Layer>()));
-    return near.empty() ? config::suggestion_or_known(name, names) : near;
+    return config::suggestion_or_known(name, names, config::names_of_choice<Layer>());
   }
 
   void error(std::size_t layer, std::string message) {

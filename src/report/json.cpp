@@ -7,11 +7,9 @@ namespace {
 
 using nlohmann::ordered_json;
 
-std::string leaf(const ordered_json& value) { return json_text(value); }
-
 void append(std::string& line, const ordered_json& value) {
   if (!value.is_structured()) {
-    line += leaf(value);
+    line += json_text(value);
     return;
   }
   line += value.is_object() ? '{' : '[';
@@ -19,7 +17,7 @@ void append(std::string& line, const ordered_json& value) {
   for (auto item = value.begin(); item != value.end(); ++item) {
     if (!first) line += ", ";
     first = false;
-    if (value.is_object()) line += leaf(item.key()) + ": ";
+    if (value.is_object()) line += json_text(ordered_json(item.key())) + ": ";
     append(line, *item);
   }
   line += value.is_object() ? '}' : ']';

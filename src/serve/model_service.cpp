@@ -17,9 +17,8 @@ namespace mirrortrain {
 namespace {
 
 using Json = nlohmann::ordered_json;
-std::string text_of(const Json& json) { return json_text(json); }
 
-HttpResponse json_response(const Json& json, int status = 200) { return {status, "application/json", text_of(json)}; }
+HttpResponse json_response(const Json& json, int status = 200) { return {status, "application/json", json_text(json)}; }
 
 ContentCoding coding_of(const HttpRequest& request) {
   const std::string* const name = request.header("content-encoding");

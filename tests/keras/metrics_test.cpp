@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/json.h"
 #include "config/codec.h"
 #include "config/scalar.h"
 #include "keras/convert_metric.h"
@@ -76,7 +77,7 @@ TEST_CASE("what no probability of a softmax is, is left out and said") {
        {metric("Precision"), metric("Recall", {{"thresholds", 0.0}}), metric("F1Score", {{"threshold", 0.5}}),
         metric("BinaryAccuracy"), metric("AUC", {{"from_logits", true}}), metric("AUC"), metric("KLDivergence"),
         metric("RecallAtPrecision", {{"precision", 0.5}})}) {
-    CAPTURE(given.dump());
+    CAPTURE(json_text(given));
     const In found = in(given, kSoftmaxLogits);
     CHECK(found.metrics == "[]");
     CHECK(found.left_out.find("was left out") != std::string::npos);

@@ -35,9 +35,8 @@ std::size_t label_column(const std::vector<TableColumn>& columns, const std::opt
     if (error == std::errc() && end == label->data() + label->size() && number < columns.size()) return number;
     std::vector<std::string> names;
     for (const TableColumn& column : columns) names.push_back(column.name);
-    const std::string near = config::suggestion(*label, config::with_aliases(names, config::names_of_keys<Csv>()));
     throw UsageError(fmt::format("--label {}: {} has no such column{}", *label, path,
-                                 near.empty() ? config::suggestion_or_known(*label, names) : near));
+                                 config::suggestion_or_known(*label, names, config::names_of_keys<Csv>())));
   }
   for (const char* usual : {"label", "labels", "class", "target", "y"}) {
     if (const std::size_t found = find(usual, in_lower_case); found < columns.size()) return found;

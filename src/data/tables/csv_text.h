@@ -104,6 +104,12 @@ class CsvText {
 
   bool is_space(char c) const { return c == ' ' || (c == '\t' && delimiter_ != '\t'); }
 
+  std::string_view trimmed(std::string_view text) const {
+    while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+    while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+    return text;
+  }
+
   void skip_spaces() {
     while (at_ < end_ && is_space(*at_)) ++at_;
   }
@@ -192,10 +198,9 @@ class CsvText {
     const char* const start = at_;
     const std::string text = cell();
     T value;
-    const char *begin = text.data(), *end = begin + text.size();
-    while (begin < end && is_space(*begin)) ++begin;  // as around the cell
-    while (begin < end && is_space(end[-1])) --end;
-    if (begin < end && parse(begin, end, value, point_, '\n') == end) return value;
+    const std::string_view number = trimmed(text);  // as around the cell
+    const char* const end = number.data() + number.size();
+    if (!number.empty() && parse(number.data(), end, value, point_, '\n') == end) return value;
     at_ = start;
     return std::nullopt;
   }
@@ -268,16 +273,12 @@ inline bool CsvText::pass_row(const char* begin) {
 inline std::string_view CsvText::unquoted() {
   const char* const start = at_;
   while (at_ < end_ && *at_ != delimiter_ && *at_ != '\n' && *at_ != '\r') ++at_;
-  const char* end = at_;
-  while (end > start && is_space(end[-1])) --end;
-  return {start, end};
+  return trimmed({start, at_});
 }
 
 inline std::string_view CsvText::raw_cell(const char* start) const {
   const char* end = std::find_if(at_, end_, [this](char c) { return c == delimiter_ || c == '\n' || c == '\r'; });
-  while (start < end && is_space(*start)) ++start;
-  while (start < end && is_space(end[-1])) --end;
-  return {start, end};
+  return trimmed({start, end});
 }
 
 inline std::int64_t CsvText::line(const char* position) const { return 1 + std::count(begin_, position, '\n'); }

@@ -54,6 +54,15 @@ std::string device_name(const DeviceId& device) {
   return cuda::visible_gpus().gpus.at(static_cast<std::size_t>(device.index)).name;
 }
 
+/// An empty object where there is no file, or one that is no summary.
+Json summary_in(const std::filesystem::path& file) {
+  if (!std::filesystem::exists(file)) return Json::object();
+  Json summary = parse_json_if_valid<Json>(read_text_file(file));
+  return summary.is_object() ? summary : Json::object();
+}
+
+bool is_done(const Json& summary) { return summary.value("status", "") == "done"; }
+
 }  // namespace
 
 void write_summary(const std::filesystem::path& file, const CheckedConfiguration& checked, const Strategy& strategy,
@@ -96,19 +105,17 @@ void write_summary(const std::filesystem::path& file, const CheckedConfiguration
 }
 
 std::optional<std::uint32_t> read_checksum(const std::filesystem::path& file, const std::string& name) {
-  if (!std::filesystem::exists(file)) return std::nullopt;
-  const auto summary = parse_json_if_valid<Json>(read_text_file(file));
+  const Json summary = summary_in(file);
   const auto checksum = Json::json_pointer("/checksums/" + name);
-  if (!summary.is_object() || !summary.contains(checksum) || !summary[checksum].is_number_unsigned()) {
+  if (!summary.contains(checksum) || !summary[checksum].is_number_unsigned()) {
     return std::nullopt;
   }
   return summary[checksum].get<std::uint32_t>();
 }
 
 FeatureSizes read_feature_sizes(const std::filesystem::path& file) {
-  if (!std::filesystem::exists(file)) return {};
-  const auto summary = Json::parse(read_text_file(file), nullptr, false);
-  if (!summary.is_object() || !summary.contains("largest_features")) return {};
+  const Json summary = summary_in(file);
+  if (!summary.contains("largest_features")) return {};
   try {
     return summary["largest_features"].get<FeatureSizes>();
   } catch (const Json::exception&) {  // only a warning depends on it
@@ -131,15 +138,14 @@ std::optional<data::Adapted> read_adapted(const RunFolder& folder) {
 }
 
 std::optional<std::int64_t> read_done_step(const std::filesystem::path& file) {
-  if (!std::filesystem::exists(file)) return std::nullopt;
-  const auto summary = parse_json_if_valid<Json>(read_text_file(file));
-  if (!summary.is_object() || summary.value("status", "") != "done") return std::nullopt;
+  const Json summary = summary_in(file);
+  if (!is_done(summary)) return std::nullopt;
   return summary.value("step", std::int64_t{0});
 }
 
 bool ended_early(const std::filesystem::path& file) {
-  if (!read_done_step(file)) return false;
-  const auto summary = parse_json_if_valid<Json>(read_text_file(file));
+  const Json summary = summary_in(file);
+  if (!is_done(summary)) return false;
   const Json callbacks = summary.value("callbacks", Json::array());
   return callbacks.is_array() && std::ranges::any_of(callbacks, [](const Json& one) {
            return one.is_object() && one.value("ended_training", false);

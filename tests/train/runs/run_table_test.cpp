@@ -4,11 +4,11 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "base/utf8.h"
 #include "error_text.h"
 
@@ -40,7 +40,7 @@ TEST_CASE("a run shows at most eight keys, and how many more differ; one more ta
   const std::string text = run_table({run_with(10)}, 0);
   CHECK(contains(text, "key7=value7  and 2 more keys\n"));
   CHECK_FALSE(contains(text, "key8"));
-  const auto json = nlohmann::json::parse(run_table_json({run_with(10)}));
+  const auto json = parse_json<nlohmann::json>(run_table_json({run_with(10)}));
   CHECK(json["runs"][0]["differs"].size() == 10);
 }
 
