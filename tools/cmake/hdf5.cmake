@@ -5,8 +5,6 @@ if(MIRRORTRAIN_HDF5)
   pkg_check_modules(hdf5 QUIET IMPORTED_TARGET hdf5)
   if(hdf5_FOUND)
     set(MIRRORTRAIN_WITH_HDF5 ON)
-    # Programs of this build find the module libmirrortrain_hdf5.so here, installed ones in a folder of their own.
-    list(APPEND CMAKE_BUILD_RPATH "$ORIGIN" ${CMAKE_BINARY_DIR})
   endif()
 endif()
 if(NOT MIRRORTRAIN_WITH_HDF5)

@@ -1,3 +1,13 @@
+# Where programs find libraries and modules: as installed already when they are built. Where CMake changes that at the installation, it leaves
+# an empty folder in what it builds, which the loader takes for the current one.
+if(BUILD_SHARED_LIBS)  # which are not installed
+  set(CMAKE_BUILD_RPATH "$ORIGIN" ${CMAKE_BINARY_DIR})
+else()
+  set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
+  set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
+  set(CMAKE_INSTALL_RPATH ${CMAKE_BINARY_DIR})  # of tests and benchmarks
+endif()
+
 # One library per folder of src/, linked against folders of lower layers only.
 
 # mirrortrain_library(data SOURCES a.cpp LOOPS b.cpp LINKS base config ZLIB::ZLIB)
