@@ -15,7 +15,7 @@
 #include "cli/init_keras.h"
 #include "cli/options.h"
 #include "data/first_look/first_configuration.h"
-#include "keras/keras_file.h"
+#include "keras/reading/keras_file.h"
 #include "train/checkpoint/run_folder.h"
 
 namespace mirrortrain::cli {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "config/errors.h"
-#include "keras/convert_training.h"
+#include "keras/reading/convert_training.h"
 
 namespace mirrortrain::cli {
 

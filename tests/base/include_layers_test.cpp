@@ -27,6 +27,7 @@ const std::map<std::string, std::vector<std::string>> kRooms = {
     {"data",
      {"", "files", "preprocessing", "arrays", "text", "pictures", "tables", "folders", "records", "reading", "sources",
       "order", "loading", "feeding", "first_look"}},
+    {"keras", {"", "hdf5", "reading", "writing"}},
     {"strategy", {"types", "", "variables", "reduction", "steps", "mirrored", "parameter_server"}},
     {"serve", {"http", "tensors", "model", "page", "grpc", ""}},
     {"train", {"checkpoint", "session", "inference", "runs", "export", ""}},
@@ -84,7 +85,7 @@ std::string wrong_with_library(const std::string& file, const std::string& heade
   if (header == "mpi.h" && !starts_with_any(file, {"cluster/mpi/", "collective/mpi/"})) {
     return "belongs to MPI, which only cluster/mpi and collective/mpi see";
   }
-  if (header == "hdf5.h" && !file.starts_with("keras/")) return "belongs to HDF5, which only keras sees";
+  if (header == "hdf5.h" && !file.starts_with("keras/hdf5/")) return "belongs to HDF5, which only keras/hdf5 sees";
   if (header.starts_with("yaml-cpp/") && !(file.starts_with("config/") && file.ends_with(".cpp"))) {
     return "belongs to yaml-cpp, which only the .cpp files of config see";
   }

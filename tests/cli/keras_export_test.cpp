@@ -17,7 +17,7 @@
 #include "cli/run_program.h"
 #include "data/loading/load.h"
 #include "error_text.h"
-#include "keras/keras_file.h"
+#include "keras/reading/keras_file.h"
 #include "temporary_folder.h"
 #include "train/checkpoint/checkpoint_folder.h"
 #include "train/checkpoint/load_initial_weights.h"

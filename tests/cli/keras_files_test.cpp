@@ -19,7 +19,7 @@
 #include "cli/run_program.h"
 #include "data/files/zip.h"
 #include "data/loading/load.h"
-#include "keras/write_keras_model.h"
+#include "keras/writing/write_keras_model.h"
 #include "temporary_folder.h"
 #include "train/checkpoint/load_initial_weights.h"
 #include "train/inference/predict.h"

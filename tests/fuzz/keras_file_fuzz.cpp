@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "fuzz/input_file.h"
-#include "keras/keras_file.h"
+#include "keras/reading/keras_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace mirrortrain;

@@ -2,9 +2,9 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "keras/convert_model.h"
-#include "keras/convert_training.h"
-#include "keras/named_weights.h"
+#include "keras/reading/convert_model.h"
+#include "keras/reading/convert_training.h"
+#include "keras/reading/named_weights.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace mirrortrain;

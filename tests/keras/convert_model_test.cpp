@@ -1,11 +1,11 @@
-#include "keras/convert_model.h"
+#include "keras/reading/convert_model.h"
 
 #include <doctest/doctest.h>
 
 #include "config/document.h"
 #include "error_text.h"
-#include "keras/convert_training.h"
 #include "keras/problems.h"
+#include "keras/reading/convert_training.h"
 
 using namespace mirrortrain;
 using keras::Json;

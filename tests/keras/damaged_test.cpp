@@ -8,9 +8,9 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "keras/convert_model.h"
-#include "keras/convert_training.h"
-#include "keras/keras_file.h"
+#include "keras/reading/convert_model.h"
+#include "keras/reading/convert_training.h"
+#include "keras/reading/keras_file.h"
 #include "temporary_folder.h"
 
 using namespace mirrortrain;

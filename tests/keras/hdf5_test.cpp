@@ -1,4 +1,4 @@
-#include "keras/hdf5.h"
+#include "keras/hdf5/hdf5.h"
 
 #include <doctest/doctest.h>
 

@@ -1,11 +1,11 @@
-#include "keras/masks.h"
+#include "keras/reading/masks.h"
 
 #include <doctest/doctest.h>
 
 #include "config/document.h"
 #include "config/scalar.h"
 #include "error_text.h"
-#include "keras/convert_model.h"
+#include "keras/reading/convert_model.h"
 
 using namespace mirrortrain;
 using keras::Json;

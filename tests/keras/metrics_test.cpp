@@ -11,8 +11,8 @@
 #include "base/json.h"
 #include "config/codec.h"
 #include "config/scalar.h"
-#include "keras/convert_metric.h"
-#include "keras/write_metric.h"
+#include "keras/reading/convert_metric.h"
+#include "keras/writing/write_metric.h"
 
 namespace {
 

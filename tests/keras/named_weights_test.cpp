@@ -1,4 +1,4 @@
-#include "keras/named_weights.h"
+#include "keras/reading/named_weights.h"
 
 #include <doctest/doctest.h>
 

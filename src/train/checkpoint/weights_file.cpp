@@ -12,8 +12,8 @@
 #include "base/files.h"
 #include "base/utf8.h"
 #include "keras/json.h"
-#include "keras/keras_file.h"
-#include "keras/named_weights.h"
+#include "keras/reading/keras_file.h"
+#include "keras/reading/named_weights.h"
 #include "onnx/onnx_weights.h"
 
 namespace mirrortrain {

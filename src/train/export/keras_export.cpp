@@ -14,8 +14,8 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "keras/write_columns.h"
-#include "keras/write_keras_model.h"
+#include "keras/writing/write_columns.h"
+#include "keras/writing/write_keras_model.h"
 #include "model/learning_rate.h"
 #include "model/wiring.h"
 #include "train/checkpoint/checkpoint_folder.h"

@@ -8,7 +8,7 @@
 
 #include "base/open_file.h"
 #include "base/utf8.h"
-#include "keras/keras_file.h"
+#include "keras/reading/keras_file.h"
 #include "model/blocks.h"
 
 namespace mirrortrain {
