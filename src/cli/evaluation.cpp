@@ -17,9 +17,9 @@
 #include "train/runs/run_weights.h"
 #include "train/runs/summary.h"
 #include "train/session/left_out.h"
-#include "train/session/new_scale.h"
 #include "train/session/run.h"
 #include "train/trainer.h"
+#include "train/warnings/new_scale.h"
 
 namespace mirrortrain::cli {
 namespace {

@@ -11,7 +11,7 @@
 #include "cli/usage.h"
 #include "config/document.h"
 #include "config/scalar.h"
-#include "train/session/configuration.h"
+#include "train/configuration/configuration.h"
 
 namespace mirrortrain::cli {
 namespace {

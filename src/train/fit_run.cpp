@@ -22,9 +22,9 @@
 #include "train/runs/run_header.h"
 #include "train/runs/worker_memory.h"
 #include "train/session/check_data.h"
-#include "train/session/data_warnings.h"
-#include "train/session/layer_warnings.h"
 #include "train/session/left_out.h"
+#include "train/warnings/data_warnings.h"
+#include "train/warnings/layer_warnings.h"
 
 namespace mirrortrain {
 namespace {

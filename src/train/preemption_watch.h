@@ -4,7 +4,7 @@
 #include <string>
 #include <thread>
 
-#include "train/session/termination_options.h"
+#include "train/configuration/termination_options.h"
 
 namespace mirrortrain {
 

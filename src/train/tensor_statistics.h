@@ -9,7 +9,7 @@
 #include "report/event.h"
 #include "strategy/strategy.h"
 #include "train/checkpoint/training_state.h"
-#include "train/session/logging_options.h"
+#include "train/configuration/logging_options.h"
 
 namespace mirrortrain {
 

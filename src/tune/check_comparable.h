@@ -3,7 +3,7 @@
 #include <string>
 
 #include "config/errors.h"
-#include "train/session/configuration.h"
+#include "train/configuration/configuration.h"
 #include "tune/search_space.h"
 
 namespace mirrortrain::tune {

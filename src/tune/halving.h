@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "train/session/search_options.h"
+#include "train/configuration/search_options.h"
 
 namespace mirrortrain::tune {
 

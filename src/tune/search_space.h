@@ -8,7 +8,7 @@
 
 #include "config/errors.h"
 #include "config/schema.h"
-#include "train/session/search_options.h"
+#include "train/configuration/search_options.h"
 
 namespace mirrortrain::tune {
 

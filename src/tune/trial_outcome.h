@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "train/checkpoint/run_folder.h"
-#include "train/session/callback_options.h"
+#include "train/configuration/callback_options.h"
 
 namespace mirrortrain::tune {
 

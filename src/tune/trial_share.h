@@ -6,7 +6,7 @@
 
 #include "launch/machine_part.h"
 #include "strategy/topology.h"
-#include "train/session/configuration.h"
+#include "train/configuration/configuration.h"
 
 namespace mirrortrain::tune {
 

@@ -30,7 +30,7 @@ const std::map<std::string, std::vector<std::string>> kRooms = {
     {"keras", {"", "hdf5", "reading", "writing"}},
     {"strategy", {"types", "", "variables", "reduction", "steps", "mirrored", "parameter_server"}},
     {"serve", {"http", "tensors", "model", "page", "grpc", ""}},
-    {"train", {"checkpoint", "session", "inference", "runs", "export", ""}},
+    {"train", {"checkpoint", "configuration", "warnings", "session", "inference", "runs", "export", ""}},
 };
 
 /// The number of a path's room; none where its folder has no rooms.

@@ -15,8 +15,8 @@
 #include "train/inference/predict.h"
 #include "train/session/check_data.h"
 #include "train/session/left_out.h"
-#include "train/session/new_scale.h"
 #include "train/session/run_data.h"
+#include "train/warnings/new_scale.h"
 
 namespace mirrortrain {
 

@@ -14,8 +14,8 @@
 #include "data/loading/new_table.h"
 #include "data/tables/adapted.h"
 #include "train/inference/extra_columns.h"
-#include "train/session/feature_scale.h"
 #include "train/session/run.h"
+#include "train/warnings/feature_scale.h"
 
 namespace mirrortrain {
 

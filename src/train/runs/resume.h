@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "train/checkpoint/run_folder.h"
-#include "train/session/configuration.h"
+#include "train/configuration/configuration.h"
 
 namespace mirrortrain {
 

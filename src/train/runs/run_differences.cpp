@@ -13,7 +13,7 @@
 #include "config/document.h"
 #include "config/scalar.h"
 #include "config/without_defaults.h"
-#include "train/session/configuration.h"
+#include "train/configuration/configuration.h"
 
 namespace mirrortrain {
 namespace {

@@ -11,7 +11,7 @@
 #include "train/checkpoint/run_folder.h"
 #include "train/checkpoint/training_state.h"
 #include "train/session/check_configuration.h"
-#include "train/session/feature_scale.h"
+#include "train/warnings/feature_scale.h"
 
 namespace mirrortrain {
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "report/format.h"
-#include "train/session/configuration.h"
+#include "train/configuration/configuration.h"
 
 namespace mirrortrain {
 namespace {

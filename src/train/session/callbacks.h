@@ -7,7 +7,7 @@
 #include "report/event.h"
 #include "strategy/reduction/workers.h"
 #include "train/checkpoint/callback_state.h"
-#include "train/session/callback_options.h"
+#include "train/configuration/callback_options.h"
 
 namespace mirrortrain {
 

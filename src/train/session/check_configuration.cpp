@@ -9,90 +9,15 @@
 #include "base/error.h"
 #include "strategy/pipeline_stages.h"
 #include "strategy/topology.h"
-#include "train/session/check_callbacks.h"
+#include "train/configuration/check_callbacks.h"
 #include "train/session/check_data.h"
 #include "train/session/check_mesh.h"
-#include "train/session/option_warnings.h"
+#include "train/session/examples_of_model.h"
 #include "train/session/run_cluster.h"
+#include "train/warnings/option_warnings.h"
 
 namespace mirrortrain {
 namespace {
-
-data::ExampleSpec example_spec(const Model& model, const ModelOptions& options,
-                               const std::vector<Objective>& objectives) {
-  const ModelGraph& graph = model.training;
-  data::ExampleSpec spec;
-  const std::vector<ModelInputOptions> inputs = options.all_inputs();
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const ModelInput& input = graph.inputs[i];
-    spec.inputs.push_back({inputs[i].name, inputs[i].shape, inputs[i].path, input.numbers_below.value_or(0),
-                           input.pads_with_zero, input.averages_steps});
-    for (const Lookup& lookup : input.lookups) {
-      spec.inputs.back().lookups.push_back({lookup.layer, lookup.rows, lookup.masks_zero});
-    }
-  }
-  for (std::size_t i = 0; i < model.outputs.size(); ++i) {
-    const ModelOutput &trained = graph.outputs[i], &evaluated = model.evaluation.outputs[i];
-    const ValueSpec& labels = graph.graph.spec(trained.labels);
-    const auto& largest = model.outputs[i].largest_label;
-    data::LabelSpec label{model.outputs[i].name, labels.shape, labels.dtype};
-    label.weighted = trained.weights != kNoValue || evaluated.weights != kNoValue;
-    label.may_be_missing = trained.present != kNoValue;
-    if (labels.dtype == DType::kInt32) {
-      label.classes = largest.value_or(-1) + 1;
-      label.ignored = ignored_label(objectives[i].loss.value);
-      if (targets_of(objectives[i].loss.value) == Targets::kSymbols) {
-        label.symbol_steps = model.evaluation.graph.spec(evaluated.value).shape[0];
-      }
-    } else {
-      label.signs = targets_of(objectives[i].loss.value) == Targets::kSigns;
-      label.probabilities = !label.signs && largest.has_value();
-    }
-    spec.labels.push_back(std::move(label));
-  }
-  return spec;
-}
-
-/// Whether a split has weights for the examples' loss of an output.
-template <class Split>
-bool has_weights(const Split& split, const std::string& output) {
-  return std::visit(
-      [&](const auto& source) {
-        if constexpr (requires { source.weights_of(output); }) return source.weights_of(output) != nullptr;
-        return false;
-      },
-      split);
-}
-
-/// Whether examples of a split may have no label for an output.
-template <class Split>
-bool may_lack_labels(const Split& split, const std::string& output) {
-  return std::visit(
-      [&](const auto& source) {
-        if constexpr (requires { source.may_lack_labels(output); }) return source.may_lack_labels(output);
-        return false;
-      },
-      split);
-}
-
-/// Weights in the data apply to every split that has them, class weights only to training.
-LabelTraits label_traits(const Configuration& values, const std::string& output, const Loss& loss,
-                         config::Errors& errors) {
-  const data::DataOptions& data = values.data;
-  const bool of_train = has_weights(data.train.value, output);
-  const bool of_others = (data.validation.value && has_weights(*data.validation.value, output)) ||
-                         (data.test.value && has_weights(*data.test.value, output));
-  const losses::ClassWeight* const classes = class_weight_of(loss);
-  const bool of_classes = classes != nullptr && !classes->empty();
-  if (of_classes && of_train) {
-    errors.add(classes->weights.place, classes->weights.path,
-               "the examples of data.train have weights of their own; remove class_weight or data.train.weights");
-  }
-  const bool may_be_missing = may_lack_labels(data.train.value, output) ||
-                              (data.validation.value && may_lack_labels(*data.validation.value, output)) ||
-                              (data.test.value && may_lack_labels(*data.test.value, output));
-  return {of_train || of_classes, of_train || of_others, data.global_batch_size, may_be_missing};
-}
 
 void warn_of_nothing_to_train(const Configuration& values, const Model& model, config::Errors& errors) {
   const auto changes = [](const ModelVariable& variable) { return variable.spec.trainable || variable.spectrum; };
@@ -256,38 +181,6 @@ void check_stored_names(const CheckedConfiguration& checked, config::Errors& err
 }
 
 }  // namespace
-
-CheckedConfiguration::CheckedConfiguration() = default;
-CheckedConfiguration::CheckedConfiguration(CheckedConfiguration&&) noexcept = default;
-CheckedConfiguration& CheckedConfiguration::operator=(CheckedConfiguration&&) noexcept = default;
-CheckedConfiguration::~CheckedConfiguration() = default;
-
-config::Place CheckedConfiguration::place_of(const std::string& key) const {
-  const auto found = read.document.origins.find(key);
-  return found == read.document.origins.end() ? config::Place{} : found->second;
-}
-
-std::string CheckedConfiguration::of_input(std::size_t input) const {
-  return examples.inputs.size() > 1 ? fmt::format(" of '{}'", examples.inputs[input].name) : "";
-}
-
-std::string CheckedConfiguration::of_output(std::size_t output) const {
-  return examples.labels.size() > 1 ? fmt::format(" of '{}'", examples.labels[output].name) : "";
-}
-
-std::string CheckedConfiguration::input_option(std::size_t input) const {
-  return examples.inputs.size() > 1 ? fmt::format(", input: {}", examples.inputs[input].name) : "";
-}
-
-std::vector<data::PreprocessingStep> CheckedConfiguration::steps_of(std::size_t input) const {
-  return data::steps_of_input(values().data.preprocessing, examples.inputs[input].name);
-}
-
-std::vector<VariablePolicy> CheckedConfiguration::policies() const {
-  std::vector<VariablePolicy> policies;
-  for (const ResolvedVariable& variable : variables) policies.push_back(variable.policy);
-  return policies;
-}
 
 CheckedConfiguration look_at_configuration(const std::string& file, std::span<const std::string> overrides,
                                            config::Errors& errors, const Environment& environment) {

@@ -15,12 +15,12 @@
 #include "data/loading/adapt.h"
 #include "data/loading/load.h"
 #include "train/checkpoint/load_initial_weights.h"
-#include "train/session/data_warnings.h"
 #include "train/session/hardware.h"
-#include "train/session/layer_warnings.h"
 #include "train/session/left_out.h"
 #include "train/session/run.h"
 #include "train/session/run_strategy.h"
+#include "train/warnings/data_warnings.h"
+#include "train/warnings/layer_warnings.h"
 
 namespace mirrortrain {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "strategy/mirrored/mirrored_strategy.h"
-#include "train/session/configuration.h"
+#include "train/configuration/configuration.h"
 
 namespace mirrortrain {
 

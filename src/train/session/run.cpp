@@ -9,9 +9,9 @@
 #include "data/loading/load.h"
 #include "train/checkpoint/load_initial_weights.h"
 #include "train/session/check_data.h"
-#include "train/session/class_counts.h"
 #include "train/session/run_data.h"
 #include "train/session/run_strategy.h"
+#include "train/warnings/class_counts.h"
 
 namespace mirrortrain {
 namespace {

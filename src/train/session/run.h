@@ -17,9 +17,9 @@
 #include "strategy/parameter_server/dispatch_service.h"
 #include "strategy/strategy.h"
 #include "train/checkpoint/run_folder.h"
-#include "train/session/check_configuration.h"
-#include "train/session/data_warnings.h"
+#include "train/configuration/checked_configuration.h"
 #include "train/session/hardware.h"
+#include "train/warnings/splits_to_check.h"
 
 namespace mirrortrain {
 

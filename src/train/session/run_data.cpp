@@ -14,7 +14,7 @@
 #include "data/order/shards.h"
 #include "train/session/check_data.h"
 #include "train/session/run.h"
-#include "train/session/value_range_warnings.h"
+#include "train/warnings/value_range_warnings.h"
 
 namespace mirrortrain {
 namespace {

@@ -10,7 +10,7 @@
 #include "error_text.h"
 #include "has_in_order.h"
 #include "train/checkpoint/checkpoint_state.h"
-#include "train/session/check_callbacks.h"
+#include "train/configuration/check_callbacks.h"
 #include "train/training.h"
 
 namespace mirrortrain {

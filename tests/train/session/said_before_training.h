@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "temporary_folder.h"
-#include "train/session/data_warnings.h"
-#include "train/session/layer_warnings.h"
 #include "train/session/run.h"
 #include "train/session/run_data.h"
+#include "train/warnings/data_warnings.h"
+#include "train/warnings/layer_warnings.h"
 
 namespace mirrortrain {
 

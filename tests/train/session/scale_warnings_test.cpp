@@ -4,8 +4,8 @@
 #include <fstream>
 
 #include "error_text.h"
-#include "train/session/new_scale.h"
 #include "train/session/said_before_training.h"
+#include "train/warnings/new_scale.h"
 
 namespace mirrortrain {
 namespace {
