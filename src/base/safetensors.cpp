@@ -12,7 +12,6 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
-#include <set>
 #include <string_view>
 #include <utility>
 
@@ -94,21 +93,14 @@ class Header {
   }
 
   std::vector<Entry> parse(const std::string& header) const {
-    // The parser keeps the last of two equal keys, so duplicates are found while parsing. Objects nest two deep in a
-    // valid header.
-    std::vector<std::set<std::string>> keys;
-    const auto watch = [&](int depth, json::parse_event_t event, const json& value) {
-      if (depth > 4) fail("the header nests too deep");
-      if (event == json::parse_event_t::object_start) keys.emplace_back();
-      if (event == json::parse_event_t::object_end) keys.pop_back();
-      if (event == json::parse_event_t::key && !keys.back().insert(value.get<std::string>()).second) {
-        fail(fmt::format("{} is listed twice in the header", shown(value.get<std::string>())));
-      }
-      return true;
+    const JsonRefusals refusals{
+        .most_levels = 4,  // a valid header has two
+        .deeper = [&] { fail("the header nests too deep"); },
+        .key_twice = [&](const std::string& key) { fail(fmt::format("{} is listed twice in the header", shown(key))); },
     };
     json parsed;
     try {
-      parsed = parse_json<json>(header, watch);
+      parsed = parse_json<json>(header, refusals);
     } catch (const json::exception&) {
       fail("the header is not JSON");
     }

@@ -18,14 +18,9 @@ const Json kNull;
 }  // namespace
 
 Json parse_json(std::string_view text, const std::string& what) {
-  int deepest = 0;
-  const auto watch = [&](int depth, Json::parse_event_t, Json&) {
-    deepest = std::max(deepest, depth);
-    if (depth > kMostLevels) throw Error(fmt::format("{}: is nested deeper than any model", what));
-    return true;
-  };
+  const auto refuse = [&] { throw Error(fmt::format("{}: is nested deeper than any model", what)); };
   try {
-    return mirrortrain::parse_json<Json>(text, watch);
+    return mirrortrain::parse_json<Json>(text, {.most_levels = kMostLevels, .deeper = refuse});
   } catch (const Json::exception& error) {
     throw Error(
         fmt::format("{}: expected JSON, as Keras writes it; it is damaged: {}", what, shortened(error.what(), 200)));

@@ -24,13 +24,8 @@ constexpr int kMostLevels = 64;
 /// The object of a line; throws UsageError for anything else.
 Json object_in(const std::string& line) {
   if (line.size() >= launch::LineInput::kMostBytes) throw UsageError("expected a line of less than 1 MiB");
-  int most = 0;
-  const auto note_depth = [&](int depth, Json::parse_event_t, Json&) {
-    most = std::max(most, depth);
-    return depth <= kMostLevels;  // deeper ones are not kept
-  };
-  Json json = parse_json_if_valid<Json>(line, note_depth);
-  if (most > kMostLevels) throw UsageError(fmt::format("expected at most {} levels of brackets", kMostLevels));
+  const auto refuse = [] { throw UsageError(fmt::format("expected at most {} levels of brackets", kMostLevels)); };
+  Json json = parse_json_if_valid<Json>(line, {.most_levels = kMostLevels, .deeper = refuse});
   if (!json.is_object()) {
     throw UsageError(R"(expected a line of JSON, as {"parameters": {"optimizer.learning_rate": 0.01}})");
   }

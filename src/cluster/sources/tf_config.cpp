@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -23,19 +22,11 @@ using Json = nlohmann::json;
 /// The JSON of a variable. Throws UsageError, beginning with its name, if it is invalid or an object has a duplicate
 /// key, one of which a lenient parser would drop.
 Json strict_json(const std::string& text, const std::string& variable) {
-  std::vector<std::set<std::string>> keys;  // of the open objects
-  std::string twice;
-  const auto look = [&](int, Json::parse_event_t event, Json& value) {
-    if (event == Json::parse_event_t::object_start) keys.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event == Json::parse_event_t::key && !keys.back().insert(value.get<std::string>()).second) {
-      twice = value.get<std::string>();
-    }
-    return true;
+  const auto refuse_twice = [&](const std::string& key) {
+    throw UsageError(fmt::format("{}: the key '{}' is listed twice in one mapping; write it once", variable, key));
   };
-  Json json;
   try {
-    json = parse_json<Json>(text, look);
+    return parse_json<Json>(text, {.key_twice = refuse_twice});
   } catch (const Json::parse_error& error) {
     const std::size_t at = std::min(error.byte == 0 ? 0 : error.byte - 1, text.size());
     throw UsageError(fmt::format(
@@ -46,10 +37,6 @@ Json strict_json(const std::string& text, const std::string& variable) {
   } catch (const Json::exception& error) {  // for example a number out of range
     throw UsageError(fmt::format("{}: expected JSON that can be read: {}", variable, error.what()));
   }
-  if (!twice.empty()) {
-    throw UsageError(fmt::format("{}: the key '{}' is listed twice in one mapping; write it once", variable, twice));
-  }
-  return json;
 }
 
 const ClusterKeys kJsonKeys = {"cluster.chief",     "cluster.worker", "cluster.ps",

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "base/error.h"
@@ -91,17 +90,12 @@ std::string JsonRows::place() const {
 }
 
 JsonValue JsonRows::object_in(std::string_view line) const {
-  std::set<std::string> keys;
-  const auto refuse_twice = [&](int depth, JsonValue::parse_event_t event, JsonValue& parsed) {
-    if (event == JsonValue::parse_event_t::key && depth == 1 && !keys.insert(parsed.get<std::string>()).second) {
-      throw Error(fmt::format("{}: the key '{}' is in this object twice; leave one out", place(),
-                              shortened(parsed.get<std::string>())));
-    }
-    return true;
+  const auto refuse_twice = [&](const std::string& key) {
+    throw Error(fmt::format("{}: the key '{}' is in this object twice; leave one out", place(), shortened(key)));
   };
   JsonValue object;
   try {
-    object = parse_json<JsonValue>(line, refuse_twice);
+    object = parse_json<JsonValue>(line, {.key_twice = refuse_twice});
   } catch (const JsonValue::out_of_range&) {
     throw Error(fmt::format("{}: a number in this line is larger than any of 64 bits; correct it", place()));
   } catch (const JsonValue::parse_error& error) {
