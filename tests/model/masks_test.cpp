@@ -78,6 +78,18 @@ TEST_CASE("layers that take the mask off as Keras does say nothing") {
   }
 }
 
+TEST_CASE("a formula ends a mask, in silence where it is written for that") {
+  const Built built = on_words(line("expression: {formula: x}"));
+  CHECK(built.errors == "");
+  CHECK(built.warnings.empty());
+  CHECK_FALSE(built.model.is_masked());
+  const Built doubled = on_words(line("expression: {formula: 2 * x}"));
+  CHECK_FALSE(doubled.model.is_masked());
+  REQUIRE(doubled.warnings.size() == 1);
+  CHECK(doubled.warnings[0].find("the mask of the padding ends here, as a formula carries none on") !=
+        std::string::npos);
+}
+
 TEST_CASE("a mask that ends at a layer is warned of at its line") {
   for (const char* layer : {"flatten", "reshape: {target_shape: [3, 8]}", "permute: {dims: [2, 1]}",
                             "conv1d: {filters: 3, kernel_size: 2}"}) {
@@ -156,6 +168,20 @@ TEST_CASE("attention takes the masks of query and value, and without dropout a b
   CHECK(other.inputs.at(3) == kNoValue);
   CHECK(other.inputs.at(4) != kNoValue);
   CHECK(dynamic_cast<const ops::Attention&>(*other.op).blind_sees_all);
+}
+
+TEST_CASE("attention can hand the mask of its query on unused") {
+  const Built built = on_words(line("multi_head_attention: {num_heads: 1, key_dim: 3, use_query_mask: false}"));
+  CHECK(built.errors == "");
+  CHECK(built.warnings.empty());
+  CHECK(built.model.is_masked());
+  const Node& node = *node_of(built.model.training.graph, "attention");
+  CHECK(node.inputs.at(3) == kNoValue);
+  CHECK(node.inputs.at(4) != kNoValue);
+  const Built idle =
+      build_layers("[6]", kPlain + line("multi_head_attention: {num_heads: 1, key_dim: 3, use_query_mask: false}"));
+  REQUIRE(idle.warnings.size() == 1);
+  CHECK(idle.warnings[0].find("use_query_mask: false changes nothing") != std::string::npos);
 }
 
 TEST_CASE("the gradients of a masked loss are divided by what counts in the global batch") {

@@ -165,12 +165,22 @@ class Converter {
     if (layer.class_name != use.layer.class_name && !converted.types.empty()) {
       converted.types.erase(converted.types.begin());
     }
+    if (here.masks->without_query_mask.contains(use.key())) {
+      converted.options.push_back({"use_query_mask", {}, Value::scalar("false", false)});
+    }
     LayerList& list = here.list;
     std::string wanted = here.prefix + layer.name + here.outputs.suffix_of_call(layer.name, use.number);
     std::ranges::replace(wanted, '/', '_');
     const std::string name = list.names.unique(wanted);
     const bool reverses = call.options.contains("reverse") && call.options["reverse"] == Json(true);
     const auto first = here.outputs.first.find(layer.name);
+    if (first != here.outputs.first.end() && here.masks->without_query_mask.contains({layer.name, 0}) !=
+                                                 here.masks->without_query_mask.contains(use.key())) {
+      problems_.add(
+          layer.described(),
+          "uses the mask of its query in one call and not in another, as a MultiHeadAttention has taken it off "
+          "what it read; build a layer for each");
+    }
     if (first == here.outputs.first.end() && reverses) {
       problems_.add(layer.described(), "is called in reverse before it is called");
     }

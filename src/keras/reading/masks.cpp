@@ -52,6 +52,15 @@ const Json& inside_of(const NetworkLayer& layer) {
   return inside ? *inside->config : *layer.config;
 }
 
+bool sees_the_same(const MaskPlan& a, const MaskPlan& b) {
+  return a.unmasked == b.unmasked && a.without_query_mask == b.without_query_mask;
+}
+
+/// Whether the layer is one here that can leave its query's mask unused.
+bool is_of_heads(const NetworkLayer& layer) {
+  return layer.class_name == "MultiHeadAttention" || layer.class_name == "GroupedQueryAttention";
+}
+
 int strength(AtRun at_run) { return at_run == AtRun::kNone ? 0 : at_run == AtRun::kUnsure ? 1 : 2; }
 
 /// Whether a value carries a mask here, and none in Keras.
@@ -233,11 +242,16 @@ class Masks {
       return state;
     }
     const bool has_query_mask = is_too_much(state, layer.described(), problems_);
-    // Masked steps of a query see nothing here. Where its mask ends anyway, the query is read without it; where later
-    // layers need it, they leave these steps out.
+    // Masked steps of a query see nothing here, unless the layer is told otherwise. Where the query's mask ends anyway,
+    // it is read without.
     const bool is_needed = needed_.contains({layer.name, number});
     if (has_query_mask && !is_needed) unmask(layer, number, 0);
-    if (has_query_mask && is_needed) state.is_other_at_padding = true;
+    if (has_query_mask && is_needed) {
+      if (is_of_heads(layer))
+        plan_.without_query_mask.insert({layer.name, number});
+      else
+        state.is_other_at_padding = true;
+    }
     for (std::size_t i = 1; i < call.inputs.size(); ++i) unmask(layer, number, i);
     state.carries = state.carries && !plan_.unmasked.contains({{layer.name, number}, 0});
     if (layer.class_name == "MultiHeadAttention") {
@@ -271,7 +285,7 @@ class Masks {
     const MaskPlan& plan = plan_of(layer, inputs);
     if (plan.inputs.size() != inputs.size() || plan.outputs.empty()) return {};  // reported where it is converted
     const auto first = plan_.inputs_of_models.find({layer.name, 0});
-    if (first != plan_.inputs_of_models.end() && plan_of(layer, first->second).unmasked != plan.unmasked) {
+    if (first != plan_.inputs_of_models.end() && !sees_the_same(plan_of(layer, first->second), plan)) {
       problems_.add(layer.described(),
                     "is called on tensors with a mask and without one, with which its attention does not see the same "
                     "in Keras; build a model for each");

@@ -35,6 +35,7 @@ struct MaskState {
 /// Where masks have to end so that layers see those that they see in Keras.
 struct MaskPlan {
   std::set<std::pair<LayerCall, std::size_t>> unmasked{};  ///< inputs of calls, by their number
+  std::set<LayerCall> without_query_mask{};                ///< attention that hands its query's mask on unused
   std::set<LayerCall> masked;                              ///< calls whose outputs carry a mask
   std::map<LayerCall, std::vector<MaskState>> inputs_of_models{};
   std::vector<MaskState> inputs{}, outputs{};  ///< when all has run; of the network

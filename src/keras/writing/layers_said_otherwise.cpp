@@ -32,7 +32,7 @@ bool LayersWriter::add_said_otherwise(std::size_t i, const std::string& where) {
 /// `x` alone ends a mask, as a reshape in Keras does.
 void LayersWriter::add_expression(std::size_t i, const layers::Expression& expression, const std::string& where) {
   const std::string& name = what_.wiring.names[i];
-  if (without_outer_spaces(expression.formula) != "x" || what_.wiring.sources[i].size() != 1) {
+  if (!expression.is_input() || what_.wiring.sources[i].size() != 1) {
     return problems_.add(where,
                          "a formula is nothing that Keras saves; write it with layers, or export to another format");
   }

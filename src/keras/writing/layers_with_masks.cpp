@@ -69,4 +69,16 @@ void LayersWriter::refuse_reversed_mask(std::size_t i, const Layer& layer, const
                 "the steps; train with bidirectional, or without mask_zero");
 }
 
+/// A query's mask that goes on unused: Keras's attention has it, or the output does not.
+void LayersWriter::refuse_unused_mask(std::size_t i, const Layer& layer, const std::string& where) {
+  const bool uses = config::visit(
+      [](const auto& options) {
+        if constexpr (requires { options.use_query_mask; }) return options.use_query_mask;
+        return true;
+      },
+      layer);
+  if (uses || !is_masked(what_.wiring.sources[i][0])) return;
+  problems_.add(where, "use_query_mask: false is nothing that Keras saves; leave it out, or export to another format");
+}
+
 }  // namespace mirrortrain::keras

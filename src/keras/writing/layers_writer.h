@@ -29,6 +29,7 @@ class LayersWriter {
   WrittenTensor without_mask(const WrittenTensor& value, const std::string& name, const Shape& shape);
   bool has_masks() const;
   void refuse_reversed_mask(std::size_t i, const Layer& layer, const std::string& where);
+  void refuse_unused_mask(std::size_t i, const Layer& layer, const std::string& where);
 
   // Layers. `i`: their number in the model, `where`: how messages call them.
 

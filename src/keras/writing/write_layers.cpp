@@ -105,6 +105,7 @@ void LayersWriter::add_layer(std::size_t i) {
   if (owner != i) return add_reuse(i, owner, where);
   if (add_said_otherwise(i, where)) return;
   refuse_reversed_mask(i, layer, where);
+  refuse_unused_mask(i, layer, where);
   const std::vector<std::string> types = written_types(layer, name);
   values_[i] = graph_.add(class_named(types.front()), name, config_of(layer, name, where),
                           arguments_of(types.front(), i), shapes_[name], call_options_of(layer));
@@ -128,9 +129,9 @@ Json LayersWriter::config_of(const Layer& layer, const std::string& name, const 
     if (given != nullptr && !given->value.is_null())
       problems_.add(where, fmt::format("{} is nothing that Keras saves", key));
   }
-  Json config = options_json(
-      options, *part, where, problems_,
-      {"name", "inputs", "use_causal_mask", "trainable", "lora_rank", "lora_alpha", "tied_to", "rope_max_wavelength"});
+  Json config = options_json(options, *part, where, problems_,
+                             {"name", "inputs", "use_causal_mask", "use_query_mask", "trainable", "lora_rank",
+                              "lora_alpha", "tied_to", "rope_max_wavelength"});
   if (type.starts_with("average_pooling")) {  // which Keras requires
     const auto key = std::ranges::find(part->keys, "pool_size", &config::Schema::Key::name);
     config["pool_size"] = to_json(options.find("pool_size")->value, key->type, where, problems_);

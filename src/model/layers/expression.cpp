@@ -55,7 +55,10 @@ config::Section<Expression> Expression::section() {
       .include<LayerCommon>();
 }
 
+bool Expression::is_input() const { return without_outer_spaces(formula) == "x"; }
+
 ValueId Expression::build(LayerBuilder& builder, std::span<const ValueId> sources) const {
+  if (builder.has_masks() && !is_input()) builder.warn_of_lost_mask("a formula carries none on");
   formula::Values values;
   for (std::size_t i = 0; i < sources.size(); ++i) values.emplace(fmt::format("x{}", i), sources[i]);
   values.emplace("x", sources[0]);

@@ -34,10 +34,13 @@ struct Expression : LayerCommon {
        {"slice", "write - expression: {formula: \"x[1:-1, 1:-1]\"}, with the range of each axis"}});
   static constexpr std::size_t kMostInputs = SIZE_MAX;
   static constexpr bool kOptionsSetRank = true;
+  static constexpr Masking kMasking = Masking::kOwn;  // it ends
   std::string formula;
   config::Map<FormulaParameter> parameters;
 
   static config::Section<Expression> section();
+  /// Whether the formula is `x`, which is written to end a mask.
+  bool is_input() const;
   ValueId build(LayerBuilder& builder, std::span<const ValueId> sources) const;
 };
 

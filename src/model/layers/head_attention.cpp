@@ -194,6 +194,9 @@ config::Section<HeadAttentionOptions> HeadAttentionOptions::section() {
       .key("use_bias", &Self::use_bias, "Whether the projections use bias vectors.", kUseBiasAliases)
       .key("use_causal_mask", &Self::use_causal_mask,
            "Whether a position attends to no later position, as a language model needs it.")
+      .key("use_query_mask", &Self::use_query_mask,
+           "Whether a masked position of the query attends to nothing; false: to what the others attend to. The output "
+           "has the query's mask either way.")
       .key("sliding_window", &Self::sliding_window,
            "A position attends to itself and to fewer than this many positions before and behind it, of which "
            "use_causal_mask "
@@ -276,12 +279,16 @@ ValueId HeadAttentionOptions::attend(LayerBuilder& builder, std::span<const Valu
     attributes.stream = builder.random_stream();
   }
   const std::int64_t sharing = heads.of_query / heads.of_source;
+  if (!use_query_mask && builder.mask(0) == kNoValue) {
+    builder.warn("use_query_mask: false changes nothing, as the query has no mask; leave it out");
+  }
+  const ValueId query_mask = use_query_mask ? builder.mask(0) : kNoValue;
   const ValueId source_mask =
       ops::both_masks(builder.graph(), builder.mask(in.value_number), builder.mask(in.key_number));
   ValueId weighted =
       builder.apply(ops::Attention(attributes),
                     {query, with_repeated_heads(builder, key, heads.size, sharing),
-                     with_repeated_heads(builder, value, heads.value_size, sharing), builder.mask(0), source_mask});
+                     with_repeated_heads(builder, value, heads.value_size, sharing), query_mask, source_mask});
   if (use_gate) {
     const ValueId open = builder.apply(ops::Activation(ops::ActivationKind::kSigmoid), {gate});
     weighted = builder.apply(ops::Combine(ops::CombineKind::kMultiply), {weighted, open});

@@ -18,13 +18,13 @@
 namespace mirrortrain::layers {
 
 /// Attention of heads, which are projections of query, key and value, and a projection of all heads' outputs. A masked
-/// step of the query attends to nothing, and a masked step of the value is not attended to; the output has the query's
-/// mask.
+/// step of the query attends to nothing, with use_query_mask, and a masked step of the value is not attended to; the
+/// output has the query's mask.
 struct HeadAttentionOptions : LayerCommon {
   static constexpr Masking kMasking = Masking::kOwn;
   static constexpr std::size_t kMostInputs = 3;
   double dropout = 0;
-  bool use_bias = true, use_causal_mask = false, use_gate = false;
+  bool use_bias = true, use_causal_mask = false, use_query_mask = true, use_gate = false;
   std::optional<std::int64_t> sliding_window;
   std::optional<double> rope_max_wavelength;
   Initializer kernel_initializer = initializers::GlorotUniform{};
