@@ -101,7 +101,8 @@ class Converter {
   /// Adds a network's layers to a list. `masks`: of its inputs.
   void add_layers(const Network& network, Here here, std::vector<MaskState> masks) {
     if (here.level > kMostNested) return problems_.add("", "models are nested deeper than here");
-    const MaskPlan plan = plan_masks(network, std::move(masks), problems_);
+    if (here.level == 0) query_masks_ = query_masks_of(network);
+    const MaskPlan plan = plan_masks(network, std::move(masks), query_masks_, problems_);
     here.masks = &plan;
     if (here.level == 0) {
       for (const MaskState& output : plan.outputs) {
@@ -363,6 +364,7 @@ class Converter {
   std::vector<bool> unmasks_output_;
   std::vector<std::string> with_lora_;  ///< layers
   bool has_masks_ = false;
+  QueryMasks query_masks_ = QueryMasks::kUsed;  ///< of the whole model
 };
 
 }  // namespace

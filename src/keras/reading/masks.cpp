@@ -75,18 +75,17 @@ bool is_too_much(const MaskState& state, const std::string& where, Problems& pro
   return state.carries && state.at_run == AtRun::kNone;
 }
 
-void require_same_padding(const MaskState& state, const std::string& where, Problems& problems) {
-  if (!state.is_other_at_padding) return;
+void refuse_other_padding(const std::string& where, Problems& problems) {
   problems.add(where,
                "sees padding in Keras, as a MultiHeadAttention has taken the mask off what it read, though later "
-               "layers have one: that cannot be written here; build the model without mask_zero, or with one "
-               "attention behind each embedding");
+               "layers have one: that cannot be written here; build the model without mask_zero, or with "
+               "MultiHeadAttention in place of Attention");
 }
 
 class Masks {
  public:
-  Masks(const Network& network, int level, Problems& problems)
-      : network_(network), level_(level), problems_(problems) {}
+  Masks(const Network& network, int level, QueryMasks query_masks, Problems& problems)
+      : network_(network), level_(level), query_masks_(query_masks), problems_(problems) {}
 
   MaskPlan follow(std::vector<MaskState> inputs) {
     inputs.resize(network_.inputs.size());
@@ -106,6 +105,12 @@ class Masks {
 
  private:
   static LayerCall key(const Tensor& tensor) { return {tensor.layer, tensor.call}; }
+
+  void require_same_padding(const MaskState& state, const std::string& where) {
+    if (!state.is_other_at_padding) return;
+    plan_.sees_other_padding = true;
+    refuse_other_padding(where, problems_);
+  }
 
   /// Finds the values whose masks reach a layer that has its mask in the file.
   void find_needed(const std::vector<NetworkCall>& order) {
@@ -140,7 +145,7 @@ class Masks {
   void unmask(const NetworkLayer& layer, std::size_t number, std::size_t input) {
     MaskState& state = states_[key(layer.calls[number].inputs[input])];
     if (!is_too_much(state, layer.described(), problems_)) return;
-    require_same_padding(state, layer.described(), problems_);
+    require_same_padding(state, layer.described());
     plan_.unmasked.insert({{layer.name, number}, input});
   }
 
@@ -196,7 +201,7 @@ class Masks {
 
   /// Behind a layer that knows no masks.
   MaskState behind_end(const NetworkLayer& layer, const Call& call) {
-    for (const Tensor& input : call.inputs) require_same_padding(states_[key(input)], layer.described(), problems_);
+    for (const Tensor& input : call.inputs) require_same_padding(states_[key(input)], layer.described());
     return {};
   }
 
@@ -247,10 +252,11 @@ class Masks {
     const bool is_needed = needed_.contains({layer.name, number});
     if (has_query_mask && !is_needed) unmask(layer, number, 0);
     if (has_query_mask && is_needed) {
-      if (is_of_heads(layer))
+      if (query_masks_ == QueryMasks::kLeft && is_of_heads(layer)) {
         plan_.without_query_mask.insert({layer.name, number});
-      else
+      } else {
         state.is_other_at_padding = true;
+      }
     }
     for (std::size_t i = 1; i < call.inputs.size(); ++i) unmask(layer, number, i);
     state.carries = state.carries && !plan_.unmasked.contains({{layer.name, number}, 0});
@@ -278,11 +284,12 @@ class Masks {
     std::vector<MaskState> inputs;
     for (const Tensor& input : call.inputs) {
       MaskState& state = states_[key(input)];
-      require_same_padding(state, layer.described(), problems_);
+      require_same_padding(state, layer.described());
       if (!call.masks.empty()) state.at_run = AtRun::kMask;
       inputs.push_back({state.carries, state.at_run, {}, state.carries, false});
     }
     const MaskPlan& plan = plan_of(layer, inputs);
+    plan_.sees_other_padding = plan_.sees_other_padding || plan.sees_other_padding;
     if (plan.inputs.size() != inputs.size() || plan.outputs.empty()) return {};  // reported where it is converted
     const auto first = plan_.inputs_of_models.find({layer.name, 0});
     if (first != plan_.inputs_of_models.end() && !sees_the_same(plan_of(layer, first->second), plan)) {
@@ -308,7 +315,7 @@ class Masks {
     const Network network = read_network(model, damage);
     MaskPlan plan;
     if (damage.empty() && level_ < kMostNested && network.inputs.size() == inputs.size()) {
-      plan = Masks(network, level_ + 1, inside).follow(inputs);
+      plan = Masks(network, level_ + 1, query_masks_, inside).follow(inputs);
     }
     return model_plans_.emplace_back(ModelPlan{&model, inputs, std::move(plan)}).plan;
   }
@@ -321,6 +328,7 @@ class Masks {
 
   const Network& network_;
   int level_;
+  QueryMasks query_masks_;
   Problems& problems_;
   MasksInFile masks_in_file_{network_};
   MaskPlan plan_;
@@ -337,13 +345,22 @@ bool makes_masks(const Json& json) {
   return json.is_structured() && std::ranges::any_of(json, makes_masks);
 }
 
-MaskPlan plan_masks(const Network& network, std::vector<MaskState> inputs, Problems& problems) {
-  return Masks(network, 0, problems).follow(std::move(inputs));
+QueryMasks query_masks_of(const Network& network) {
+  Problems ignored;
+  const MaskPlan plan = Masks(network, 0, QueryMasks::kUsed, ignored).follow({});
+  const bool is_seen = plan.sees_other_padding || std::ranges::any_of(plan.outputs, [&](const MaskState& output) {
+                         return is_too_much(output, "", ignored) && output.is_other_at_padding;
+                       });
+  return is_seen ? QueryMasks::kLeft : QueryMasks::kUsed;
+}
+
+MaskPlan plan_masks(const Network& network, std::vector<MaskState> inputs, QueryMasks query_masks, Problems& problems) {
+  return Masks(network, 0, query_masks, problems).follow(std::move(inputs));
 }
 
 bool ends_at_output(const MaskState& output, const std::string& where, Problems& problems) {
   if (!is_too_much(output, where, problems)) return false;
-  require_same_padding(output, where, problems);
+  if (output.is_other_at_padding) refuse_other_padding(where, problems);
   return true;
 }
 

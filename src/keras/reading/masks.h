@@ -39,12 +39,22 @@ struct MaskPlan {
   std::set<LayerCall> masked;                              ///< calls whose outputs carry a mask
   std::map<LayerCall, std::vector<MaskState>> inputs_of_models{};
   std::vector<MaskState> inputs{}, outputs{};  ///< when all has run; of the network
+  bool sees_other_padding = false;             ///< something reads numbers at padding that are not Keras's
 };
+
+/// What attention does whose query has a mask here that it has not in Keras, and that later layers need.
+enum class QueryMasks {
+  kUsed,  ///< what it computes at padding differs, which does not matter where nothing reads it. Keras can save it
+  kLeft,  ///< it leaves the mask unused (use_query_mask: false)
+};
+
+/// kLeft where something would read what differs; of a whole model, whose inputs have no masks.
+QueryMasks query_masks_of(const Network& network);
 
 /// Follows the masks through a network as Keras runs it. There a layer whose file names its mask takes that one, any
 /// other what is attached to its inputs, which MultiHeadAttention takes off (keras/src/layers/attention). Here a mask
 /// is always handed on with its values: reports what cannot be said so. `inputs`: of the network; none: without masks.
-MaskPlan plan_masks(const Network& network, std::vector<MaskState> inputs, Problems& problems);
+MaskPlan plan_masks(const Network& network, std::vector<MaskState> inputs, QueryMasks query_masks, Problems& problems);
 /// Whether a mask that a value carries has to end at an output of the whole model, whose loss counts padding in Keras.
 bool ends_at_output(const MaskState& output, const std::string& where, Problems& problems);
 
