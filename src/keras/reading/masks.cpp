@@ -1,12 +1,11 @@
 #include "keras/reading/masks.h"
 
 #include <algorithm>
-#include <array>
 #include <deque>
 #include <optional>
 #include <ranges>
-#include <string_view>
 
+#include "keras/reading/mask_traits.h"
 #include "keras/reading/masks_in_file.h"
 #include "keras/reading/network_calls.h"
 
@@ -15,50 +14,8 @@ namespace {
 
 using AtRun = MaskState::AtRun;
 
-constexpr std::array kMerges = {"Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum", "Concatenate"};
-/// Layers that hand on the mask of their first input, and compute each step by itself.
-constexpr std::array kPassing = {"Dense",
-                                 "Activation",
-                                 "ReLU",
-                                 "LeakyReLU",
-                                 "PReLU",
-                                 "ELU",
-                                 "Identity",
-                                 "ActivityRegularization",
-                                 "LayerNormalization",
-                                 "GroupNormalization",
-                                 "UnitNormalization",
-                                 "BatchNormalization",
-                                 "TimeDistributed",
-                                 "SpectralNormalization",
-                                 "Rescaling",
-                                 "Normalization"};
-
-template <typename List>
-bool is_in(const List& list, std::string_view name) {
-  return std::ranges::find(list, name) != list.end();
-}
-
-bool is_noise(const std::string& type) { return type.find("Dropout") != type.npos || type == "GaussianNoise"; }
-
-/// Where several values are one object in Keras, which has one mask.
-bool returns_its_input(const NetworkLayer& layer) {
-  return layer.class_name == "Identity" ||
-         (layer.class_name == "Activation" && at(*layer.config, "activation") == Json("linear"));
-}
-
-const Json& inside_of(const NetworkLayer& layer) {
-  const auto inside = as_object(at(*layer.config, "layer"));
-  return inside ? *inside->config : *layer.config;
-}
-
 bool sees_the_same(const MaskPlan& a, const MaskPlan& b) {
   return a.unmasked == b.unmasked && a.without_query_mask == b.without_query_mask;
-}
-
-/// Whether the layer is one here that can leave its query's mask unused.
-bool is_of_heads(const NetworkLayer& layer) {
-  return layer.class_name == "MultiHeadAttention" || layer.class_name == "GroupedQueryAttention";
 }
 
 int strength(AtRun at_run) { return at_run == AtRun::kNone ? 0 : at_run == AtRun::kUnsure ? 1 : 2; }
@@ -118,7 +75,7 @@ class Masks {
       const Call& call = layer->calls[number];
       const bool reaches = needed_.contains({layer->name, number});
       if (call.masks.empty() && !reaches) continue;
-      const bool is_of_all = !call.masks.empty() || is_in(kMerges, layer->class_name);
+      const bool is_of_all = !call.masks.empty() || merges_masks(layer->class_name);
       for (std::size_t i = 0; i < call.inputs.size() && (i == 0 || is_of_all); ++i) needed_.insert(key(call.inputs[i]));
     }
   }
@@ -162,11 +119,11 @@ class Masks {
     if (call.inputs.empty()) return {};
     if (layer.is_network()) return behind_model(layer, number);
     if (type.ends_with("Attention")) return behind_attention(layer, number);
-    if (is_in(kMerges, type)) return behind_merge(layer, number);
-    if (type == "SpectralNormalization" && !is_in(kPassing, text_at(at(*layer.config, "layer"), "class_name"))) {
+    if (merges_masks(type)) return behind_merge(layer, number);
+    if (type == "SpectralNormalization" && !passes_mask(text_at(at(*layer.config, "layer"), "class_name"))) {
       return behind_end(layer, call);
     }
-    if (is_in(kPassing, type) || is_noise(type)) return behind_passing(layer, number);
+    if (passes_mask(type) || is_noise(type)) return behind_passing(layer, number);
     if (layer.config->contains("return_sequences") || type == "Bidirectional") return behind_recurrent(layer, number);
     if (type == "GlobalAveragePooling1D") {
       if (call.masks.empty()) unmask(layer, number, 0);
