@@ -96,8 +96,15 @@ void set_updates(const Optimizer& optimizer, std::size_t number, const Variables
   }
   Variables left = own;  // the first factor that matches counts
   for (const auto& factor : options.learning_rate_factors) {
-    for (ModelVariable* const one : matched(factor.value.match, factor, own, errors)) {
+    const Variables found = matched(factor.value.match, factor, own, errors);
+    const std::size_t left_before = left.size();
+    for (ModelVariable* const one : found) {
       if (std::erase(left, one) > 0) one->update.traits.rate_factor *= static_cast<float>(factor.value.factor);
+    }
+    if (!found.empty() && left.size() == left_before) {
+      errors.add(factor.place, factor.path,
+                 fmt::format("the factors before it are for all variables that '{}' matches; put it before them",
+                             factor.value.match));
     }
   }
 }

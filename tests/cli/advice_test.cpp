@@ -42,14 +42,16 @@ TEST_CASE_FIXTURE(Fixture, "what does not fit together gets the remedy that help
                      .err,
                  "images are stored as [height, width, channels], here [8, 8, 3]"));
   const Outcome one_hot = check("shape: [8, 8, 3], classes: 4", "shape: [8, 8, 3], label_shape: [4]");
-  CHECK_MESSAGE(contains(one_hot.err, "the labels are one-hot: take categorical_crossentropy"), one_hot.err);
+  CHECK_MESSAGE(
+      contains(one_hot.err, "the labels are one-hot, and the loss takes class numbers: take categorical_crossentropy"),
+      one_hot.err);
   const Outcome of_steps = check(
       "shape: [8, 8, 3], classes: 4}\n  validation: {fraction: 0.25}\nmodel:\n  input_shape: [8, 8, 3]\n  layers:\n"
       "    - flatten",
       "shape: [8, 3], label_shape: [8, 4]}\nmodel:\n  input_shape: [8, 3]\n  layers:");
   CHECK_MESSAGE(contains(of_steps.err,
                          "one label has the shape [8, 4], but the model's output and loss take [8]; the "
-                         "labels are one-hot: take categorical_crossentropy"),
+                         "labels are one-hot, and the loss takes class numbers: take categorical_crossentropy"),
                 of_steps.err);
   CHECK(contains(
       check("    - flatten\n", "    - flatten\n    - embedding: {input_dim: 9, output_dim: 2}\n    - flatten\n").err,

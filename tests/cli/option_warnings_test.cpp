@@ -110,6 +110,10 @@ TEST_CASE_FIXTURE(Fixture, "what changes nothing is an error or a warning") {
                  "no layer has weights to train"));
   CHECK(contains(fit("{units: 3}", kSparse, "", "--set 'optimizer={type: sgd, nesterov: true}'").err,
                  "optimizer.nesterov: changes nothing while momentum is 0"));
+  CHECK(contains(fit("{units: 3}", kSparse, "state: [{name: loss, initial_value: 0}]\n").err,
+                 "m.yaml:11:9: state[0]: 'loss' is a figure of the model; choose another name"));
+  CHECK(contains(fit("{units: 3}", kSparse, "", "--set 'data.preprocessing=[{rescaling: {scale: 0}}]'").err,
+                 "scale: 0 makes all examples equal"));
   CHECK(contains(fit("{units: 3}\n    - dropout: {rate: 0.5}", kSparse).err,
                  "warning: m.yaml:9:7: model.layers[2].dropout: sets outputs of the model to 0 in training"));
 }
@@ -131,6 +135,10 @@ TEST_CASE_FIXTURE(Fixture, "options that are hardly meant are warned of at their
       {"{units: 3}", "", "--set 'data.validation={format: csv, file: flowers.csv, labels: kind}'",
        "data.validation: these are the training data"},
       {"{units: 3}", "", "--set 'data.preprocessing=[{rescaling: {scale: 0.00392}}]'", "remove rescaling from"},
+      {"{units: 3}", "", "--set 'strategy.cluster={workers: [\"localhost:7001\", \"localhost:7002\"]}'",
+       "strategy.cluster: is not used: mirrored trains in one process; use type: multi_worker_mirrored"},
+      {"{units: 3}", "", "--set 'strategy={devices: [cpu:0], cpu_replicas: 3}'",
+       "strategy.cpu_replicas: is for `devices: all`"},
       {"{units: 3}", "",
        "--set 'optimizer={type: adam, learning_rate: {schedule: cosine_decay, initial_learning_rate: 0, decay_steps: "
        "9, "

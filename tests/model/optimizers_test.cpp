@@ -127,6 +127,9 @@ TEST_CASE("options of an optimizer that have no effect are errors") {
                  "'stem' matches no trainable variable; for those of the layer write 'stem/*'"));
   CHECK(contains(error_of("{type: sgd, learning_rate_factors: [{layers: stem, factor: 2}]}"),
                  "learning_rate_factors[0].layers: unknown key; did you mean 'match'?"));
+  CHECK(contains(
+      error_of("{type: sgd, learning_rate_factors: [{match: \"*\", factor: 2}, {match: \"stem/*\", factor: 3}]}"),
+      "learning_rate_factors[1]: the factors before it are for all variables that 'stem/*' matches"));
   CHECK(contains(error_of("{type: sgd, learning_rate_factors: [{match: \"frozen/*\", factor: 2}]}"),
                  "matches no trainable variable"));
   CHECK(contains(with_optimizer("{type: adam, exclude_from_weight_decay: [\"*/bias\"]}").errors,

@@ -56,7 +56,8 @@ std::string labels_remedy(const Shape& label, const LabelSpec& spec, const std::
            "return_sequences: true in every lstm and gru, and leave out flatten and pooling layers";
   }
   if (spec.classes > 0 && label == with_depth(spec.shape, spec.classes)) {
-    return "the labels are one-hot: take categorical_crossentropy";
+    return "the labels are one-hot, and the loss takes class numbers: take categorical_crossentropy, or write their "
+           "argmax to the file";
   }
   if (spec.probabilities && spec.shape.rank() > 1 && spec.shape.back() > 1 &&
       same_but_ones(label, Shape({spec.shape.begin(), spec.shape.end() - 1}))) {

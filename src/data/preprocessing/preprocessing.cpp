@@ -82,6 +82,11 @@ config::Section<Rescaling> Rescaling::section() {
       .key("scale", &Rescaling::scale, "Factor to multiply by; 0.00392156862745098 (1/255) maps bytes to [0, 1].",
            config::required, config::aliases("factor, multiplier"))
       .key("offset", &Rescaling::offset, "Value to add.")
+      .check("scale",
+             [](const Rescaling& step) {
+               return step.scale == 0 ? "0 makes all examples equal; write the factor, such as 0.00392156862745098"
+                                      : "";
+             })
       .include<OfInput>();
 }
 

@@ -246,8 +246,8 @@ ValueId EinsumDense::build(LayerBuilder& builder, std::span<const ValueId> sourc
   const std::string in_order = shared + summed + columns, in_reverse = shared + columns + summed;
   const bool is_reverse = e.kernel != in_order;
   if (is_reverse && e.kernel != in_reverse) {
-    throw Error(fmt::format("expected the kernel's axes in the order '{}' or '{}', found '{}'", in_order, in_reverse,
-                            e.kernel));
+    throw Error(fmt::format("expected the kernel's axes in the order '{}'{}, found '{}'", in_order,
+                            in_reverse == in_order ? "" : fmt::format(" or '{}'", in_reverse), e.kernel));
   }
   std::vector<std::int64_t> left{e.elements_of(rows), inner}, right{inner, e.elements_of(columns)};
   if (is_reverse) std::swap(right[0], right[1]);

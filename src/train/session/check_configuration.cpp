@@ -15,6 +15,7 @@
 #include "train/session/examples_of_model.h"
 #include "train/session/run_cluster.h"
 #include "train/warnings/option_warnings.h"
+#include "train/warnings/unused_options.h"
 
 namespace mirrortrain {
 namespace {
@@ -170,9 +171,16 @@ void check_model(CheckedConfiguration& checked, bool readable, config::Errors& e
       values.data, checked.examples, [&](const std::string& path) { return checked.place_of(path); }, errors);
 }
 
-/// Checkpoints store `state` variables as state/NAME, in addition to the model's variables.
+/// Checkpoints store `state` variables as state/NAME, in addition to the model's variables; events and the console list
+/// them by their names beside the figures.
 void check_stored_names(const CheckedConfiguration& checked, config::Errors& errors) {
+  const std::vector<std::string> figures =
+      checked.has_model() ? checked.model->score_names() : std::vector<std::string>();
   for (const auto& item : checked.values().state) {
+    const std::string_view name = item.value.name;
+    if (std::ranges::count(figures, name.starts_with("val_") ? name.substr(4) : name) > 0) {
+      errors.add(item.place, item.path, fmt::format("'{}' is a figure of the model; choose another name", name));
+    }
     for (const ModelVariable& variable : checked.model->variables) {
       if (variable.spec.name != "state/" + item.value.name) continue;
       errors.add(item.place, item.path, fmt::format("'{}' is a variable of the layer 'state' too", item.value.name));
@@ -201,6 +209,7 @@ CheckedConfiguration look_at_configuration(const std::string& file, std::span<co
     check_state(values.state, replicas, errors);
   }
   check_stored_names(checked, errors);
+  if (!errors.concern("strategy")) warn_of_unused_options(checked, errors);
   return checked;
 }
 

@@ -31,21 +31,27 @@ TrainingOptions options_of(const TrainingOptions& training, bool trains) {
 }  // namespace
 
 std::vector<std::string> ignored_by_devices(const CheckedConfiguration& checked, const Topology& topology) {
-  const char* reason = nullptr;
-  if (!topology.on_gpus()) {
-    reason = "is for GPUs and has no effect on CPUs, which always add in a fixed order; leave it out";
-  } else if (topology.memories_of_replica() > 1) {
-    reason =
-        "has no effect: the GPUs of a replica compute the gradients of whole variables each for itself, by the same "
-        "algorithms, so that they stay equal; leave it out";
-  } else {
-    return {};
-  }
   const TrainingOptions& training = checked.values().training;
   config::Errors warnings;
-  const auto warn = [&](const std::string& key) { warnings.warn(checked.place_of(key), key, reason); };
-  if (training.autotune) warn("training.autotune");
-  if (!training.deterministic) warn("training.deterministic");
+  const auto warn = [&](bool is_ignored, const std::string& key, const char* reason) {
+    if (is_ignored) warnings.warn(checked.place_of(key), key, reason);
+  };
+  const bool is_divided = topology.on_gpus() && topology.memories_of_replica() > 1;
+  if (!topology.on_gpus() || is_divided) {
+    const char* const reason =
+        is_divided
+            ? "has no effect: the GPUs of a replica compute the gradients of whole variables each for itself, by "
+              "the same algorithms, so that they stay equal; leave it out"
+            : "is for GPUs and has no effect on CPUs, which always add in a fixed order; leave it out";
+    warn(training.autotune, "training.autotune", reason);
+    warn(!training.deterministic, "training.deterministic", reason);
+  }
+  if (!topology.on_gpus()) {
+    constexpr const char* kReason = "is for GPUs and has no effect on CPUs; leave it out";
+    warn(training.tf32, "training.tf32", kReason);
+    warn(training.cuda_graph != CudaGraph::kAuto, "training.cuda_graph", kReason);
+    warn(checked.values().data.cache != data::Cache::kAuto, "data.cache", kReason);
+  }
   return warnings.warnings();
 }
 
