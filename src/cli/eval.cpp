@@ -25,6 +25,7 @@
 #include "train/checkpoint/named_run.h"
 #include "train/checkpoint/run_folder.h"
 #include "train/runs/summary.h"
+#include "train/session/check_configuration.h"
 #include "train/session/run_cluster.h"
 
 namespace mirrortrain::cli {

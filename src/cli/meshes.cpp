@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "strategy/strategy_options.h"
+#include "train/session/check_configuration.h"
 
 namespace mirrortrain::cli {
 namespace {

@@ -12,6 +12,7 @@
 #include "cli/meshes.h"
 #include "cli/options.h"
 #include "report/console.h"
+#include "train/session/check_configuration.h"
 
 namespace mirrortrain::cli {
 namespace {

@@ -18,6 +18,7 @@
 #include "cli/meshes.h"
 #include "cli/options.h"
 #include "config/document.h"
+#include "train/session/check_configuration.h"
 
 namespace mirrortrain::cli {
 namespace {

@@ -8,6 +8,7 @@
 #include "train/checkpoint/non_finite.h"
 #include "train/fit_run.h"
 #include "train/runs/resume.h"
+#include "train/session/check_configuration.h"
 
 namespace mirrortrain {
 namespace {

@@ -21,6 +21,7 @@
 #include "train/evaluator.h"
 #include "train/runs/run_header.h"
 #include "train/runs/worker_memory.h"
+#include "train/session/check_configuration.h"
 #include "train/session/check_data.h"
 #include "train/session/left_out.h"
 #include "train/warnings/data_warnings.h"

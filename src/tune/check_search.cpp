@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "config/document.h"
 #include "train/configuration/check_callbacks.h"
+#include "train/session/check_configuration.h"
 #include "train/session/check_data.h"
 #include "tune/check_comparable.h"
 #include "tune/halving.h"

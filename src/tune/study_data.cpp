@@ -6,6 +6,7 @@
 
 #include "data/fingerprint.h"
 #include "data/loading/load.h"
+#include "train/session/check_configuration.h"
 #include "tune/check_comparable.h"
 #include "tune/check_search.h"
 

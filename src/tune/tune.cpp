@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "launch/shell.h"
+#include "train/session/check_configuration.h"
 #include "train/session/check_data.h"
 #include "tune/check_search.h"
 #include "tune/study.h"

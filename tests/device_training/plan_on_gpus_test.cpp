@@ -5,6 +5,7 @@
 #include "error_text.h"
 #include "network.h"
 #include "skip.h"
+#include "train/session/check_configuration.h"
 #include "train/training.h"
 
 namespace mirrortrain {

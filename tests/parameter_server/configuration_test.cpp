@@ -8,6 +8,7 @@
 #include "temporary_folder.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/evaluator.h"
+#include "train/session/check_configuration.h"
 #include "train/session/parameter_server_task.h"
 #include "train/session/run_strategy.h"
 #include "train/staleness.h"

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "error_text.h"
 #include "temporary_folder.h"
+#include "train/session/check_configuration.h"
 #include "train/session/parameter_server_task.h"
 
 namespace mirrortrain::testing {

@@ -9,6 +9,7 @@
 #include "strategy/parameter_server/parameter_client.h"
 #include "task_threads.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/session/check_configuration.h"
 #include "train/session/run_strategy.h"
 
 namespace mirrortrain {

@@ -11,6 +11,7 @@
 
 #include "temporary_folder.h"
 #include "train/checkpoint/weights.h"
+#include "train/session/check_configuration.h"
 #include "train/session/run.h"
 #include "train/training_steps.h"
 

@@ -1,7 +1,6 @@
 #include "data/files/file_list.h"
 
 #include <fmt/format.h>
-#include <glob.h>
 
 #include <algorithm>
 #include <cstring>
@@ -9,6 +8,7 @@
 #include <functional>
 
 #include "base/error.h"
+#include "data/files/matching_files.h"
 
 namespace mirrortrain::data {
 
@@ -20,48 +20,8 @@ namespace fs = std::filesystem;
 
 bool is_glob(const std::string& path) { return has_wildcards(path) && !fs::exists(path); }
 
-/// The matches of a pattern without `**`.
-std::vector<std::string> plain_matches(const std::string& pattern) {
-  glob_t found{};
-  ::glob(pattern.c_str(), 0, nullptr, &found);
-  std::vector<std::string> matches(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-  ::globfree(&found);
-  return matches;
-}
-
-/// All folders below one, including itself.
-std::vector<fs::path> folders_below(const fs::path& top) {
-  std::vector<fs::path> folders{top};
-  std::error_code error;
-  for (std::size_t i = 0; i < folders.size(); ++i) {
-    for (fs::directory_iterator at(folders[i], error), end; !error && at != end; at.increment(error)) {
-      const bool is_hidden = at->path().filename().string().starts_with('.');
-      if (!is_hidden && at->is_directory(error) && !at->is_symlink(error)) folders.push_back(at->path());
-    }
-  }
-  return folders;
-}
-
-/// Like a shell's globbing with globstar.
-std::vector<std::string> matches_of(const std::string& pattern) {
-  const bool begins_with = pattern.starts_with("**/");
-  const std::size_t at = begins_with ? 0 : pattern.find("/**/");
-  if (at == pattern.npos) return plain_matches(pattern);
-  const std::string above = begins_with ? "." : pattern.substr(0, std::max<std::size_t>(at, 1));
-  const std::string below = pattern.substr(at + (begins_with ? 3 : 4));
-  std::vector<std::string> matches;
-  for (const std::string& top : plain_matches(above)) {
-    for (const fs::path& folder : folders_below(top)) {
-      for (std::string& match : matches_of((folder / below).string())) matches.push_back(std::move(match));
-    }
-  }
-  std::ranges::sort(matches);  // with two `**`, a file may have been found twice
-  matches.erase(std::unique(matches.begin(), matches.end()), matches.end());
-  return matches;
-}
-
 void append_matches(const std::string& pattern, std::vector<std::string>& paths, std::vector<std::string>& remarks) {
-  std::vector<std::string> matches = matches_of(pattern);
+  std::vector<std::string> matches = matching_files(pattern);
   const auto is_folder = [](const std::string& path) { return fs::is_directory(path); };
   const auto folders = std::ranges::stable_partition(matches, std::not_fn(is_folder));
   if (!folders.empty()) {
@@ -74,7 +34,6 @@ void append_matches(const std::string& pattern, std::vector<std::string>& paths,
   if (matches.empty()) {
     throw Error(fmt::format("{}: no file matches this glob; check the folder and the pattern", pattern));
   }
-  std::ranges::sort(matches);  // bytewise, independent of the locale
   paths.insert(paths.end(), matches.begin(), matches.end());
 }
 

@@ -165,6 +165,7 @@ std::optional<TrainingState> Checkpoints::restore(bool finite_alone) {
 }
 
 std::optional<Checkpoints::Restored> Checkpoints::restore_newest(bool finite_alone) {
+  restore_replaced(folder_);
   std::vector<fs::path> damaged, not_finite;
   std::optional<Restored> restored;
   newest_checkpoint(folder_, [&](const fs::path& checkpoint) {

@@ -1,7 +1,9 @@
 #include "train/checkpoint/checkpoint_folder.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <stdio.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -17,12 +19,17 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "step-";
-constexpr std::string_view kUnfinished = ".unfinished";
+constexpr std::string_view kUnfinished = ".unfinished", kReplaced = ".replaced";
 
 bool is_checkpoint(const fs::path& path) {
   const std::string name = path.filename().string();
   return name.starts_with(kPrefix) && name.size() > kPrefix.size() &&
          name.find_first_not_of("0123456789", kPrefix.size()) == std::string::npos;
+}
+
+/// Whether a path is that of a checkpoint with this behind its name.
+bool is_leftover(const fs::path& path, std::string_view ending) {
+  return path.native().ends_with(ending) && (is_checkpoint(path.stem()) || path.stem() == kBestCheckpoint);
 }
 
 /// The entries of a folder; empty if it does not exist.
@@ -143,17 +150,41 @@ fs::path unfinished_name(const fs::path& checkpoint) { return fs::path(checkpoin
 
 void remove_checkpoint(const fs::path& checkpoint) {
   std::error_code error;
-  const bool is_renamed = checkpoint.native().ends_with(kUnfinished);
+  const bool is_renamed = checkpoint.native().ends_with(kUnfinished) || checkpoint.native().ends_with(kReplaced);
   const fs::path renamed = is_renamed ? checkpoint : unfinished_name(checkpoint);
   if (!is_renamed) fs::rename(checkpoint, renamed, error);
   if (!error) fs::remove_all(renamed, error);
   if (error) spdlog::warn("cannot remove the old checkpoint {}: {}", checkpoint.string(), error.message());
 }
 
+bool exchange_names(const fs::path& a, const fs::path& b) {
+  return ::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0;
+}
+
+void name_checkpoint(const fs::path& unfinished, const fs::path& checkpoint,
+                     bool (*exchange)(const fs::path&, const fs::path&)) {
+  if (!fs::exists(checkpoint)) return rename_durably(unfinished, checkpoint);
+  if (exchange(unfinished, checkpoint)) {
+    remove_checkpoint(unfinished);
+    return sync_folder(checkpoint.parent_path());
+  }
+  const fs::path replaced = fs::path(checkpoint) += kReplaced;
+  if (fs::exists(replaced)) remove_checkpoint(replaced);
+  rename_durably(checkpoint, replaced);
+  rename_durably(unfinished, checkpoint);
+  remove_checkpoint(replaced);
+}
+
+void restore_replaced(const fs::path& folder) {
+  for (const fs::path& path : entries_of(folder)) {
+    const fs::path checkpoint = fs::path(path).replace_extension();
+    if (is_leftover(path, kReplaced) && !fs::exists(checkpoint)) rename_durably(path, checkpoint);
+  }
+}
+
 void remove_unfinished(const fs::path& folder) {
   for (const fs::path& path : entries_of(folder)) {
-    const bool is_known = is_checkpoint(path.stem()) || path.stem() == kBestCheckpoint;
-    if (path.native().ends_with(kUnfinished) && is_known) remove_checkpoint(path);
+    if (is_leftover(path, kUnfinished) || is_leftover(path, kReplaced)) remove_checkpoint(path);
   }
 }
 

@@ -56,4 +56,13 @@ std::filesystem::path set_aside(const std::filesystem::path& checkpoint, std::st
 /// The name of a checkpoint that is being written or removed.
 std::filesystem::path unfinished_name(const std::filesystem::path& checkpoint);
 
+/// Exchanges the names of two folders at once; false where the file system cannot, as those of networks.
+bool exchange_names(const std::filesystem::path& a, const std::filesystem::path& b);
+/// Gives a finished checkpoint its name, in place of one that has it. Where names cannot be exchanged, the old one is
+/// called NAME.replaced for a moment: see restore_replaced.
+void name_checkpoint(const std::filesystem::path& unfinished, const std::filesystem::path& checkpoint,
+                     bool (*exchange)(const std::filesystem::path&, const std::filesystem::path&) = exchange_names);
+/// Gives checkpoints their names back that were being replaced when the program was killed.
+void restore_replaced(const std::filesystem::path& folder);
+
 }  // namespace mirrortrain

@@ -1,8 +1,6 @@
 #include "train/checkpoint/checkpoint_snapshot.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <stdio.h>
 
 #include <algorithm>
 #include <iterator>
@@ -89,16 +87,6 @@ void for_each_saved_piece(Strategy& strategy, const CheckpointNames& names, cons
   }
 }
 
-/// Renames a finished folder, even if a checkpoint of the same step exists: one of the two always has the name.
-void name_folder(const fs::path& unfinished, const fs::path& name) {
-  if (fs::exists(name)) {
-    const bool exchanged = ::renameat2(AT_FDCWD, unfinished.c_str(), AT_FDCWD, name.c_str(), RENAME_EXCHANGE) == 0;
-    remove_checkpoint(exchanged ? unfinished : name);
-    if (exchanged) return sync_folder(name.parent_path());
-  }
-  rename_durably(unfinished, name);
-}
-
 /// Has `write_files(folder)` write a checkpoint's files.
 template <class WriteFiles>
 void write_folder(const fs::path& checkpoint, const WriteFiles& write_files) {
@@ -109,7 +97,7 @@ void write_folder(const fs::path& checkpoint, const WriteFiles& write_files) {
     create_folder(unfinished);
     write_files(unfinished);
     sync_folder(unfinished);
-    name_folder(unfinished, checkpoint);
+    name_checkpoint(unfinished, checkpoint);
   } catch (...) {
     std::error_code ignored;
     fs::remove_all(unfinished, ignored);

@@ -15,6 +15,7 @@
 #include "train/runs/run_report.h"
 #include "train/runs/run_weights.h"
 #include "train/runs/summary.h"
+#include "train/session/check_configuration.h"
 #include "train/session/run.h"
 #include "train/session/run_data.h"
 

@@ -9,6 +9,7 @@
 #include "train/checkpoint/load_initial_weights.h"
 #include "train/checkpoint/weights.h"
 #include "train/runs/summary.h"
+#include "train/session/check_configuration.h"
 #include "train/session/run.h"
 
 namespace mirrortrain {

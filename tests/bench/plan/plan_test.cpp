@@ -7,6 +7,7 @@
 
 #include "bench/plan/step_meter.h"
 #include "error_text.h"
+#include "train/session/check_configuration.h"
 #include "train/training.h"
 
 namespace mirrortrain::plan {

@@ -10,6 +10,8 @@
 
 #include "base/files.h"
 #include "error_text.h"
+#include "temporary_folder.h"
+#include "train/checkpoint/checkpoint_folder.h"
 #include "train/checkpoint/checkpoint_snapshot.h"
 #include "train/training.h"
 
@@ -186,6 +188,33 @@ TEST_CASE("a checkpoint is saved again under the same step") {
   checkpoints.save(training.state, 2);
   checkpoints.finish();
   CHECK(open_checkpoint(folder / "step-000001").state.training.validated_epoch == 9);
+  CHECK(std::distance(fs::directory_iterator(folder), {}) == 1);
+}
+
+TEST_CASE("a checkpoint is replaced where names cannot be exchanged, and found if that was interrupted") {
+  const TemporaryFolder work;
+  const fs::path folder = work.path();
+  const auto make = [&](const char* name, const char* text) {
+    fs::create_directory(folder / name);
+    write_file(folder / name / "state.json", text);
+  };
+  const auto text = [&](const char* name) { return read_text_file(folder / name / "state.json"); };
+  make("best", "old");
+  make("best.unfinished", "new");
+  name_checkpoint(folder / "best.unfinished", folder / "best", [](const fs::path&, const fs::path&) { return false; });
+  CHECK(text("best") == "new");
+  CHECK(std::distance(fs::directory_iterator(folder), {}) == 1);
+  make("best.unfinished", "newer");
+  name_checkpoint(folder / "best.unfinished", folder / "best");
+  CHECK(text("best") == "newer");
+  fs::rename(folder / "best", folder / "best.replaced");  // killed between the two renames
+  make("best.unfinished", "newest");
+  restore_replaced(folder);
+  CHECK(text("best") == "newer");
+  make("best.replaced", "old");  // killed behind them
+  restore_replaced(folder);
+  remove_unfinished(folder);
+  CHECK(text("best") == "newer");
   CHECK(std::distance(fs::directory_iterator(folder), {}) == 1);
 }
 

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "error_text.h"
 #include "train/inference/predict.h"
+#include "train/session/check_configuration.h"
 #include "train/training.h"
 
 namespace mirrortrain {

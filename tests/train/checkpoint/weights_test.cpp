@@ -5,6 +5,7 @@
 #include "base/files.h"
 #include "error_text.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/session/check_configuration.h"
 #include "train/training.h"
 #include "train/verify.h"
 

@@ -11,6 +11,7 @@
 #include "has_in_order.h"
 #include "train/checkpoint/checkpoint_state.h"
 #include "train/configuration/check_callbacks.h"
+#include "train/session/check_configuration.h"
 #include "train/training.h"
 
 namespace mirrortrain {

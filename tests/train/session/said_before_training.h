@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "temporary_folder.h"
+#include "train/session/check_configuration.h"
 #include "train/session/run.h"
 #include "train/session/run_data.h"
 #include "train/warnings/data_warnings.h"

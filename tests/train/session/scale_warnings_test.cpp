@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "error_text.h"
+#include "train/session/check_configuration.h"
 #include "train/session/said_before_training.h"
 #include "train/warnings/new_scale.h"
 
