@@ -90,7 +90,8 @@ void add_export(CLI::App& app, int& exit_code) {
       ->check(one_of(names_of(&ExportFormat::name)))
       ->type_name("FORMAT");
   add_output_file(*command, "-o,--output", arguments->output,
-                  "File to write; -: stdout; default: NAME.onnx in the run's folder, NAME being the configuration's");
+                  "File to write; -: stdout; default: NAME with the format's ending in the run's folder, NAME being "
+                  "the configuration's");
   command->add_flag("--raw", arguments->options.raw,
                     "Leave out the preprocessing: the file takes what the first layers take");
   command->callback([arguments, &exit_code] {

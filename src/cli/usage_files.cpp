@@ -94,8 +94,10 @@ std::string man_page(const CommandText& program, const std::string& version) {
   });
   return page +
          ".SH EXIT STATUS\n.TP\n0\ndone\n.TP\n1\nthe run failed; broken or missing data and weights included\n.TP\n2\n"
-         "the command line or the configuration is wrong\n.TP\n130, 143\nstopped by SIGINT or SIGTERM after a "
-         "checkpoint was saved\n.SH ENVIRONMENT\n.TP\nNO_COLOR\nno colors, where it is set\n";
+         "the command line or the configuration is wrong\n.TP\n3\nthe loss or a variable was NaN or "
+         "infinite\n.TP\n130, 143\nstopped by "
+         "SIGINT or SIGTERM after a checkpoint was saved; termination.exit_code may say another\n.SH "
+         "ENVIRONMENT\n.TP\nNO_COLOR\nno colors, where it is set\n";
 }
 
 std::string bash_completion(const CommandText& program) {

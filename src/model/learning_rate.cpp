@@ -193,4 +193,12 @@ double learning_rate_at(const LearningRate& learning_rate, std::int64_t step) {
   return std::visit(RateAfter{step - 1}, learning_rate);
 }
 
+double largest_rate(const LearningRate& learning_rate, std::int64_t steps) {
+  double largest = 0;
+  for (const std::int64_t quarter : {0, 1, 2, 3, 4}) {
+    largest = std::max(largest, learning_rate_at(learning_rate, std::max<std::int64_t>(1, steps * quarter / 4)));
+  }
+  return largest;
+}
+
 }  // namespace mirrortrain

@@ -116,6 +116,8 @@ inline constexpr std::string_view kScheduleAdvice =
 
 /// The rate of step `step`, counted from 1: a schedule is evaluated at step - 1, as in Keras.
 double learning_rate_at(const LearningRate& learning_rate, std::int64_t step);
+/// The largest of a run of so many steps, as far as its beginning, its quarters and its end show.
+double largest_rate(const LearningRate& learning_rate, std::int64_t steps);
 
 }  // namespace mirrortrain
 

@@ -86,7 +86,10 @@ void work_beside_chief(const CheckedConfiguration& checked, const RunCluster& cl
         [&control](std::int64_t step) { control.begin_step(step); },
         [&cluster](const Run& run) { cluster.require_same_data(run); });
   } catch (const Error& error) {
-    if (control.failure().empty() || dynamic_cast<const UsageError*>(&error) != nullptr) throw;
+    if (control.failure().empty() || dynamic_cast<const UsageError*>(&error) != nullptr) {
+      control.fail(error.what());  // which also ends the wait for the folder
+      throw;
+    }
     throw Error(fmt::format("{}; {}", error.what(), how_to_continue(folder.get())));
   }
 }

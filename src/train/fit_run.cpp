@@ -201,7 +201,9 @@ void FitRun::end_with(const std::exception& error) {
 
 /// Hanging threads cannot be waited for, nor can threads that wait for them.
 void FitRun::end_stalled(const std::string& what) {
-  const std::string text = fmt::format("{}; once it can be read, this continues the run: {}", what, how_to_resume());
+  const std::string text =
+      fmt::format("{}; once it can be read, {}", what,
+                  has_folder_ ? "this continues the run: " + how_to_resume() : "start the run again");
   std::fputs(fmt::format("{}error: {}\n", report::is_terminal(stderr) ? "\n" : "", text).c_str(), stderr);
   std::thread([] {  // the log may be on the same disk
     std::this_thread::sleep_for(std::chrono::seconds(2));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -32,7 +33,7 @@ class FitRun {
       : arguments_(arguments), checked_(checked), stop_requests_(stop_requests), generation_(generation) {}
   FitRun(const FitRun&) = delete;
   FitRun& operator=(const FitRun&) = delete;
-  /// Destroys the strategy first, because a failure elsewhere aborts it.
+  /// A failure elsewhere aborts the strategy, which is gone then.
   ~FitRun() {
     if (cluster_) cluster_->control().on_failure({});
   }
@@ -104,6 +105,7 @@ class FitRun {
   Run run_;
   RunLock lock_;
   RunFolder folder_;
+  std::atomic<bool> has_folder_ = false;  ///< for the thread that watches for reads that hang
   std::vector<std::unique_ptr<report::Writer>> writers_;
   report::JsonlWriter* events_ = nullptr;  ///< among them
   std::unique_ptr<Checkpoints> checkpoints_;

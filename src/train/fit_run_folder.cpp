@@ -108,6 +108,7 @@ bool FitRun::open_folder() {
   if (cluster_) {
     folder_.path = cluster_->control().get("run folder");
   }
+  has_folder_ = true;
 
   CheckpointNames names{checked_.model->slot_names(), checked_.model->metric_sum_names(), scores_text(values()),
                         Callbacks(values()).names(), checked_.model->outputs.size()};

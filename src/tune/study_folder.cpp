@@ -46,12 +46,13 @@ std::string first_difference(const config::Value& before, const config::Value& n
   const std::map<std::string, std::string> old_by_key(old_values.begin(), old_values.end());
   const auto text = [](const std::map<std::string, std::string>& values, const std::string& key) {
     const auto found = values.find(key);
-    return found == values.end() ? std::string("absent") : shortened(found->second, 100);
+    return found == values.end() ? std::string("absent") : found->second;
   };
   for (const auto* const values : {&old_values, &new_values}) {
     for (const auto& [key, unused] : *values) {
       if (std::ranges::count(ignored, key) > 0 || text(old_by_key, key) == text(by_key, key)) continue;
-      return fmt::format("{} was {} and is {} now", key, text(old_by_key, key), text(by_key, key));
+      return fmt::format("{} was {} and is {} now", key, shortened(text(old_by_key, key), 100),
+                         shortened(text(by_key, key), 100));
     }
   }
   return "";
@@ -108,9 +109,7 @@ RunFolder StudyFolder::run(int number, std::int64_t fold) const {
   return {fold > 0 ? trial(number) / fmt::format("fold-{}", fold) : trial(number)};
 }
 
-fs::path StudyFolder::hparams(int number) const {
-  return trial(number) / report::kHParamsFile;
-}
+fs::path StudyFolder::hparams(int number) const { return trial(number) / report::kHParamsFile; }
 
 void StudyFolder::link_best(int number) const {
   const fs::path link = path_ / "best", temporary = path_ / ".best.new";

@@ -244,6 +244,22 @@ TEST_CASE("a list of files keeps its order, a glob is sorted, and an error names
       contains(error_of(options_of(csv)), tables.path("part-10.csv") + ":3: row 1 (counting from 0), column 1 ('x')"));
   csv.file = config::Path{tables.path("none-*.csv")};
   CHECK(contains(error_of(options_of(csv)), "no file matches this glob"));
+  const std::filesystem::path below = tables.path("below");
+  for (const char* const folder : {"a", "b[1]", ".hidden", "b[1]/c*"}) {
+    std::filesystem::create_directories(below / folder);
+    tables.write("below/" + std::string(folder) + "/rows.csv", fmt::format("x,y\n{},0\n", folder[0] == 'a' ? 1 : 2));
+  }
+  csv.file = config::Path{tables.path("below/**/*.csv")};
+  CHECK(features(load_all(options_of(csv)).train) == std::vector<float>{1, 2, 2});  // brackets are part of a name
+  csv.file = config::Path{tables.path("below/*/rows.csv")};
+  CHECK(features(load_all(options_of(csv)).train) == std::vector<float>{1, 2});
+  csv.file = config::Path{tables.path("below/b\\[1]/*.csv")};
+  CHECK(features(load_all(options_of(csv)).train) == std::vector<float>{2});
+  std::filesystem::create_symlink("loop", below / "loop");  // nobody can read it, not even root
+  for (const char* const glob : {"below/*/rows.csv", "below/*/*.csv"}) {
+    csv.file = config::Path{tables.path(glob)};
+    CHECK(contains(error_of(options_of(csv)), "cannot be read, so that its files would be left out"));
+  }
 
   Npy npy_files;
   tables.write("f0.npy", npy("<f4", false, "(1, 2)", bytes_of<float>({1, 2})));

@@ -75,7 +75,6 @@ std::int64_t TableCursor::numbers_beside() const {
   return numbers > kFewest && words * 10 < numbers ? numbers : 0;
 }
 
-/// A hint for a cell that should be a number; "" if there is none.
 std::string TableCursor::number_hint() const {
   const std::string cell = plain_cell();
   const std::string found = mistaken_number(cell, options_.decimal.front());

@@ -4,6 +4,7 @@
 #include <grpcpp/grpcpp.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <list>
 #include <set>
 
@@ -180,8 +181,9 @@ class DispatchService::Body final : public parameter_server::Dispatch::Service {
     if (!over) spdlog::warn("{}: {}; its steps go to others", session->name, reason);
     dispatcher_.leave(worker, reason, silent_seconds);
     const std::scoped_lock lock(mutex_);
-    if (!over) lost_.insert(session->name);
     sessions_.remove(session);
+    const auto is_successor = [&](const auto& other) { return other->name == session->name; };
+    if (!over && std::ranges::none_of(sessions_, is_successor)) lost_.insert(session->name);
     changed_.notify_all();
   }
 

@@ -14,16 +14,11 @@
 namespace mirrortrain {
 
 void FeatureColumn::add(double value) {
-  sum += value;
-  squares += value * value;
-  least = rows == 0 ? value : std::min(least, value);
-  most = rows == 0 ? value : std::max(most, value);
+  const bool is_first = spread.count() == 0;
+  least = is_first ? value : std::min(least, value);
+  most = is_first ? value : std::max(most, value);
   is_whole = is_whole && value == std::floor(value);
-  ++rows;
-}
-
-double FeatureColumn::deviation() const {
-  return std::sqrt(std::max(0.0, squares / static_cast<double>(rows) - mean() * mean()));
+  spread.add(value);
 }
 
 std::vector<FeatureColumn> feature_columns(const data::Dataset& dataset, std::size_t input) {

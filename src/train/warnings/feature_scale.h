@@ -8,6 +8,7 @@
 
 #include "data/dataset.h"
 #include "train/configuration/checked_configuration.h"
+#include "train/warnings/spread.h"
 
 namespace mirrortrain {
 
@@ -16,13 +17,13 @@ inline constexpr std::int64_t kExamplesOfScale = 10'000;
 
 /// Statistics of one feature's values, as far as checked.
 struct FeatureColumn {
-  double sum = 0, squares = 0, least = 0, most = 0;
-  std::int64_t rows = 0;
+  Spread spread;
+  double least = 0, most = 0;
   bool is_whole = true;  ///< whether all values are whole numbers
 
   void add(double value);
-  double mean() const { return sum / static_cast<double>(rows); }
-  double deviation() const;
+  double mean() const { return spread.mean(); }
+  double deviation() const { return spread.deviation(); }
 };
 
 /// Of each number of an input's examples, as they are read: of the first ones, or of some where they are read from

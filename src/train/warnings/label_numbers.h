@@ -6,27 +6,27 @@
 #include <limits>
 
 #include "data/dataset.h"
+#include "train/warnings/spread.h"
 
 namespace mirrortrain {
 
 /// What an output's labels are like.
 struct LabelNumbers {
   double least = std::numeric_limits<double>::infinity(), most = -least;
-  double sum = 0, squares = 0;
-  std::int64_t count = 0, zeros = 0;
+  Spread spread;
+  std::int64_t zeros = 0;
   /// Of numbers side by side on the last axis.
   std::int64_t groups = 0, groups_apart_from_one = 0;
   double first_sum_apart = 0;
 
-  double mean() const { return sum / static_cast<double>(count); }
-  double deviation() const { return std::sqrt(std::max(0.0, squares / static_cast<double>(count) - mean() * mean())); }
+  std::int64_t count() const { return spread.count(); }
+  double mean() const { return spread.mean(); }
+  double deviation() const { return spread.deviation(); }
   void add(double label) {
     least = std::min(least, label);
     most = std::max(most, label);
-    sum += label;
-    squares += label * label;
+    spread.add(label);
     zeros += label == 0 ? 1 : 0;
-    ++count;
   }
   void add_group(double total) {
     constexpr double kRounding = 0.02;  // of probabilities with two digits

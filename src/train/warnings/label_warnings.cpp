@@ -57,7 +57,7 @@ std::string unfit(std::string_view name, const LabelNumbers& numbers) {
     return fmt::format(
         "divides by the label, and {} of {} labels are 0, whose errors count billions of times; use "
         "mean_absolute_error, or leave these examples out",
-        numbers.zeros, numbers.count);
+        numbers.zeros, numbers.count());
   }
   return "";
 }
@@ -101,7 +101,7 @@ void warn_of_label_numbers(const CheckedConfiguration& checked, const data::Data
   if (!are_numbers || checked.wanted().one_hot_depth(output) > 0) return;
   const LabelNumbers numbers = label_numbers(train, output);
   const data::Array& labels = train.labels(output);
-  if (numbers.count == 0) return;
+  if (numbers.count() == 0) return;
   warn_of_range(checked, labels, output, numbers, errors);
   warn_of_unfit(checked, output, numbers, errors);
   warn_of_no_distributions(checked, labels, output, numbers, errors);

@@ -41,16 +41,13 @@ bool are_centered(const CheckedConfiguration& checked) {
   return true;
 }
 
-double root_mean_square(const LabelNumbers& numbers) {
-  return std::sqrt(numbers.squares / static_cast<double>(numbers.count));
-}
-
 /// How large labels are for a learning rate. By trying: of networks of 1 and 2 hidden layers of 4 to 64 units, with
 /// normalized features or ones of 0 to 1, with batch normalization and without, and with momentum of 0 and 0.9, all
 /// learned below 0.1, and none above 3: sums became infinite, or every relu gave 0.
 double size_for_rate(double rate, const optimizers::Sgd& sgd, const data::Array& labels, const LabelNumbers& numbers) {
   // A mean is over the numbers of an example, too.
-  return rate / std::sqrt(1 - sgd.momentum) * root_mean_square(numbers) / static_cast<double>(labels.row_elements());
+  return rate / std::sqrt(1 - sgd.momentum) * numbers.spread.root_mean_square() /
+         static_cast<double>(labels.row_elements());
 }
 
 bool warn_of_divergence(const CheckedConfiguration& checked, const data::Dataset& train, std::size_t output,
@@ -80,12 +77,9 @@ bool warn_of_slowness(const CheckedConfiguration& checked, std::size_t output, s
   constexpr double kFar = 3;  // times the deviation: the loss is ten times that of always answering the mean
   // Layers in a row, and features that are mostly of one sign, move together, which is faster.
   if (steps == 0 || trained_kernels(*checked.model) != 1 || !are_centered(checked)) return false;
-  double rate = 0;
-  for (const std::int64_t quarter : {0, 1, 2, 3, 4}) {
-    rate = std::max(rate, learning_rate_at(sgd.learning_rate, std::max<std::int64_t>(1, steps * quarter / 4)));
-  }
+  const double rate = largest_rate(sgd.learning_rate, steps);
   const double left = std::pow(std::max(0.0, 1 - 2 * rate / (1 - sgd.momentum)), static_cast<double>(steps));
-  if (std::abs(numbers.mean()) * left <= kFar * numbers.deviation() || numbers.deviation() == 0) return false;
+  if (std::abs(numbers.mean()) * left <= kFar * numbers.deviation()) return false;
   const auto& loss = checked.objectives[output].loss;
   errors.warn(
       loss.place, loss.path,
@@ -103,7 +97,7 @@ bool warn_of_labels_of_sgd(const CheckedConfiguration& checked, const data::Data
                            std::int64_t steps, const LabelNumbers& numbers, config::Errors& errors) {
   const Configuration& values = checked.values();
   const bool is_simple = values.optimizer && values.optimizer->all.size() == 1 && checked.objectives.size() == 1 &&
-                         !values.model->initial_weights && numbers.count > 0;
+                         !values.model->initial_weights && numbers.least < numbers.most;
   const auto* const sgd = is_simple ? std::get_if<optimizers::Sgd>(&values.optimizer->all.front()) : nullptr;
   if (sgd == nullptr) return false;
   const auto* const squares = config::get_if<losses::MeanSquaredError>(&checked.objectives[output].loss.value);

@@ -83,11 +83,7 @@ std::optional<double> reach_of(const CheckedConfiguration& checked, const data::
   }
   const Optimizer& optimizer = values.optimizer->all.front();
   if (!steps_by_rate(optimizer, checked.objectives[output].loss.value)) return std::nullopt;
-  double rate = 0;
-  for (const std::int64_t step : {std::int64_t{1}, steps / 4, steps / 2, 3 * steps / 4, steps}) {
-    rate = std::max(rate, learning_rate_at(learning_rate_of(optimizer), std::max<std::int64_t>(step, 1)));
-  }
-  const double moved = rate * static_cast<double>(steps);
+  const double moved = largest_rate(learning_rate_of(optimizer), steps) * static_cast<double>(steps);
   double reach = largest_feature(checked, train), width = 0;
   int kernels = 0;
   for (const ModelVariable& variable : checked.model->variables) {
@@ -124,7 +120,7 @@ void warn_of_large_labels(const CheckedConfiguration& checked, const data::Datas
   const auto& range = checked.model->outputs[output].range;
   const bool is_limited = range && !std::isinf(range->second);
   const double away = std::max(std::abs(numbers.mean()), numbers.deviation());
-  if (!is_of_differences || is_limited || away < kNear) return;
+  if (!is_of_differences || is_limited || away < kNear || numbers.least == numbers.most) return;
   const std::optional<double> reach = reach_of(checked, train, output, steps);
   if (!reach || away < kOutOfReach * *reach) return;
   const std::string remedy =
