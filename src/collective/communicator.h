@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/dtype.h"
+#include "base/round_up.h"
 #include "device/device.h"
 
 namespace mirrortrain {
@@ -44,8 +45,7 @@ inline constexpr std::size_t kShardGrain = 16;
 
 /// `count` rounded up to a multiple of kShardGrain.
 constexpr std::int64_t whole_shards(std::int64_t count) {
-  constexpr auto kGrain = static_cast<std::int64_t>(kShardGrain);
-  return (count + kGrain - 1) / kGrain * kGrain;
+  return round_up(count, static_cast<std::int64_t>(kShardGrain));
 }
 
 /// The part of `count` elements that a rank reduces: even parts, in multiples of kShardGrain; the last may be shorter

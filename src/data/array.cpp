@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/round_up.h"
 #include "data/dataset.h"
 
 namespace mirrortrain::data {
@@ -41,7 +42,7 @@ std::size_t physical_memory() {
 Bytes::Bytes(std::size_t size, const std::string& what) : size_(size) {
   constexpr std::size_t kLine = 64, kLargePage = std::size_t{1} << 21;
   const std::size_t alignment = size < kLargePage ? kLine : kLargePage;
-  const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
+  const std::size_t rounded = round_up(size, alignment);
   if (rounded <= physical_memory()) {
     data_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, std::max(rounded, alignment))), std::free);
   }

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/round_up.h"
+
 namespace mirrortrain {
 namespace {
 
 /// The workspace alignment that GPU libraries expect; the arena itself is aligned to it, too.
 constexpr std::size_t kAlignment = 256;
-
-std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 bool overlap(const Lifetime& a, const Lifetime& b) { return a.first <= b.last && b.first <= a.last; }
 
@@ -54,11 +54,11 @@ ArenaPlan plan_arena(const std::vector<Lifetime>& lifetimes) {
     std::size_t offset = 0;
     for (const std::size_t other : placed) {
       if (!overlap(lifetimes[next], lifetimes[other])) continue;
-      if (offset + aligned(lifetimes[next].bytes) <= plan.offsets[other]) break;
-      offset = std::max(offset, plan.offsets[other] + aligned(lifetimes[other].bytes));
+      if (offset + round_up(lifetimes[next].bytes, kAlignment) <= plan.offsets[other]) break;
+      offset = std::max(offset, plan.offsets[other] + round_up(lifetimes[other].bytes, kAlignment));
     }
     plan.offsets[next] = offset;
-    plan.bytes = std::max(plan.bytes, offset + aligned(lifetimes[next].bytes));
+    plan.bytes = std::max(plan.bytes, offset + round_up(lifetimes[next].bytes, kAlignment));
     const auto at = std::upper_bound(placed.begin(), placed.end(), next,
                                      [&](std::size_t a, std::size_t b) { return plan.offsets[a] < plan.offsets[b]; });
     placed.insert(at, next);

@@ -7,18 +7,19 @@
 #include <string>
 #include <vector>
 
+#include "base/round_up.h"
+
 namespace mirrortrain {
 namespace {
 
 constexpr std::size_t kLine = 64;
 
-std::size_t rounded(std::size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
-
 }  // namespace
 
 std::unique_ptr<SharedSegment> SharedSegment::open(int rank, int size, const SegmentLayout& layout,
                                                    const RendezvousStore& rendezvous, const std::string& what) {
-  const std::size_t all = static_cast<std::size_t>(size) * (kLine + layout.buffers * rounded(layout.buffer_bytes));
+  const std::size_t all =
+      static_cast<std::size_t>(size) * (kLine + layout.buffers * round_up(layout.buffer_bytes, kLine));
   // The name exists only briefly: from when all ranks are here until all have opened it.
   const auto gather = [&](const std::string& key, const std::string& value) {
     return rendezvous.gather(key, rank, size, std::span(&value, 1));
@@ -45,7 +46,7 @@ SharedSegment::Phase& SharedSegment::phase(int rank) const {
 
 std::byte* SharedSegment::buffer(int rank, std::size_t which) const {
   const std::size_t number = static_cast<std::size_t>(rank) * layout_.buffers + which;
-  return memory_->bytes().data() + size_ * kLine + number * rounded(layout_.buffer_bytes);
+  return memory_->bytes().data() + size_ * kLine + number * round_up(layout_.buffer_bytes, kLine);
 }
 
 }  // namespace mirrortrain

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/round_up.h"
 #include "base/utf8.h"
 
 namespace mirrortrain::data {
@@ -20,8 +21,6 @@ std::string_view text_in(std::span<const std::byte> header, std::size_t at, std:
   const std::string_view text(reinterpret_cast<const char*>(header.data()) + at, bytes);
   return text.substr(0, std::min(text.find('\0'), text.size()));
 }
-
-std::uint64_t in_blocks(std::uint64_t size) { return (size + kTarBlock - 1) / kTarBlock * kTarBlock; }
 
 }  // namespace
 
@@ -134,7 +133,7 @@ std::optional<TarEntry> TarReader::next() {
       fail(fmt::format("a file of {} bytes, where the archive has {} more; it is truncated, get it again", size,
                        file_.size() - begin));
     }
-    const std::uint64_t next = std::min(begin + in_blocks(size), file_.size());
+    const std::uint64_t next = std::min(begin + round_up(size, kTarBlock), file_.size());
     if (is_of_next) {
       if (is_long_name) {
         const std::string text = long_text(begin, size);

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/round_up.h"
 #include "device/cpu/cpu_device.h"
 
 namespace mirrortrain {
@@ -18,8 +19,6 @@ namespace {
 
 constexpr std::size_t kCacheLine = 64;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
-
-std::size_t round_up(std::size_t bytes, std::size_t multiple) { return (bytes + multiple - 1) / multiple * multiple; }
 
 /// Zeroed pages mapped from the system, allocated on first touch: in memory near the touching thread, and never if a
 /// run stops before. What is behind the last whole huge page is in small ones, so that no more is taken than asked for.

@@ -5,6 +5,8 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+
+#include "base/round_up.h"
 #endif
 
 /// Vectors of floats of this build's native width, in the compiler's vector type.
@@ -20,10 +22,6 @@ inline constexpr int kLanes = 4;
 
 typedef float Vec __attribute__((vector_size(kLanes * sizeof(float))));
 typedef float UnalignedVec __attribute__((vector_size(kLanes * sizeof(float)), aligned(alignof(float)), may_alias));
-
-constexpr std::int64_t round_up(std::int64_t count, std::int64_t multiple) {
-  return (count + multiple - 1) / multiple * multiple;
-}
 
 /// `channels` in whole vectors.
 constexpr std::int64_t padded(std::int64_t channels) { return round_up(channels, kLanes); }

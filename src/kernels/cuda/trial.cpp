@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/round_up.h"
 #include "device/cuda/cuda_check.h"
 
 namespace mirrortrain::cuda {
@@ -18,8 +19,6 @@ constexpr std::size_t kRuns = 5;
 
 /// cudaMalloc's alignment.
 constexpr std::size_t kAlignment = 256;
-
-std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 /// A point in a stream's work, and the time when it was reached.
 class TimedPoint {
@@ -76,7 +75,7 @@ class Trial {
  public:
   Trial(int gpu, const Candidates& candidates) : current_(gpu), stream_(gpu), enqueue_(candidates.enqueue) {
     std::size_t bytes = 0;
-    for (const std::size_t operand : candidates.operand_bytes) bytes += aligned(operand);
+    for (const std::size_t operand : candidates.operand_bytes) bytes += round_up(operand, kAlignment);
     const std::size_t operands = bytes;
     bytes += *std::max_element(candidates.workspace_bytes.begin(), candidates.workspace_bytes.end());
     void* memory = nullptr;
@@ -91,7 +90,7 @@ class Trial {
     std::byte* next = memory_.data();
     for (const std::size_t operand : candidates.operand_bytes) {
       operands_.push_back(operand > 0 ? next : nullptr);
-      next += aligned(operand);
+      next += round_up(operand, kAlignment);
     }
     workspace_ = next;
   }

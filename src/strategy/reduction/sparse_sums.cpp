@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/round_up.h"
+
 namespace mirrortrain {
 
 SparseSums::Layout SparseSums::layout_of(const Table& table, std::int64_t most_rows) {
-  const auto rounded = [](std::int64_t floats) { return (floats + kLine - 1) / kLine * kLine; };
-  const std::int64_t lookups = most_rows * table.gradient.per_example, values = kLine + rounded(lookups);
-  return {kLine, values, values + rounded(lookups * table.weight.width)};
+  const std::int64_t lookups = most_rows * table.gradient.per_example, values = kLine + round_up(lookups, kLine);
+  return {kLine, values, values + round_up(lookups * table.weight.width, kLine)};
 }
 
 std::int64_t SparseSums::record_floats(const std::vector<Table>& tables, std::int64_t most_rows) {

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 
+#include "base/round_up.h"
 #include "strategy/variables/ownership.h"
 
 namespace mirrortrain {
 namespace {
 
-std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+constexpr std::size_t kAlignment = 256;
 
 std::vector<ValueId> outputs_of(const DirectionGraph& graph) {
   std::vector<ValueId> outputs{graph.direction};
@@ -46,17 +47,17 @@ DirectionProgram::DirectionProgram(const VariableUpdate& update, const Shape& sh
 /// Each output with its offset after the arena.
 std::vector<std::pair<ValueId, std::size_t>> DirectionProgram::results() const {
   std::vector<std::pair<ValueId, std::size_t>> results;
-  std::size_t offset = aligned(program_.arena_bytes());
+  std::size_t offset = round_up(program_.arena_bytes(), kAlignment);
   for (const ValueId output : outputs_of(made_)) {
     results.emplace_back(output, offset);
-    offset += aligned(made_.graph.spec(output).bytes_at(1));
+    offset += round_up(made_.graph.spec(output).bytes_at(1), kAlignment);
   }
   return results;
 }
 
 std::size_t DirectionProgram::work_bytes() const {
   const auto [last, offset] = results().back();
-  return offset + aligned(made_.graph.spec(last).bytes_at(1));
+  return offset + round_up(made_.graph.spec(last).bytes_at(1), kAlignment);
 }
 
 DirectionProgram::Bound::Bound(const DirectionProgram& of, const Memory& memory)

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/round_up.h"
 
 namespace mirrortrain {
 namespace {
@@ -120,7 +121,7 @@ const float* EvaluationCopies::sum_of(std::size_t variable, int part, bool mean,
 
 std::int64_t EvaluationCopies::Sum::stride() const {
   constexpr std::int64_t kAligned = 16;
-  return (elements + kAligned - 1) / kAligned * kAligned;
+  return round_up(elements, kAligned);
 }
 
 std::size_t EvaluationCopies::Sum::bytes_of_buffer() const {

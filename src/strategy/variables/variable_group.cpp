@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "base/round_up.h"
+
 namespace mirrortrain {
 namespace {
 
 constexpr std::int64_t kLine = 64 / sizeof(float);
-
-std::int64_t rounded_up(std::int64_t elements, std::int64_t multiple) {
-  return (elements + multiple - 1) / multiple * multiple;
-}
 
 std::int64_t end_of_sums(const scalar::NormedSegment& variable) { return variable.first_sum + variable.sums(); }
 
@@ -38,7 +36,7 @@ std::vector<std::size_t> numbered(const std::vector<MeshIndex>& keys) {
 
 }  // namespace
 
-std::int64_t with_padding(std::int64_t elements) { return rounded_up(elements, kLine); }
+std::int64_t with_padding(std::int64_t elements) { return round_up(elements, kLine); }
 
 std::int64_t StateShard::grain() const { return kLine * ranks; }
 
@@ -55,7 +53,7 @@ std::int64_t VariableGroup::add(const std::vector<std::int64_t>& of_parts, float
 
 void VariableGroup::begin_bucket(std::int64_t grain) {
   grain_ = grain;
-  elements_ = rounded_up(elements_, grain);
+  elements_ = round_up(elements_, grain);
   bucket_begins_.push_back(elements_);
 }
 
@@ -64,7 +62,7 @@ void VariableGroup::limit_buckets(std::int64_t most) {
   most = std::max(most / grain_, std::int64_t{1}) * grain_;
   for (const GroupBucket& bucket : buckets()) {
     const std::int64_t parts = std::max((bucket.elements + most - 1) / most, std::int64_t{1});
-    const std::int64_t each = rounded_up((bucket.elements + parts - 1) / parts, grain_);
+    const std::int64_t each = round_up((bucket.elements + parts - 1) / parts, grain_);
     begins.push_back(bucket.first);
     for (std::int64_t first = each; first < bucket.elements; first += each) begins.push_back(bucket.first + first);
   }
@@ -142,7 +140,7 @@ std::vector<std::size_t> VariableGroup::copies_of_places() const {
 void VariableGroup::allocate(const GroupMemory& memory, Device& device) {
   device_ = &device;
   shard_ = memory.shard;
-  if (is_sharded()) elements_ = gradient_elements_ = rounded_up(elements_, grain_);
+  if (is_sharded()) elements_ = gradient_elements_ = round_up(elements_, grain_);
   const auto bytes = static_cast<std::size_t>(elements_) * sizeof(float);
   const auto gradient_bytes = static_cast<std::size_t>(gradient_elements_) * sizeof(float);
   if (memory.adds_gradients != nullptr && shared() && !division_.data && !has_sparse_gradients_) {
