@@ -69,8 +69,7 @@ void set_test_data(const std::vector<std::string>& named, CheckedConfiguration& 
 /// A mean of some folds would be taken for that of the trial. `checked`: the configuration of the first of them.
 void require_all_folds(const CheckedConfiguration& checked, const EvalArguments& arguments,
                        const std::vector<NamedRun>& folds) {
-  const auto& validation = checked.values().data.validation.value;
-  const auto* const part = validation ? std::get_if<data::ValidationFraction>(&*validation) : nullptr;
+  const auto* const part = checked.values().data.part_of_train();
   const std::int64_t count = part != nullptr ? part->folds.value_or(0) : 0;
   std::vector<std::string> missing;
   for (std::int64_t fold = 1; fold <= count; ++fold) {

@@ -22,8 +22,7 @@ void require_masked_input(const ModelOptions& options) {
     throw Error(
         fmt::format("expected sequences of whole numbers as {}, [steps], found {}", inputs.front().path, input.text()));
   }
-  config::Errors reported;
-  const Wiring wiring = wire_layers(options, reported);
+  const Wiring wiring = wiring_of(options);
   for (std::size_t i = 0; i < options.layers.size(); ++i) {
     const bool reads_input = std::ranges::any_of(wiring.sources[i], [&](int one) { return wiring.is_input(one); });
     if (!reads_input || !wiring.used[i]) continue;
@@ -53,8 +52,7 @@ bool normalizes_over_steps(const Layer& layer) {
 
 /// Rejects layers whose output depends on the amount of padding although they pass the mask on.
 void require_no_counted_padding(const ModelOptions& options, const Model& whole, const Model& shorter) {
-  config::Errors reported;
-  const Wiring wiring = wire_layers(options, reported);
+  const Wiring wiring = wiring_of(options);
   for (std::size_t i = 0, listed = 0; i < whole.layers.size(); ++i, ++listed) {
     while (!wiring.used[listed]) ++listed;  // left out of the model
     const LayerSummary& layer = whole.layers[i];

@@ -332,4 +332,9 @@ std::string_view type_name(const Layer& layer) {
 
 Wiring wire_layers(const ModelOptions& options, config::Errors& errors) { return Wirer(options, errors).run(); }
 
+Wiring wiring_of(const ModelOptions& options) {
+  config::Errors reported;
+  return wire_layers(options, reported);
+}
+
 }  // namespace mirrortrain

@@ -55,5 +55,7 @@ std::string_view type_name(const Layer& layer);
 /// output depends on. Possible consequences of a layer that could not be read, which is in `errors` already, are not
 /// reported.
 Wiring wire_layers(const ModelOptions& options, config::Errors& errors);
+/// The same of layers that were checked, or of which the errors are reported elsewhere.
+Wiring wiring_of(const ModelOptions& options);
 
 }  // namespace mirrortrain

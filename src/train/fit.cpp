@@ -80,8 +80,7 @@ std::optional<StopRequests::Clock::time_point> end_of_time(const FitArguments& a
 
 /// A run trains with one of several folds as validation data.
 void report_fold(const Configuration& values) {
-  const auto& validation = values.data.validation.value;
-  const auto* const part = validation ? std::get_if<data::ValidationFraction>(&*validation) : nullptr;
+  const auto* const part = values.data.part_of_train();
   if (part == nullptr || !part->folds) return;
   spdlog::info(
       "data.validation: this run is validated on fold {} of {} alone, and trained on the others{}",

@@ -20,8 +20,7 @@ bool is_of_inputs(const std::string& key) {
 /// Why the values of a key would make trials' figures incomparable, or not be a trial's; empty if they would not.
 std::string why_incomparable(const Configuration& values, const Parameter& parameter) {
   const std::string& key = parameter.key;
-  const auto& validation = values.data.validation.value;
-  const bool is_drawn = validation && std::holds_alternative<data::ValidationFraction>(*validation);
+  const bool is_drawn = values.data.part_of_train() != nullptr;
   const bool leaves_out = values.data.on_bad_example == data::OnBadExample::kSkip;
   if (key == "data" || is_at_or_below(key, "data.validation")) {
     return "trials are compared on the same validation data; leave it out";

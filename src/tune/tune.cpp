@@ -42,8 +42,7 @@ std::size_t count_trials(const SearchOptions& search, const SearchSpace& space) 
 
 /// Of a trial: those of the data, unless the configuration names one.
 std::int64_t count_folds(const Configuration& values) {
-  const auto& validation = values.data.validation.value;
-  const auto* const part = validation ? std::get_if<data::ValidationFraction>(&*validation) : nullptr;
+  const auto* const part = values.data.part_of_train();
   return part != nullptr && !part->fold ? part->folds.value_or(1) : 1;
 }
 

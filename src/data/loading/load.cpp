@@ -19,10 +19,6 @@
 namespace mirrortrain::data {
 namespace {
 
-const ValidationFraction* fraction_of(const DataOptions& options) {
-  return options.validation.value ? std::get_if<ValidationFraction>(&*options.validation.value) : nullptr;
-}
-
 Training read_training(const DataOptions& options, std::uint64_t seed, const Terms& terms) {
   return std::visit(
       [&](const auto& source) -> Training {
@@ -103,7 +99,7 @@ std::string missing_text(const DataOptions& options, Split split) {
 
 Splits load(const DataOptions& options, std::uint64_t seed, const ExampleSpec* spec) {
   const Terms terms(options, spec);
-  const ValidationFraction* const fraction = fraction_of(options);
+  const ValidationFraction* const fraction = options.part_of_train();
   std::future<std::optional<Dataset>> test, validation;
   std::promise<Adapted> promise;  // destroyed first, so that no future waits for it if reading train fails
   const AdaptedLater later = [known = promise.get_future().share()]() -> const Adapted& { return known.get(); };
@@ -122,7 +118,7 @@ Splits load(const DataOptions& options, std::uint64_t seed, const ExampleSpec* s
 }
 
 bool is_drawn_from_train(const DataOptions& options, Split split) {
-  return split == Split::kValidation && fraction_of(options) != nullptr;
+  return split == Split::kValidation && options.part_of_train() != nullptr;
 }
 
 std::optional<LoadedSplit> load(const DataOptions& options, std::uint64_t seed, const ExampleSpec* spec, Split wanted,

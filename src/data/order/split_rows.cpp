@@ -84,8 +84,7 @@ SplitRows take_fold(const std::vector<std::int64_t>& rows, const ValidationFract
 SplitRows split_rows(const RowsToSplit& all, const DataOptions& options, std::uint64_t seed) {
   std::vector<std::int64_t> rows(static_cast<std::size_t>(all.rows));
   std::iota(rows.begin(), rows.end(), std::int64_t{0});
-  const auto* const fraction =
-      options.validation.value ? std::get_if<ValidationFraction>(&*options.validation.value) : nullptr;
+  const auto* const fraction = options.part_of_train();
   if (fraction == nullptr) return {std::move(rows), {}};
   const auto refuse = [&](const std::string& message) {
     throw KeyError(options.validation.place, "data.validation", message);

@@ -113,6 +113,10 @@ struct DataOptions {
   std::optional<config::Path> cache_directory;  ///< null: in the system's temporary folder
   OnBadExample on_bad_example = OnBadExample::kError;
   static config::Section<DataOptions> section();
+  /// The part of the training data that is the validation data; null if these are others, or there are none.
+  const ValidationFraction* part_of_train() const {
+    return validation.value ? std::get_if<ValidationFraction>(&*validation.value) : nullptr;
+  }
 
   /// For examples read ahead, of each split.
   std::size_t bytes_ahead() const { return memory ? memory->bytes : std::size_t{512} << 20; }

@@ -33,7 +33,7 @@ void require_fit(const Model& model, const StoredTensors& stored, const std::str
 Model whole_model(const CheckedConfiguration& checked) {
   const Configuration& values = checked.values();
   config::Errors errors;
-  const Wiring wiring = wire_layers(*values.model, errors);
+  const Wiring wiring = wiring_of(*values.model);
   Model model = build_model(*values.model, wiring, checked.objectives, Precision::kFloat32, errors);
   errors.throw_if_any();
   return model;

@@ -115,7 +115,7 @@ std::string keras_bytes(const TrainedRun& run, const ExportOptions& options) {
   if (values.optimizer) set_updates(*values.optimizer, {}, model, errors);
   const RunWeights of_run = weights_of(run.named);
   const StoredTensors weights = read_exported_weights(of_run, model);
-  const Wiring wiring = wire_layers(*values.model, errors);
+  const Wiring wiring = wiring_of(*values.model);
   data::Adapted adapted = run.adapted.value_or(data::Adapted{});
   const ScratchFolder folder("cannot make a folder for the file");
   const fs::path named = fs::path(options.file).filename();

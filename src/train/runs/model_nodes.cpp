@@ -7,8 +7,7 @@
 namespace mirrortrain {
 
 std::vector<report::ModelNode> model_nodes(const CheckedConfiguration& checked) {
-  config::Errors reported;  // when the model was built
-  const Wiring wiring = wire_layers(*checked.values().model, reported);
+  const Wiring wiring = wiring_of(*checked.values().model);
   std::vector<report::ModelNode> nodes;
   for (std::size_t i = 0; i < wiring.inputs.size(); ++i) {
     nodes.push_back({wiring.inputs[i], "input", {}, checked.examples.inputs[i].shape});

@@ -104,8 +104,7 @@ std::optional<data::Dataset> read_split(const CheckedConfiguration& checked, dat
     std::optional<data::Dataset> dataset;
     if (loaded) dataset = std::move(loaded->dataset);
     if (loaded && split == data::Split::kTrain) adapted = std::move(loaded->adapted);
-    const bool is_part = split == data::Split::kValidation &&
-                         std::holds_alternative<data::ValidationFraction>(*checked.values().data.validation.value);
+    const bool is_part = split == data::Split::kValidation && checked.values().data.part_of_train() != nullptr;
     if (dataset && dataset->left_out() != nullptr && !is_part) {
       const data::LeftOut& left = *dataset->left_out();
       if (are_errors) {
@@ -153,8 +152,7 @@ std::optional<std::int64_t> rows_of_train(const data::DataOptions& data) {
     rows = inputs.empty() ? 0 : inputs.front().second->shape[0];
   }
   if (rows == 0) return std::nullopt;
-  if (!data.validation.value) return rows;
-  const auto* const part = std::get_if<data::ValidationFraction>(&*data.validation.value);
+  const auto* const part = data.part_of_train();
   return part == nullptr ? rows : part->kept_of(rows);
 }
 
@@ -212,8 +210,7 @@ void check_data(const CheckedConfiguration& checked, config::Errors& errors, Dat
     return train || !reads_train || !data::needs_adapted(data, split);
   };
   const bool own_validation = data.validation.value && is_read_from_files(*data.validation.value);
-  const bool is_part =
-      data.validation.value && std::holds_alternative<data::ValidationFraction>(*data.validation.value);
+  const bool is_part = data.part_of_train() != nullptr;
   if (own_validation && (is_part ? train.has_value() : can_be_read(data::Split::kValidation))) {
     validation = read_split(checked, data::Split::kValidation, data.validation.path, data.validation.place, adapted,
                             mismatches, how, errors);
@@ -234,11 +231,9 @@ void check_data(const CheckedConfiguration& checked, config::Errors& errors, Dat
 }
 
 void require_data_files(const CheckedConfiguration& checked, const std::vector<data::Split>& splits) {
-  const auto& validation = checked.values().data.validation.value;
   std::vector<std::string> paths;
   for (const data::Split split : splits) {
-    const bool is_part = split == data::Split::kValidation && validation &&
-                         std::holds_alternative<data::ValidationFraction>(*validation);
+    const bool is_part = split == data::Split::kValidation && checked.values().data.part_of_train() != nullptr;
     paths.push_back(fmt::format("data.{}.", data::name_of(is_part ? data::Split::kTrain : split)));
   }
   config::Errors errors;

@@ -151,8 +151,7 @@ void warn_of_rare_classes(const CheckedConfiguration& checked, const SplitsToChe
   if (!of_train) return;
   const data::DataOptions& data = checked.values().data;
   if (names_of(checked, splits, output).empty()) warn_of_idle_outputs(checked, output, *of_train, errors);
-  const auto* const part =
-      data.validation.value ? std::get_if<data::ValidationFraction>(&*data.validation.value) : nullptr;
+  const auto* const part = data.part_of_train();
   const std::vector<std::string> names = names_of(checked, splits, output);
   warn_of_accuracy_alone(checked, output, *of_train, splits.train->outputs()[output].weights.has_value(), names,
                          errors);

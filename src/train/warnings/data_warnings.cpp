@@ -264,9 +264,7 @@ void add_remarks(const LocatedSource& source, const data::Dataset* split, config
 void warn_of_data(const CheckedConfiguration& checked, const SplitsToCheck& splits, config::Errors& errors) {
   const Configuration& values = checked.values();
   add_remarks(values.data.train, splits.train, errors);
-  const bool is_part =
-      values.data.validation.value && std::holds_alternative<data::ValidationFraction>(*values.data.validation.value);
-  if (!is_part) add_remarks(values.data.validation, splits.validation, errors);
+  if (values.data.part_of_train() == nullptr) add_remarks(values.data.validation, splits.validation, errors);
   add_remarks(values.data.test, splits.test, errors);
   if (!checked.has_model()) return;
   const data::Dataset& train = *splits.train;

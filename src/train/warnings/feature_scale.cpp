@@ -69,8 +69,7 @@ FeatureSizes feature_sizes(const CheckedConfiguration& checked, const data::Data
 bool is_normalized_by_layer(const CheckedConfiguration& checked, std::size_t input) {
   if (checked.examples.inputs[input].numbers_below > 0) return true;
   const ModelOptions& options = *checked.values().model;
-  config::Errors reported;
-  const Wiring wiring = wire_layers(options, reported);
+  const Wiring wiring = wiring_of(options);
   for (std::size_t i = 0; i < options.layers.size(); ++i) {
     const bool reads = wiring.used[i] && std::ranges::count(wiring.sources[i], static_cast<int>(input)) > 0;
     if (reads && type_name(options.layers[i].value).ends_with("normalization")) return true;

@@ -43,8 +43,7 @@ bool steps_by_rate(const Optimizer& optimizer, const Loss& loss) {
 
 /// The layer of the model that is an output, as it is written; null if there is none.
 const config::Located<Layer>* written_output(const CheckedConfiguration& checked, std::size_t output) {
-  config::Errors reported;  // errors of the wiring, not used here
-  const Wiring wiring = wire_layers(*checked.values().model, reported);
+  const Wiring wiring = wiring_of(*checked.values().model);
   return output < wiring.outputs.size() ? &checked.values().model->layers[wiring.outputs[output]] : nullptr;
 }
 

@@ -127,8 +127,7 @@ void warn_of_products(const CheckedConfiguration& checked, const Wiring& wiring,
 }  // namespace
 
 void warn_of_idle_layers(const CheckedConfiguration& checked, config::Errors& errors) {
-  config::Errors reported;  // errors of the wiring, not used here
-  const Wiring wiring = wire_layers(*checked.values().model, reported);
+  const Wiring wiring = wiring_of(*checked.values().model);
   warn_of_frozen_noise(checked, errors);
   warn_of_equal_kernels(checked, wiring, errors);
   warn_of_products(checked, wiring, errors);
@@ -147,8 +146,7 @@ void warn_of_lone_rows(const CheckedConfiguration& checked, int parts, config::E
   const Configuration& values = checked.values();
   const std::int64_t batch = values.data.global_batch_size;
   if (parts < 1 || rows_of_replica(batch, 0, parts).count > 1) return;
-  config::Errors reported;  // errors of the wiring, not used here
-  const Wiring wiring = wire_layers(*values.model, reported);
+  const Wiring wiring = wiring_of(*values.model);
   for (std::size_t i = 0; i < values.model->layers.size(); ++i) {
     const config::Located<Layer>& layer = values.model->layers[i];
     const auto* const norm = config::get_if<layers::BatchNormalization>(&layer.value);

@@ -73,8 +73,7 @@ void warn_of_seen_future(const config::Located<Layer>& layer, const Shape& outpu
 void warn_of_layers(const CheckedConfiguration& checked, config::Errors& errors) {
   const Configuration& values = checked.values();
   const bool predicts_text = data::is_running_text(values.data.train.value);
-  config::Errors reported;  // errors of the wiring, not used here
-  const Wiring wiring = wire_layers(*values.model, reported);
+  const Wiring wiring = wiring_of(*values.model);
   auto built = checked.model->layers.begin();  // without those that are left out
   for (std::size_t i = 0; i < values.model->layers.size(); ++i) {
     if (!wiring.used[i]) continue;
@@ -144,8 +143,7 @@ bool joins_steps(const Options& options) {
 /// Warns of layers that combine the time steps of a forward sequence with those of a reversed one.
 void warn_of_directions(const CheckedConfiguration& checked, config::Errors& errors) {
   const auto& listed = checked.values().model->layers;
-  config::Errors reported;  // errors of the wiring, not used here
-  const Wiring wiring = wire_layers(*checked.values().model, reported);
+  const Wiring wiring = wiring_of(*checked.values().model);
   std::vector<Direction> directions;
   for (std::size_t i = 0; i < listed.size(); ++i) {
     std::vector<Direction> inputs;

@@ -164,8 +164,7 @@ void warn_of_other_scale(const LocatedSource& source, const std::string& of, std
 
 void warn_of_scales(const CheckedConfiguration& checked, const SplitsToCheck& splits, config::Errors& errors) {
   const data::DataOptions& data = checked.values().data;
-  const bool is_part =
-      data.validation.value && std::holds_alternative<data::ValidationFraction>(*data.validation.value);
+  const bool is_part = data.part_of_train() != nullptr;
   for (std::size_t i = 0; i < checked.examples.inputs.size(); ++i) {
     // Once: reading pictures takes time.
     const std::vector<FeatureColumn> columns =
