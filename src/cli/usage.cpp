@@ -60,8 +60,6 @@ void add_entry(std::string& out, const std::string& label, const std::string& he
   out += filled(help, kLabelColumns, width) + "\n";
 }
 
-std::string_view last_word(std::string_view text) { return text.substr(text.rfind(' ') + 1); }
-
 }  // namespace
 
 std::string CommandText::usage() const {
@@ -95,7 +93,7 @@ std::string help_text(const CommandText& command, std::size_t width) {
   add_all("Options", command.options);
   if (!command.commands.empty()) out += "\nCommands:\n";
   for (const CommandText& inner : command.commands) {
-    add_entry(out, std::string(last_word(inner.name)), inner.help, width);
+    add_entry(out, inner.word(), inner.help, width);
   }
   if (!command.examples.empty()) out += fmt::format("\n{}:\n", command.examples.size() == 1 ? "Example" : "Examples");
   for (const std::string& example : command.examples) out += fmt::format("  {}\n", example);

@@ -29,6 +29,8 @@ struct CommandText {
 
   /// "mirrortrain fit [OPTIONS] CONFIG"
   std::string usage() const;
+  /// The last word of its name: "check"
+  std::string word() const { return name.substr(name.rfind(' ') + 1); }
 };
 
 /// `name`: of its parent commands, empty for the program.

@@ -201,7 +201,7 @@ std::string what_is_wrong(const CLI::App& command, const CommandText& text, cons
 
 std::string unknown_command(const std::string& given, const CommandText& command) {
   std::vector<std::string> names;
-  for (const CommandText& inner : command.commands) names.push_back(inner.name.substr(inner.name.rfind(' ') + 1));
+  for (const CommandText& inner : command.commands) names.push_back(inner.word());
   // What other programs call commands.
   const config::Name others[] = {{"fit", "train"}, {"eval", "evaluate, test, validate"}, {"predict", "inference"}};
   const bool is_program = command.name.find(' ') == std::string::npos;

@@ -18,8 +18,6 @@ void for_each_leaf(const CommandText& command, const Visit& visit) {
   for (const CommandText& inner : command.commands) for_each_leaf(inner, visit);
 }
 
-std::string last_word(const std::string& text) { return text.substr(text.rfind(' ') + 1); }
-
 /// Escapes text for roff, where characters at a line's start or after a backslash would be commands.
 std::string roff(const std::string& text) {
   std::string result;
@@ -53,7 +51,7 @@ std::string in_quotes(const std::string& text) {
 
 std::string words_of(const std::vector<CommandText>& commands) {
   std::vector<std::string> words;
-  for (const CommandText& command : commands) words.push_back(last_word(command.name));
+  for (const CommandText& command : commands) words.push_back(command.word());
   return fmt::format("{}", fmt::join(words, " "));
 }
 
@@ -109,8 +107,8 @@ std::string bash_completion(const CommandText& program) {
   std::string groups;
   for (const CommandText& command : program.commands) {
     if (command.commands.empty()) continue;
-    groups += fmt::format("    {}) [ $COMP_CWORD -eq 2 ] && words='{}' ;;\n", last_word(command.name),
-                          words_of(command.commands));
+    groups +=
+        fmt::format("    {}) [ $COMP_CWORD -eq 2 ] && words='{}' ;;\n", command.word(), words_of(command.commands));
   }
   return fmt::format(R"(# bash completion of mirrortrain
 _mirrortrain() {{
@@ -151,12 +149,12 @@ std::string zsh_completion(const CommandText& program) {
   });
   std::string commands, groups;
   for (const CommandText& command : program.commands) {
-    commands += fmt::format("    '{}:{}'\n", last_word(command.name), zsh_text(command.help));
+    commands += fmt::format("    '{}:{}'\n", command.word(), zsh_text(command.help));
     if (command.commands.empty()) continue;
     groups += fmt::format(
         "  if [[ $words[2] == {0} ]]; then\n    if (( CURRENT == 3 )); then\n      compadd {1}\n      return\n    fi\n"
         "    command=\"{0} $words[3]\"\n    shift words\n    (( CURRENT-- ))\n  fi\n",
-        last_word(command.name), words_of(command.commands));
+        command.word(), words_of(command.commands));
   }
   return fmt::format(R"(#compdef mirrortrain
 _mirrortrain() {{

@@ -23,6 +23,7 @@
 #include "train/runs/worker_memory.h"
 #include "train/session/check_configuration.h"
 #include "train/session/check_data.h"
+#include "train/session/check_mesh.h"
 #include "train/session/left_out.h"
 #include "train/warnings/data_warnings.h"
 #include "train/warnings/layer_warnings.h"

@@ -179,13 +179,6 @@ double Verification::largest() const {
   return worst;
 }
 
-Verification verify_replicas(const CheckedConfiguration& checked, const std::vector<int>& replicas, std::int64_t steps,
-                             const Hardware& hardware) {
-  std::vector<MeshToVerify> meshes;
-  for (const int count : replicas) meshes.push_back({{count, 1}, &checked});
-  return verify_meshes(checked, meshes, steps, hardware);
-}
-
 namespace {
 
 /// What the precision's rounding changes on one place: the largest differences up to each step.

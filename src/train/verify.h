@@ -53,9 +53,6 @@ struct MeshToVerify {
 Verification verify_meshes(const CheckedConfiguration& checked, const std::vector<MeshToVerify>& meshes,
                            std::int64_t steps, const Hardware& hardware = this_hardware(),
                            const CheckedConfiguration* exact = nullptr);
-/// The same on each number of replicas, of one place each.
-Verification verify_replicas(const CheckedConfiguration& checked, const std::vector<int>& replicas, std::int64_t steps,
-                             const Hardware& hardware = this_hardware());
 
 /// Parts of the configuration that make the result depend on the number of replicas by definition, and parts that only
 /// seem to: one line each.

@@ -17,7 +17,7 @@
 #include "train/masked_sequences.h"
 #include "train/trainer.h"
 #include "train/training.h"
-#include "train/verify.h"
+#include "train/verify_replicas.h"
 
 namespace mirrortrain {
 namespace {

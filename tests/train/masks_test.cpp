@@ -5,7 +5,7 @@
 #include "error_text.h"
 #include "train/masked_sequences.h"
 #include "train/training.h"
-#include "train/verify.h"
+#include "train/verify_replicas.h"
 
 namespace mirrortrain {
 namespace {

@@ -9,7 +9,7 @@
 #include "error_text.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/training.h"
-#include "train/verify.h"
+#include "train/verify_replicas.h"
 
 namespace mirrortrain {
 namespace {

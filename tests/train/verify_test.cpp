@@ -1,8 +1,7 @@
-#include "train/verify.h"
-
 #include <doctest/doctest.h>
 
 #include "train/training.h"
+#include "train/verify_replicas.h"
 
 namespace mirrortrain {
 namespace {

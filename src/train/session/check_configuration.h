@@ -1,12 +1,10 @@
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "cluster/environment.h"
-#include "strategy/stage_model.h"
 #include "train/configuration/checked_configuration.h"
 
 namespace mirrortrain {
@@ -21,10 +19,6 @@ CheckedConfiguration check_configuration(const std::string& file, std::span<cons
 CheckedConfiguration look_at_configuration(const std::string& file, std::span<const std::string> overrides,
                                            config::Errors& errors,
                                            const Environment& environment = process_environment());
-
-/// How a pipeline's stages are dealt to the workers of a replica; nullopt where each worker has all stages of its
-/// replicas, and without a cluster.
-std::optional<StagesOfWorkers> stages_of_workers(const CheckedConfiguration& checked);
 
 /// The placement of the variables. `indent`: precedes each line. `in_parts`: the model as the strategy divides it among
 /// the replicas, if it does (Strategy::model_in_parts). `owners`: Strategy::state_owners.

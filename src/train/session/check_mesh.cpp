@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "strategy/pipeline_places.h"
 #include "strategy/pipeline_stages.h"
-#include "train/session/check_configuration.h"
 #include "train/session/hardware.h"
 #include "train/session/run_cluster.h"
 

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "config/errors.h"
-#include "train/session/check_configuration.h"
+#include "strategy/stage_model.h"
+#include "train/configuration/checked_configuration.h"
 
 /// Checks of how a model is divided over the places of a mesh and the stages of a pipeline.
 namespace mirrortrain {
@@ -21,6 +23,10 @@ std::string other_remedy(const std::string& reader);
 
 /// Whether the stages of a pipeline can be dealt to the devices.
 void check_fits_devices(const CheckedConfiguration& checked, config::Errors& errors);
+
+/// How a pipeline's stages are dealt to the workers of a replica; nullopt where each worker has all stages of its
+/// replicas, and without a cluster.
+std::optional<StagesOfWorkers> stages_of_workers(const CheckedConfiguration& checked);
 
 /// A pipeline's gradients of microbatches are terms of a mean.
 void check_aggregations(const CheckedConfiguration& checked, config::Errors& errors);
