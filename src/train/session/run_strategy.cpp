@@ -48,7 +48,6 @@ std::vector<std::string> ignored_by_devices(const CheckedConfiguration& checked,
   }
   if (!topology.on_gpus()) {
     constexpr const char* kReason = "is for GPUs and has no effect on CPUs; leave it out";
-    warn(training.tf32, "training.tf32", kReason);
     warn(training.cuda_graph != CudaGraph::kAuto, "training.cuda_graph", kReason);
     warn(checked.values().data.cache != data::Cache::kAuto, "data.cache", kReason);
   }
