@@ -174,8 +174,9 @@ void check_model(CheckedConfiguration& checked, bool readable, config::Errors& e
 /// Checkpoints store `state` variables as state/NAME, in addition to the model's variables; events and the console list
 /// them by their names beside the figures.
 void check_stored_names(const CheckedConfiguration& checked, config::Errors& errors) {
-  const std::vector<std::string> figures =
-      checked.has_model() ? checked.model->score_names() : std::vector<std::string>();
+  std::vector<std::string> figures;
+  if (checked.has_model()) figures = checked.model->score_names();
+  if (checked.has_model()) figures.emplace_back("loss");
   for (const auto& item : checked.values().state) {
     const std::string_view name = item.value.name;
     if (std::ranges::count(figures, name.starts_with("val_") ? name.substr(4) : name) > 0) {
