@@ -178,6 +178,32 @@ model:
                     "{format: inline, features: [[[1, 2, 3, 4], [0, 1, 0, -1], [0.5, 0.25, 2, 1]]], labels: [0]}");
 }
 
+TEST_CASE("parts of a tensor and its reductions are operations") {
+  computes_the_same(
+      "parts", R"(
+data:
+  global_batch_size: 4
+  train: {format: synthetic, examples: 8, shape: [5, 4], classes: 3}
+model:
+  input_shape: [5, 4]
+  layers:
+    - dense: {units: 6, name: steps}
+    - expression: {formula: 'x[0]', name: first, inputs: [steps]}
+    - expression: {formula: 'x[-1, 2:]', name: last, inputs: [steps]}
+    - expression: {formula: 'x[..., 1]', name: second, inputs: [steps]}
+    - expression: {formula: 'x0[1:3, :-1]', name: inner, inputs: [steps]}
+    - expression: {formula: 'mean(x, axis=0)', name: average, inputs: [steps]}
+    - expression: {formula: 'max(x, axis=-1)', name: largest, inputs: [steps]}
+    - expression: {formula: 'sum(x, axis=[0, 1], keepdims=true)', name: total, inputs: [steps]}
+    - flatten: {name: row, inputs: [inner]}
+    - flatten: {name: one, inputs: [total]}
+    - concatenate: {inputs: [first, last, second, row, average, largest, one]}
+    - dense: {units: 3}
+)" + kTraining,
+      "{format: inline, features: [[[1, 2, 3, 4], [0, 1, 0, -1], [0.5, 0.25, 2, 1], [3, 1, -2, 0], [1, 1, 4, 2]]], "
+      "labels: [0]}");
+}
+
 TEST_CASE("a dense layer with an embedding's table is the embedding in reverse") {
   computes_the_same("own-tied", R"(
 data:

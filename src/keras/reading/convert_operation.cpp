@@ -1,10 +1,14 @@
 #include "keras/reading/convert_operation.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/utf8.h"
 #include "config/scalar.h"
@@ -79,22 +83,27 @@ ConvertedLayer expression(const std::string& formula) {
   return {"expression", {{"formula", {}, config::text_value(formula)}}, {"expression"}};
 }
 
-/// mean(x, axis=-1): Keras counts the axis of the batch, as a formula does not.
+/// mean(x, axis=[-1]): Keras counts the axis of the batch, as a formula does not.
 std::optional<std::string> reduction_of(std::string_view name, const Json& config, const Call& call) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kReductions = {
       {{"Mean", "mean"}, {"Sum", "sum"}, {"Max", "max"}, {"Min", "min"}}};
   const auto found = std::ranges::find(kReductions, name, &std::pair<std::string_view, std::string_view>::first);
   if (found == kReductions.end() || call.inputs.size() != 1) return std::nullopt;
-  const Json& axes = at(config, "axis");
-  const Json& list = as_list(axes);
-  const Json& axis = list.is_array() && list.size() == 1 ? list[0] : axes;
+  const Json& given = at(config, "axis");
+  const Json& list = as_list(given);
+  const Json& axes = list.is_array() ? list : Json::array({given});
   const Json& shape = call.inputs.front().shape;
-  if (!axis.is_number_integer() || !shape.is_array()) return std::nullopt;
+  if (!shape.is_array()) return std::nullopt;
   const auto rank = static_cast<std::int64_t>(shape.size());
-  const std::int64_t given = axis.get<std::int64_t>();
-  const std::int64_t counted = given < 0 ? given : given - rank;  // from the end, where both count alike
-  if (counted < 1 - rank || counted > -1) return std::nullopt;
-  return fmt::format("{}(x, axis={}{})", found->second, counted,
+  std::vector<std::int64_t> counted;  // from the end, where both count alike
+  for (const Json& axis : axes) {
+    if (!axis.is_number_integer()) return std::nullopt;
+    counted.push_back(axis.get<std::int64_t>() - (axis < Json(0) ? 0 : rank));
+    if (counted.back() < 1 - rank || counted.back() > -1) return std::nullopt;
+  }
+  if (counted.empty()) return std::nullopt;
+  return fmt::format("{}(x, axis={}{})", found->second,
+                     counted.size() == 1 ? std::to_string(counted[0]) : fmt::format("[{}]", fmt::join(counted, ", ")),
                      at(config, "keepdims") == Json(true) ? ", keepdims=true" : "");
 }
 

@@ -1,8 +1,9 @@
 #include <fmt/format.h>
 
+#include <optional>
 #include <utility>
 
-#include "config/scalar.h"
+#include "keras/writing/formula_operation.h"
 #include "keras/writing/layers_writer.h"
 
 namespace mirrortrain::keras {
@@ -32,11 +33,23 @@ bool LayersWriter::add_said_otherwise(std::size_t i, const std::string& where) {
 /// `x` alone ends a mask, as a reshape in Keras does.
 void LayersWriter::add_expression(std::size_t i, const layers::Expression& expression, const std::string& where) {
   const std::string& name = what_.wiring.names[i];
-  if (!expression.is_input() || what_.wiring.sources[i].size() != 1) {
-    return problems_.add(where,
-                         "a formula is nothing that Keras saves; write it with layers, or export to another format");
+  const bool has_one_input = what_.wiring.sources[i].size() == 1;
+  const WrittenTensor input = source(what_.wiring.sources[i][0]);
+  if (has_one_input && expression.is_input()) {
+    values_[i] = without_mask(input, name, shapes_[name]);
+    return;
   }
-  values_[i] = without_mask(source(what_.wiring.sources[i][0]), name, shapes_[name]);
+  const auto operation = has_one_input ? operation_of(expression.formula, input.shape.size()) : std::nullopt;
+  if (!operation) {
+    return problems_.add(
+        where,
+        "a formula is nothing that Keras saves, but for a part of one input, as x[0], and a mean, sum, "
+        "max or min of one; write it with layers, or export to another format");
+  }
+  Json arguments = Json::array({GraphWriter::tensor_json(input)});
+  if (operation->key) arguments.push_back(*operation->key);
+  values_[i] =
+      graph_.add_operation(operation->class_name, name, operation->config, std::move(arguments), shapes_[name]);
 }
 
 void LayersWriter::add_flip(std::size_t i, const layers::Flip& flip, const std::string& where) {
