@@ -327,6 +327,29 @@ TEST_CASE("probabilities outside the clip have a finite loss and no gradient of 
   CHECK(binary[1].data == std::vector<double>{0, 0});
 }
 
+TEST_CASE("a prediction that is NaN has a loss that is NaN, wherever it is") {
+  for (const ops::Loss& loss : kLosses) {
+    for (const std::int64_t width : {3, 37}) {
+      const Case test = loss_case(loss, Shape{width});
+      for (const std::int64_t at : {std::int64_t{0}, std::int64_t{1}, width - 1}) {
+        std::vector<std::pair<ValueSpec, Values>> inputs;
+        for (const Operand& operand : test.inputs) {
+          std::vector<std::int64_t> dims{1};
+          for (const std::int64_t extent : operand.spec.shape) dims.push_back(extent);
+          Values values{Shape(dims), {}};
+          for (std::int64_t i = 0; i < values.shape.elements(); ++i) values.data.push_back(operand.fill(i, 0.1));
+          inputs.emplace_back(operand.spec, std::move(values));
+        }
+        if (loss.kind == LossKind::kGeneralizedCrossentropy) inputs[1].second.data[0] = double(at);  // it alone counts
+        inputs[0].second.data[static_cast<std::size_t>(at)] = NAN;
+        CAPTURE(test.name);
+        CAPTURE(at);
+        CHECK(std::isnan(run_op(loss, inputs, 1)[0][0]));
+      }
+    }
+  }
+}
+
 TEST_CASE("crossentropy of huge logits is finite") {
   const ValueSpec spec{DType::kFloat32, {2}, true}, label{DType::kInt32, {}, true};
   const Values y{{1, 2}, {1e4, -1e4}};

@@ -83,7 +83,7 @@ MIRRORTRAIN_HOST_DEVICE MIRRORTRAIN_ALWAYS_INLINE Real expm1_negative(Real x) {
   return power * exp_minus_one_near_zero(r) + (power - 1.0f);
 }
 
-/// ln x for normal x > 0.
+/// ln x for normal x > 0; NaN propagates, and of infinity it is NaN.
 template <class Real>
 MIRRORTRAIN_HOST_DEVICE MIRRORTRAIN_ALWAYS_INLINE Real log(Real x) {
   // x = 2^n (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)).
@@ -98,7 +98,8 @@ MIRRORTRAIN_HOST_DEVICE MIRRORTRAIN_ALWAYS_INLINE Real log(Real x) {
   p = p * f - 2.50000089e-1f;
   p = p * f + 3.33333135e-1f;
   const Real scale = IntegersOf<Real>::as_real(n), square = f * f;
-  return scale * 0.693359375f + (f + (square * (f * p - 0.5f) - scale * 2.12194440e-4f));
+  // What is not finite has the bits of some number here: x - x is 0 or NaN.
+  return scale * 0.693359375f + (f + (square * (f * p - 0.5f) - scale * 2.12194440e-4f)) + (x - x);
 }
 
 /// ln(1 + x) for x >= -1/2, exact to the last places near 0 too.

@@ -168,7 +168,7 @@ struct GeneralizedCrossentropy {
       const float slope = known ? -scale * scalar::exp((q - 1.0f) * scalar::log(raised)) : 0.0f;
       row.each(classes, [&](auto i) { row.store(dy, i, row.index(i) == *label ? all<Real>(slope) : Real{}); });
     }
-    const double power = p > 0 ? std::exp(static_cast<double>(q) * std::log(static_cast<double>(p))) : 0;
+    const double power = p <= 0 ? 0 : std::exp(static_cast<double>(q) * std::log(static_cast<double>(p)));
     return known ? (1 - power) / static_cast<double>(q) : NAN;
   }
 };
