@@ -39,11 +39,13 @@ bool has_activity_regularizer(const Layer& layer) {
   return common_options(layer).activity_regularizer || config::holds_alternative<layers::ActivityRegularization>(layer);
 }
 
-/// Whether the statistics of a position depend on others.
-bool normalizes_over_steps(const Layer& layer) {
-  const auto is_last = [](const Axes& axis) {
+/// Whether the statistics of a position depend on others. `rank`: of an example.
+bool normalizes_over_steps(const Layer& layer, std::size_t rank) {
+  const auto is_last = [&](const Axes& axis) {
     const auto* const one = std::get_if<std::int64_t>(&axis);
-    return one != nullptr && *one == -1;
+    const std::vector<std::int64_t> all =
+        one != nullptr ? std::vector{*one} : std::get<std::vector<std::int64_t>>(axis);
+    return all.size() == 1 && axis_of_example(all[0], rank) == rank - 1;
   };
   if (const auto* const norm = config::get_if<layers::LayerNormalization>(&layer)) return !is_last(norm->axis);
   if (const auto* const norm = config::get_if<layers::UnitNormalization>(&layer)) return !is_last(norm->axis);
@@ -78,7 +80,7 @@ void require_no_counted_padding(const ModelOptions& options, const Model& whole,
                       "data.sequences",
                       layer.name));
     }
-    if (has_steps && normalizes_over_steps(described)) {
+    if (has_steps && normalizes_over_steps(described, layer.output_shape.rank())) {
       throw Error(
           fmt::format("'{}' normalizes over all steps, those of padding too, so the result depends on their number; "
                       "use layer_normalization over the last axis",

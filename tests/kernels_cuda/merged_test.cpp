@@ -252,6 +252,36 @@ TEST_CASE("a residual's sum and relu go into its normalization, and the sum of g
   }
 }
 
+TEST_CASE("a normalization whose statistics another reads before the relu stays before it") {
+  Graph graph;
+  const ValueSpec images{DType::kFloat32, {4, 4, 3}, true};
+  const ValueId a = graph.input("a", images), b = graph.input("b", images);
+  std::vector<ValueId> vectors;
+  for (const char* name : {"gamma", "beta", "mean", "variance"}) vectors.push_back(graph.variable({name, {3}}));
+  const ops::BatchNorm op(0.9f, 1e-3f);
+  const auto first = graph.apply(op, {a, vectors[0], vectors[1], vectors[2], vectors[3]});
+  // The same layer called once more goes on from what the first call assigned.
+  const auto second = graph.apply(op, {b, vectors[0], vectors[1], first[3], first[4]});
+  const ValueId sum = graph.apply_one(ops::AddN(), {first[0], second[0]});
+  const ValueId relu = graph.apply_one(ops::Activation(ops::ActivationKind::kRelu), {sum});
+  const Graph merged = cuda::merge(graph, {relu, second[3], second[4]});
+  CHECK(op_names(merged) == std::vector<std::string>{"batch_norm", "batch_norm_of_residual"});
+  CHECK(merged.node(1).inputs == std::vector{b, vectors[0], vectors[1], first[3], first[4], first[0]});
+}
+
+TEST_CASE("a loss with a mask and a metric without one stay apart") {
+  Graph graph;
+  const ValueId logits = graph.input("logits", {DType::kFloat32, {5, 4}, true});
+  const ValueId labels = graph.input("labels", {DType::kInt32, {5}, true});
+  const ValueId mask = graph.input("mask", {DType::kFloat32, {5}, true});
+  const auto loss =
+      graph.apply(ops::Loss(LossKind::kSparseCategoricalCrossentropy, true), {logits, labels, kNoValue, mask});
+  const ValueId accuracy = graph.apply_one(ops::Metric(MetricKind::kSparseCategoricalAccuracy), {logits, labels});
+  const Graph merged = cuda::merge(graph, {loss[0], loss[1], accuracy});
+  CHECK(op_names(merged) == std::vector<std::string>{"loss_of_logits", "metric"});
+  CHECK(merged.spec(loss[0]).shape == Shape{2});  // the sum, and how many count
+}
+
 TEST_CASE("an input that is only cast comes in that dtype") {
   for (const bool is_read_twice : {false, true}) {
     Graph graph;

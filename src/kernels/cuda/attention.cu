@@ -89,9 +89,9 @@ __global__ void __launch_bounds__(kBlock) attention(Operands<T> in, T* y, float*
     largest = team_max(team, largest);
     each_element(team, seen,
                  [&](std::int64_t source) { total += scalar::exp(in.seen_score(sight, s, source) - largest); });
-    total = team_sum(team, total);
+    total = team_sum(team, total);  // 0 where nothing is seen; NaN stays
     if (log_sums != nullptr && team.rank() == 0) {
-      log_sums[a.of_step(s.row, s.head, s.step)] = total > 0 ? largest + logf(total) : 0.0f;
+      log_sums[a.of_step(s.row, s.head, s.step)] = total == 0.0f ? 0.0f : largest + logf(total);
     }
     if (y == nullptr) continue;
     for (std::int64_t first = 0; first < a.value_size; first += kBlock) {
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(kBlock) attention(Operands<T> in, T* y, float*
           },
           [&](std::int64_t source) { return in.value[a.at(s.row, source, s.head, a.sources, a.value_size) + c]; });
       if (c < a.value_size)
-        y[a.at(s.row, s.step, s.head, a.steps, a.value_size) + c] = T(total > 0 ? sum / total : 0.0f);
+        y[a.at(s.row, s.step, s.head, a.steps, a.value_size) + c] = T(total == 0.0f ? 0.0f : sum / total);
     }
   }
 }

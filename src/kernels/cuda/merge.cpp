@@ -62,7 +62,8 @@ class Merging {
   void merge_loss(std::size_t at) {
     Node& node = nodes_[at];
     const ops::Loss& loss = *op_of<ops::Loss>(node);
-    for (std::size_t i = at + 1; i < nodes_.size(); ++i) {
+    const bool is_masked = node.inputs.size() > 3 && node.inputs[3] != kNoValue;  // which the metric is not
+    for (std::size_t i = at + 1; i < nodes_.size() && !is_masked; ++i) {
       const auto* metric = op_of<ops::Metric>(nodes_[i]);
       if (metric == nullptr || !go_together(loss, *metric)) continue;
       if (!std::ranges::equal(nodes_[i].inputs, std::span(node.inputs).first(2))) continue;  // except the weights
@@ -108,6 +109,14 @@ class Merging {
     return node == nullptr || !node->op || reads_[index(value)] != 1 || is_output_[index(value)] ? nullptr : node;
   }
 
+  /// Whether a node between the two reads what the first makes beside its first output.
+  bool reads_more_of(const Node& made, const Node& before) const {
+    return std::any_of(&made + 1, &before, [&](const Node& node) {
+      return node.op != nullptr &&
+             std::ranges::find_first_of(node.inputs, std::span(made.outputs).subspan(1)) != node.inputs.end();
+    });
+  }
+
   void merge_residual(Node& relu) {
     if (op_of<ops::Activation>(relu)->kind != ops::ActivationKind::kRelu) return;
     Node* const sum = sole_maker(relu.inputs[0]);
@@ -115,7 +124,7 @@ class Merging {
     for (const std::size_t term : {0, 1}) {
       Node* const made = sole_maker(sum->inputs[term]);
       const auto* norm = made == nullptr ? nullptr : op_of<ops::BatchNorm>(*made);
-      if (norm == nullptr || norm->relu) continue;
+      if (norm == nullptr || norm->relu || reads_more_of(*made, relu)) continue;
       // At this node, where the other term is also available.
       relu.op = std::make_shared<BatchNormOfResidual>(*norm);
       relu.inputs = made->inputs;

@@ -112,7 +112,10 @@ ValueId ConvLstm<kAxes>::build(LayerBuilder& builder, std::span<const ValueId> s
   ValueId state = kNoValue, cell = kNoValue, drops = kNoValue;
   const auto read = [&] {
     if (recurrent_dropout == 0 || builder.mode() == Mode::kEvaluation) return state;
-    if (drops == kNoValue) drops = drawn_mask(builder, builder.shape(state), recurrent_dropout, dtype);
+    if (drops == kNoValue) {
+      const LayerBuilder::Part part(builder, "recurrent_dropout");  // of other random numbers than the input's
+      drops = drawn_mask(builder, builder.shape(state), recurrent_dropout, dtype);
+    }
     return product(builder, state, drops);
   };
   std::vector<ValueId> states;
