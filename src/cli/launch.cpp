@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/launched_command.h"
 #include "cli/options.h"
+#include "train/checkpoint/run_folder.h"
 #include "train/runs/launch_run.h"
 
 namespace mirrortrain::cli {
@@ -88,7 +90,12 @@ void add_launch(CLI::App& app, int& exit_code) {
     if (arguments->launch.tasks.directory.empty()) arguments->launch.tasks.directory = fs::current_path();
     if (arguments->launch.tasks.executable.empty())
       arguments->launch.tasks.executable = fs::read_symlink("/proc/self/exe");
-    const std::optional<LaunchedCommand> launched = read_launched_command(arguments->command, exit_code);
+    const bool is_said_quiet = is_quiet();  // the command may say it too
+    std::optional<LaunchedCommand> launched = read_launched_command(arguments->command, exit_code);
+    const auto says_verbose = [](const std::string& word) { return word == "-v" || word == "--verbose"; };
+    if (launched && is_said_quiet && std::ranges::none_of(launched->words, says_verbose)) {
+      launched->words.emplace_back("--quiet");
+    }
     if (launched) exit_code = launch_run(arguments->launch, *launched);
   });
 }

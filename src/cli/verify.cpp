@@ -82,6 +82,12 @@ int verify(const VerifyArguments& arguments) {
   if (!checked.has_model()) {
     throw UsageError(fmt::format("{}: there is no model to verify, only state", arguments.config));
   }
+  if (const std::int64_t together = checked.values().gradients.accumulate_steps; together > arguments.steps) {
+    throw UsageError(
+        fmt::format("--steps: gradients are accumulated over {} steps, so that no weight would change in {}; take at "
+                    "least {}, or --set gradients.accumulate_steps=1",
+                    together, arguments.steps, together));
+  }
   if (checked.values().strategy.optimizer_state != OptimizerState::kReplicated) {
     spdlog::warn(
         "strategy.optimizer_state has no effect here: all replicas are in this process, whose memory has weights and "

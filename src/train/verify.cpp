@@ -118,7 +118,7 @@ HeldElements with_rounding_as_gradient(const CheckedConfiguration& checked, cons
   std::map<std::size_t, std::vector<float>> gradients;
   double largest = 0;
   run.strategy->read_variables(Lasting::kAccumulated, [&](const LastingVariable& variable) {
-    if (!variable.trainable) return;
+    if (!variable.trainable || !variable.accumulated) return;  // a table's sparse gradient is nowhere as a whole
     std::vector<float>& gradient = gradients[variable.index] = elements_of(*variable.accumulated);
     largest = larger(size_of(gradient), largest);
   });

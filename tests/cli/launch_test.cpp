@@ -79,6 +79,13 @@ TEST_CASE_FIXTURE(Fixture, "printed command lines have each task's TF_CONFIG") {
   CHECK(contains(outcome.out, "multi-worker-fashion.yaml --set 'metrics=[accuracy]'\n"));
 }
 
+TEST_CASE_FIXTURE(Fixture, "a quiet launch starts quiet tasks") {
+  const std::string rest = "--print --hosts a,b -- fit " + multi_worker();
+  CHECK(contains(launch("-q " + rest).out, "multi-worker-fashion.yaml --quiet\n"));
+  CHECK_FALSE(contains(launch(rest).out, "quiet"));
+  CHECK_FALSE(contains(launch("-q " + rest + " -v").out, "quiet"));
+}
+
 TEST_CASE_FIXTURE(Fixture, "options of launch and of what it launches are told apart without `--`") {
   const std::string fit = "fit " + multi_worker();
   const Outcome expected = launch("--print --hosts a,b --workers 3 -- " + fit + " -q --run-dir r --set seed=1");

@@ -125,6 +125,9 @@ TEST_CASE("verify compares meshes") {
   CHECK(contains(outcome.out, "1x3"));
   CHECK(contains(run_program(folder, "verify a.yaml --mesh 2by2").err, "--mesh: expected meshes as data x model"));
   CHECK(run_program(folder, "verify a.yaml --mesh 1x1").exit_code == 2);
+  const Outcome idle = run_program(folder, "verify a.yaml --mesh 2x1 --steps 4 --set gradients.accumulate_steps=5");
+  CHECK(idle.exit_code == 2);
+  CHECK(contains(idle.err, "--steps: gradients are accumulated over 5 steps, so that no weight would change in 4"));
   CHECK(run_program(folder, "verify a.yaml --replicas 1,2 --steps 2").exit_code == 0);  // whatever its own mesh is
 }
 

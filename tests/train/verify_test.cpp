@@ -16,6 +16,21 @@ TEST_CASE("replicas agree with one replica, uneven parts and replicas without ex
   CHECK(differences_explained(training.checked).empty());
 }
 
+TEST_CASE("a table with sparse gradients is compared as other variables are") {
+  const Training training(R"(
+data:
+  global_batch_size: 8
+  train: {format: synthetic, examples: 16, inputs: {words: {shape: [4], below: 3000}}, label_shape: [1]}
+model:
+  inputs: {words: {shape: [4]}}
+  layers: [embedding: {input_dim: 3000, output_dim: 8}, flatten, dense: {units: 1}]
+loss: mean_squared_error
+optimizer: adam
+training: {epochs: 4}
+)");
+  CHECK(verify_replicas(training.checked, {2, 3}, 6).largest() < 1e-5);
+}
+
 TEST_CASE("a policy that makes replicas count is found and explained") {
   const Training training(kMlp, {R"(variables=[{match: "*/kernel", aggregation: sum}])"});
   CHECK(verify_replicas(training.checked, {2}, 3).largest() > 0.01);
