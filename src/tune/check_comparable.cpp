@@ -20,19 +20,20 @@ bool is_of_inputs(const std::string& key) {
 /// Why the values of a key would make trials' figures incomparable, or not be a trial's; empty if they would not.
 std::string why_incomparable(const Configuration& values, const Parameter& parameter) {
   const std::string& key = parameter.key;
-  const bool is_drawn = values.data.part_of_train() != nullptr;
+  const auto* const part = values.data.part_of_train();
+  const bool is_part = part != nullptr;
   const bool leaves_out = values.data.on_bad_example == data::OnBadExample::kSkip;
   if (key == "data" || is_at_or_below(key, "data.validation")) {
     return "trials are compared on the same validation data; leave it out";
   }
-  if (is_drawn && is_at_or_below(key, "data.train") && (leaves_out || !is_of_inputs(key))) {
-    return "the validation data are drawn from the training data, and trials are compared on the same; leave it out, "
+  if (is_part && is_at_or_below(key, "data.train") && (leaves_out || !is_of_inputs(key))) {
+    return "the validation data are taken from the training data, and trials are compared on the same; leave it out, "
            "or name a data set of its own in data.validation";
   }
   if (key == "data.on_bad_example") {
     return "the validation data would have other examples, and trials are compared on the same; leave it out";
   }
-  if (key == "seed" && is_drawn) {
+  if (key == "seed" && is_part && part->is_drawn(data::is_sorted_by_class(values.data.train.value))) {
     return "the seed draws the validation data from the training data, and trials are compared on the same; leave it "
            "out, or name a data set of its own in data.validation";
   }

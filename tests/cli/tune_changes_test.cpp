@@ -226,7 +226,7 @@ TEST_CASE_FIXTURE(Fixture, "keys of the training data are searched where the val
                                         "search: {trials: 2, sampler: random, parameters: {" + parameter + "}}\n");
     return run_program(folder, "config check one.yaml").err;
   };
-  const std::string drawn = "the validation data are drawn from the training data, and trials are compared on the same";
+  const std::string drawn = "the validation data are taken from the training data, and trials are compared on the same";
   CHECK(contains(error("data.train: {values: [{format: csv, file: table.csv, labels: class}]}"), drawn));
   CHECK(contains(error("data.train.file: {values: [table.csv]}"), drawn));
   CHECK(contains(error("data.train.labels: {values: [class]}"), drawn));

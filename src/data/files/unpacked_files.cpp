@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 // Names in the folder: mirrortrain-0123...cdef.rows, which is locked, shared, by those who read it; while it is written
 // mirrortrain-0123...cdef.rows.*.tmp; and mirrortrain-0123...cdef.lock, locked by who writes or removes these, with the
-// size of the complete file: a disk that failed, or was full, may have cut it since.
+// Stamp of the complete file: a disk that failed, or was full, may have cut it since, or somebody may have changed it.
 constexpr std::string_view kPrefix = "mirrortrain-", kRows = ".rows", kLock = ".lock";
 
 /// 96 bits of an identity.
@@ -54,6 +54,22 @@ bool lock_file(int descriptor, int how, const fs::path& path) {
     throw SystemError(fmt::format("{}: cannot be locked: {}", path.string(), std::strerror(error)), error);
   }
   return true;
+}
+
+/// What tells a file from one that was changed since: whatever writes to it sets the time of its last change.
+struct Stamp {
+  std::uint64_t bytes = 0, inode = 0;
+  std::int64_t seconds = 0, nanoseconds = 0;
+
+  friend bool operator==(const Stamp&, const Stamp&) = default;
+};
+
+/// nullopt if there is no such file.
+std::optional<Stamp> stamp_of(const fs::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+  return Stamp{static_cast<std::uint64_t>(status.st_size), status.st_ino, status.st_ctim.tv_sec,
+               status.st_ctim.tv_nsec};
 }
 
 /// A name's lock, held for as long as this lives.
@@ -84,15 +100,15 @@ class Lock {
   }
   bool is_held() const { return descriptor_ >= 0; }
 
-  /// What note_size has noted last; nullopt if nothing.
-  std::optional<std::uint64_t> noted_size() const {
-    std::uint64_t bytes = 0;
-    if (::pread(descriptor_, &bytes, sizeof bytes, 0) != sizeof bytes) return std::nullopt;
-    return bytes;
+  /// What `note` has noted last; nullopt if nothing.
+  std::optional<Stamp> noted() const {
+    Stamp stamp;
+    if (::pread(descriptor_, &stamp, sizeof stamp, 0) != sizeof stamp) return std::nullopt;
+    return stamp;
   }
   /// Throws SystemError.
-  void note_size(std::uint64_t bytes) const {
-    if (::pwrite(descriptor_, &bytes, sizeof bytes, 0) == sizeof bytes) return;
+  void note(const Stamp& stamp) const {
+    if (::pwrite(descriptor_, &stamp, sizeof stamp, 0) == sizeof stamp) return;
     throw SystemError(fmt::format("its size cannot be written: {}", std::strerror(errno)), errno);
   }
 
@@ -172,9 +188,9 @@ std::shared_ptr<const UnpackedFile> UnpackedFiles::find_or_write(const std::stri
     const Lock lock(folder / (name + std::string(kLock)), true);
     const RemovedOnFailure left_behind(folder / (name + std::string(kLock)));
     std::error_code none;
-    const bool is_whole = fs::exists(path, none) && lock.noted_size() == fs::file_size(path, none);
-    if (!is_whole) {
-      fs::remove(path, none);
+    const std::optional<Stamp> found = stamp_of(path);
+    if (!found || lock.noted() != found) {
+      fs::remove_all(path, none);
       for (const fs::path& left : temporaries_of(folder, name)) fs::remove(left, none);
       require_space(folder, origin, size.bytes);
       AtomicFile file(path);
@@ -187,7 +203,7 @@ std::shared_ptr<const UnpackedFile> UnpackedFiles::find_or_write(const std::stri
         throw Error(fmt::format("{}: unpacked it has {} bytes, where {} were expected", origin, written, size.bytes));
       }
       file.commit();
-      lock.note_size(written);
+      lock.note(stamp_of(path).value_or(Stamp{}));
     }
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) throw SystemError(fmt::format("{}: {}", path.string(), std::strerror(errno)), errno);

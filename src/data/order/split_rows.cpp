@@ -101,7 +101,7 @@ SplitRows split_rows(const RowsToSplit& all, const DataOptions& options, std::ui
   if (wants_classes && !all.classes) {
     refuse("stratify: each example needs one class, and these labels are none; remove stratify");
   }
-  if (!fraction->shuffle.value_or(wants_classes || all.is_sorted_by_class || fraction->folds.has_value())) {
+  if (!fraction->is_drawn(all.is_sorted_by_class)) {
     if (!fraction->folds) return {{rows.begin(), rows.begin() + kept}, {rows.begin() + kept, rows.end()}};
     SplitRows parts = take_fold(rows, *fraction, false);
     parts.is_range = fraction->fold == fraction->folds;

@@ -65,6 +65,11 @@ struct ValidationFraction {
   std::optional<std::int64_t> folds, fold;  ///< in place of the fraction; `fold` from 1
   static config::Section<ValidationFraction> section();
 
+  /// Whether the part is drawn at random, rather than taken from the files' end or in their order.
+  bool is_drawn(bool is_sorted_by_class) const {
+    return shuffle.value_or(stratify.value_or(false) || folds.has_value() || is_sorted_by_class);
+  }
+
   /// Number of examples, out of `rows`, that train keeps.
   std::int64_t kept_of(std::int64_t rows) const {
     if (folds) return rows - rows / *folds - (fold.value_or(1) <= rows % *folds ? 1 : 0);

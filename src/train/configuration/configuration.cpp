@@ -43,7 +43,8 @@ config::Section<TrainingOptions> TrainingOptions::section() {
       .advice("run_eagerly, jit_compile, steps_per_execution",
               "each step is one compiled program, and steps are enqueued together where that is faster; leave it out")
       .key("epochs", &TrainingOptions::epochs,
-           "Number of passes over the training data; null: 1, or no limit if `steps` is given.", config::at_least(1),
+           "Number of passes over the training data; null: 1, or no limit if `steps` is given.",
+           config::between(1, 1'000'000'000),
            config::aliases("num_train_epochs, num_epochs, n_epochs, n_epoch, epoch, max_epochs"))
       .key("steps", &TrainingOptions::steps,
            "Number of steps (global batches) after which training ends; null: no limit.", config::at_least(1),
@@ -248,6 +249,9 @@ ReadConfiguration read_configuration(const std::string& file, std::span<const st
                fmt::format("{} {}, and a run is called after its configuration's file unless that has a name: add one, "
                            "or rename the file",
                            shortened(file, 200), why));
+  }
+  if (read.values.name.text.find_first_of("\n\t") != std::string::npos) {
+    errors.add({}, "name", "holds a line break or a tab, which tables of runs cannot show; write it on one line");
   }
   for (const config::NamedFile& named : read.document.files) {
     const auto why = why_not_text(named.file);

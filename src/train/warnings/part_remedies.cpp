@@ -12,9 +12,7 @@ namespace {
 
 /// Whether a part is taken from the end, or folds in order, rather than drawn.
 bool is_from_end(const CheckedConfiguration& checked, const data::ValidationFraction& part) {
-  const bool draws_by_default = part.stratify.value_or(false) || part.folds.has_value() ||
-                                data::is_sorted_by_class(checked.values().data.train.value);
-  return !part.shuffle.value_or(draws_by_default);
+  return !part.is_drawn(data::is_sorted_by_class(checked.values().data.train.value));
 }
 
 /// Whether the part is stratified, where it is drawn, by the labels of this output: the first one of classes.
