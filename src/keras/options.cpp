@@ -21,8 +21,8 @@ using config::Value;
 
 /// Options of Keras that change nothing of what is computed, whatever their value, or that are the whole run's here.
 constexpr std::array kSilent = {
-    "dtype",  "seed",   "autocast", "unroll",          "use_cudnn",    "implementation",    "time_major",
-    "sparse", "ragged", "optional", "flash_attention", "input_length", "batch_input_shape", "batch_shape"};
+    "dtype",  "seed",     "autocast",        "unroll",       "use_cudnn",         "implementation",
+    "sparse", "optional", "flash_attention", "input_length", "batch_input_shape", "batch_shape"};
 
 bool says_nothing(const Json& value) {
   return value.is_null() || value == Json(false) || value == Json("") || (value.is_structured() && value.empty());
@@ -58,7 +58,8 @@ std::string lost_option(const Json& value) {
   if (!object || !object->config->is_object()) return "";
   for (const auto& [name, option] : object->config->items()) {
     const bool is_usual = name == "name" || name == "trainable" || name == "dtype" ||
-                          (name == "axis" && option == Json(-1)) || (option.is_number() && option == Json(0));
+                          (name == "axis" && option == Json(-1)) ||
+                          (object->class_name == "ReLU" && option.is_number() && option == Json(0));
     if (!is_usual && !says_nothing(option)) return fmt::format("{}: {}", shortened(name), described(option));
   }
   return "";

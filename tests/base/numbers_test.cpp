@@ -7,10 +7,12 @@
 #include "base/bfloat16.h"
 #include "base/philox.h"
 #include "base/shape.h"
+#include "base/spread.h"
 
 using mirrortrain::bfloat16;
 using mirrortrain::Philox;
 using mirrortrain::Shape;
+using mirrortrain::Spread;
 
 namespace {
 
@@ -35,6 +37,13 @@ TEST_CASE("philox gives the known answers of its authors' Random123") {
   check_words(Philox{ones, ones}(ones, ones, ones, ones), 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd);
   check_words(Philox::with_key(0x299f31d0a4093822)(0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344), 0xd16cfe09,
               0x94fdcceb, 0x5001e420, 0x24126ea1);
+}
+
+TEST_CASE("the deviation of large numbers has the digits in which they differ") {
+  Spread spread;
+  for (int i = 0; i < 1000; ++i) spread.add(1.7e9 + 0.01 * i);
+  CHECK(spread.mean() == doctest::Approx(1.7e9 + 4.995).epsilon(1e-15));
+  CHECK(spread.deviation() == doctest::Approx(std::sqrt((1e6 - 1) / 12) / 100).epsilon(1e-6));
 }
 
 TEST_CASE("uniform numbers from bits lie in [0, 1)") {

@@ -70,6 +70,24 @@ TEST_CASE("all that has no equivalent is named at once, with advice") {
   CHECK_MESSAGE(text.find("6 errors") != text.npos, text);
 }
 
+TEST_CASE("options that change what is computed are not passed over") {
+  const Json slope = {{"class_name", "LeakyReLU"}, {"config", {{"negative_slope", 0.0}}}, {"module", "keras.layers"}};
+  const Json relu = {{"class_name", "ReLU"},
+                     {"config", {{"max_value", nullptr}, {"negative_slope", 0.0}, {"threshold", 0.0}}},
+                     {"module", "keras.layers"}};
+  const Json within = layer("LSTM", {{"units", 2}, {"name", "l"}});
+  const std::string text = problems_of(
+      sequential({layer("LSTM", {{"units", 2}, {"time_major", true}}),
+                  layer("GRU", {{"units", 2}, {"activation", slope}, {"return_sequences", true}}),
+                  layer("Bidirectional", {{"layer", within}, {"backward_layer", nullptr}, {"merge_mode", nullptr}})}));
+  CHECK(text.find("(LSTM): time_major: true: nothing here does this") != text.npos);
+  CHECK(text.find("LeakyReLU with negative_slope: 0.0") != text.npos);
+  CHECK(text.find("(Bidirectional): merge_mode: null: it gives two outputs") != text.npos);
+  CHECK(layers_of(
+            sequential({layer("LSTM", {{"units", 2}, {"time_major", false}, {"activation", relu}, {"name", "l"}})})) ==
+        "[{lstm: {units: 2, activation: relu, name: l}}]\n");
+}
+
 TEST_CASE("a preprocessing layer in the middle is refused, but for those that are formulas") {
   const std::string text =
       problems_of(sequential({layer("Flatten", Json::object()), layer("Discretization", {{"bin_boundaries", {1.0}}})}));

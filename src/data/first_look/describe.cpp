@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/spread.h"
 #include "config/document.h"
 #include "data/first_look/parts.h"
 #include "data/loading/load.h"
@@ -67,19 +68,19 @@ void describe_numbers(const Array& labels, DataLook& look) {
   constexpr std::size_t kFew = 10;  // distinct labels that may be classes
   constexpr std::int64_t kEach = 5;
   std::set<double> different;
-  double sum = 0, squares = 0;
+  Spread spread;
   with_element_type(labels.dtype, [&](auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
     for (const T label : labels.span<T>()) {
       const auto value = static_cast<double>(label);
-      sum += value;
-      squares += value * value;
+      spread.add(value);
       if (different.size() <= kFew) different.insert(value);
     }
   });
-  const auto count = static_cast<double>(std::max<std::int64_t>(labels.rows(), 1));
-  look.label_mean = sum / count;
-  look.label_deviation = std::sqrt(std::max(0.0, squares / count - look.label_mean * look.label_mean));
+  if (spread.count() > 0) {
+    look.label_mean = spread.mean();
+    look.label_deviation = spread.deviation();
+  }
   const bool may_be_classes = different.size() > 1 && different.size() <= kFew &&
                               labels.rows() >= kEach * std::ssize(different) &&
                               std::ranges::all_of(different, [](double value) { return value == std::floor(value); });

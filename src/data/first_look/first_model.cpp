@@ -97,7 +97,7 @@ std::string head(const DataLook& look) {
         "    # from numbers around 0 to the labels, which are around {0:.4g}\n"
         "    - dense: {{units: 1, trainable: false,\n"
         "        kernel_initializer: {{constant: {{value: {1:.6g}}}}},\n"
-        "        bias_initializer: {{constant: {{value: {0:.6g}}}}}}}\n",
+        "        bias_initializer: {{constant: {{value: {0:.9g}}}}}}}\n",
         look.label_mean, look.label_deviation);
   }
   if (look.classes > 0 || look.label.rank() < 2) return text;

@@ -124,9 +124,16 @@ Json deviations(const Json& variance) {
   return all;
 }
 
+/// Whether a normalization has statistics of the last axis alone.
+bool is_of_last_axis(const NetworkLayer& layer, const Call& call) {
+  const Json &axis = at(*layer.config, "axis"), &shape = call.inputs[0].shape;
+  const Json& only = as_list(axis).is_array() && as_list(axis).size() == 1 ? as_list(axis)[0] : axis;
+  return only == Json(-1) || (shape.is_array() && only == Json(shape.size() - 1));
+}
+
 /// A normalization with given statistics, of all or of the channels, which are constants of the formula; "" for others.
 std::string given_normalization(const NetworkLayer& layer, const Call& call) {
-  const Json &mean = at(*layer.config, "mean"), &axis = at(*layer.config, "axis");
+  const Json& mean = at(*layer.config, "mean");
   const Json deviation = deviations(at(*layer.config, "variance"));
   if (call.inputs.size() != 1) return "";
   const char* const formula =
@@ -134,10 +141,8 @@ std::string given_normalization(const NetworkLayer& layer, const Call& call) {
   if (mean.is_number() && deviation.is_number()) {
     return fmt::format(fmt::runtime(formula), "x", plain_value(mean).text(), plain_value(deviation).text());
   }
-  const Json& shape = call.inputs[0].shape;
-  const Json& only = as_list(axis).is_array() && as_list(axis).size() == 1 ? as_list(axis)[0] : axis;
-  const bool is_last = only == Json(-1) || (shape.is_array() && only == Json(shape.size() - 1));
-  return is_last && !mean.is_null() ? formula_of_channels(formula, mean, deviation, shape) : "";
+  const bool has_channels = is_of_last_axis(layer, call) && !mean.is_null();
+  return has_channels ? formula_of_channels(formula, mean, deviation, call.inputs[0].shape) : "";
 }
 
 /// A normalization within a model: its statistics are weights that are not trained.
@@ -153,6 +158,12 @@ ConvertedLayer normalization(const NetworkLayer& layer, const Call& call, const 
         "behind other layers, or of an input that others read too, it needs statistics that were adapted; "
         "make it the first layer of an input that nothing else reads");
     return {"identity", {}, {"identity"}};
+  }
+  if (found->shape.rank() > 0 && (call.inputs.size() != 1 || !is_of_last_axis(layer, call))) {
+    place.problems.add(place.where,
+                       fmt::format("axis: {}: behind other layers statistics are of the last axis here; make it the "
+                                   "first layer of an input",
+                                   described(at(*layer.config, "axis"))));
   }
   const bool inverts = at(*layer.config, "invert") == Json(true);
   std::vector<Value> dims;
@@ -239,6 +250,12 @@ ConvertedLayer convert_layer(const NetworkLayer& layer, const Call& call, const 
   std::vector<std::string_view> taken;
   if (type->name == "bidirectional" && mirrors(at(*layer.config, "layer"), at(*layer.config, "backward_layer"))) {
     taken.push_back("backward_layer");
+  }
+  if (type->name == "bidirectional" && layer.config->contains("merge_mode") &&
+      at(*layer.config, "merge_mode").is_null()) {
+    place.problems.add(place.where,
+                       "merge_mode: null: it gives two outputs, and layers have one here; join them in the layer, as "
+                       "merge_mode: concat does");
   }
   ConvertedLayer result{type->name, converted_options(*layer.config, *type, place, taken), {}};
   add_types(*layer.config, *type, result.types);

@@ -101,10 +101,14 @@ std::optional<std::string> reduction_of(std::string_view name, const Json& confi
     counted.push_back(axis.get<std::int64_t>() - (axis < Json(0) ? 0 : rank));
     if (counted.back() < 1 - rank || counted.back() > -1) return std::nullopt;
   }
-  if (counted.empty()) return std::nullopt;
-  return fmt::format("{}(x, axis={}{})", found->second,
-                     counted.size() == 1 ? std::to_string(counted[0]) : fmt::format("[{}]", fmt::join(counted, ", ")),
-                     at(config, "keepdims") == Json(true) ? ", keepdims=true" : "");
+  const Json& initial = at(config, "initial");  // of the largest and the smallest: as if one more were there
+  if (counted.empty() || !(initial.is_null() || initial.is_number())) return std::nullopt;
+  const std::string reduced =
+      fmt::format("{}(x, axis={}{})", found->second,
+                  counted.size() == 1 ? std::to_string(counted[0]) : fmt::format("[{}]", fmt::join(counted, ", ")),
+                  at(config, "keepdims") == Json(true) ? ", keepdims=true" : "");
+  if (initial.is_null()) return reduced;
+  return fmt::format("{}imum({}, {})", found->second, reduced, plain_value(initial).text());
 }
 
 /// "1:3" for a slice, "0" for a number; nullopt for what a formula does not say.

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "base/spread.h"
 #include "data/dataset.h"
 #include "train/configuration/checked_configuration.h"
-#include "train/warnings/spread.h"
 
 namespace mirrortrain {
 

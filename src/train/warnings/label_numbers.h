@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "base/spread.h"
 #include "data/dataset.h"
-#include "train/warnings/spread.h"
 
 namespace mirrortrain {
 

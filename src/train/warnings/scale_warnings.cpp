@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/spread.h"
 #include "data/loading/load.h"
 #include "data/pictures/picture_steps.h"
 #include "train/warnings/feature_scale.h"
@@ -48,7 +49,8 @@ void warn_of_given_normalization(const CheckedConfiguration& checked, std::size_
   constexpr bool kTrains = false;
   const data::Affine affine =
       data::fold(data::acting_steps(scaling, shape, checked.examples.inputs[input].shape, kTrains));
-  double sum = 0, squares = 0, least = std::numeric_limits<double>::infinity(), most = -least;
+  Spread means;
+  double variances = 0, least = std::numeric_limits<double>::infinity(), most = -least;
   double least_read = least, most_read = most;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const FeatureColumn& column = columns[i];
@@ -56,18 +58,15 @@ void warn_of_given_normalization(const CheckedConfiguration& checked, std::size_
     const auto after = [&](double value) {
       return (value - affine.shift[channel]) * affine.scale[channel] + affine.offset[channel];
     };
-    const double mean = after(column.mean());
-    const double deviation = column.deviation() * affine.scale[channel];
-    sum += mean;
-    squares += mean * mean + deviation * deviation;
+    means.add(after(column.mean()));
+    variances += std::pow(column.deviation() * affine.scale[channel], 2);
     least = std::min({least, after(column.least), after(column.most)});
     most = std::max({most, after(column.least), after(column.most)});
     least_read = std::min(least_read, column.least);
     most_read = std::max(most_read, column.most);
   }
-  const auto count = static_cast<double>(columns.size());
-  const double size = std::sqrt(squares / count),
-               deviation = std::sqrt(std::max(0.0, squares / count - sum / count * (sum / count)));
+  const double deviation = std::hypot(std::sqrt(variances / static_cast<double>(columns.size())), means.deviation()),
+               size = std::hypot(means.mean(), deviation);
   constexpr double kLarge = 10, kSmall = 0.03;
   if (size <= kLarge && (deviation >= kSmall || deviation == 0)) return;
   const bool are_bytes = size > kLarge && least_read >= 0 && most_read > 1 && most_read <= 255;
