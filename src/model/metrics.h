@@ -19,8 +19,8 @@
 
 namespace mirrortrain {
 
-/// The list of metrics. To add one: a file in model/metrics, a line here, and its name in direction.h if more is
-/// better.
+/// The list of metrics. To add one: a file in model/metrics, a line here, and its name in metrics/lower_is_better.h if
+/// more is better.
 struct Metrics
     : config::Types<
           metrics::Accuracy, metrics::BinaryAccuracy, metrics::CategoricalAccuracy, metrics::SparseCategoricalAccuracy,

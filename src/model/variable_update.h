@@ -18,7 +18,7 @@ struct VariableUpdate {
 
   /// How many slots each weight has: the rule's, then the weights' average if there is one.
   int slots() const;
-  /// Whether the rule gets directions of the whole variable, made by a graph (model/optimizers/direction.h).
+  /// Whether the rule gets directions of the whole variable, made by a graph (model/optimizers/direction_graph.h).
   bool has_direction() const { return clip_norm || scalar::takes_directions(rule); }
   /// Whether an update of a part of the variable needs the rest of it.
   bool reads_whole() const { return has_direction() || scalar::scales_by_norms(rule); }

@@ -214,8 +214,7 @@ class Wirer {
       return wrong_name(layer, fmt::format("'{}' is an input of the model; choose another name", *given));
     }
 
-    std::string name = given.value_or(type);
-    if (!given && counters_[type]++ > 0) name += fmt::format("_{}", counters_[type] - 1);
+    const std::string name = given ? *given : default_name(type, counters_);
     const auto [first, is_new] = numbers_.emplace(name, layer);
     const std::string& owner = layers_[first->second].path;
     if (!is_new && given)
@@ -328,6 +327,11 @@ const LayerCommon& common_options(const Layer& layer) {
 
 std::string_view type_name(const Layer& layer) {
   return config::visit([](const auto& options) { return options.kName; }, layer);
+}
+
+std::string default_name(const std::string& type, std::map<std::string, int>& counters) {
+  const int before = counters[type]++;
+  return before == 0 ? type : fmt::format("{}_{}", type, before);
 }
 
 Wiring wire_layers(const ModelOptions& options, config::Errors& errors) { return Wirer(options, errors).run(); }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,6 +49,9 @@ const LayerCommon& common_options(const Layer& layer);
 
 /// "conv2d"
 std::string_view type_name(const Layer& layer);
+
+/// The name of one more unnamed layer, or use of a block: "dense", then "dense_1". `counters`: of those so far.
+std::string default_name(const std::string& type, std::map<std::string, int>& counters);
 
 /// Names unnamed layers as Keras does (their type, then with _1, _2, ...), and resolves `inputs`, `outputs` and the
 /// layers that are reused. Adds an error for each bad or repeated name, unknown input, output or reused layer, number

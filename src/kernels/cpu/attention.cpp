@@ -94,11 +94,11 @@ class HeadForward : AttendedHead {
       const std::int64_t step = steps.first + i;
       const float total = p.totals[i];
       if (outputs != nullptr) {
-        scatter_steps(p.sums + i * a.value_wide(), 1, a.value_wide(), a.value_size, total > 0 ? 1 / total : 0,
+        scatter_steps(p.sums + i * a.value_wide(), 1, a.value_wide(), a.value_size, total == 0 ? 0 : 1 / total,
                       outputs + a.at(row_, step, head_, a.steps, a.value_size), a.value_stride());
       }
       if (log_sums != nullptr) {
-        log_sums[a.of_step(row_, head_, step)] = total > 0 ? p.largest[i] + std::log(total) : 0;
+        log_sums[a.of_step(row_, head_, step)] = total == 0 ? 0 : p.largest[i] + std::log(total);
       }
     }
   }

@@ -13,8 +13,7 @@ namespace mirrortrain::cpu::onednn {
 
 // Ops in oneDNN's terms: plain activations, and read weights in the layout that oneDNN prefers.
 
-/// Rows are all positions: [..., in] is a matrix. `writes_weights`: for the gradient of the weights, which is float32
-/// and written in canonical layout.
+/// Rows are all positions: [..., in] is a matrix.
 InnerProduct inner_product(const TensorView& x, const TensorView& y, bool with_bias);
 
 /// Of images or of volumes.

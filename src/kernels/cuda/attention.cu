@@ -6,6 +6,7 @@
 #include "kernels/cuda/team.h"
 #include "kernels/scalar/math.h"
 
+// Attention for heads of any size, and for float32 that keeps its mantissa.
 namespace mirrortrain::cuda {
 namespace {
 
@@ -18,8 +19,6 @@ struct HeadStep {
     row = by_head.quotient, head = by_head.rest, step = by_step.rest;
   }
 };
-
-// For heads of any size, and for float32 that keeps its mantissa.
 
 /// The operands, and values derived from them for a step and a source step.
 template <class T>

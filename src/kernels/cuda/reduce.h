@@ -36,10 +36,6 @@ struct Plus {
 };
 
 template <class T>
-__device__ inline T warp_sum(T value) {
-  return warp_reduce(value, Plus<T>{});
-}
-template <class T>
 __device__ inline T block_sum(T value) {
   return block_reduce(value, T{0}, Plus<T>{});
 }

@@ -101,7 +101,7 @@ inline bool scales_by_norms(const UpdateRule& rule) {
   return with_functor(rule, []<class Functor>(const Functor&) { return kScalesByNorms<Functor>; });
 }
 
-/// Whether a rule takes steps along directions that are made of whole variables (model/optimizers/direction.h).
+/// Whether a rule takes steps along directions that are made of whole variables (model/optimizers/direction_graph.h).
 template <class Functor>
 inline constexpr bool kTakesDirections = requires {
   Functor::kTakesDirections;

@@ -8,8 +8,8 @@
 #include "base/host_device.h"
 
 // Rules whose step of a variable follows from the whole of it. A graph makes a direction of the variable's gradient,
-// with the state that it keeps (model/optimizers/direction.h); what is left for each weight is a step along it. See
-// kernels/scalar/update_rules.h for a rule's interface.
+// with the state that it keeps (model/optimizers/direction_graph.h); what is left for each weight is a step along it.
+// See kernels/scalar/update_rules.h for a rule's interface.
 namespace mirrortrain::scalar {
 
 /// Adam's second moment as the product of its means over rows and columns (Shazeer, Stern 2018).

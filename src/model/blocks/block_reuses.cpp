@@ -7,6 +7,7 @@
 #include "config/scalar.h"
 #include "model/blocks/expansion.h"
 #include "model/layers.h"
+#include "model/wiring.h"
 
 namespace mirrortrain {
 

@@ -6,6 +6,7 @@
 #include "config/known_names.h"
 #include "config/scalar.h"
 #include "model/blocks/expansion.h"
+#include "model/wiring.h"
 
 namespace mirrortrain {
 

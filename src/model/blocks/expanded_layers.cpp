@@ -9,6 +9,7 @@
 #include "config/scalar.h"
 #include "model/blocks/block_definitions.h"
 #include "model/layers.h"
+#include "model/wiring.h"
 
 namespace mirrortrain {
 namespace {
@@ -33,11 +34,6 @@ const std::vector<Value>* inputs_of(const Value& item) {
 }
 
 }  // namespace
-
-std::string default_name(const std::string& type, std::map<std::string, int>& counters) {
-  const int before = counters[type]++;
-  return before == 0 ? type : fmt::format("{}_{}", type, before);
-}
 
 void ExpandedLayers::push(ExpandedLayer layer) {
   const Value::Entry* const entry = layer_entry(layer.value);

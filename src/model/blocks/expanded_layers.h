@@ -100,7 +100,4 @@ class ExpandedLayers {
   std::map<std::string, int> unnamed_;  ///< layers by type, for their names
 };
 
-/// "dense", then "dense_1": what has no name is named after its type, counted in `counters`.
-std::string default_name(const std::string& type, std::map<std::string, int>& counters);
-
 }  // namespace mirrortrain

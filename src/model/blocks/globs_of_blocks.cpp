@@ -42,9 +42,17 @@ std::vector<Glob> globs_in(const Value& root) {
     return found != nullptr ? &found->value : nullptr;
   };
   add_items(value_of(root, "variables"), "variables");
-  if (const Value* const optimizer = value_of(root, "optimizer")) {
+  const auto add_optimizer = [&](const Value& optimizer, const std::string& path) {
+    if (const Value* const match = value_of(optimizer, "match")) add(*match, path + ".match");
     for (const char* const key : {"learning_rate_factors", "exclude_from_weight_decay"}) {
-      add_items(value_of(*optimizer, key), fmt::format("optimizer.{}", key));
+      add_items(value_of(optimizer, key), fmt::format("{}.{}", path, key));
+    }
+  };
+  if (const Value* const optimizer = value_of(root, "optimizer")) {
+    const bool is_list = optimizer->is_sequence();
+    if (!is_list) add_optimizer(*optimizer, "optimizer");
+    for (std::size_t i = 0; is_list && i < optimizer->items().size(); ++i) {
+      add_optimizer(optimizer->items()[i], fmt::format("optimizer[{}]", i));
     }
   }
   const Value* at = &root;

@@ -50,6 +50,9 @@ ValueId Relu::build(LayerBuilder& builder, std::span<const ValueId> sources) con
   if (!max_value && negative_slope == 0 && threshold == 0) {
     return apply_kind(builder, ops::ActivationKind::kRelu, sources[0]);
   }
+  if (max_value == 6.0 && negative_slope == 0 && threshold == 0) {
+    return apply_kind(builder, ops::ActivationKind::kRelu6, sources[0]);
+  }
   const std::string above = max_value ? fmt::format("minimum(x, {})", *max_value) : "x";
   return apply_formula(builder, fmt::format("where(x > {0}, {1}, {2} * (x - {0}))", threshold, above, negative_slope),
                        sources[0]);
