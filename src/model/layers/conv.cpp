@@ -11,6 +11,7 @@
 #include "graph/ops/elementwise.h"
 #include "graph/ops/window.h"
 #include "model/key_aliases.h"
+#include "model/layers/single_steps.h"
 
 namespace mirrortrain::layers {
 namespace {
@@ -29,12 +30,6 @@ void check_groups(std::int64_t channels, std::int64_t filters, std::int64_t grou
 }
 
 // A sequence is an image of one line.
-
-ValueId as_one_line(LayerBuilder& builder, ValueId value) {
-  std::vector<std::int64_t> dims = builder.shape(value).dims();
-  dims.insert(dims.begin(), 1);
-  return builder.apply(ops::Reshape(Shape(dims)), {value});
-}
 
 ValueId of_one_line(LayerBuilder& builder, ValueId value) {
   const Shape& shape = builder.shape(value);
@@ -106,7 +101,7 @@ ValueId WindowOptions<kAxes>::convolve(LayerBuilder& builder, ValueId source, Va
     if (is_causal()) {
       source = builder.apply(ops::Pad({(kernel_size[0] - 1) * dilation_rate[0], 0}, {0, 0}), {source});
     }
-    const std::vector<ValueId> operands{as_one_line(builder, source), as_one_line(builder, kernel), offset};
+    const std::vector<ValueId> operands{with_leading_axis(builder, source), with_leading_axis(builder, kernel), offset};
     return of_one_line(builder, builder.apply(ops::Conv2d(attributes), operands));
   } else {
     return builder.apply(ops::Conv<kAxes>(attributes), {source, kernel, offset});
@@ -209,7 +204,7 @@ ValueId ConvTranspose<kAxes>::build(LayerBuilder& builder, std::span<const Value
   ValueId output = kNoValue;
   if constexpr (kAxes == 1) {
     const ops::Conv2dInputGradient transposed(attributes, {1, large[0], this->filters});
-    const std::vector<ValueId> operands{as_one_line(builder, sources[0]), as_one_line(builder, kernel)};
+    const std::vector<ValueId> operands{with_leading_axis(builder, sources[0]), with_leading_axis(builder, kernel)};
     output = of_one_line(builder, builder.apply(transposed, operands));
   } else {
     Shape enlarged_shape = input;

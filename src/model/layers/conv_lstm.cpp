@@ -7,30 +7,11 @@
 #include "base/error.h"
 #include "graph/ops/arrange.h"
 #include "graph/ops/combine.h"
-#include "graph/ops/elementwise.h"
-#include "model/formula/formula_graph.h"
 #include "model/layers/along_axis.h"
 #include "model/layers/dropout.h"
+#include "model/layers/single_steps.h"
 
 namespace mirrortrain::layers {
-namespace {
-
-/// Every step is nodes of the graph.
-constexpr std::int64_t kMostSteps = 1024;
-
-ValueId product(LayerBuilder& builder, ValueId a, ValueId b) {
-  return builder.apply(ops::Combine(ops::CombineKind::kMultiply), {a, b});
-}
-
-/// A mask's number of a step, as one number that broadcasts to a state of `rank` axes.
-ValueId counts_at(LayerBuilder& builder, ValueId mask, std::int64_t step, std::size_t rank, DType dtype) {
-  ValueId counts = part(builder.graph(), mask, 0, step, 1);
-  counts = builder.apply(ops::Reshape(Shape(std::vector<std::int64_t>(rank, 1))), {counts});
-  return dtype == DType::kFloat32 ? counts : builder.apply(ops::Cast(dtype), {counts});
-}
-
-}  // namespace
-
 template <std::size_t kAxes>
 config::Section<ConvLstm<kAxes>> ConvLstm<kAxes>::section() {
   using Self = ConvLstm;
@@ -101,13 +82,6 @@ ValueId ConvLstm<kAxes>::build(LayerBuilder& builder, std::span<const ValueId> s
   of_state.padding = WindowOptions<kAxes>::Padding::kSame;
   const DType dtype = builder.graph().spec(x).dtype;
   const auto activated = [&](ActivationName by, ValueId value) { return apply_activation(builder.graph(), by, value); };
-  const auto kept = [&](ValueId counts, ValueId next, ValueId before) {
-    const bool is_first = before == kNoValue;
-    formula::Values values{{"counts", counts}, {"next", next}};
-    if (!is_first) values.emplace("before", before);
-    return formula::add_formula(builder.graph(), is_first ? "where(counts, next, 0)" : "where(counts, next, before)",
-                                values, dtype);
-  };
 
   ValueId state = kNoValue, cell = kNoValue, drops = kNoValue;
   const auto read = [&] {
@@ -135,15 +109,13 @@ ValueId ConvLstm<kAxes>::build(LayerBuilder& builder, std::span<const ValueId> s
     ValueId next = product(builder, gate(3, recurrent_activation), activated(this->activation, next_cell));
     if (builder.has_masks()) {
       const ValueId counts = counts_at(builder, builder.mask(0), step, kAxes + 1, dtype);
-      next = kept(counts, next, state);
-      next_cell = kept(counts, next_cell, cell);
+      next = kept_at_padding(builder, counts, next, state);
+      next_cell = kept_at_padding(builder, counts, next_cell, cell);
     }
     state = next;
     cell = next_cell;
     if (!return_sequences) continue;
-    std::vector<std::int64_t> dims = builder.shape(state).dims();
-    dims.insert(dims.begin(), 1);
-    states.push_back(builder.apply(ops::Reshape(Shape(dims)), {state}));
+    states.push_back(with_leading_axis(builder, state));
   }
   if (!return_sequences) return state;
   const bool is_flipped = go_backwards && builder.has_masks();

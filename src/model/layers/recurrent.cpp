@@ -13,6 +13,7 @@
 #include "model/key_aliases.h"
 #include "model/layers/along_axis.h"
 #include "model/layers/dropout.h"
+#include "model/layers/single_steps.h"
 
 namespace mirrortrain::layers {
 namespace {
@@ -95,16 +96,9 @@ std::pair<ValueId, ValueId> RecurrentOptions::kernels(LayerBuilder& builder, Val
 
 namespace {
 
-/// Each step is nodes of the graph.
-constexpr std::int64_t kMostDroppedSteps = 1024;
-
 /// Columns [first, first + count) of a vector, or of each vector.
 ValueId columns_of(LayerBuilder& builder, ValueId value, std::int64_t first, std::int64_t count) {
   return part(builder.graph(), value, builder.shape(value).rank() - 1, first, count);
-}
-
-ValueId product_of(LayerBuilder& builder, ValueId a, ValueId b) {
-  return builder.apply(ops::Combine(ops::CombineKind::kMultiply), {a, b});
 }
 
 ValueId activated(LayerBuilder& builder, ops::ActivationKind kind, ValueId x) {
@@ -147,20 +141,19 @@ struct CellOfNodes {
     if (is_gru()) return gru(x, read);
     const ValueId gates = sum(x, multiplied(read, kernel, bias));
     if (cell.cell == ops::Cell::kSimple) return activated(builder, cell.activation, gates);
-    const ValueId added =
-        product_of(builder, gate(gates, 0, cell.recurrent_activation), gate(gates, 2, cell.activation));
+    const ValueId added = product(builder, gate(gates, 0, cell.recurrent_activation), gate(gates, 2, cell.activation));
     const ValueId kept =
-        memory == kNoValue ? kNoValue : product_of(builder, gate(gates, 1, cell.recurrent_activation), memory);
+        memory == kNoValue ? kNoValue : product(builder, gate(gates, 1, cell.recurrent_activation), memory);
     memory = kept == kNoValue ? added : sum(kept, added);
-    return product_of(builder, gate(gates, 3, cell.recurrent_activation), activated(builder, cell.activation, memory));
+    return product(builder, gate(gates, 3, cell.recurrent_activation), activated(builder, cell.activation, memory));
   }
 
   ValueId gru(ValueId x, ValueId read) const {
     const bool is_after = cell.cell == ops::Cell::kGru;
     const ValueId gates = sum(columns_of(builder, x, 0, 2 * units), multiplied(read, of_gates, gates_bias));
     const ValueId update = gate(gates, 0, cell.recurrent_activation), reset = gate(gates, 1, cell.recurrent_activation);
-    const ValueId inner = is_after ? product_of(builder, reset, multiplied(read, of_candidate, candidate_bias))
-                                   : multiplied(product_of(builder, reset, read), of_candidate, candidate_bias);
+    const ValueId inner = is_after ? product(builder, reset, multiplied(read, of_candidate, candidate_bias))
+                                   : multiplied(product(builder, reset, read), of_candidate, candidate_bias);
     const ValueId candidate = activated(builder, cell.activation, sum(columns_of(builder, x, 2 * units, units), inner));
     return formula::add_formula(builder.graph(), "update * before + (1 - update) * candidate",
                                 {{"update", update}, {"before", read}, {"candidate", candidate}},
@@ -174,8 +167,8 @@ ValueId RecurrentOptions::dropped_states(LayerBuilder& builder, const ops::Recur
                                          ValueId projected, ValueId recurrent_kernel, ValueId recurrent_bias) const {
   const Shape shape = builder.shape(projected);
   const DType dtype = builder.graph().spec(projected).dtype;
-  if (shape[0] > kMostDroppedSteps) {
-    throw Error(fmt::format("recurrent_dropout takes at most {} steps, found {}", kMostDroppedSteps, shape[0]));
+  if (shape[0] > kMostSteps) {
+    throw Error(fmt::format("recurrent_dropout takes at most {} steps, found {}", kMostSteps, shape[0]));
   }
   const LayerBuilder::Part part(builder, "recurrent_dropout");
   const auto zeros = [&] {
@@ -190,21 +183,14 @@ ValueId RecurrentOptions::dropped_states(LayerBuilder& builder, const ops::Recur
   for (std::int64_t i = 0; i < shape[0]; ++i) {
     const std::int64_t number = attributes.backwards ? shape[0] - 1 - i : i;
     const ValueId memory_before = cell.memory;
-    ValueId next = cell(step(builder.graph(), projected, 0, number), product_of(builder, state, drops));
+    ValueId next = cell(step(builder.graph(), projected, 0, number), product(builder, state, drops));
     if (builder.has_masks()) {
-      ValueId counts = layers::part(builder.graph(), builder.mask(0), 0, number, 1);
-      if (dtype != DType::kFloat32) counts = builder.apply(ops::Cast(dtype), {counts});
-      const auto kept = [&](ValueId now, ValueId before) {
-        formula::Values values{{"counts", counts}, {"now", now}};
-        if (before != kNoValue) values.emplace("before", before);
-        const char* const text = before == kNoValue ? "where(counts, now, 0)" : "where(counts, now, before)";
-        return formula::add_formula(builder.graph(), text, values, dtype);
-      };
-      next = kept(next, state);
-      if (cell.memory != kNoValue) cell.memory = kept(cell.memory, memory_before);
+      const ValueId counts = counts_at(builder, builder.mask(0), number, 1, dtype);
+      next = kept_at_padding(builder, counts, next, state);
+      if (cell.memory != kNoValue) cell.memory = kept_at_padding(builder, counts, cell.memory, memory_before);
     }
     state = next;
-    states.push_back(builder.apply(ops::Reshape({1, units}), {state}));
+    states.push_back(with_leading_axis(builder, state));
   }
   return builder.apply(ops::Concatenate(0), std::move(states));
 }

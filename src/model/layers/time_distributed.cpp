@@ -6,13 +6,11 @@
 #include "graph/ops/arrange.h"
 #include "graph/ops/elementwise.h"
 #include "model/layers/along_axis.h"
+#include "model/layers/single_steps.h"
 #include "model/layers/wrapper.h"
 
 namespace mirrortrain::layers {
 namespace {
-
-/// The layer is in the graph once for each step.
-constexpr std::int64_t kMostSteps = 1024;
 
 std::string wrong_at_steps(const PlainLayer& layer) {
   return config::visit(
@@ -32,13 +30,6 @@ constexpr bool kTreatsVectors = [] {
   if constexpr (requires { Inner::kTreatsVectors; }) return Inner::kTreatsVectors;
   return false;
 }();
-
-/// With a leading axis of 1.
-ValueId as_step(LayerBuilder& builder, ValueId value) {
-  std::vector<std::int64_t> dims = builder.shape(value).dims();
-  dims.insert(dims.begin(), 1);
-  return builder.apply(ops::Reshape(Shape(dims)), {value});
-}
 
 }  // namespace
 
@@ -70,7 +61,7 @@ ValueId TimeDistributed::build(LayerBuilder& builder, std::span<const ValueId> s
         for (std::int64_t step = 0; step < shape[0]; ++step) {
           const LayerBuilder::InnerCall call(builder, static_cast<std::size_t>(step));
           const ValueId source = layers::step(builder.graph(), sources[0], 0, step);
-          steps.push_back(as_step(builder, options.build(builder, {&source, 1})));
+          steps.push_back(with_leading_axis(builder, options.build(builder, {&source, 1})));
         }
         return builder.apply(ops::Concatenate(0), std::move(steps));
       },
