@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "graph/ops/arrange.h"
 #include "graph/ops/combine.h"
+#include "graph/ops/elementwise.h"
 #include "model/layers/along_axis.h"
 #include "model/layers/dropout.h"
 #include "model/layers/single_steps.h"
