@@ -66,7 +66,8 @@ PlainFile::PlainFile(const std::string& path) : path_(path) {
   const bool known = ::fstat(descriptor_, &status) == 0;
   if (!known || !S_ISREG(status.st_mode)) {
     ::close(std::exchange(descriptor_, -1));
-    fail(path, S_ISDIR(status.st_mode) ? "it is a folder; name a file in it" : "it is not a regular file");
+    fail(path, S_ISDIR(status.st_mode) ? "it is a folder; name a file in it, or those in it as 'FOLDER/*'"
+                                       : "it is not a regular file");
   }
   size_ = static_cast<std::uint64_t>(status.st_size);
 }

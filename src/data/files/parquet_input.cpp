@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <limits>
 
@@ -17,7 +16,8 @@
 namespace mirrortrain::data {
 namespace {
 
-constexpr std::string_view kParquetMagic = "PAR1";
+constexpr std::string_view kParquetMagic = "PAR1",
+                           kEncryptedMagic = "PARE";  // of a file whose columns are encrypted too
 
 struct ParquetModule {
   LoadedModule module{"libmirrortrain_parquet.so"};
@@ -49,21 +49,45 @@ struct Given {
   }
 };
 
-}  // namespace
+/// The first bytes of a file, one more than the magic has, and its last; empty if it cannot be read, which reading it
+/// reports.
+struct FileEnds {
+  std::string first, last;
+};
 
-bool is_parquet(std::string_view beginning) { return beginning.starts_with(kParquetMagic); }
-
-bool is_parquet_file(const std::string& path) {
-  std::array<char, kParquetMagic.size()> beginning{};
+FileEnds ends_of_file(const std::string& path) {
+  const auto read = [](const PlainFile& file, std::uint64_t from, std::size_t most) {
+    std::string bytes(most, '\0');
+    bytes.resize(file.read_at(from, std::as_writable_bytes(std::span(bytes))));
+    return bytes;
+  };
   try {
-    PlainFile(path).read_at(0, std::as_writable_bytes(std::span(beginning)));
-  } catch (const Error&) {  // which reading it reports
-    return false;
+    const PlainFile file(path);
+    const std::size_t size = kParquetMagic.size();
+    return {read(file, 0, size + 1), file.size() < size ? "" : read(file, file.size() - size, size)};
+  } catch (const Error&) {
+    return {};
   }
-  return is_parquet({beginning.data(), beginning.size()});
 }
 
-ParquetInput::ParquetInput(const std::string& path, const std::optional<std::set<std::string>>& wanted) : Input(path) {
+bool is_of_text(char c) { return static_cast<unsigned char>(c) >= ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+}  // namespace
+
+/// The first column of a table in text may be named "PAR1", too.
+bool is_parquet(std::string_view beginning) {
+  return beginning.starts_with(kParquetMagic) &&
+         (beginning.size() == kParquetMagic.size() || !is_of_text(beginning[kParquetMagic.size()]));
+}
+
+bool is_parquet_file(const std::string& path) {
+  const FileEnds ends = ends_of_file(path);
+  return is_parquet(ends.first) ||
+         ((ends.last == kParquetMagic || ends.last == kEncryptedMagic) && ends.first.starts_with(ends.last));
+}
+
+ParquetInput::ParquetInput(const std::string& path, const std::optional<std::set<std::string>>& wanted)
+    : Input(path), is_encrypted_(ends_of_file(path).last == kEncryptedMagic) {
   Given columns;
   parquet_ = parquet_module(path).open(path.c_str(), columns.taker());
   if (parquet_ == nullptr) fail(columns.error);
@@ -79,12 +103,14 @@ ParquetInput::ParquetInput(const std::string& path, const std::optional<std::set
 ParquetInput::~ParquetInput() { parquet_module(name()).close(parquet_); }
 
 void ParquetInput::fail(const std::string& reason) const {
-  throw Error(fmt::format("{}: this Parquet file cannot be read: {}; get the file again or save it once more", name(),
-                          shortened(reason, 300)));
+  throw Error(fmt::format("{}: this Parquet file cannot be read: {}; {}", name(), shortened(reason, 300),
+                          is_encrypted_ ? "it is encrypted, so save it once more without encryption"
+                                        : "get the file again or save it once more"));
 }
 
 void ParquetInput::read_header(const std::string& columns) {
   const auto about = parse_json<nlohmann::json>(columns);
+  is_encrypted_ = is_encrypted_ || about.at("encrypted").get<bool>();
   for (const auto& column : about.at("columns")) {
     columns_.push_back({column.at("name"), column.at("why")});
     if (columns_.size() > 1) text_ += ',';

@@ -11,9 +11,9 @@
 
 namespace mirrortrain::data {
 
-/// Whether a file begins as Parquet does. `beginning`: at least four bytes.
+/// Whether bytes begin as a Parquet file does. `beginning`: its first five bytes or more; fewer if it has no more.
 bool is_parquet(std::string_view beginning);
-/// The same of a file; false if it cannot be read.
+/// The same of a file, which may also be encrypted, by its ends; false if it cannot be read.
 bool is_parquet_file(const std::string& path);
 
 /// A Parquet file as the lines of CSV that say the same: the first has the columns' names, texts are in quotes, and
@@ -45,6 +45,7 @@ class ParquetInput : public Input {
 
   std::vector<Column> columns_;
   double cell_bytes_ = 0;
+  bool is_encrypted_;  ///< as a whole, or some of its columns
   std::vector<std::uint8_t> wanted_;
   void* parquet_ = nullptr;  ///< the module's
   std::string text_;

@@ -8,126 +8,32 @@
 #include <parquet/metadata.h>
 #include <parquet/schema.h>
 
-#include <array>
-#include <charconv>
-#include <cmath>
-#include <cstring>
+#include <algorithm>
 #include <exception>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "data/files/quoted_cell.h"
+#include "data/files/parquet_cells.h"
 
 namespace mirrortrain::data {
 namespace {
 
 using Json = nlohmann::json;
 
-void require(const arrow::Status& status) {
-  if (!status.ok()) throw std::runtime_error(status.message());
-}
-
-template <class T>
-T taken(arrow::Result<T> result) {
-  require(result.status());
-  return std::move(result).ValueUnsafe();
-}
-
-/// Why a column of this type cannot be cells; "" if it can.
-std::string why_no_cells(const arrow::DataType& type) {
-  switch (type.id()) {
-    case arrow::Type::LIST:
-    case arrow::Type::LARGE_LIST:
-    case arrow::Type::FIXED_SIZE_LIST:
-    case arrow::Type::LIST_VIEW:
-    case arrow::Type::LARGE_LIST_VIEW:
-    case arrow::Type::STRUCT:
-    case arrow::Type::MAP:
-    case arrow::Type::SPARSE_UNION:
-    case arrow::Type::DENSE_UNION: return "is nested (" + type.ToString() + ")";
-    case arrow::Type::BINARY:
-    case arrow::Type::LARGE_BINARY:
-    case arrow::Type::BINARY_VIEW:
-    case arrow::Type::FIXED_SIZE_BINARY: return "has bytes that are no text (" + type.ToString() + ")";
-    case arrow::Type::EXTENSION: return "is of a type of its own (" + type.ToString() + ")";
-    case arrow::Type::DICTIONARY: return why_no_cells(*static_cast<const arrow::DictionaryType&>(type).value_type());
-    default: return "";
-  }
-}
-
-template <class T>
-void put_number(T number, std::string& to) {
-  std::array<char, 64> digits;
-  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), number);
-  to.append(digits.data(), end);
-}
-
-/// All digits by which a number differs from others, so that it is read back as it is.
-void put_float(double number, std::string& to) {
-  if (std::isnan(number)) {
-    to += "nan";
+/// The rows of some columns. Earlier versions of Arrow give the result through a pointer.
+template <class Reader>
+std::shared_ptr<arrow::RecordBatchReader> batches_of(Reader& reader, const std::vector<int>& groups,
+                                                     const std::vector<int>& leaves) {
+  if constexpr (requires { reader.GetRecordBatchReader(groups, leaves); }) {
+    return taken(reader.GetRecordBatchReader(groups, leaves));
   } else {
-    put_number(number, to);
-  }
-}
-
-double half_as_double(std::uint16_t half) {
-  const int exponent = half >> 10 & 31, mantissa = half & 1023;
-  const double sign = (half & 0x8000) != 0 ? -1 : 1;
-  if (exponent == 31) return mantissa != 0 ? std::nan("") : sign * HUGE_VAL;
-  return sign * (exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(mantissa + 1024, exponent - 25));
-}
-
-template <class Type>
-const auto& as(const arrow::Array& array) {
-  return static_cast<const typename arrow::TypeTraits<Type>::ArrayType&>(array);
-}
-
-/// Whatever the unit of a duration is.
-double seconds_of(const arrow::DurationArray& array, std::int64_t row) {
-  const auto count = static_cast<double>(array.Value(row));
-  switch (static_cast<const arrow::DurationType&>(*array.type()).unit()) {
-    case arrow::TimeUnit::SECOND: return count;
-    case arrow::TimeUnit::MILLI: return count / 1e3;
-    case arrow::TimeUnit::MICRO: return count / 1e6;
-    default: return count / 1e9;
-  }
-}
-
-void put_cell(const arrow::Array& array, std::int64_t row, std::string& to) {
-  if (array.IsNull(row)) return;
-  switch (array.type_id()) {
-    case arrow::Type::NA: return;
-    case arrow::Type::BOOL: to += as<arrow::BooleanType>(array).Value(row) ? '1' : '0'; return;
-    case arrow::Type::INT8: return put_number(int{as<arrow::Int8Type>(array).Value(row)}, to);
-    case arrow::Type::INT16: return put_number(as<arrow::Int16Type>(array).Value(row), to);
-    case arrow::Type::INT32: return put_number(as<arrow::Int32Type>(array).Value(row), to);
-    case arrow::Type::INT64: return put_number(as<arrow::Int64Type>(array).Value(row), to);
-    case arrow::Type::UINT8: return put_number(int{as<arrow::UInt8Type>(array).Value(row)}, to);
-    case arrow::Type::UINT16: return put_number(as<arrow::UInt16Type>(array).Value(row), to);
-    case arrow::Type::UINT32: return put_number(as<arrow::UInt32Type>(array).Value(row), to);
-    case arrow::Type::UINT64: return put_number(as<arrow::UInt64Type>(array).Value(row), to);
-    case arrow::Type::HALF_FLOAT: {
-      const auto* const halves = static_cast<const arrow::PrimitiveArray&>(array).values()->data_as<std::uint16_t>();
-      return put_float(half_as_double(halves[array.offset() + row]), to);
-    }
-    case arrow::Type::FLOAT: return put_float(double{as<arrow::FloatType>(array).Value(row)}, to);
-    case arrow::Type::DOUBLE: return put_float(as<arrow::DoubleType>(array).Value(row), to);
-    case arrow::Type::STRING: return append_quoted_cell(as<arrow::StringType>(array).GetView(row), to);
-    case arrow::Type::LARGE_STRING: return append_quoted_cell(as<arrow::LargeStringType>(array).GetView(row), to);
-    case arrow::Type::STRING_VIEW: return append_quoted_cell(as<arrow::StringViewType>(array).GetView(row), to);
-    case arrow::Type::DECIMAL128: to += as<arrow::Decimal128Type>(array).FormatValue(row); return;
-    case arrow::Type::DECIMAL256: to += as<arrow::Decimal256Type>(array).FormatValue(row); return;
-    case arrow::Type::DICTIONARY: {
-      const auto& words = static_cast<const arrow::DictionaryArray&>(array);
-      return put_cell(*words.dictionary(), words.GetValueIndex(row), to);
-    }
-    case arrow::Type::DURATION: return put_float(seconds_of(as<arrow::DurationType>(array), row), to);
-    default: return append_quoted_cell(taken(array.GetScalar(row))->ToString(), to);  // dates and times
+    std::shared_ptr<arrow::RecordBatchReader> batches;
+    require(reader.GetRecordBatchReader(groups, leaves, &batches));
+    return batches;
   }
 }
 
@@ -139,6 +45,7 @@ class Parquet {
     ::parquet::ReaderProperties reading = ::parquet::default_reader_properties();
     reading.enable_buffered_stream();
     reading.set_buffer_size(std::int64_t{1} << 16);  // of each column
+    reading.set_page_checksum_verification(true);    // where pages have one
     require(builder.Open(taken(arrow::io::ReadableFile::Open(path)), reading));
     ::parquet::ArrowReaderProperties properties;
     // So many cells are text at a time, however many columns there are.
@@ -146,6 +53,7 @@ class Parquet {
     properties.set_batch_size(std::clamp<std::int64_t>(kCells / std::max(columns, 1), kFewestRows, kMostRows));
     properties.set_pre_buffer(false);
     properties.set_use_threads(false);
+    properties.set_coerce_int96_timestamp_unit(arrow::TimeUnit::MICRO);  // as nanoseconds reach from 1677 to 2262 alone
     builder.properties(properties);
     reader_ = taken(builder.Build());
     std::shared_ptr<arrow::Schema> schema;
@@ -168,7 +76,10 @@ class Parquet {
     const ::parquet::FileMetaData& file = *reader_->parquet_reader()->metadata();
     double bytes = 0;
     for (int i = 0; i < file.num_row_groups(); ++i) bytes += static_cast<double>(file.RowGroup(i)->total_byte_size());
-    return {{"rows", file.num_rows()}, {"bytes", bytes}, {"columns", std::move(columns)}};
+    return {{"rows", file.num_rows()},
+            {"bytes", bytes},
+            {"encrypted", file.is_encryption_algorithm_set()},
+            {"columns", std::move(columns)}};
   }
 
   /// Null at the end.
@@ -184,9 +95,15 @@ class Parquet {
         fields_.push_back(i);
       }
       for (int i = 0; i < reader_->num_row_groups(); ++i) groups.push_back(i);
-      batches_ = taken(reader_->GetRecordBatchReader(groups, leaves));
+      batches_ = batches_of(*reader_, groups, leaves);
     }
     require(batches_->ReadNext(&batch));
+    const std::int64_t announced = reader_->parquet_reader()->metadata()->num_rows();
+    if (batch) rows_ += batch->num_rows();
+    if (batch ? rows_ > announced : rows_ != announced) {
+      throw std::runtime_error("it announces " + std::to_string(announced) + " rows, and its columns have " +
+                               (batch ? "more" : std::to_string(rows_)));
+    }
     if (!batch) return std::nullopt;
     require(batch->Validate());
     return lines_of(*batch);
@@ -218,6 +135,7 @@ class Parquet {
   std::vector<std::vector<int>> leaves_;  ///< those of each column
   std::vector<int> fields_;               ///< the columns that are read
   std::shared_ptr<arrow::RecordBatchReader> batches_;
+  std::int64_t rows_ = 0;  ///< that were read
 };
 
 /// Calls work; what it throws goes to the taker.

@@ -15,9 +15,10 @@ struct ParquetTaker {
 
 extern "C" {
 
-/// Opens a file. Gives its columns as JSON: {"rows": ..., "bytes": ..., "columns": [{"name": ..., "why": ...}, ...]},
-/// with the bytes of all pages when they are not compressed, and why a column cannot be cells of a table, "" if it can.
-/// Null if `fail` was called.
+/// Opens a file. Gives its columns as JSON:
+/// {"rows": ..., "bytes": ..., "encrypted": ..., "columns": [{"name": ..., "why": ...}, ...]},
+/// with the bytes of all pages when they are not compressed, whether some columns are encrypted, and why a column
+/// cannot be cells of a table, "" if it can. Null if `fail` was called.
 __attribute__((visibility("default"))) void* mirrortrain_open_parquet(const char* file,
                                                                       const ParquetTaker& taker) noexcept;
 /// Gives the next rows as lines of CSV, in order. `wanted`: for each column whether its cells are; those of others are

@@ -106,7 +106,7 @@ std::size_t StreamInput::receive(std::span<std::byte> to) {
 /// Finds whether the bytes are compressed.
 void StreamInput::begin() {
   has_begun_ = true;
-  std::array<std::byte, 4> magic{};
+  std::array<std::byte, 5> magic{};
   std::size_t count = 0;
   while (count < magic.size()) {
     const std::size_t more = receive(std::span(magic).subspan(count));
@@ -115,6 +115,7 @@ void StreamInput::begin() {
   }
   beginning_.assign(magic.begin(), magic.begin() + static_cast<std::ptrdiff_t>(count));
   const std::string_view beginning(reinterpret_cast<const char*>(magic.data()), count);
+  const bool is_named = size_ && name_ != "stdin";
   constexpr std::uint64_t kUnknown = std::numeric_limits<std::uint64_t>::max();
   if (beginning.starts_with("\x1f\x8b")) {
     const std::uint64_t most = size_ ? most_inflated(*size_) : kUnknown;
@@ -125,8 +126,8 @@ void StreamInput::begin() {
   } else if (is_zstd(beginning)) {
     decoding_ = open_zstd(
         name_, [this](std::span<std::byte> to) { return receive(to); }, size_.value_or(kUnknown), !size_);
-  } else if (is_parquet(beginning)) {
-    if (!size_ || name_ == "stdin") fail(name_, "Parquet is read from its end on; name a file");
+  } else if (is_named ? is_parquet_file(name_) : is_parquet(beginning)) {
+    if (!is_named) fail(name_, "Parquet is read from its end on; name a file");
     auto parquet = std::make_unique<ParquetInput>(name_, std::nullopt);
     parquet_ = parquet.get();
     decoding_ = std::move(parquet);

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "data/files/parquet_input.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -22,6 +23,7 @@ bool starts_with_any(std::string_view text, std::initializer_list<std::string_vi
 /// The actual format of a file that only its name calls CSV, with the remedy; "" if it may be CSV.
 std::string_view other_format(std::string_view text) {
   if (text.starts_with("PK\x03\x04")) return "a zip archive, as .xlsx files are; save the sheet as CSV";
+  if (is_parquet(text)) return "a Parquet file that was compressed as a whole; unpack it, as its pages are compressed";
   if (starts_with_any(text, {"\xff\xfe", "\xfe\xff"})) return "UTF-16; save it as UTF-8";
   if (text.substr(0, 4096).find('\0') != text.npos) return "bytes that are not text; save it as UTF-8 or ASCII";
   const std::string_view begin = text.substr(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
@@ -55,8 +57,8 @@ CsvFile::CsvFile(const std::string& path, const Csv& options, const std::vector<
     : CsvFile(path, read_table_text(path, wanted), options, known) {}
 
 CsvFile::CsvFile(const std::string& path, TableText text, const Csv& options, const std::vector<std::string>* known)
-    : CsvFile(path, std::move(text.bytes), text.form.is_of_lines ? options : options_of_made_lines(options), known) {
-  line_.has_lines = text.form.is_of_lines;
+    : CsvFile(path, std::move(text.bytes), text.form.is_of_lines ? options : options_of_made_lines(options), known,
+              text.form.is_of_lines) {
   line_.why_no_cells = std::move(text.form.why_no_cells);
 }
 
@@ -64,8 +66,9 @@ CsvFile::CsvFile(const std::string& name, std::string_view beginning, const Csv&
                  const std::vector<std::string>* known, const TableForm& form)
     : CsvFile(name, TableText{copied(beginning, name), form}, options, known) {}
 
-CsvFile::CsvFile(const std::string& name, Bytes bytes, const Csv& options, const std::vector<std::string>* known)
-    : line_{name, {}, 0},
+CsvFile::CsvFile(const std::string& name, Bytes bytes, const Csv& options, const std::vector<std::string>* known,
+                 bool is_of_lines)
+    : line_{.file = name, .header = {}, .has_lines = is_of_lines},
       bytes_(std::move(bytes)),
       text_(content(), likely_delimiter(content(), options), options.decimal.front()) {
   read_first_line(options, known);
@@ -105,6 +108,7 @@ std::string_view CsvFile::content() {
   const std::span<std::byte> bytes(bytes_.data(), bytes_.size());
   std::string_view text(reinterpret_cast<const char*>(bytes_.data()), bytes_.size());
   const std::string& name = line_.file;
+  if (!line_.has_lines) return text;  // as it was made
   text = without_byte_order_mark(text);
   if (const std::string_view other = other_format(text); !other.empty()) {
     throw Error(fmt::format("{}: expected CSV, found {}", name, other));
@@ -147,7 +151,7 @@ void CsvFile::read_first_line(const Csv& options, const std::vector<std::string>
   if (options.header ? *options.header : looks_like_header(cells, line, options, known)) {
     for (const std::string& name : cells) require_utf8(name, line_.file);
     line_.header = std::move(cells);
-    header_text_ = {start.position(), end};
+    if (line_.has_lines) header_text_ = {start.position(), end};  // else no row repeats it, whatever its words are
   } else {
     text_ = start;
   }
@@ -155,6 +159,7 @@ void CsvFile::read_first_line(const Csv& options, const std::vector<std::string>
 
 /// A first line of one cell may be another format than a table with one column.
 void CsvFile::require_cells(const std::vector<std::string>& cells, std::int64_t line, const Csv& options) const {
+  if (!line_.has_lines) return;
   if (cells[0].starts_with("sep=")) {
     throw Error(
         fmt::format("{}:{}: expected the cells of a row, found 'sep=', which is for Excel alone; remove this line",

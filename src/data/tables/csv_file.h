@@ -67,7 +67,7 @@ class CsvFile {
   const CsvText& text() const { return text_; }
   /// Rows that repeat this text, which must outlive the file, are headers.
   void pass_over(std::string_view header) { header_text_ = header; }
-  /// The header as written; empty if there is none.
+  /// The header as written; empty if there is none that rows may repeat.
   std::string_view header_text() const { return header_text_; }
   /// The number of the first row.
   std::int64_t first_row() const { return places_.row; }
@@ -82,7 +82,8 @@ class CsvFile {
 
  private:
   CsvFile(const std::string& path, TableText text, const Csv& options, const std::vector<std::string>* known);
-  CsvFile(const std::string& name, Bytes bytes, const Csv& options, const std::vector<std::string>* known);
+  CsvFile(const std::string& name, Bytes bytes, const Csv& options, const std::vector<std::string>* known,
+          bool is_of_lines);
   std::string_view content();
   void read_first_line(const Csv& options, const std::vector<std::string>* known);
   void require_cells(const std::vector<std::string>& cells, std::int64_t line, const Csv& options) const;
@@ -93,7 +94,7 @@ class CsvFile {
   FirstLine line_;
   Bytes bytes_;
   CsvText text_;
-  std::string_view header_text_;  ///< as written; empty if there is none
+  std::string_view header_text_;  ///< as written; empty if there is none that rows may repeat
   std::vector<std::string> remarks_;
   CsvPlaces places_;
   bool has_looked_below_ = false;

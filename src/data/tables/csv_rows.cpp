@@ -110,17 +110,16 @@ void CsvRows::read_beginning() {
       }
     }
     // With all that is in memory, by which the delimiter was found.
-    const CsvFile file(ahead_.name(), ahead_.text(), options_, known_);
+    TableForm form{ahead_.parquet() == nullptr};
+    if (!form.is_of_lines) {
+      for (const auto& column : ahead_.parquet()->columns()) form.why_no_cells.push_back(column.why_no_cells);
+    }
+    const CsvFile file(ahead_.name(), ahead_.text(), options_, known_, form);
     if (file.has_looked_below() && least < kMostRows) continue;
     remarks_ = file.remarks();
     beginning_ = {file.first_line(), delimiter_, options_.decimal.front(), std::string(file.header_text())};
-    if (ahead_.parquet() == nullptr) continue;
-    beginning_->line.has_lines = false;
-    for (const auto& column : ahead_.parquet()->columns()) {
-      beginning_->line.why_no_cells.push_back(column.why_no_cells);
-    }
   }
-  if (!beginning_->header.empty()) ahead_.pass(row_from(0)->end);
+  if (!beginning_->line.header.empty()) ahead_.pass(row_from(0)->end);
 }
 
 std::vector<std::string> CsvRows::names() {

@@ -65,7 +65,7 @@ class CsvRows : public TableRows {
   struct Beginning {
     FirstLine line;
     char delimiter, point;
-    std::string header;  ///< as written; empty if there is none
+    std::string header;  ///< as written; empty if there is none that rows may repeat
   };
   struct Range {
     std::size_t begin, end;

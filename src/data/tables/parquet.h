@@ -16,4 +16,10 @@ struct Parquet : Csv {
   static config::Section<Parquet> section();
 };
 
+/// Whether pandas named a column so: the index of the rows, which it saves with them where it does not just count them
+/// and has no name of its own.
+inline bool is_index_of_pandas(std::string_view column) {
+  return column.starts_with("__index_level_") && column.ends_with("__");
+}
+
 }  // namespace mirrortrain::data

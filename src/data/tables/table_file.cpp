@@ -108,7 +108,7 @@ std::shared_ptr<CsvFile> beginning_of(const TableFile& file, const Csv& options,
 void open_at_places(TableFile& file, const UnpackedFiles& cache) {
   if (is_parquet_file(file.path)) {
     file.form = form_of(file.path);
-    unpack(file, cache, " rows of parquet", false,
+    unpack(file, cache, " cells of parquet", false,
            [&] { return std::make_unique<ParquetInput>(file.path, std::nullopt); });
   } else {
     const bool is_plain = open_input(file.path)->offset().has_value(), has_returns = has_returns_alone(file.path);
