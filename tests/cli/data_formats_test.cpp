@@ -88,6 +88,30 @@ TEST_CASE_FIXTURE(DataFormats, "tables in Parquet train to the bits of the same 
   }
 }
 
+TEST_CASE_FIXTURE(DataFormats, "the index that pandas saves with a table in Parquet is no feature without a warning") {
+  config("index", "{format: parquet, file: " + formats + "index.parquet, labels: kind}", "[2]");
+  if (!fits("index", "index")) return;
+  const Outcome checked = run_program(folder, "fit index.yaml --dry-run");
+  CHECK_MESSAGE(checked.err.find("column 2 ('__index_level_0__') is the index that pandas saved") != std::string::npos,
+                checked.err);
+  // Neither a feature of a first configuration nor its label, as the last column.
+  const Outcome made = run_program(folder, "init " + formats + "index.parquet -o made.yaml");
+  REQUIRE_MESSAGE(made.exit_code == 0, made.err);
+  const std::string text = read_text_file(folder / "made.yaml");
+  CHECK_MESSAGE(text.find("labels: kind, features: [f]") != std::string::npos, text);
+  CHECK_MESSAGE(text.find("# __index_level_0__ is left out: it is the index that pandas saved") != std::string::npos,
+                text);
+}
+
+TEST_CASE_FIXTURE(DataFormats, "init names the files of a table that is a folder") {
+  fs::create_directory(folder / "rides");
+  write_file(folder / "rides" / "part-0.parquet", "PAR1");
+  const Outcome made = run_program(folder, "init rides");
+  CHECK(made.exit_code == 2);
+  CHECK_MESSAGE(made.err.find("found tables; name all of them, in quotes: 'rides/*.parquet'") != std::string::npos,
+                made.err);
+}
+
 TEST_CASE_FIXTURE(DataFormats, "archives of samples train to the bits of the same pictures in a folder") {
   REQUIRE(run_script(folder, "gzip -dc " + formats +
                                  "same.tar.gz > same.tar && mkdir pictures && tar -C pictures -xf same.tar && for i in "

@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "data/pictures/picture_files.h"
 #include "data/tables/mistaken_number.h"
+#include "data/tables/parquet.h"
 #include "report/format.h"
 
 namespace mirrortrain::data {
@@ -192,6 +193,7 @@ ColumnLook look_at_numbers(const TableColumn& column, std::size_t columns) {
 ColumnLook look_at_column(const TableColumn& column, std::size_t columns, const Csv& csv,
                           const std::filesystem::path& folder) {
   if (!column.why_no_cells.empty()) return {ColumnKind::kNone, "it " + column.why_no_cells};
+  if (is_index_of_pandas(column.name)) return {ColumnKind::kNone, "it is the index that pandas saved with the rows"};
   if (std::string why = why_unusable(column, columns, csv); !why.empty()) return {ColumnKind::kNone, std::move(why)};
   if (!column.has_words()) return look_at_numbers(column, columns);
   if (ColumnLook look = look_at_pictures(column, folder); look.kind != ColumnKind::kValues) return look;

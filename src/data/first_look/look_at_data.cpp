@@ -76,6 +76,17 @@ void refuse_masks(const std::string& path) {
                   path));
 }
 
+/// Throws for a data set that other programs write as a folder of Parquet files.
+void refuse_tables(const std::string& path) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
+    if (!entry.is_regular_file() || ending_of(entry.path()) != ".parquet") continue;
+    throw UsageError(
+        fmt::format("{}: expected a folder for each class with pictures, found tables; name all of them, in quotes: "
+                    "'{}'",
+                    path, (fs::path(path) / "*.parquet").string()));
+  }
+}
+
 /// "; rename it to a.tsv, if it is a table" for a text whose first lines have as many tabs, or commas; "" for others.
 std::string as_table(const std::string& path) {
   constexpr std::size_t kMost = 1 << 16;
@@ -98,7 +109,10 @@ std::string as_table(const std::string& path) {
 DataLook look_at_folder(const FirstLook& at) {
   const std::string& path = at.path;
   std::map<std::string, fs::path> splits = split_folders(path);
-  if (splits.empty()) refuse_masks(path);
+  if (splits.empty()) {
+    refuse_masks(path);
+    refuse_tables(path);
+  }
   if (splits.empty()) splits["train"] = path;
   ImageFolder folder;
   folder.directory = {splits["train"].string()};

@@ -20,7 +20,7 @@
 namespace mirrortrain::data {
 namespace {
 
-/// The column that --label names, else one with a typical name, else the last.
+/// The column that --label names, else one with a typical name, else the last that may be one.
 std::size_t label_column(const std::vector<TableColumn>& columns, const std::optional<std::string>& label,
                          const std::string& path) {
   const auto find = [&](const std::string& name, auto spelled) {
@@ -41,7 +41,10 @@ std::size_t label_column(const std::vector<TableColumn>& columns, const std::opt
   for (const char* usual : {"label", "labels", "class", "target", "y"}) {
     if (const std::size_t found = find(usual, in_lower_case); found < columns.size()) return found;
   }
-  const auto last = std::ranges::find(columns.rbegin(), columns.rend(), "", &TableColumn::why_no_cells);
+  const auto may_be_label = [](const TableColumn& column) {
+    return column.why_no_cells.empty() && !is_index_of_pandas(column.name);
+  };
+  const auto last = std::ranges::find_if(columns.rbegin(), columns.rend(), may_be_label);
   return last != columns.rend() ? static_cast<std::size_t>(columns.rend() - last) - 1 : columns.size() - 1;
 }
 

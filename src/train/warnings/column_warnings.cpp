@@ -11,6 +11,7 @@
 
 #include "base/utf8.h"
 #include "data/sources/abilities.h"
+#include "data/tables/parquet.h"
 #include "report/format.h"
 #include "train/configuration/columns_key.h"
 #include "train/warnings/answer_warnings.h"
@@ -44,7 +45,15 @@ void warn_of_rows(const TrainingColumns& columns, const data::AdaptedTable& tabl
     const std::size_t own = feature;
     feature += static_cast<std::size_t>(column.width());
     if (column.is_category()) continue;
-    const bool unnamed = !table.header.empty() && has_no_name(table.header[static_cast<std::size_t>(column.column)]);
+    const std::string name = table.header.empty() ? "0" : table.header[static_cast<std::size_t>(column.column)];
+    if (data::is_index_of_pandas(name)) {
+      errors.warn(source.place, source.path,
+                  fmt::format("{} is the index that pandas saved with the rows, and is taken for a feature; list the "
+                              "others in 'features', or save the table without it, as pandas does with index=False",
+                              table.text_of(column.column)));
+      continue;
+    }
+    const bool unnamed = has_no_name(name);
     const bool numbers =
         number_rows(columns.values(own)) &&
         (unnamed || (columns.rows() >= TrainingColumns::kFewestRows && are_dense(columns.values(own))));
