@@ -1,6 +1,7 @@
 #include "graph/ops/mask.h"
 #include "kernels/cuda/custom_kernels.h"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/mask_count.h"
 #include "kernels/cuda/pack.h"
 #include "kernels/cuda/reduce.h"
 #include "kernels/cuda/stream_kernel.h"
@@ -100,7 +101,7 @@ std::unique_ptr<Kernel> make_full_mask(const ops::FullMask&, const KernelSpecs& 
 
 std::unique_ptr<Kernel> make_mask_count(const ops::MaskCount&, const KernelSpecs& specs) {
   return stream_kernel([count = specs.inputs[0].elements()](Stream& stream, const KernelArgs& args) {
-    launch(stream, 1u, kBlock, 0, mask_count, count, input<float>(args, 0), output<double>(args, 0));
+    count_mask(stream, count, input<float>(args, 0), output<double>(args, 0));
   });
 }
 
@@ -135,6 +136,10 @@ std::unique_ptr<Kernel> make_select(const ops::Select& op, const KernelSpecs& sp
 }
 
 }  // namespace
+
+void count_mask(Stream& stream, std::int64_t count, const float* mask, double* total) {
+  launch(stream, 1u, kBlock, 0, mask_count, count, mask, total);
+}
 
 void add_mask_kernels(KernelRegistry& registry) {
   registry.add<ops::PaddingMask>(make_padding_mask);

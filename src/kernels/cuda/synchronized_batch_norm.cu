@@ -1,6 +1,7 @@
 #include "graph/ops/synchronized_batch_norm.h"
 #include "kernels/cuda/batch_norm_training.h"
 #include "kernels/cuda/custom_kernels.h"
+#include "kernels/cuda/mask_count.h"
 #include "kernels/scalar/batch_renorm.h"
 #include "kernels/scalar/batch_sums.h"
 
@@ -11,14 +12,13 @@ template <class T>
 struct FinishSums {
   std::int64_t cells, channels;
   const T* x;
-  const float* mask;  ///< null: every cell counts
+  const double* counted;  ///< how many cells a mask lets count; null: all
   double* sums;
 
   __device__ void operator()(std::int64_t c, double deviations, double squares) const {
     const double pivot = cells == 0 ? 0.0 : static_cast<double>(static_cast<float>(x[c]));
-    std::int64_t counted = mask == nullptr ? cells : 0;
-    for (std::int64_t cell = 0; mask != nullptr && cell < cells; ++cell) counted += mask[cell] != 0 ? 1 : 0;
-    scalar::put_batch_sums(c, channels, counted, pivot, deviations, squares, sums);
+    const std::int64_t of_batch = counted == nullptr ? cells : static_cast<std::int64_t>(*counted);
+    scalar::put_batch_sums(c, channels, of_batch, pivot, deviations, squares, sums);
   }
 };
 
@@ -111,15 +111,18 @@ std::unique_ptr<Kernel> make_sums(const ops::BatchNormSums& op, const KernelSpec
         [shape](Stream& stream, const KernelArgs& args) {
           const T* x = input<T>(args, 0);
           const auto* const mask = input<float>(args, 1);
-          const FinishSums<T> finish{shape.cells, shape.channels, x, mask, output<double>(args, 0)};
+          auto* const counted = reinterpret_cast<double*>(args.workspace);
+          double* const sums = counted + 1;
+          const FinishSums<T> finish{shape.cells, shape.channels, x, mask == nullptr ? nullptr : counted,
+                                     output<double>(args, 0)};
           if (finish.sums == nullptr) return;
-          auto* sums = reinterpret_cast<double*>(args.workspace);
+          if (mask != nullptr) count_mask(stream, shape.cells, mask, counted);
           with_pack<T>(shape.channels % kPackOf<T> == 0 && in_packs(x), [&]<class Count>(Count) {
             ChannelSums(shape, Count::value)
                 .run<Count::value>(stream, Deviations<T>{x, mask, shape.channels}, finish, sums);
           });
         },
-        sums_bytes<T>(shape));
+        sizeof(double) + sums_bytes<T>(shape));
   });
 }
 
