@@ -7,6 +7,7 @@
 #include <deque>
 
 #include "base/error.h"
+#include "base/usable_cores.h"
 #include "bench/reduction_timer.h"
 #include "collective/peer/peer_group.h"
 #include "config/scalar.h"

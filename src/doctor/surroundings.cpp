@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/loaded_module.h"
+#include "base/usable_cores.h"
 #include "collective/nccl/nccl_communicator.h"
 #include "data/files/unpacked_files.h"
 #include "data/kept_findings.h"

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "cluster/address.h"
+#include "base/usable_cores.h"
 #include "serve/grpc/grpc_server.h"
 #include "serve/http/http_server.h"
 #include "serve/http/tokens.h"
@@ -84,7 +85,7 @@ void run_server(const ServeOptions& options, const std::atomic<int>& stop, const
   http.host = host_of(options.host);
   http.port = options.port;
   http.most_body = options.max_body;
-  http.threads = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 2, 8);
+  http.threads = std::clamp(static_cast<int>(usable_cores().size()), 2, 8);
   HttpServer server(http, service);
   std::optional<GrpcServer> grpc;
   if (options.grpc_port)

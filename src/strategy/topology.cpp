@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/usable_cores.h"
 #include "device/cpu/cpu_device.h"
 #include "graph/sharding.h"
 #include "strategy/pipeline_places.h"

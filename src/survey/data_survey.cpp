@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <thread>
 #include <variant>
 
+#include "base/usable_cores.h"
 #include "data/feeding/example_picture.h"
 #include "data/loading/load.h"
 #include "data/row_blocks.h"
@@ -202,8 +202,7 @@ std::string number_text(double number) { return fmt::format("{:.6g}", number); }
 DataSurvey survey_data(const CheckedConfiguration& checked, bool wants_pictures) {
   const data::DataOptions& options = checked.values().data;
   const data::Splits splits = data::load(options, checked.values().seed, checked.wanted_examples());
-  const int threads =
-      static_cast<int>(options.threads.value_or(std::max<std::int64_t>(1, std::thread::hardware_concurrency())));
+  const int threads = static_cast<int>(options.threads.value_or(std::ssize(usable_cores())));
   DataSurvey survey;
   std::vector<std::vector<ExampleMark>> marks;
   const auto add = [&](data::Split split, const Dataset& dataset, const data::Csv* table) {

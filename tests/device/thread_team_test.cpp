@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/usable_cores.h"
 #include "device/core_of_thread.h"
 #include "device/cpu/cpu_device.h"
 

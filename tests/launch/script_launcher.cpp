@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/usable_cores.h"
 #include "device/cpu/cpu_device.h"
 #include "launch/launch_plan.h"
 #include "launch/loopback_ports.h"

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <thread>
 
 #include "base/error.h"
+#include "base/usable_cores.h"
 
 namespace mirrortrain::data {
 
@@ -14,8 +14,7 @@ Terms::Terms(const DataOptions& options, const ExampleSpec* of_model)
       wanted(wanted_by(spec ? &*spec : nullptr, options.preprocessing)),
       on_bad(options.on_bad_example),
       holding(options) {
-  const auto cores = static_cast<std::int64_t>(std::max(1U, std::thread::hardware_concurrency()));
-  threads = static_cast<int>(options.threads.value_or(cores));
+  threads = static_cast<int>(options.threads.value_or(std::ssize(usable_cores())));
 }
 
 std::size_t Terms::output_of(const Labels& labels) const {

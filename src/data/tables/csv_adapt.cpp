@@ -5,9 +5,9 @@
 #include <cmath>
 #include <cstddef>
 #include <span>
-#include <thread>
 
 #include "base/error.h"
+#include "base/usable_cores.h"
 #include "data/in_order.h"
 #include "data/row_blocks.h"
 #include "data/tables/csv_columns.h"
@@ -64,7 +64,7 @@ std::vector<ColumnContent> content_of(const CsvTable& table, const std::vector<s
     return content;
   }
   const std::int64_t together = rows_of_block(table.features), all = table.rows();
-  const auto threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  const auto threads = static_cast<int>(usable_cores().size());
   in_order(
       static_cast<std::size_t>((all + together - 1) / together), threads,
       [&](std::size_t i) {

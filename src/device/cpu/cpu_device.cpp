@@ -34,16 +34,6 @@ struct SchedulingAttributes {
 
 constexpr std::uint64_t kShortest = 100'000;  // minimum of the kernel
 
-std::vector<int> allowed_cores() {
-  cpu_set_t allowed;
-  std::vector<int> cores;
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return {0};
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (CPU_ISSET(core, &allowed)) cores.push_back(core);
-  }
-  return cores;
-}
-
 class CpuDevice : public Device {
  public:
   CpuDevice(int index, int threads, std::vector<int> cores)
@@ -93,11 +83,6 @@ void ask_for_short_slices() {
 
 std::unique_ptr<Device> make_cpu_device(int index, int threads, std::vector<int> cores) {
   return std::make_unique<CpuDevice>(index, threads, std::move(cores));
-}
-
-std::vector<int> usable_cores() {
-  static const std::vector<int> at_first = allowed_cores();
-  return at_first;
 }
 
 std::string cpu_name() {

@@ -44,9 +44,6 @@ void flush_denormals();
 /// no effect on older ones.
 void ask_for_short_slices();
 
-/// The cores that this process may run on, ascending, as of the first call, before any thread is pinned.
-std::vector<int> usable_cores();
-
 /// The processor's name from /proc/cpuinfo.
 std::string cpu_name();
 

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/relax.h"
+#include "base/usable_cores.h"
 #include "device/cpu/cpu_device.h"
 #include "device/cpu/parallel_loops.h"
 

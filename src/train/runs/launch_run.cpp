@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/usable_cores.h"
 #include "cluster/token.h"
 #include "device/cpu/cpu_device.h"
 #include "launch/cores.h"

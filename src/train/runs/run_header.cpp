@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/usable_cores.h"
 #include "cluster/address.h"
 #include "device/cpu/cpu_device.h"
 #include "report/format.h"

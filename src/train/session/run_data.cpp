@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <map>
-#include <thread>
 
 #include "base/error.h"
 #include "base/hung_process.h"
+#include "base/usable_cores.h"
 #include "data/loading/adapt.h"
 #include "data/loading/load.h"
 #include "data/order/shards.h"
@@ -170,8 +170,7 @@ std::vector<data::PreprocessingStep> adapted_preprocessing(const CheckedConfigur
 }
 
 data::FeederOptions feeder_options(const Configuration& values) {
-  const auto cores = static_cast<std::int64_t>(std::max(1U, std::thread::hardware_concurrency()));
-  const int threads = static_cast<int>(values.data.threads.value_or(cores));
+  const int threads = static_cast<int>(values.data.threads.value_or(std::ssize(usable_cores())));
   data::FeederOptions options{.ahead = {values.data.bytes_ahead(), threads}, .seed = values.seed};
   options.bucket_boundaries = data::bucket_boundaries(values.data);
   return options;

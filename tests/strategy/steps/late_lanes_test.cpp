@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/usable_cores.h"
 #include "device/core_of_thread.h"
 #include "device/cpu/cpu_device.h"
 #include "strategy/steps/shared_work.h"
