@@ -4,14 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>
 #include <vector>
 
 #include "base/crc32c.h"
+#include "base/usable_cores.h"
+#include "data/in_threads.h"
 #include "data/kept_findings.h"
 #include "data/reading_progress.h"
 
@@ -30,33 +29,16 @@ std::span<const std::byte> rows_of(const Array& array, const Dataset& dataset) {
 }
 
 /// The checksum of `count` checksums, computed by several threads. `progress`, unless null, shows how many bytes are
-/// done, as many for each. Throws the exceptions of `one`.
+/// done, as many for each. Throws the exception of the first `one` that has one.
 template <class One>
 std::uint32_t checksum_of_all(std::size_t count, const One& one, ReadingProgress* progress = nullptr,
                               std::uint64_t bytes_of_one = 0) {
   std::vector<std::uint32_t> sums(count);
-  std::atomic<std::size_t> next = 0;
-  std::mutex mutex;
-  std::exception_ptr failure;
-  const auto work = [&](ReadingProgress* shown) {
-    try {
-      for (std::size_t i = next++; i < count; i = next++) {
-        sums[i] = one(i);
-        if (shown != nullptr) shown->show((i + 1) * bytes_of_one);
-      }
-    } catch (...) {
-      next = count;
-      const std::lock_guard lock(mutex);
-      failure = std::current_exception();
-    }
-  };
-  {
-    std::vector<std::jthread> others;
-    const std::size_t threads = std::min<std::size_t>(count, std::thread::hardware_concurrency());
-    for (std::size_t i = 1; i < threads; ++i) others.emplace_back(work, nullptr);
-    work(progress);
-  }
-  if (failure) std::rethrow_exception(failure);
+  const std::thread::id caller = std::this_thread::get_id();  // the progress is of one thread
+  in_threads(count, std::ssize(usable_cores()), [&](std::size_t i) {
+    sums[i] = one(i);
+    if (progress != nullptr && std::this_thread::get_id() == caller) progress->show((i + 1) * bytes_of_one);
+  });
   return crc32c_of(std::as_bytes(std::span(sums)));
 }
 

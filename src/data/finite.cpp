@@ -4,11 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <exception>
 #include <limits>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
@@ -18,6 +15,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/usable_cores.h"
+#include "data/in_threads.h"
 #include "data/kept_findings.h"
 #include "data/reading_progress.h"
 #include "data/row_blocks.h"
@@ -49,37 +48,20 @@ namespace {
 template <class FirstUnfit>
 std::int64_t first_unfit_block(const Array& array, std::int64_t from, const FirstUnfit& unfit) {
   const std::int64_t together = rows_of_block(array), rows = array.rows();
-  std::atomic<std::int64_t> next = from, found = rows;
-  std::mutex mutex;
-  std::pair<std::int64_t, std::exception_ptr> failure{rows, nullptr};  // the first block's
-  const auto work = [&](ReadingProgress* progress) {
-    std::vector<std::byte> scratch;
-    for (std::int64_t first = next.fetch_add(together); first < found; first = next.fetch_add(together)) {
-      if (progress != nullptr) progress->show(static_cast<std::uint64_t>(first) * array.row_bytes());
-      try {
-        const std::int64_t count = std::min(together, rows - first);
-        const std::int64_t in_block = unfit(array.rows_at(first, count, scratch), count);
-        if (in_block < 0) continue;
-        const std::lock_guard lock(mutex);
-        found = std::min(found.load(), first + in_block);
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        if (first < failure.first) failure = {first, std::current_exception()};
-        found = std::min(found.load(), first);
-      }
-    }
-  };
-  {
-    std::vector<std::jthread> others;
-    const std::int64_t blocks = (rows - from + together - 1) / together;
-    const auto threads = std::min<std::int64_t>(blocks, std::thread::hardware_concurrency());
-    for (std::int64_t i = 1; i < threads; ++i) others.emplace_back(work, nullptr);
-    ReadingProgress progress("checking the numbers of " + array.origin,
-                             static_cast<std::uint64_t>(rows) * array.row_bytes());
-    work(&progress);
-  }
-  if (failure.second && found == failure.first) std::rethrow_exception(failure.second);
-  return found < rows ? found.load() : -1;
+  const auto blocks = static_cast<std::size_t>((rows - from + together - 1) / together);
+  std::vector<std::int64_t> in_block(blocks, -1);
+  ReadingProgress progress("checking the numbers of " + array.origin,
+                           static_cast<std::uint64_t>(rows) * array.row_bytes());
+  const std::thread::id caller = std::this_thread::get_id();  // the progress is of one thread
+  const std::size_t found = in_threads(blocks, std::ssize(usable_cores()), [&](std::size_t i) {
+    thread_local std::vector<std::byte> scratch;
+    const std::int64_t first = from + static_cast<std::int64_t>(i) * together;
+    if (std::this_thread::get_id() == caller) progress.show(static_cast<std::uint64_t>(first) * array.row_bytes());
+    const std::int64_t count = std::min(together, rows - first);
+    in_block[i] = unfit(array.rows_at(first, count, scratch), count);
+    return in_block[i] < 0;
+  });
+  return found < blocks ? from + static_cast<std::int64_t>(found) * together + in_block[found] : -1;
 }
 
 /// Whether all numbers of the same files were seen to be finite before.

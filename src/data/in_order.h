@@ -1,12 +1,13 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <exception>
 #include <optional>
-#include <thread>
+#include <utility>
 #include <vector>
+
+#include "data/in_threads.h"
 
 namespace mirrortrain::data {
 
@@ -22,21 +23,13 @@ void in_order(std::size_t count, int threads, const Work& work, const Take& take
   const std::size_t most = std::max(threads, 1), together = most == 1 ? 1 : most * 2;
   for (std::size_t first = 0; first < count; first += together) {
     std::vector<Slot> slots(std::min(together, count - first));
-    std::atomic<std::size_t> next = 0;
-    const auto run = [&] {
-      for (std::size_t i = next++; i < slots.size(); i = next++) {
-        try {
-          slots[i].result.emplace(work(first + i));
-        } catch (...) {
-          slots[i].error = std::current_exception();
-        }
+    in_threads(slots.size(), threads, [&](std::size_t i) {
+      try {
+        slots[i].result.emplace(work(first + i));
+      } catch (...) {  // after those before it are taken
+        slots[i].error = std::current_exception();
       }
-    };
-    {
-      std::vector<std::jthread> others;
-      for (std::size_t i = 1; i < std::min(most, slots.size()); ++i) others.emplace_back(run);
-      run();
-    }
+    });
     for (Slot& slot : slots) {
       if (slot.error) std::rethrow_exception(slot.error);
       take(*std::move(slot.result));

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -13,13 +11,13 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "data/example_source.h"
+#include "data/in_threads.h"
 #include "data/kept_findings.h"
 #include "data/row_blocks.h"
 #include "data/wrong_numbers.h"
@@ -46,32 +44,17 @@ std::optional<Faults> known_faults(const std::string& identity, std::int64_t row
 
 Faults decode_all(const ExampleSource& source, std::int64_t rows, int threads) {
   constexpr std::int64_t kTogether = 16;
-  std::atomic<std::int64_t> next = 0;
   std::mutex mutex;
   Faults faults;
-  std::exception_ptr failure;
-  const auto work = [&] {
-    try {
-      for (std::int64_t first = next.fetch_add(kTogether); first < rows; first = next.fetch_add(kTogether)) {
-        for (std::int64_t row = first; row < std::min(first + kTogether, rows); ++row) {
-          std::optional<std::string> fault = source.fault(row);
-          if (!fault) continue;
-          const std::lock_guard lock(mutex);
-          faults.emplace_back(row, *std::move(fault));
-        }
-      }
-    } catch (...) {
-      next = rows;
+  in_threads(static_cast<std::size_t>((rows + kTogether - 1) / kTogether), threads, [&](std::size_t i) {
+    const std::int64_t first = static_cast<std::int64_t>(i) * kTogether;
+    for (std::int64_t row = first; row < std::min(first + kTogether, rows); ++row) {
+      std::optional<std::string> fault = source.fault(row);
+      if (!fault) continue;
       const std::lock_guard lock(mutex);
-      failure = std::current_exception();
+      faults.emplace_back(row, *std::move(fault));
     }
-  };
-  {
-    std::vector<std::jthread> others;
-    for (int i = 1; i < threads; ++i) others.emplace_back(work);
-    work();
-  }
-  if (failure) std::rethrow_exception(failure);
+  });
   std::ranges::sort(faults);
   return faults;
 }

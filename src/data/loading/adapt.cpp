@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -12,11 +10,11 @@
 #include <mutex>
 #include <numeric>
 #include <string_view>
-#include <thread>
 #include <type_traits>
 #include <utility>
 
 #include "base/error.h"
+#include "data/in_threads.h"
 #include "data/key_error.h"
 #include "data/pictures/picture_steps.h"
 #include "data/preprocessing/quantiles.h"
@@ -183,37 +181,21 @@ Moments moments_of_rows(const TrainingFeatures& examples, std::int64_t first, st
 /// Parts of the rows are added in their order, whichever thread computes them, as soon as those before them are.
 Moments moments_of(const TrainingFeatures& examples, std::int64_t rows, const SharedStatistics& shared, int threads) {
   const std::int64_t parts = (rows + kRowsOfPart - 1) / kRowsOfPart;
-  std::atomic<std::int64_t> next = 0;
   std::mutex mutex;
   Moments all;
-  std::map<std::int64_t, Moments> waiting;  // by part
-  std::int64_t added = 0;
-  std::pair<std::int64_t, std::exception_ptr> failure{parts, nullptr};  // the first part's
-  const auto compute = [&] {
-    for (std::int64_t part = next++; part < parts; part = next++) {
-      const std::int64_t first = part * kRowsOfPart;
-      try {
-        const std::int64_t last = std::min(first + kRowsOfPart, rows);
-        Moments made = shared_moments(moments_of_rows(examples, first, last, shared.of.size()), shared);
-        const std::lock_guard lock(mutex);
-        waiting.emplace(part, std::move(made));
-        for (auto found = waiting.begin(); found != waiting.end() && found->first == added; ++added) {
-          add(all, found->second);
-          found = waiting.erase(found);
-        }
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        if (part < failure.first) failure = {part, std::current_exception()};
-        next = parts;
-      }
+  std::map<std::size_t, Moments> waiting;  // by part
+  std::size_t added = 0;
+  in_threads(static_cast<std::size_t>(parts), threads, [&](std::size_t part) {
+    const std::int64_t first = static_cast<std::int64_t>(part) * kRowsOfPart,
+                       last = std::min(first + kRowsOfPart, rows);
+    Moments made = shared_moments(moments_of_rows(examples, first, last, shared.of.size()), shared);
+    const std::lock_guard lock(mutex);
+    waiting.emplace(part, std::move(made));
+    for (auto found = waiting.begin(); found != waiting.end() && found->first == added; ++added) {
+      add(all, found->second);
+      found = waiting.erase(found);
     }
-  };
-  {
-    std::vector<std::jthread> others;
-    for (int i = 1; i < std::min<std::int64_t>(threads, parts); ++i) others.emplace_back(compute);
-    compute();
-  }
-  if (failure.second) std::rethrow_exception(failure.second);
+  });
   return all;
 }
 

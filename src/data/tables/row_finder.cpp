@@ -3,16 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
-#include <exception>
 #include <iterator>
-#include <mutex>
 #include <span>
-#include <thread>
 #include <utility>
 
 #include "base/error.h"
+#include "data/in_threads.h"
 #include "data/tables/csv_text.h"
 
 namespace mirrortrain::data {
@@ -217,25 +214,7 @@ std::vector<RowBlock> RowFinder::next(std::vector<std::uint64_t>& offsets) {
     const std::size_t left = static_cast<std::size_t>((size - at_ + options_.block_bytes - 1) / options_.block_bytes);
     constexpr std::size_t kOfThread = 8;
     std::vector<Found> found(std::min(left, kOfThread * static_cast<std::size_t>(options_.threads)));
-    std::atomic<std::size_t> begun = 0;
-    std::mutex mutex;
-    std::exception_ptr failure;
-    const auto work = [&] {
-      try {
-        for (std::size_t i = begun++; i < found.size(); i = begun++) find(at_ + i * options_.block_bytes, found[i]);
-      } catch (...) {
-        begun = found.size();
-        const std::lock_guard lock(mutex);
-        failure = std::current_exception();
-      }
-    };
-    {
-      std::vector<std::jthread> others;
-      const auto threads = std::min(found.size(), static_cast<std::size_t>(options_.threads));
-      for (std::size_t i = 1; i < threads; ++i) others.emplace_back(work);
-      work();
-    }
-    if (failure) std::rethrow_exception(failure);
+    in_threads(found.size(), options_.threads, [&](std::size_t i) { find(at_ + i * options_.block_bytes, found[i]); });
     for (const Found& one : found) take(one, offsets);
     if (blocks_.size() > 1) break;  // the last one's end is not known yet
   }
