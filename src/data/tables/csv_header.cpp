@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "data/tables/csv_file.h"
+#include "data/tables/found_rows.h"
 
 namespace mirrortrain::data {
 namespace {
@@ -123,11 +124,6 @@ bool CsvFile::words_name_columns(const std::vector<std::string>& cells, char poi
   return !recurs;
 }
 
-bool CsvFile::repeats_header() const {
-  const std::string_view rest = text_.rest();
-  if (header_text_.empty() || !rest.starts_with(header_text_)) return false;
-  const std::string_view behind = rest.substr(header_text_.size());
-  return behind.empty() || behind[0] == '\n' || behind[0] == '\r';
-}
+bool CsvFile::repeats_header() const { return begins_with_header(text_.rest(), header_text_); }
 
 }  // namespace mirrortrain::data

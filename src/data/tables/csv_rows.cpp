@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "config/scalar.h"
+#include "data/tables/found_rows.h"
 
 namespace mirrortrain::data {
 
@@ -35,6 +36,13 @@ void TextAhead::pass(std::size_t bytes) {
   begin_ += bytes;
 }
 
+void TextAhead::pass_byte_order_mark() {
+  constexpr std::size_t kMarkBytes = 3;
+  while (text().size() < kMarkBytes && read_more()) {
+  }
+  pass(text().size() - without_byte_order_mark(text()).size());
+}
+
 void TextAhead::end_lines_with_return() {
   returns_end_lines_ = true;
   std::ranges::replace(text_, '\r', '\n');
@@ -57,6 +65,18 @@ std::optional<CsvRows::Range> CsvRows::row_from(std::size_t from) const {
   const auto end = static_cast<std::size_t>(row.position() - text.data());
   if (is_closed && text[end - 1] == '\n') return Range{begin, end};
   return ahead_.is_whole() ? std::optional(Range{begin, text.size()}) : std::nullopt;
+}
+
+/// Reads more where the row from `from` on is not in memory; returns false if there is none. Throws Error for a row
+/// that would take too much.
+bool CsvRows::read_on(std::size_t from) {
+  const std::string_view text = ahead_.text();
+  if (ahead_.parquet() == nullptr && text.size() - from > kLongestRow) {
+    CsvText row(text.substr(from), delimiter_);
+    row.at_end();  // behind blank lines
+    fail_at_long_row(ahead_.name(), ahead_.line() + std::count(text.data(), row.position(), '\n'));
+  }
+  return ahead_.read_more();
 }
 
 void CsvRows::pass_blank_lines() {
@@ -86,16 +106,13 @@ bool CsvRows::read_first_row() {
 }
 
 void CsvRows::read_beginning() {
-  constexpr std::string_view kMark = "\xef\xbb\xbf";
-  while (ahead_.text().size() < kMark.size() && ahead_.read_more()) {
-  }
-  if (ahead_.text().starts_with(kMark)) ahead_.pass(kMark.size());
+  ahead_.pass_byte_order_mark();
   if (ahead_.parquet() != nullptr) options_ = options_of_made_lines(options_);
   // What rows below the first say of it is said by as many of them from a pipe as from a file.
   constexpr std::int64_t kMostRows = 1001;
   for (std::int64_t least = 1; !beginning_; least = kMostRows) {
     while (!read_first_row()) {
-      if (ahead_.read_more()) continue;
+      if (read_on(0)) continue;
       read_first_row();  // now that it is known to be whole
       break;
     }
@@ -105,7 +122,7 @@ void CsvRows::read_beginning() {
       if (const auto row = row_from(end)) {
         end = row->end;
         ++rows;
-      } else if (!ahead_.read_more() && !row_from(end)) {
+      } else if (!read_on(end) && !row_from(end)) {
         break;
       }
     }
@@ -145,10 +162,7 @@ void CsvRows::want(const std::vector<std::string>& columns) {
 
 /// Whether the header occurs again, as in concatenated files, at a place where a row begins.
 bool CsvRows::repeats_header(std::size_t at) const {
-  const std::string& header = beginning_->header;
-  const std::string_view rest = ahead_.text().substr(at);
-  if (header.empty() || !rest.starts_with(header)) return false;
-  return rest.size() == header.size() || rest[header.size()] == '\n' || rest[header.size()] == '\r';
+  return begins_with_header(ahead_.text().substr(at), beginning_->header);
 }
 
 /// Goes to the next row, so that all of it is in memory; returns false at the end.
@@ -158,7 +172,7 @@ bool CsvRows::go_to_row() {
     pass_blank_lines();
     const auto row = row_from(0);
     if (!row) {
-      if (!ahead_.read_more() && !row_from(0)) return false;
+      if (!read_on(0) && !row_from(0)) return false;
     } else if (repeats_header(row->begin)) {
       if (repeated_headers_++ == 0) first_repeated_ = fmt::format("{}:{}", ahead_.name(), ahead_.line());
       ahead_.pass(row->end);
@@ -171,9 +185,7 @@ bool CsvRows::go_to_row() {
 bool CsvRows::at_end() {
   if (go_to_row()) return false;
   if (repeated_headers_ > 0) {
-    remarks_.push_back(fmt::format(
-        "{}: the header occurs again here{}, and is passed over", first_repeated_,
-        repeated_headers_ == 1 ? std::string() : fmt::format(" and in {} lines more", repeated_headers_ - 1)));
+    remarks_.push_back(repeated_header_text(first_repeated_, repeated_headers_));
     repeated_headers_ = 0;
   }
   return true;
@@ -205,7 +217,7 @@ std::optional<TablePart> CsvRows::next(std::int64_t most) {
     if (row) {
       end = row->end;
       ++rows;
-    } else if (ahead_.has_more_now()) {
+    } else if (ahead_.has_more_now() && ahead_.text().size() - end <= kLongestRow) {
       ahead_.read_more();
     } else {
       break;

@@ -28,6 +28,8 @@ class TextAhead {
   bool has_more_now() const { return !ended_ && input_->has_more_now(); }
   /// Passes over the beginning of the text.
   void pass(std::size_t bytes);
+  /// Passes over the mark that some editors begin UTF-8 with, at the beginning of all.
+  void pass_byte_order_mark();
   /// The line of the text's beginning.
   std::int64_t line() const { return line_; }
   /// Lets every carriage return be the end of a line, as in old files of Macs.
@@ -74,6 +76,7 @@ class CsvRows : public TableRows {
   void read_beginning();
   bool read_first_row();
   std::optional<Range> row_from(std::size_t from) const;
+  bool read_on(std::size_t from);
   void pass_blank_lines();
   bool repeats_header(std::size_t at) const;
   bool go_to_row();

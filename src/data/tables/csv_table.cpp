@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "data/tables/found_rows.h"
 #include "data/tables/table_reader.h"
 
 namespace mirrortrain::data {
@@ -262,11 +263,6 @@ void TableReader::forget_unused_words(std::size_t output) {
     all[i] = number;
   }
   words = std::move(used);
-}
-
-std::string repeated_header_text(const std::string& place, std::int64_t times) {
-  return fmt::format("{}: the header occurs again here{}, and is passed over", place,
-                     times == 1 ? std::string() : fmt::format(" and in {} lines more", times - 1));
 }
 
 CsvTable read_table(const Csv& options, const CsvReading& reading) { return TableReader(options, reading).read(); }

@@ -13,6 +13,7 @@
 #include "data/files/quoted_cell.h"
 #include "data/tables/column_uses.h"
 
+#include "data/tables/found_rows.h"
 namespace mirrortrain::data {
 namespace {
 
@@ -69,13 +70,14 @@ std::optional<std::string_view> JsonRows::line() const {
 }
 
 bool JsonRows::at_end() {
-  constexpr std::string_view kMark = "\xef\xbb\xbf";
+  if (ahead_.line() == 1) ahead_.pass_byte_order_mark();
   while (true) {
     const auto next = line();
     if (!next) {
       if (!ahead_.read_more() && !line()) return true;
-    } else if (ahead_.line() == 1 && next->starts_with(kMark)) {
-      ahead_.pass(kMark.size());
+      if (ahead_.text().size() > kLongestRow) {
+        fail_at_long_row(ahead_.name(), ahead_.line(), "write each example as an object on a line of its own");
+      }
     } else if (is_blank(*next)) {
       ahead_.pass(next->size());
     } else {
@@ -183,7 +185,7 @@ std::optional<TablePart> JsonRows::next(std::int64_t most) {
   const std::int64_t first = row_;
   while (row_ - first < most) {
     if (!line()) {
-      if (!ahead_.has_more_now()) break;
+      if (!ahead_.has_more_now() || ahead_.text().size() > kLongestRow) break;
       ahead_.read_more();
       continue;
     }

@@ -11,14 +11,13 @@
 #include "base/error.h"
 #include "data/in_threads.h"
 #include "data/tables/csv_text.h"
+#include "data/tables/found_rows.h"
 
 namespace mirrortrain::data {
 namespace {
 
 /// What is read behind a block, to see what its last line is.
 constexpr std::size_t kBehind = 4096;
-/// A row in which a quote is not closed for so long.
-constexpr std::uint64_t kLongestRow = std::uint64_t{64} << 20;
 
 std::int64_t lines_in(std::string_view text) { return std::ranges::count(text, '\n'); }
 
@@ -47,10 +46,7 @@ RowFinder::Line RowFinder::line_at(std::string_view text, std::size_t at, bool i
   if (!header.empty() && at < text.size() && text[at] == header[0]) {
     const std::string_view rest = text.substr(at);
     if (rest.size() <= header.size() && !is_end) return Line::kUnknown;
-    if (rest.starts_with(header) &&
-        (rest.size() == header.size() || rest[header.size()] == '\n' || rest[header.size()] == '\r')) {
-      return Line::kHeader;
-    }
+    if (begins_with_header(rest, header)) return Line::kHeader;
   }
   if (at < text.size() && text[at] > ' ') return Line::kRow;
   while (at < text.size() && (text[at] == ' ' || (text[at] == '\t' && options_.delimiter != '\t'))) ++at;
@@ -155,10 +151,7 @@ void RowFinder::find_one_by_one(std::uint64_t end, std::vector<std::uint64_t>& o
   std::size_t at = 0;  // of next_ in the window
   const auto text = [&] { return std::string_view(reinterpret_cast<const char*>(window_.data()), window_.size()); };
   const auto read_more = [&] {
-    if (next_.offset + kLongestRow < to) {
-      throw Error(fmt::format("{}:{}: the row that begins here does not end within {} MiB; close its quotes",
-                              file_->path(), next_.line, kLongestRow >> 20));
-    }
+    if (next_.offset + kLongestRow < to) fail_at_long_row(file_->path(), next_.line);
     to += to - next_.offset;
     is_end = begin_window(next_.offset, to);
     at = 0;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "data/in_order.h"
+#include "data/tables/found_rows.h"
 #include "data/tables/found_table.h"
 #include "data/tables/row_finder.h"
 #include "data/tables/table_reader.h"

@@ -64,9 +64,6 @@ class TableReader {
   std::vector<std::int64_t> picked_;  ///< of the kept rows; empty while all are kept
 };
 
-/// The remark on a header that occurs again, so often, for the first time at `place`.
-std::string repeated_header_text(const std::string& place, std::int64_t times);
-
 template <class Open, class Opened>
 void TableReader::open_files(const Open& open, const Opened& opened) {
   std::optional<std::vector<std::string>> known;  // names of columns; of the training data, else of the first file

@@ -344,6 +344,21 @@ TEST_CASE("rows of a pipe are float64 from the first on that float32 does not ha
   }
 }
 
+TEST_CASE("a row that does not end is refused before it takes all memory") {
+  const Shop shop(OnBadExample::kError);
+  const std::string many(std::size_t{65} << 20, 'x');
+  const std::string object = shop.folder().write("open.jsonl", "{\"size\": 1}\n{\"color\": \"" + many);
+  CHECK(contains(shop.parts({object}, 10).error,
+                 "open.jsonl:2: the row that begins here does not end within 64 MiB; write"));
+  const std::string open = "2,\"" + many;
+  for (const std::string before : {"size,color\n", "size,color\n1,red\n\n"}) {
+    const std::string file = shop.folder().write("open.csv", before + open);
+    const std::int64_t line = 1 + std::ranges::count(before, '\n');
+    CHECK(shop.parts({file}, 10).error ==
+          fmt::format("{}:{}: the row that begins here does not end within 64 MiB; close its quotes", file, line));
+  }
+}
+
 TEST_CASE("reading a pipe that has nothing is stopped") {
   const Shop shop(OnBadExample::kError);
   const Pipe pipe;
