@@ -27,7 +27,8 @@ std::map<std::size_t, std::string> CsvFile::doubtful_numbers() const {
   struct Numbers {
     std::int64_t grouped = 0;  ///< as 2.801
     std::string code;          ///< as 01234
-    double largest = 0;        ///< of numbers without a point
+    double code_value = 0;
+    double largest = 0;  ///< of numbers without a point
     bool has_others = false;
     std::string example;
   };
@@ -44,9 +45,13 @@ std::map<std::size_t, std::string> CsvFile::doubtful_numbers() const {
         if (numbers.example.empty()) numbers.example = cell;
       } else if (std::ranges::all_of(cell, [](char c) { return c >= '0' && c <= '9'; })) {
         if (cell.size() > 3) numbers.has_others = true;
-        if (cell.size() > 3 && cell[0] == '0' && numbers.code.empty()) numbers.code = cell;
         double value = 0;
-        std::from_chars(cell.data(), cell.data() + cell.size(), value);
+        const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+        // Hundreds of digits, as of bits, can be beyond the range of numbers.
+        if (error == std::errc() && cell.size() > 3 && cell[0] == '0' && numbers.code.empty()) {
+          numbers.code = cell;
+          numbers.code_value = value;
+        }
         numbers.largest = std::max(numbers.largest, value);
       } else {
         numbers.has_others = true;
@@ -57,14 +62,14 @@ std::map<std::size_t, std::string> CsvFile::doubtful_numbers() const {
   }
   std::map<std::size_t, std::string> doubtful;
   for (std::size_t column = 0; column < columns.size(); ++column) {
-    const auto& [grouped, code, largest, has_others, example] = columns[column];
+    const auto& [grouped, code, code_value, largest, has_others, example] = columns[column];
     const std::string name =
         line_.header.empty() ? std::to_string(column) : fmt::format("'{}'", shortened(line_.header[column]));
     if (!code.empty()) {
       doubtful[column] = fmt::format(
           "{0}: column {1}: {2} is read as the number {3:g}; if these are codes, as of places or articles, encode "
           "them, as encoding: {{{4}: one_hot}}",
-          line_.file, name, code, std::stod(code),
+          line_.file, name, shortened(code), code_value,
           line_.header.empty() ? std::to_string(column) : shortened(line_.header[column]));
       continue;
     }

@@ -110,6 +110,8 @@ TEST_CASE("wrong csv cells are refused with line, row and column") {
   CHECK(contains(error("x,y\n1,2\nnan,2\n"), "column 0 ('x'): expected a finite number, found 'nan'"));
   CHECK(contains(error("x,y\n-inf,2\n"), "found '-inf'"));
   CHECK(contains(error("x,y\n1e39,2\n"), "found '1e39'"));
+  const std::string bits = "0" + std::string(400, '1');  // no double has so many digits
+  CHECK(contains(error("x,y\n" + bits + ",2\n"), "column 0 ('x'): expected a finite number, found '0111"));
   CHECK(contains(error("x,y\n1,\n"), "found an empty cell"));
   CHECK(contains(error("x,y\n,1\n"), "found an empty cell"));
   CHECK(has_in_order(error("x,y\n1.5abc,1\n"),
@@ -126,6 +128,15 @@ TEST_CASE("wrong csv cells are refused with line, row and column") {
   CHECK(contains(error("x,y\n1\n2,3\n"),
                  ":2: row 0 (counting from 0), column 0 ('x'): expected 2 cells as in the first line, found 1"));
   CHECK(contains(error("x,y\n\"1,2\n3,4\n"), "a quote begins here and is never closed"));
+}
+
+TEST_CASE("digits of a column that is not read may be any number") {
+  TemporaryFolder folder;
+  Csv csv;
+  csv.file = config::Path{folder.write("a.csv", "x,bits,y\n1,0" + std::string(400, '1') + ",2\n")};
+  csv.labels = labels_in(std::string("y"));
+  csv.features = std::vector<CsvColumn>{std::string("x")};
+  CHECK(features(Reader::table(csv)) == std::vector<float>{1});
 }
 
 TEST_CASE("a csv file may be gzip") {
