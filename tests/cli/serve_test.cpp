@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <filesystem>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
@@ -254,6 +256,43 @@ training: {epochs: 1}
   const std::string one = R"({"inputs": [{"name": "input", "datatype": "FP64", "shape": [1, 2], "data": [1, 2]}]})";
   CHECK(parse_json<Json>(server.ask(post("/v2/models/table/infer", one)).body)["error"] ==
         "the request has no input 'place'");
+}
+
+TEST_CASE("pixels of other channels than the model's pictures are refused before they are resized") {
+  const TemporaryFolder folder;
+  for (const char* name : {"a", "b"}) {
+    std::filesystem::create_directories(folder.path() / "pictures" / name);
+    std::filesystem::copy_file(std::filesystem::path(MIRRORTRAIN_SOURCE_DIR) / "tests/pictures/rgb.png",
+                               folder.path() / "pictures" / name / "1.png");
+  }
+  write_file(folder / "pictures.yaml", R"(name: pictures
+data:
+  global_batch_size: 2
+  train: {format: image_folder, directory: pictures, image_size: [8, 8]}
+model: {input_shape: [8, 8, 3], layers: [flatten, {dense: {units: 2}}]}
+loss: {type: sparse_categorical_crossentropy, from_logits: true}
+optimizer: {type: sgd, learning_rate: 0.001}
+training: {epochs: 1}
+)");
+  const Outcome trained = run_program(folder, "fit pictures.yaml --quiet");
+  REQUIRE_MESSAGE(trained.exit_code == 0, trained.err);
+  const Server server(folder, "pictures");
+  const auto answer = [&](const std::string& shape, std::size_t numbers) {
+    std::string all = "1";
+    for (std::size_t i = 1; i < numbers; ++i) all += ", 1";
+    return server.ask(
+        post("/v2/models/pictures/infer",
+             fmt::format(R"({{"inputs": [{{"name": "input", "datatype": "UINT8", "shape": {}, "data": [{}]}}]}})",
+                         shape, all)));
+  };
+  CHECK(answer("[1, 2, 2, 3]", 12).status == 200);
+  for (const auto& [shape, numbers] : {std::pair("[1, 1, 1, 1000]", std::size_t{1000}), {"[1, 2, 2]", 4}}) {
+    const HttpAnswer refused = answer(shape, numbers);
+    CHECK(refused.status == 400);
+    CHECK(parse_json<Json>(refused.body)["error"] ==
+          fmt::format("input 'input': expected pixels of 3 channels, [examples, height, width, 3], found the shape {}",
+                      shape));
+  }
 }
 
 TEST_CASE("an empty cell of a table's only column is an example as others are") {

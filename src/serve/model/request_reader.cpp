@@ -209,6 +209,11 @@ data::Features RequestReader::pictures_of(const Tensor& tensor, const data::Pict
                     "channels], found the shape {}",
                     origin, pixels.shape.text()));
   }
+  const std::int64_t channels = row.rank() == 3 ? row[2] : 1, wanted = form.color == data::PictureColor::kGray ? 1 : 3;
+  if (channels != wanted) {  // before they are resized: the memory for that grows with them
+    throw Refused(fmt::format("{}: expected pixels of {} channel{}, [examples, height, width, {}], found the shape {}",
+                              origin, wanted, wanted == 1 ? "" : "s", wanted, pixels.shape.text()));
+  }
   const bool has_size = !form.image_size || (row[0] == (*form.image_size)[0] && row[1] == (*form.image_size)[1]);
   return {"", has_size ? std::move(pixels) : resized(pixels, *form.image_size)};
 }
