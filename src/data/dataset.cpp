@@ -68,6 +68,9 @@ class PickedRows : public ExampleSource {
   std::string row_text(std::int64_t row) const override {
     return from_->row_text(rows_[static_cast<std::size_t>(row)]);
   }
+  std::string place_text(std::int64_t row) const override {
+    return from_->place_text(rows_[static_cast<std::size_t>(row)]);
+  }
   std::optional<std::string> fault(std::int64_t row) const override {
     return from_->fault(rows_[static_cast<std::size_t>(row)]);
   }

@@ -28,6 +28,8 @@ class ExampleSource {
   virtual std::uint32_t checksum(std::int64_t row) const = 0;
   /// The file of a row, for messages.
   virtual std::string row_text(std::int64_t row) const = 0;
+  /// The same where reading hangs: without reading anything, and so maybe less exact.
+  virtual std::string place_text(std::int64_t row) const { return row_text(row); }
 
   /// Why no features can be computed from a row's stored bytes, naming its file; nullopt if they can. Thread-safe.
   /// Throws Error if it cannot be read at all.

@@ -57,6 +57,7 @@ class DecodedPictures : public ExampleSource {
   std::uint64_t stored_bytes(std::int64_t row) const override { return pictures_->stored_bytes(row); }
   std::uint32_t checksum(std::int64_t row) const override { return crc32c_of(bytes_of(*pictures_, row)); }
   std::string row_text(std::int64_t row) const override { return pictures_->row_text(row); }
+  std::string place_text(std::int64_t row) const override { return pictures_->place_text(row); }
   std::optional<std::string> fault(std::int64_t row) const override {
     const std::span<const std::byte> bytes = bytes_of(*pictures_, row);
     const std::string name = row_text(row);

@@ -28,6 +28,8 @@ class EncodedPictures {
   virtual std::uint64_t stored_bytes(std::int64_t row) const = 0;
   /// The location of the row's picture, for messages.
   virtual std::string row_text(std::int64_t row) const = 0;
+  /// The same without reading anything, as ExampleSource's.
+  virtual std::string place_text(std::int64_t row) const { return row_text(row); }
   /// The cell of a table that names the row's picture, for messages about that; empty where none does.
   virtual std::string cell_text(std::int64_t) const { return ""; }
   /// Changes if any of the files changes.

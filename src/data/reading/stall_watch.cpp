@@ -36,7 +36,7 @@ void StallWatch::work() {
       const std::string what = fmt::format(
           "{} was not read within {:g} s: the disk or the network that it lies on hangs, or is slower than "
           "training.stall_timeout_seconds allows",
-          reading->row_text(), seconds_);
+          reading->place_text(), seconds_);
       lock.unlock();
       return on_stall_(what);
     }
@@ -53,8 +53,9 @@ StallWatch::Reading::Reading(StallWatch* watch, const ExampleSource* source, con
   watch_->first_ = this;
 }
 
-std::string StallWatch::Reading::row_text() const {
-  return source_ != nullptr ? source_->row_text(row_) : array_->row_text(row_);
+/// Must not read: it would hang as the read that it names.
+std::string StallWatch::Reading::place_text() const {
+  return source_ != nullptr ? source_->place_text(row_) : array_->row_text(row_);
 }
 
 StallWatch::Reading::~Reading() {

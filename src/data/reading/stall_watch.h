@@ -40,7 +40,7 @@ class StallWatch {
    private:
     friend StallWatch;
     Reading(StallWatch* watch, const ExampleSource* source, const Array* array, std::int64_t row);
-    std::string row_text() const;
+    std::string place_text() const;
 
     StallWatch* watch_;
     const ExampleSource* source_;  ///< or else `array_`

@@ -42,7 +42,11 @@ std::string SamplePictures::row_text(std::int64_t row) const {
     if (const auto entry = reader.next()) return fmt::format("{}: {}", path, shortened(entry->name, 200));
   } catch (const Error&) {  // the archive was changed, which reading it reports
   }
-  return fmt::format("{}: byte {}", path, place(row).offset);
+  return place_text(row);
+}
+
+std::string SamplePictures::place_text(std::int64_t row) const {
+  return fmt::format("{}: the picture at byte {}", shards_->of(row).path, place(row).offset);
 }
 
 std::string SamplePictures::identity() const {

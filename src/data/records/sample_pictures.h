@@ -27,7 +27,9 @@ class SamplePictures : public EncodedPictures {
     shards_->of(row).bytes->will_read(place(row).offset, place(row).bytes);
   }
   std::uint64_t stored_bytes(std::int64_t row) const override { return place(row).bytes; }
+  /// Reads the picture's name.
   std::string row_text(std::int64_t row) const override;
+  std::string place_text(std::int64_t row) const override;
   std::string identity() const override;
 
  private:

@@ -22,7 +22,12 @@ class HangingDisk : public ExampleSource {
   }
   std::uint64_t stored_bytes(std::int64_t) const override { return 4; }
   std::uint32_t checksum(std::int64_t) const override { return 0; }
-  std::string row_text(std::int64_t row) const override { return "picture-" + std::to_string(row) + ".png"; }
+  /// Reads it from the same disk.
+  std::string row_text(std::int64_t row) const override {
+    if (row == 2) opens_.wait();
+    return place_text(row);
+  }
+  std::string place_text(std::int64_t row) const override { return "picture-" + std::to_string(row) + ".png"; }
   std::optional<std::string> fault(std::int64_t) const override { return std::nullopt; }
   std::string identity() const override { return "disk"; }
 

@@ -197,5 +197,9 @@ TEST_CASE("an archive that changes while it is read is named") {
   CHECK(contains(error_text([&] { examples.inputs[0].source->read(2, pixels); }), "a.tar"));
 }
 
+  CHECK(contains(examples.inputs[0].source->row_text(2), "a.tar: "));
+  const std::string place = examples.inputs[0].source->place_text(2);  // without its name, which would be read
+  CHECK(contains(place, "a.tar: the picture at byte "));
 }  // namespace
+  CHECK(examples.inputs[0].source->row_text(2) == place);
 }  // namespace mirrortrain::data
