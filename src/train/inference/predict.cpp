@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <numeric>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -95,16 +94,13 @@ void predict_all(const Run& run,
   std::vector<PredictedOutput> written;
   for (OfBatch& output : outputs) written.push_back({output.values, output.mask});
   std::vector<ExampleOutput> of_example(outputs.size());
-  std::vector<std::int64_t> rows(static_cast<std::size_t>(batch)), ahead;
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(batch));
   for (std::int64_t first = -(before % batch); first < examples.rows(); first += batch) {
     const std::int64_t begin = std::max<std::int64_t>(first, 0), end = std::min(first + batch, examples.rows());
     for (std::int64_t i = 0; i < batch; ++i) {
       rows[static_cast<std::size_t>(i)] = first + i >= begin && first + i < end ? first + i : 0;
     }
-    const std::int64_t expected = std::min(3 * batch, examples.rows() - begin);
-    ahead.resize(static_cast<std::size_t>(examples.reads_ahead() ? expected : 0));
-    std::iota(ahead.begin(), ahead.end(), begin);
-    examples.expect(ahead);
+    expect_batches(*run.strategy, examples, begin, batch);
     StepSpec step;
     step.data_set = &examples;
     step.rows = rows;

@@ -145,6 +145,15 @@ void set_first_values(const CheckedConfiguration& checked, Strategy& strategy) {
   });
 }
 
+void expect_batches(const Strategy& strategy, const data::Feeder& examples, std::int64_t first,
+                    std::int64_t batch_size) {
+  if (!examples.reads_ahead() || strategy.topology().cluster.workers > 1) return;
+  constexpr std::int64_t kBatches = 3;
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(std::min(kBatches * batch_size, examples.rows() - first)));
+  std::iota(rows.begin(), rows.end(), first);
+  examples.expect(rows);
+}
+
 StepSums evaluate_all(Strategy& strategy, const data::Feeder& examples, std::int64_t batch_size) {
   return evaluate_while([](std::int64_t, std::int64_t) { return true; }, strategy, examples, batch_size).value();
 }
@@ -164,11 +173,7 @@ std::optional<StepSums> evaluate_while(const std::function<bool(std::int64_t, st
     }
     rows.resize(static_cast<std::size_t>(std::min(batch_size, examples.rows() - first)));
     std::iota(rows.begin(), rows.end(), first);
-    if (examples.reads_ahead() && strategy.topology().cluster.workers == 1) {
-      std::vector<std::int64_t> ahead(static_cast<std::size_t>(std::min(3 * batch_size, examples.rows() - first)));
-      std::iota(ahead.begin(), ahead.end(), first);
-      examples.expect(ahead);
-    }
+    expect_batches(strategy, examples, first, batch_size);
     StepSpec step;
     step.data_set = &examples;
     step.rows = rows;

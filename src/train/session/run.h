@@ -92,6 +92,11 @@ Run build_run(const CheckedConfiguration& checked, const RunParts& parts, const 
 /// load_initial_weights. Called by every worker, before the first step.
 void set_first_values(const CheckedConfiguration& checked, Strategy& strategy);
 
+/// Has the examples from `first` on read ahead, those of three batches of `batch_size`. Not where several workers share
+/// a batch: each would read those of the others, too.
+void expect_batches(const Strategy& strategy, const data::Feeder& examples, std::int64_t first,
+                    std::int64_t batch_size);
+
 /// The exact sums over all examples of a data set, each visited once, in global batches of `batch_size` (the last may
 /// be short).
 StepSums evaluate_all(Strategy& strategy, const data::Feeder& examples, std::int64_t batch_size);
