@@ -157,6 +157,12 @@ InitialValues read_values(const WeightsFile& from, Strategy& strategy) {
   throw_mismatches(
       from.file.text, std::move(mismatches),
       "; correct model.initial_weights.names, where null has a variable keep the value of its initializer");
+  if (all == 0) {
+    throw Error(
+        fmt::format("{}: the model has no variables that could take its tensors; remove model.initial_weights, or add "
+                    "layers that have weights",
+                    from.file.text));
+  }
   if (taken.empty()) {
     throw Error(fmt::format(
         "{}: no variable of the model has a tensor in it, as {} has none; correct "

@@ -117,6 +117,11 @@ TEST_CASE_FIXTURE(Named, "what the file lacks keeps its initializer where the co
     CHECK(variables.at("dense_1/bias") == fresh.at("dense_1/bias"));
   }
   const auto refusal = [&](const std::string& keys) { return error_text([&] { Training(kMlp, {with(keys)}); }); };
+  const std::string none = "model.layers=[activation: {activation: softmax}]";
+  CHECK(contains(error_text([&] {
+                   Training(kMlp, {none, with("missing: initialize")});
+                 }),
+                 "w.safetensors: the model has no variables that could take its tensors"));
   CHECK(contains(refusal("missing: initialize"),
                  "no variable of the model has a tensor in it, as dense/kernel has none"));
   CHECK(contains(refusal("missing: initialize, names: {dense/bias: net.0.weight}"),
