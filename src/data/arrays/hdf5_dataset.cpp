@@ -165,8 +165,10 @@ class ChunkedInput : public Input {
 
   /// Reads a chunk into chunk_, and undoes its filters.
   void read_chunk(const Hdf5Dataset::Chunk& chunk) {
+    // Before there is memory for it: of a damaged file, these are any numbers.
+    if (chunk.offset > file_.size() || chunk.bytes > file_.size() - chunk.offset) fail_at_chunk("the file ends in it");
     chunk_.resize(chunk.bytes);
-    if (file_.read_at(chunk.offset, chunk_) != chunk.bytes) fail_at_chunk("the file ends before it");
+    if (file_.read_at(chunk.offset, chunk_) != chunk.bytes) fail_at_chunk("the file ends in it");
     for (std::size_t i = dataset_->filters.size(); i-- > 0;) {
       if ((chunk.left_out >> i & 1) != 0) continue;
       switch (dataset_->filters[i]) {
@@ -180,6 +182,9 @@ class ChunkedInput : public Input {
 
   void inflate_chunk() {
     constexpr std::size_t kChecksumBytes = 4;
+    if (chunk_bytes_ > most_inflated(chunk_.size())) {
+      fail_at_chunk(fmt::format("{} bytes cannot be inflated to {}", chunk_.size(), chunk_bytes_));
+    }
     other_.resize(chunk_bytes_ + kChecksumBytes);
     auto size = static_cast<uLongf>(other_.size());
     const int result = ::uncompress(reinterpret_cast<Bytef*>(other_.data()), &size,

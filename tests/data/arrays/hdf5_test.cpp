@@ -4,10 +4,12 @@
 
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/files.h"
+#include "data/arrays/hdf5_dataset.h"
 #include "data/files.h"
 #include "data/loading/load.h"
 
@@ -107,6 +109,23 @@ TEST_CASE("datasets that cannot be read are refused by name") {
   const std::string file = folder.write("damaged.h5", damaged);
   CHECK((contains(error(datasets("deflated", "group/y", file)), "a chunk of rows") ||
          contains(error(datasets("deflated_cubes", "group/y", file)), "a chunk of rows")));
+}
+
+TEST_CASE("chunks that cannot be as large as a damaged file says claim no memory") {
+  const TemporaryFolder folder;
+  Hdf5Dataset dataset{
+      folder.write("a.h5", std::string(100, 'x')), "a.h5: x", element_in_memory(DType::kFloat32), {1, 1}};
+  dataset.chunk = {1, 1 << 28};
+  const auto error = [&](std::uint64_t offset, std::uint32_t bytes) {
+    dataset.chunks = {{offset, bytes, 0}};
+    std::vector<std::byte> some(4);
+    return error_text([&] { open_dataset(std::make_shared<Hdf5Dataset>(dataset))->read(some); });
+  };
+  CHECK(contains(error(90, 11), "a chunk of rows 0 and later is damaged: the file ends in it"));
+  CHECK(contains(error(101, 1), "the file ends in it"));
+  CHECK(contains(error(~std::uint64_t{0}, 0xffffffff), "the file ends in it"));
+  dataset.filters = {Hdf5Dataset::Filter::kDeflate};
+  CHECK(contains(error(90, 10), "10 bytes cannot be inflated to 1073741824"));
 }
 
 TEST_CASE("a dataset that the library is too old for is named as that, with the remedy") {
