@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/json.h"
+#include "report/event_lines.h"
 #include "report/json.h"
 
 namespace mirrortrain::report {
@@ -120,9 +121,9 @@ bool stays(std::string_view line, std::int64_t number, std::int64_t step, const 
   const ordered_json event = parse_json_if_valid<ordered_json>(line);
   if (!event.is_object() || !event.contains("step") || !event["step"].is_number_integer()) return false;
   const std::int64_t done = event["step"].get<std::int64_t>();
-  const std::string kind = event.value("event", "");
+  const std::string kind = text_in(event, "event");
   if (done > step || kind == "end") return false;
-  const bool is_of_the_end = kind == "evaluation" || event.value("callback", "") == "restore_best";
+  const bool is_of_the_end = kind == "evaluation" || text_in(event, "callback") == "restore_best";
   if (is_of_the_end) return done < step || !again.evaluations;
   return number <= again.lines;
 }

@@ -104,6 +104,7 @@ TEST_CASE("cutting back keeps what was done by the step, and no end") {
   OutputFile(path, OutputFile::Mode::kAppend).write(R"({"event": "step", "step": 1)");
   cut_back_jsonl(path, 200);
   CHECK(read_text_file(path) == kept);
+  OutputFile(path, OutputFile::Mode::kAppend).write("{\"event\": 1, \"step\": 3, \"callback\": []}\n");  // damaged
   cut_back_jsonl(path, 0);
   CHECK(read_text_file(path).empty());
   cut_back_jsonl(folder / "none", 1);

@@ -32,14 +32,15 @@ std::string usual_metric(const Json& metrics) {
 
 /// The metric's value in an event's "validation", which is an object with loss and metrics.
 std::optional<double> validated(const Json& event, const std::optional<std::string>& wanted, RunRow& row) {
-  const auto validation = event.find("validation");
-  if (validation == event.end() || !validation->is_object()) return std::nullopt;
-  const Json metrics = validation->value("metrics", Json::object());
+  const Json& validation = report::structure_in(event, "validation");
+  if (!validation.is_object() || validation.empty()) return std::nullopt;
+  const Json& metrics = report::structure_in(validation, "metrics");
+  if (!metrics.is_object()) return std::nullopt;
   row.validated.insert("loss");
   for (const auto& [name, value] : metrics.items()) row.validated.insert(name);
   std::string& metric = row.metric;
   if (metric.empty()) metric = wanted ? *wanted : usual_metric(metrics);
-  const Json& holder = metric == "loss" ? *validation : metrics;
+  const Json& holder = metric == "loss" ? validation : metrics;
   const auto found = holder.find(metric);
   return found != holder.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
 }

@@ -11,6 +11,7 @@
 #include "device/cpu/cpu_device.h"
 #include "device/cuda/gpus.h"
 #include "kernels/cpu/versions.h"
+#include "report/event_lines.h"
 #include "report/format.h"
 #include "train/runs/run_header.h"
 #include "train/session/callbacks.h"
@@ -61,7 +62,7 @@ Json summary_in(const std::filesystem::path& file) {
   return summary.is_object() ? summary : Json::object();
 }
 
-bool is_done(const Json& summary) { return summary.value("status", "") == "done"; }
+bool is_done(const Json& summary) { return report::text_in(summary, "status") == "done"; }
 
 }  // namespace
 
@@ -140,16 +141,16 @@ std::optional<data::Adapted> read_adapted(const RunFolder& folder) {
 std::optional<std::int64_t> read_done_step(const std::filesystem::path& file) {
   const Json summary = summary_in(file);
   if (!is_done(summary)) return std::nullopt;
-  return summary.value("step", std::int64_t{0});
+  return report::integer_in(summary, "step");
 }
 
 bool ended_early(const std::filesystem::path& file) {
   const Json summary = summary_in(file);
   if (!is_done(summary)) return false;
-  const Json callbacks = summary.value("callbacks", Json::array());
-  return callbacks.is_array() && std::ranges::any_of(callbacks, [](const Json& one) {
-           return one.is_object() && one.value("ended_training", false);
-         });
+  return std::ranges::any_of(report::structure_in(summary, "callbacks"), [](const Json& one) {
+    const auto ended = one.is_object() ? one.find("ended_training") : one.end();
+    return ended != one.end() && ended->is_boolean() && ended->get<bool>();
+  });
 }
 
 std::string scores_text(const report::Scores& scores) {

@@ -7,6 +7,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "launch/shell.h"
+#include "report/event_lines.h"
 #include "train/checkpoint/run_lock.h"
 
 namespace mirrortrain {
@@ -27,8 +28,8 @@ fs::path study_of(const fs::path& run) {
 /// Whether this process's parent holds the folder.
 bool is_held_by_parent(const fs::path& folder) {
   try {
-    const auto holder = parse_json_if_valid<nlohmann::json>(read_text_file(folder / RunLock::kName));
-    return holder.is_object() && holder.value("pid", -1) == ::getppid();
+    const auto holder = parse_json_if_valid<nlohmann::ordered_json>(read_text_file(folder / RunLock::kName));
+    return holder.is_object() && report::integer_in(holder, "pid") == ::getppid();
   } catch (const SystemError&) {  // nobody does
     return false;
   }

@@ -4,13 +4,18 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "base/files.h"
 #include "base/json.h"
 #include "base/utf8.h"
 #include "error_text.h"
+#include "temporary_folder.h"
+#include "train/runs/summary.h"
 
 namespace mirrortrain {
 namespace {
@@ -93,6 +98,24 @@ TEST_CASE("lines of keys are broken where the terminal ends, and a value that is
   for (const std::string& line : lines_of(text)) CHECK_MESSAGE(display_width(line) <= 60, line);
   CHECK(contains(text, "\n    key0=value0\n    key1=xxx"));
   CHECK(contains(text, "...\n    key2=value2\n"));
+}
+
+TEST_CASE("what a damaged file of a run has in another form than runs write is as absent") {
+  const TemporaryFolder folder;
+  const std::filesystem::path run = folder / "a";
+  std::filesystem::create_directory(run);
+  write_file(run / "config.yaml", "name: a\n");
+  write_file(run / "metrics.jsonl",
+             "{\"event\": 1, \"step\": \"3\"}\n"
+             "{\"event\": \"epoch\", \"step\": 4, \"validation\": {\"loss\": 1.5, \"metrics\": [0.5]}}\n");
+  CHECK_FALSE(contains(run_table(list_runs(folder.path(), std::nullopt), 0), "exception"));
+  for (const std::string status :
+       {"[\"done\"]", "\"done\", \"step\": \"4\", \"callbacks\": [{\"ended_training\": 1}, 2]"}) {
+    CAPTURE(status);
+    write_file(run / "summary.json", "{\"status\": " + status + "}");
+    CHECK(read_done_step(run / "summary.json").value_or(0) == 0);
+    CHECK_FALSE(ended_early(run / "summary.json"));
+  }
 }
 
 }  // namespace
