@@ -4,7 +4,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "base/error.h"
@@ -21,20 +24,33 @@ std::vector<std::string> with(std::vector<std::string> overrides, const std::vec
   return overrides;
 }
 
+/// "4x2"; nothing for anything else, or for numbers that are none of a mesh.
+std::optional<Mesh> parse_mesh(std::string_view text) {
+  constexpr int kMost = 1024;
+  const std::size_t times = text.find('x');
+  if (times == text.npos) return std::nullopt;
+  const auto number = [](std::string_view digits) {
+    int value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    const bool is_whole = error == std::errc() && end == digits.data() + digits.size();
+    return is_whole && value >= 1 && value <= kMost ? std::optional(value) : std::nullopt;
+  };
+  const std::optional<int> data = number(text.substr(0, times)), model = number(text.substr(times + 1));
+  return data && model ? std::optional(Mesh{*data, *model}) : std::nullopt;
+}
+
 }  // namespace
 
 std::vector<Mesh> parse_meshes(const std::string& text) {
   std::vector<Mesh> meshes;
   for (const std::string& one : CLI::detail::split(text, ',')) {
-    Mesh mesh;
-    char rest = 0;
-    if (std::sscanf(one.c_str(), "%dx%d%c", &mesh.data, &mesh.model, &rest) != 2 || mesh.data < 1 || mesh.model < 1 ||
-        mesh.data > 1024 || mesh.model > 1024) {
+    const std::optional<Mesh> mesh = parse_mesh(one);
+    if (!mesh) {
       throw UsageError(fmt::format(
           "--mesh: expected meshes as data x model, each from 1 to 1024, 1x1,2x1,1x2, found '{}'", shortened(one)));
     }
-    const auto is_same = [&](const Mesh& other) { return other.data == mesh.data && other.model == mesh.model; };
-    if (std::ranges::none_of(meshes, is_same)) meshes.push_back(mesh);
+    const auto is_same = [&](const Mesh& other) { return other.data == mesh->data && other.model == mesh->model; };
+    if (std::ranges::none_of(meshes, is_same)) meshes.push_back(*mesh);
   }
   return meshes;
 }

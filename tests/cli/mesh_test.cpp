@@ -123,7 +123,9 @@ TEST_CASE("verify compares meshes") {
   const Outcome outcome = run_program(folder, "verify a.yaml --mesh 1x1,2x1,1x3,2x2 --steps 4 --tolerance 1e-5");
   CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
   CHECK(contains(outcome.out, "1x3"));
-  CHECK(contains(run_program(folder, "verify a.yaml --mesh 2by2").err, "--mesh: expected meshes as data x model"));
+  for (const std::string mesh : {"2by2", "4294967297x1", "1x+1", "\" 1x1\"", "1x1x1", "0x1", "1x1025", "x"}) {
+    CHECK(contains(run_program(folder, "verify a.yaml --mesh " + mesh).err, "--mesh: expected meshes as data x model"));
+  }
   CHECK(run_program(folder, "verify a.yaml --mesh 1x1").exit_code == 2);
   const Outcome idle = run_program(folder, "verify a.yaml --mesh 2x1 --steps 4 --set gradients.accumulate_steps=5");
   CHECK(idle.exit_code == 2);
