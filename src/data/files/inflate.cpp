@@ -26,18 +26,21 @@ InflateInput::~InflateInput() { inflateEnd(&stream_); }
 std::size_t InflateInput::read(std::span<std::byte> to) {
   std::size_t done = 0;
   while (done < to.size() && !ended_) {
-    if (returns_at_once_ && done > 0 && stream_.avail_in == 0) break;
+    if (returns_at_once_ && done > 0 && stream_.avail_in == 0 && !was_full_) break;
     if (is_between_members_) {
       begin_member();
       continue;
     }
-    if (stream_.avail_in == 0) refill();
-    if (stream_.avail_in == 0) fail("it ends too early");
+    if (!was_full_) {
+      if (stream_.avail_in == 0) refill();
+      if (stream_.avail_in == 0) fail("it ends too early");
+    }
     const std::size_t capacity = std::min(to.size() - done, kMostAtOnce);
     stream_.next_out = reinterpret_cast<Bytef*>(to.data() + done);
     stream_.avail_out = static_cast<uInt>(capacity);
     const int result = inflate(&stream_, Z_NO_FLUSH);
     done += capacity - stream_.avail_out;
+    was_full_ = stream_.avail_out == 0 && result != Z_STREAM_END;
     if (result == Z_STREAM_END) {
       is_between_members_ = true;
     } else if (result != Z_OK && result != Z_BUF_ERROR) {

@@ -39,6 +39,7 @@ class InflateInput : public Input {
   std::vector<std::byte> compressed_;
   z_stream stream_{};
   bool ended_ = false, is_between_members_ = false, returns_at_once_ = false;
+  bool was_full_ = false;  ///< the memory for what was inflated, so that zlib may hold bytes back
 };
 
 }  // namespace mirrortrain::data
