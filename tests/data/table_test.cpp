@@ -365,5 +365,22 @@ TEST_CASE("what was adapted is written and read again as it was") {
                  "preprocessing.json: damaged: "));
 }
 
+TEST_CASE("sizes that a damaged file of a run has are refused") {
+  Tables tables;
+  const auto error = [&](const std::string& input) {
+    tables.write("preprocessing.json",
+                 fmt::format(R"({{"table": {{"columns": 2, "header": [], "lists_features": true, "features": [],
+                               "labels": [1], "weights": null, "inputs": {{"a": {}}}}}}})",
+                             input));
+    return error_text([&] { Adapted::read(tables.path("classes.json"), tables.path("preprocessing.json")); });
+  };
+  const std::string text = R"({"as": "text", "column": 0, "vocabulary": [], "may_be_empty": false, "length": )";
+  CHECK(error(text + "5}") == "no error");
+  CHECK(contains(error(text + "-1}"), "preprocessing.json: damaged: a size of -1; restore the file"));
+  const std::string picture = R"({"as": "picture", "column": 0, "color": "rgb", "image_size": )";
+  CHECK(error(picture + "[3, 5]}") == "no error");
+  CHECK(contains(error(picture + "[3, 0]}"), "preprocessing.json: damaged: a size of 0"));
+}
+
 }  // namespace
 }  // namespace mirrortrain::data

@@ -141,17 +141,25 @@ AdaptedColumn column_of(const Json& json) {
   return column;
 }
 
+/// A size that is kept, as of a picture.
+std::int64_t kept_size(const Json& json) {
+  const auto size = json.get<std::int64_t>();
+  if (size < 1) throw Error(fmt::format("a size of {}", size));
+  return size;
+}
+
 TableInput input_of(const AdaptedTable& table, const std::string& name, const Json& json) {
   const auto as = json.value("as", std::string());
   if (as == "picture") {
     TableInput::Pictures pictures{json.at("column").get<std::int64_t>(), {}};
-    if (json.contains("image_size"))
-      pictures.form.image_size = json.at("image_size").get<std::array<std::int64_t, 2>>();
+    if (json.contains("image_size")) {
+      pictures.form.image_size = {kept_size(json.at("image_size").at(0)), kept_size(json.at("image_size").at(1))};
+    }
     pictures.form.color = config::value_named<PictureColor>(json.at("color").get<std::string>()).value();
     return {name, pictures};
   }
   if (as == "text") {
-    return {name, TableInput::Texts{json.at("column").get<std::int64_t>(), json.at("length").get<std::int64_t>(),
+    return {name, TableInput::Texts{json.at("column").get<std::int64_t>(), kept_size(json.at("length")),
                                     json.at("vocabulary").get<std::vector<std::string>>(), "of the run",
                                     json.at("may_be_empty").get<bool>()}};
   }
