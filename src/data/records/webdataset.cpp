@@ -247,7 +247,11 @@ class SampleReader {
     if (found == sample.files.end()) fail_at_ending(sample, output.ending, output.key);
     constexpr std::uint64_t kMostOfLabel = 4096;
     const TarEntry& entry = found->second;
-    std::string text(static_cast<std::size_t>(std::min(entry.size, kMostOfLabel)), '\0');
+    if (entry.size > kMostOfLabel) {
+      throw Error(fmt::format("has {} bytes as its '{}', expected a label of at most {}; name the ending of labels",
+                              entry.size, shortened(output.ending), kMostOfLabel));
+    }
+    std::string text(static_cast<std::size_t>(entry.size), '\0');
     shards_->last().bytes->read(entry.offset, std::as_writable_bytes(std::span(text)));
     const auto is_blank = [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; };
     while (!text.empty() && is_blank(text.back())) text.pop_back();

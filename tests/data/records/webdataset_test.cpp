@@ -162,6 +162,11 @@ TEST_CASE("samples that lack something are refused by name, or left out") {
   CHECK(bad.rows() == std::vector<std::int64_t>{1});
   const std::string twice = folder.write("twice.tar", entry_of_tar("a.png", png) + entry_of_tar("a.png", png));
   CHECK(contains(error(samples({twice})), "the sample 'a' has 'a.png' twice"));
+  const std::string number = "1" + std::string(4096, ' ');  // more than a label would be
+  const std::string article =
+      folder.write("article.tar", entry_of_tar("a.png", png) + entry_of_tar("a.cls", number + "x"));
+  CHECK(
+      contains(error(samples({article})), "sample 'a' has 4098 bytes as its 'cls', expected a label of at most 4096"));
 }
 
 TEST_CASE("damaged archives are refused with the place") {
@@ -192,14 +197,14 @@ TEST_CASE("an archive that changes while it is read is named") {
   const UnpackedFiles cache(folder.path("cache"));
   const std::string file = folder.write("a.tar", read_text_file(kFormats + "/ustar.tar"));
   const Examples examples = open_samples(samples({file}), nullptr, cache);
+  CHECK(contains(examples.inputs[0].source->row_text(2), "a.tar: "));
+  const std::string place = examples.inputs[0].source->place_text(2);  // without its name, which would be read
+  CHECK(contains(place, "a.tar: the picture at byte "));
   std::filesystem::resize_file(file, 700);
+  CHECK(examples.inputs[0].source->row_text(2) == place);
   std::vector<float> pixels(13 * 18 * 3);
   CHECK(contains(error_text([&] { examples.inputs[0].source->read(2, pixels); }), "a.tar"));
 }
 
-  CHECK(contains(examples.inputs[0].source->row_text(2), "a.tar: "));
-  const std::string place = examples.inputs[0].source->place_text(2);  // without its name, which would be read
-  CHECK(contains(place, "a.tar: the picture at byte "));
 }  // namespace
-  CHECK(examples.inputs[0].source->row_text(2) == place);
 }  // namespace mirrortrain::data
