@@ -20,9 +20,11 @@ namespace {
 /// A column whose numbers an embedding looks up.
 struct LookedUp {
   std::int64_t column = 0;
-  std::optional<std::size_t> feature;  ///< which of the table's features; none for texts
-  std::string layer;
-  std::string numbers;                                   ///< how it is numbered, in words
+  std::optional<std::size_t> feature{};  ///< which of the table's features; none for texts
+  std::string layer{};
+  std::string numbers{};                                 ///< how it is numbered, in words
+  std::int64_t bins = 0;                                 ///< of which words get a number; 0 for others
+  bool masks = false;                                    ///< whether the first of the bins is for no word
   const std::vector<std::string>* vocabulary = nullptr;  ///< of texts
 
   /// Whether a number can mean the same in both.
@@ -33,24 +35,36 @@ struct LookedUp {
 };
 
 std::string numbers_of(const HashingEncoding& hashing) {
-  if (hashing.output_mode != CellOutput::kInt) return "";
   const std::string salt =
       hashing.salt ? std::visit([](const auto& one) { return fmt::format(", salt {}", one); }, *hashing.salt) : "";
   const std::string mask = hashing.masks() ? fmt::format(", mask_value '{}'", shortened(*hashing.mask_value)) : "";
   return fmt::format("by hashing of words, of {} bins{}{}", hashing.num_bins, salt, mask);
 }
 
-/// "" if they are not looked up: features of 0 and 1.
-std::string numbers_of(const AdaptedColumn& column) {
+/// Sets how a feature is numbered; returns false if it is not looked up, as features of 0 and 1 are not.
+bool set_numbers(const AdaptedColumn& column, LookedUp& to) {
   if (const auto& crossing = column.crossing) {
-    return crossing->output == CellOutput::kInt ? fmt::format("by the crossing '{}'", shortened(crossing->name)) : "";
+    to.numbers = fmt::format("by the crossing '{}'", shortened(crossing->name));
+    to.bins = crossing->bins;
+    return crossing->output == CellOutput::kInt;
   }
-  if (!column.encoding) return "as they are in the file";
+  if (!column.encoding) {
+    to.numbers = "as they are in the file";
+    return true;
+  }
   if (const auto* const hash = std::get_if<HashEncoding>(&*column.encoding)) {
-    return fmt::format("by hashes of words, of {} bins", hash->bins);
+    to.numbers = fmt::format("by hashes of words, of {} bins", hash->bins);
+    to.bins = hash->bins;
+    return true;
   }
-  if (const auto* const hashing = std::get_if<HashingEncoding>(&*column.encoding)) return numbers_of(*hashing);
-  return std::holds_alternative<IndexEncoding>(*column.encoding) ? "by index" : "";
+  if (const auto* const hashing = std::get_if<HashingEncoding>(&*column.encoding)) {
+    to.numbers = numbers_of(*hashing);
+    to.bins = hashing->num_bins;
+    to.masks = hashing->masks();
+    return hashing->output_mode == CellOutput::kInt;
+  }
+  to.numbers = "by index";
+  return std::holds_alternative<IndexEncoding>(*column.encoding);
 }
 
 std::string text_of(const AdaptedTable& table, const LookedUp& looked_up) {
@@ -63,16 +77,15 @@ std::vector<LookedUp> looked_up_of(const AdaptedTable& table, const InputSpec& s
   if (input == nullptr || spec.lookups.empty()) return columns;
   const std::string& layer = spec.lookups.front().layer;
   if (const auto* const texts = std::get_if<TableInput::Texts>(&input->content)) {
-    columns.push_back({texts->column, std::nullopt, layer,
-                       texts->vocabulary.empty() ? "by the bytes of texts"
-                                                 : fmt::format("by the tokens of {}", texts->vocabulary_name),
-                       &texts->vocabulary});
+    LookedUp& one = columns.emplace_back(LookedUp{texts->column, std::nullopt, layer});
+    one.numbers = texts->vocabulary.empty() ? "by the bytes of texts"
+                                            : fmt::format("by the tokens of {}", texts->vocabulary_name);
+    one.vocabulary = &texts->vocabulary;
   } else if (const auto* const numbers = std::get_if<TableInput::Numbers>(&input->content)) {
     for (const std::size_t feature : numbers->columns) {
       const AdaptedColumn& column = table.features[feature];
-      if (std::string text = numbers_of(column); !text.empty()) {
-        columns.push_back({column.column, feature, layer, std::move(text), nullptr});
-      }
+      LookedUp one{column.column, feature, layer};
+      if (set_numbers(column, one)) columns.push_back(std::move(one));
     }
   }
   return columns;
@@ -135,17 +148,11 @@ Numbers numbers_in(const AdaptedTable& table, const LookedUp& looked_up, const T
     return {std::ssize(texts.vocabulary), fmt::format("texts, of the tokens of {}", texts.vocabulary_name), ""};
   }
   const AdaptedColumn& column = table.features[*looked_up.feature];
-  if (const auto& crossing = column.crossing) {
-    return {crossing->bins, fmt::format("words in {} bins", crossing->bins), "words of the first bin"};
+  if (looked_up.bins > 0) {
+    return {looked_up.bins, fmt::format("words in {} bins", looked_up.bins),
+            looked_up.masks ? "" : "words of the first bin"};
   }
   if (!column.encoding) return {};
-  if (const auto* const hash = std::get_if<HashEncoding>(&*column.encoding)) {
-    return {hash->bins, fmt::format("words in {} bins", hash->bins), "words of the first bin"};
-  }
-  if (const auto* const hashing = std::get_if<HashingEncoding>(&*column.encoding)) {
-    return {hashing->num_bins, fmt::format("words in {} bins", hashing->num_bins),
-            hashing->masks() ? "" : "words of the first bin"};
-  }
   const std::int64_t words = std::ssize(column.words);
   return {words + (column.has_unknown() ? 1 : 0),
           fmt::format("{} words{}{}", words, shares ? ", with those of columns that share its embedding" : "",
