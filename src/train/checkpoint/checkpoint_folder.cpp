@@ -142,8 +142,12 @@ OpenCheckpoint open_checkpoint(const fs::path& checkpoint) {
   return {std::move(state), std::move(model), std::move(training)};
 }
 
-StoredTensors read_checkpoint_model(const fs::path& checkpoint) {
-  return read_tensors(checkpoint / "model.safetensors", read_checkpoint_state(checkpoint));
+StoredTensors read_checkpoint_model(const fs::path& checkpoint, std::uint32_t* crc32) {
+  const fs::path file = checkpoint / "model.safetensors";
+  const CheckpointState state = read_checkpoint_state(checkpoint);
+  StoredTensors tensors = read_tensors(file, state);
+  if (crc32 != nullptr) *crc32 = state.checksums.at(file.filename().string());  // which was compared
+  return tensors;
 }
 
 fs::path unfinished_name(const fs::path& checkpoint) { return fs::path(checkpoint) += kUnfinished; }

@@ -43,8 +43,9 @@ OpenCheckpoint open_checkpoint(const std::filesystem::path& checkpoint);
 CheckpointState read_checkpoint_state(const std::filesystem::path& checkpoint);
 /// Reads that of the newest readable checkpoint of a run; nullopt if there is none.
 std::optional<CheckpointState> newest_checkpoint_state(const std::filesystem::path& folder);
-/// Reads only its model.safetensors, with the same checks of that file and of state.json.
-StoredTensors read_checkpoint_model(const std::filesystem::path& checkpoint);
+/// Reads only its model.safetensors, and if asked the file's CRC-32, with the same checks of that file and of
+/// state.json.
+StoredTensors read_checkpoint_model(const std::filesystem::path& checkpoint, std::uint32_t* crc32 = nullptr);
 
 /// Removes a checkpoint, or the rest of one, without ever leaving a part of it under its name. Warns if it fails.
 void remove_checkpoint(const std::filesystem::path& checkpoint);

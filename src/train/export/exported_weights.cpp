@@ -39,9 +39,9 @@ Model whole_model(const CheckedConfiguration& checked) {
   return model;
 }
 
-StoredTensors read_exported_weights(const RunWeights& weights, const Model& model) {
+StoredTensors read_exported_weights(const RunWeights& weights, const Model& model, std::uint32_t* crc32) {
   spdlog::info("weights: {}", weights.file.string());
-  StoredTensors stored = read_run_weights(weights);
+  StoredTensors stored = read_run_weights(weights, crc32);
   require_fit(model, stored, weights.file.string());
   return stored;
 }

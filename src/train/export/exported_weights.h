@@ -9,8 +9,8 @@ namespace mirrortrain {
 /// The network of a run as one place computes it, in float32.
 Model whole_model(const CheckedConfiguration& checked);
 
-/// A run's weights as they are exported, which have every variable of `model`; says in the log which file they are
-/// from. Throws Error if they do not fit.
-StoredTensors read_exported_weights(const RunWeights& weights, const Model& model);
+/// A run's weights as they are exported, which have every variable of `model`, and if asked their file's CRC-32; says
+/// in the log which file they are from. Throws Error if they do not fit.
+StoredTensors read_exported_weights(const RunWeights& weights, const Model& model, std::uint32_t* crc32 = nullptr);
 
 }  // namespace mirrortrain

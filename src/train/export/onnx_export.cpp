@@ -88,18 +88,11 @@ std::optional<std::int64_t> epoch_of(const TrainedRun& run, const RunWeights& we
   }
 }
 
-std::uint32_t checksum_of(const std::filesystem::path& file) {
-  InputFile input(file);
-  std::vector<std::byte> block(std::size_t{1} << 20);
-  while (input.read(block) == block.size()) {
-  }
-  return input.crc32();
-}
-
 std::map<std::string, std::string> metadata_of(const TrainedRun& run, const RunWeights& weights,
+                                               std::uint32_t weights_crc32,
                                                const std::vector<OutputMeaning>& meanings) {
   std::map<std::string, std::string> metadata{{"run", run.checked.values().name.text},
-                                              {"weights_crc32", fmt::format("{:08x}", checksum_of(weights.file))}};
+                                              {"weights_crc32", fmt::format("{:08x}", weights_crc32)}};
   if (weights.step > 0) metadata["step"] = std::to_string(weights.step);
   if (const auto epoch = epoch_of(run, weights)) metadata["epoch"] = std::to_string(*epoch);
   if (const std::string classes = classes_json(meanings); !classes.empty()) metadata["classes"] = classes;
@@ -114,7 +107,8 @@ std::string onnx_bytes(const TrainedRun& run, const ExportOptions& options) {
   }
   const Model model = whole_model(run.checked);
   const RunWeights weights = weights_of(run.named);
-  StoredTensors stored = read_exported_weights(weights, model);
+  std::uint32_t weights_crc32 = 0;
+  StoredTensors stored = read_exported_weights(weights, model, &weights_crc32);
   if (run.checked.values().training.precision != Precision::kFloat32) {
     spdlog::warn(
         "the run computed in bfloat16, and the file computes in float32, so results differ in the last digits");
@@ -127,7 +121,7 @@ std::string onnx_bytes(const TrainedRun& run, const ExportOptions& options) {
   add_inputs(run, model, options.raw, exported);
   add_outputs(meanings, exported);
   std::vector<std::string> refused;
-  onnx::Model file{onnx::to_graph(exported, refused), kVersion, metadata_of(run, weights, meanings)};
+  onnx::Model file{onnx::to_graph(exported, refused), kVersion, metadata_of(run, weights, weights_crc32, meanings)};
   if (!refused.empty()) {
     const bool inputs_alone =
         std::ranges::none_of(refused, [](const std::string& line) { return line.starts_with("layer "); });

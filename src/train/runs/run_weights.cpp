@@ -92,11 +92,11 @@ RunWeights weights_to_evaluate(const std::string& run_or_config, const std::opti
                   run_or_config, configuration.name.text));
 }
 
-StoredTensors read_run_weights(const RunWeights& weights) {
+StoredTensors read_run_weights(const RunWeights& weights, std::uint32_t* crc32) {
   const fs::path folder = weights.file.parent_path();
   if (weights.file.filename() == "model.safetensors" && fs::exists(folder / "state.json")) {
     try {
-      return read_checkpoint_model(folder);
+      return read_checkpoint_model(folder, crc32);
     } catch (const Damaged& error) {
       throw Error(fmt::format("{} is damaged: {}; {}", folder.string(), error.what(),
                               other_weights({folder.parent_path().parent_path()}, folder)));
@@ -108,6 +108,7 @@ StoredTensors read_run_weights(const RunWeights& weights) {
     throw Error(fmt::format("{} does not match its checksum in summary.json: it is damaged or was replaced; {}",
                             weights.file.string(), other_weights({folder})));
   }
+  if (crc32 != nullptr) *crc32 = checksum;
   return stored;
 }
 

@@ -33,8 +33,9 @@ RunWeights weights_of(const NamedRun& run, bool warns = true);
 RunWeights weights_to_evaluate(const std::string& run_or_config, const std::optional<std::string>& given,
                                const std::optional<NamedRun>& run, const Configuration& configuration);
 
-/// The tensors, whose checksum is verified; not those that a configuration names. Throws Error.
-StoredTensors read_run_weights(const RunWeights& weights);
+/// The tensors, whose checksum is verified, and if asked the file's CRC-32; not those that a configuration names.
+/// Throws Error.
+StoredTensors read_run_weights(const RunWeights& weights, std::uint32_t* crc32 = nullptr);
 /// Verifies the checksum of weights of a checkpoint or a run. Called by every worker; the chief, whose `weights` count,
 /// reads. Throws Error.
 void load_run_weights(const RunWeights& weights, Strategy& strategy);
