@@ -7,6 +7,7 @@
 #include <map>
 #include <string_view>
 
+#include "base/csv_cell.h"
 #include "report/event_lines.h"
 
 namespace mirrortrain::report {
@@ -33,18 +34,6 @@ void add_figures(std::string_view prefix, const nlohmann::ordered_json& object, 
   }
 }
 
-/// As RFC 4180 has it.
-std::string cell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char character : text) {
-    if (character == '"') quoted += '"';
-    quoted += character;
-  }
-  quoted += '"';
-  return quoted;
-}
-
 std::string line_of(std::int64_t epoch, const Figures& figures, const std::vector<std::string>& columns) {
   std::string line = std::to_string(epoch);
   for (const std::string& column : columns) {
@@ -67,7 +56,7 @@ std::vector<std::string> begin_file(const std::filesystem::path& path, const std
   }
   std::ranges::sort(columns);
   std::string text = "epoch";
-  for (const std::string& column : columns) text.append(1, ',').append(cell(column));
+  for (const std::string& column : columns) text.append(1, ',').append(csv_cell(column));
   text += '\n';
   for_each_event(events, [&](const nlohmann::ordered_json& event) {
     if (text_in(event, "event") != "epoch") return;

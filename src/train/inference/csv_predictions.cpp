@@ -5,21 +5,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/csv_cell.h"
 #include "base/error.h"
-#include "data/files/quoted_cell.h"
 #include "report/format.h"
 #include "train/inference/prediction_writers.h"
 
 namespace mirrortrain {
 namespace {
-
-/// A cell of a CSV file, quoted if necessary.
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted;
-  data::append_quoted_cell(text, quoted);
-  return quoted;
-}
 
 /// `values` with preceding commas; NaN as "nan", whatever its sign.
 std::string csv_cells(std::span<const float> values) {
