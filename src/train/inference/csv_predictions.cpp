@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "report/format.h"
 #include "train/inference/prediction_writers.h"
+#include "train/inference/value_names.h"
 
 namespace mirrortrain {
 namespace {
@@ -18,20 +19,6 @@ std::string csv_cells(std::span<const float> values) {
   std::string cells;
   for (const float value : values) cells += "," + report::float_text(value);
   return cells;
-}
-
-/// Suffixes of the names of a prediction's columns: empty if an example has one prediction, else the indices of its
-/// time step.
-std::vector<std::string> step_suffixes(const Shape& steps) {
-  std::vector<std::string> suffixes{""};
-  for (const std::int64_t extent : steps) {
-    std::vector<std::string> longer;
-    for (const std::string& suffix : suffixes) {
-      for (std::int64_t i = 0; i < extent; ++i) longer.push_back(fmt::format("{}_{}", suffix, i));
-    }
-    suffixes = std::move(longer);
-  }
-  return suffixes;
 }
 
 /// With preceding commas.
@@ -48,10 +35,10 @@ class OutputColumns {
   OutputColumns(const OutputMeaning& meaning, bool probabilities)
       : meaning_(meaning),
         probabilities_(probabilities),
-        prediction_(meaning.name.empty() ? "prediction" : meaning.name),
-        name_(meaning.name.empty() ? "name" : meaning.name + "_name"),
-        probability_(meaning.name.empty() ? "probability" : meaning.name + "_probability"),
-        number_(meaning.name.empty() ? "output" : meaning.name) {}
+        prediction_(name_of_value(meaning.name, "prediction")),
+        name_(name_beside(meaning.name, "name")),
+        probability_(name_beside(meaning.name, "probability")),
+        number_(name_of_value(meaning.name, "output")) {}
 
   std::vector<std::string> names() const { return meaning_.tells_classes() ? names_of_classes() : names_of_numbers(); }
   /// With preceding commas.
@@ -91,7 +78,7 @@ class OutputColumns {
 
   std::vector<std::string> names_of_classes() const {
     std::vector<std::string> columns, names, probabilities;
-    for (const std::string& step : step_suffixes(meaning_.steps())) {
+    for (const std::string& step : index_suffixes(meaning_.steps())) {
       columns.push_back(prediction_ + step);
       if (!meaning_.classes.empty()) names.push_back(name_ + step);
       for (std::int64_t i = 0; i < meaning_.number_of_classes() && probabilities_; ++i)

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "data/row_blocks.h"
 #include "data/tables/csv_text.h"
+#include "train/inference/value_names.h"
 
 namespace mirrortrain {
 namespace {
@@ -31,18 +32,11 @@ ExtraColumns numbered(ExtraColumns extra, const data::Dataset& examples) {
   return extra;
 }
 
-/// What the names of an example's labels end in: "" for one alone, else their indices, "_0", "_1", or "_0_0".
+/// What the names of an example's labels end in: "" for one alone, else their indices, but not along axes of 1.
 std::vector<std::string> label_suffixes(const Shape& example) {
-  std::vector<std::string> suffixes{""};
-  for (const std::int64_t extent : example) {
-    if (extent == 1) continue;
-    std::vector<std::string> longer;
-    for (const std::string& suffix : suffixes) {
-      for (std::int64_t i = 0; i < extent; ++i) longer.push_back(fmt::format("{}_{}", suffix, i));
-    }
-    suffixes = std::move(longer);
-  }
-  return suffixes;
+  std::vector<std::int64_t> several;
+  std::ranges::copy_if(example, std::back_inserter(several), [](std::int64_t extent) { return extent != 1; });
+  return index_suffixes(Shape(several));
 }
 
 /// A number as it is in the data: 0.1 in float32 is no 0.10000000149.

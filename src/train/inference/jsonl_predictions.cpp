@@ -10,6 +10,7 @@
 #include "data/tables/csv_text.h"
 #include "report/json.h"
 #include "train/inference/prediction_writers.h"
+#include "train/inference/value_names.h"
 
 namespace mirrortrain {
 namespace {
@@ -38,9 +39,9 @@ Json by_step(const OutputMeaning& meaning, const ExampleOutput& output, const Va
 /// `NAME_probabilities`.
 struct OutputKeys {
   explicit OutputKeys(const std::string& output)
-      : prediction(output.empty() ? "prediction" : output),
-        name(output.empty() ? "name" : output + "_name"),
-        probabilities(output.empty() ? "probabilities" : output + "_probabilities") {}
+      : prediction(name_of_value(output, "prediction")),
+        name(name_beside(output, "name")),
+        probabilities(name_beside(output, "probabilities")) {}
 
   std::string prediction, name, probabilities;
 };
