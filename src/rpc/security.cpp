@@ -5,6 +5,7 @@
 
 #include <ctime>
 
+#include "base/blanks.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/utf8.h"
@@ -18,11 +19,10 @@ constexpr const char* kTokenKey = "mirrortrain-token";
 std::string read_secret(const std::string& key, const config::Path& file) {
   std::string text;
   try {
-    text = without_byte_order_mark(read_text_file(file.text));
+    text = without_outer_blanks(without_byte_order_mark(read_text_file(file.text)));
   } catch (const Error& error) {
     throw UsageError(fmt::format("strategy.cluster.{}: {}", key, error.what()));
   }
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.pop_back();
   if (text.empty()) throw UsageError(fmt::format("strategy.cluster.{}: {} is empty", key, file.text));
   return text;
 }

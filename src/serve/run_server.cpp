@@ -9,10 +9,11 @@
 #include <sstream>
 #include <thread>
 
+#include "base/blanks.h"
 #include "base/error.h"
 #include "base/files.h"
-#include "cluster/address.h"
 #include "base/usable_cores.h"
+#include "cluster/address.h"
 #include "serve/grpc/grpc_server.h"
 #include "serve/http/http_server.h"
 #include "serve/http/tokens.h"
@@ -40,9 +41,7 @@ Tokens read_tokens(const std::optional<std::filesystem::path>& file) {
   }
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
-    line.erase(0, std::min(line.find_first_not_of(" \t"), line.size()));
-    while (!line.empty() && (line.back() == '\r' || line.back() == ' ' || line.back() == '\t')) line.pop_back();
-    if (!line.empty()) tokens.push_back(line);
+    if (const std::string_view token = without_outer_blanks(line); !token.empty()) tokens.emplace_back(token);
   }
   if (tokens.empty()) {
     throw UsageError(fmt::format("--token-file {}: expected a token in each line, found none", file->string()));

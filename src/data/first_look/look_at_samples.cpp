@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/blanks.h"
 #include "base/error.h"
 #include "data/files/input.h"
 #include "data/files/unpacked_input.h"
@@ -28,11 +29,6 @@ struct FirstSamples {
   std::map<std::string, std::int64_t> words{};            ///< files of a word, by ending
   bool has_several_pictures = false;                      ///< whether a sample has more than one
 };
-
-std::string without_end(std::string text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.pop_back();
-  return text;
-}
 
 bool is_number_as_text(const std::string& text) {
   double number = 0;
@@ -64,7 +60,7 @@ FirstSamples look_at_first(const std::string& path) {
       } catch (const Error&) {  // which training reports
       }
       if (found.sizes.size() >= kMostPictures) break;
-    } else if (const std::string text = without_end(std::move(content)); is_number_as_text(text)) {
+    } else if (const std::string text(without_outer_blanks(content)); is_number_as_text(text)) {
       ++found.numbers[ending];
     } else if (may_name_class(text)) {
       ++found.words[ending];

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/blanks.h"
 #include "base/error.h"
 #include "base/utf8.h"
 #include "config/scalar.h"
@@ -253,9 +254,7 @@ class SampleReader {
     }
     std::string text(static_cast<std::size_t>(entry.size), '\0');
     shards_->last().bytes->read(entry.offset, std::as_writable_bytes(std::span(text)));
-    const auto is_blank = [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; };
-    while (!text.empty() && is_blank(text.back())) text.pop_back();
-    text.erase(text.begin(), std::ranges::find_if_not(text, is_blank));
+    text = without_outer_blanks(text);
     if (kind_ == Kind::kWords) return number_of_word(text, output);
     double label = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), label);

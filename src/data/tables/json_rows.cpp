@@ -6,14 +6,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/blanks.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/utf8.h"
 #include "config/scalar.h"
 #include "data/files/quoted_cell.h"
 #include "data/tables/column_uses.h"
-
 #include "data/tables/found_rows.h"
+
 namespace mirrortrain::data {
 namespace {
 
@@ -31,7 +32,7 @@ std::string shown(const JsonValue& value) {
   return value.is_string() ? fmt::format("the text '{}'", shortened(value.get<std::string>())) : json_text(value);
 }
 
-bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r\n") == line.npos; }
+bool is_blank(std::string_view line) { return line.find_first_not_of(kBlanks) == line.npos; }
 
 }  // namespace
 
@@ -74,10 +75,10 @@ bool JsonRows::at_end() {
   while (true) {
     const auto next = line();
     if (!next) {
-      if (!ahead_.read_more() && !line()) return true;
       if (ahead_.text().size() > kLongestRow) {
         fail_at_long_row(ahead_.name(), ahead_.line(), "write each example as an object on a line of its own");
       }
+      if (!ahead_.read_more() && !line()) return true;
     } else if (is_blank(*next)) {
       ahead_.pass(next->size());
     } else {
