@@ -21,6 +21,17 @@ struct FieldNames {
   std::vector<std::string> inputs, outputs;
 };
 
+/// Those that a source's `inputs` and `labels` have.
+template <class Input, class Label>
+FieldNames names_of_fields(const config::Map<Input>& inputs, const config::ByName<Label>& labels) {
+  FieldNames names;
+  for (const auto& [name, input] : inputs.entries) names.inputs.push_back(name);
+  if (names.inputs.empty()) names.inputs.emplace_back();
+  if (labels.one) names.outputs.emplace_back();
+  for (const auto& [name, label] : labels.named.entries) names.outputs.push_back(name);
+  return names;
+}
+
 /// Of a source's `weights`, those for an output of the model; null if its examples count alike. `output`: empty for the
 /// only one.
 template <class T>
@@ -70,13 +81,7 @@ struct FieldsByName {
       return found != nullptr && ignores_missing(*found);
     }
   }
-  FieldNames field_names() const {
-    FieldNames names;
-    for (const auto& [name, input] : inputs.entries) names.inputs.push_back(name);
-    if (names.inputs.empty()) names.inputs.emplace_back();
-    for (const auto& [name, label] : all_labels()) names.outputs.push_back(name);
-    return names;
-  }
+  FieldNames field_names() const { return names_of_fields(inputs, labels); }
 };
 
 /// Whether examples may have no label: as the labels' `missing` says, where they have one.

@@ -87,11 +87,7 @@ class Records {
 
   void add_input(const std::string& name, const RecordInput& input) {
     const std::string key = "inputs." + name;
-    if (input.image) {
-      const PictureForm form{input.image_size ? input.image_size : source_.image_size,
-                             input.color.value_or(source_.color)};
-      return add_pictures(name, *input.image, key + ".image", form);
-    }
+    if (input.image) return add_pictures(name, *input.image, key + ".image", *source_.form_of(name));
     inputs_.push_back({name});
     inputs_.back().columns.emplace_back(name, key, Shape(*input.shape), input.dtype);
   }
@@ -173,10 +169,7 @@ class Records {
   }
 
   /// Whether an output's labels are held.
-  bool keeps(const Output& output) const {
-    constexpr std::size_t kMostOfIndex = 16;
-    return cache_ == nullptr || output.column.row_bytes() <= kMostOfIndex;
-  }
+  bool keeps(const Output& output) const { return cache_ == nullptr || output.column.row_bytes() <= kMostBytesOfIndex; }
   /// Numbers that are read by position.
   void forget() {
     for (Input& input : inputs_) {
@@ -248,14 +241,14 @@ config::Section<RecordInput> RecordInput::section() {
       .check("", input_mismatch);
 }
 
-FieldNames TfRecord::field_names() const {
-  FieldNames names;
-  for (const auto& [name, input] : inputs.entries) names.inputs.push_back(name);
-  if (names.inputs.empty()) names.inputs.emplace_back();
-  if (labels.one) names.outputs.emplace_back();
-  for (const auto& [name, feature] : labels.named.entries) names.outputs.push_back(name);
-  return names;
+std::optional<PictureForm> TfRecord::form_of(std::string_view input) const {
+  const RecordInput* const own = inputs.find(input);
+  if (own == nullptr) return image ? std::optional(PictureForm{image_size, color}) : std::nullopt;
+  if (!own->image) return std::nullopt;
+  return PictureForm{own->image_size ? own->image_size : image_size, own->color.value_or(color)};
 }
+
+FieldNames TfRecord::field_names() const { return names_of_fields(inputs, labels); }
 
 config::Section<TfRecord> TfRecord::section() {
   return config::Section<TfRecord>("TFRecord files of tf.train.Example messages, gzip-compressed or not.")

@@ -47,6 +47,8 @@ struct TfRecord {
   static config::Section<TfRecord> section();
 
   FieldNames field_names() const;
+  /// Of an input's pictures; nothing if it is numbers. `input`: empty for the only one.
+  std::optional<PictureForm> form_of(std::string_view input) const;
 };
 
 /// Features in the type of their values, or decoded from pictures on demand; several features are concatenated as

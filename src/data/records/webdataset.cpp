@@ -80,11 +80,9 @@ class SampleReader {
     if (may_be_words && labels->classes != nullptr && !labels->classes->empty()) known_ = labels->classes;
     if (known_ != nullptr) kind_ = Kind::kWords;
     for (const auto& [name, input] : source.inputs.entries) {
-      const PictureForm form{input.image_size ? input.image_size : source.image_size,
-                             input.color.value_or(source.color)};
-      inputs_.push_back({name, "inputs." + name + ".image", input.image, form});
+      inputs_.push_back({name, "inputs." + name + ".image", input.image, source.form_of(name)});
     }
-    if (inputs_.empty()) inputs_.push_back({"", "image", source.image, {source.image_size, source.color}});
+    if (inputs_.empty()) inputs_.push_back({"", "image", source.image, source.form_of("")});
     for (Input& input : inputs_) input.pictures = std::make_shared<SamplePictures>(shards_);
     if (!wants_labels) return;
     if (source.labels.one) outputs_.push_back({"", "labels", *source.labels.one});
@@ -301,14 +299,13 @@ config::Section<SampleInput> SampleInput::section() {
            kColorAliases);
 }
 
-FieldNames WebDataset::field_names() const {
-  FieldNames names;
-  for (const auto& [name, input] : inputs.entries) names.inputs.push_back(name);
-  if (names.inputs.empty()) names.inputs.emplace_back();
-  if (labels.one) names.outputs.emplace_back();
-  for (const auto& [name, ending] : labels.named.entries) names.outputs.push_back(name);
-  return names;
+PictureForm WebDataset::form_of(std::string_view input) const {
+  const SampleInput* const own = inputs.find(input);
+  if (own == nullptr) return {image_size, color};
+  return {own->image_size ? own->image_size : image_size, own->color.value_or(color)};
 }
+
+FieldNames WebDataset::field_names() const { return names_of_fields(inputs, labels); }
 
 config::Section<WebDataset> WebDataset::section() {
   return config::Section<WebDataset>(

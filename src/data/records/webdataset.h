@@ -44,6 +44,8 @@ struct WebDataset {
   static config::Section<WebDataset> section();
 
   FieldNames field_names() const;
+  /// Of an input's pictures; `input`: empty for the only one.
+  PictureForm form_of(std::string_view input) const;
 };
 
 /// Pictures that are decoded on demand, and labels float64. Reads the archives' headers, and the labels; compressed

@@ -55,13 +55,7 @@ bool names_columns(const Csv& csv) {
          std::ranges::any_of(csv.labels.all(), [](const auto* labels) { return has_name(listed(labels->value)); });
 }
 
-FieldNames Csv::field_names() const {
-  FieldNames names;
-  for (const auto& [name, input] : inputs.entries) names.inputs.push_back(name);
-  if (names.inputs.empty()) names.inputs.emplace_back();
-  for (const CsvOutput& output : outputs_of(*this)) names.outputs.push_back(output.name);
-  return names;
-}
+FieldNames Csv::field_names() const { return names_of_fields(inputs, labels); }
 
 bool Csv::may_lack_labels(std::string_view output) const {
   const auto* const found = labels.find(output);
