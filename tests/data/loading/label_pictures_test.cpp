@@ -9,6 +9,7 @@
 #include "data/feeding/feeder.h"
 #include "data/key_error.h"
 #include "data/one_spec.h"
+#include "error_text.h"
 
 namespace mirrortrain::data {
 namespace {
