@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "data/sources/abilities.h"
+
 namespace mirrortrain::tune {
 namespace {
 

@@ -293,7 +293,8 @@ void warn_of_data(const CheckedConfiguration& checked, const SplitsToCheck& spli
   check_value_ranges(checked, train, errors);
   if (splits.adapted != nullptr && splits.adapted->table) {
     warn_of_shared_files(values.data.test, train, splits.test, errors);
-    if (!is_part) warn_of_shared_files(values.data.validation, train, splits.validation, errors);
+    if (values.data.part_of_train() == nullptr)
+      warn_of_shared_files(values.data.validation, train, splits.validation, errors);
   }
   warn_of_given_labels(checked, train, errors);
   for (std::size_t i = 0; i < checked.objectives.size(); ++i) warn_of_labels(checked, splits, i, steps, errors);

@@ -107,7 +107,7 @@ void warn_of_scale(const CheckedConfiguration& checked, const data::Dataset& tra
   const std::string of = checked.of_input(input);
   const bool are_equal =
       std::ranges::all_of(columns, [](const FeatureColumn& column) { return column.least == column.most; });
-  if (are_equal && columns.front().rows > 1) {
+  if (are_equal && columns.front().spread.count() > 1) {
     errors.warn(source.place, source.path,
                 fmt::format("the features{} of all examples are equal: there is nothing to learn from; check how they "
                             "were written",

@@ -8,6 +8,7 @@
 #include "train/session/check_configuration.h"
 #include "train/training.h"
 #include "train/verify.h"
+#include "train/verify_replicas.h"
 
 namespace mirrortrain {
 namespace {
