@@ -39,6 +39,17 @@ with h5py.File(folder / "newer.h5", "w", libver="latest") as file:  # of HDF5 2,
     file.create_dataset("x", data=x, chunks=(4, 5), compression="gzip")
     file["y"] = np.arange(10, dtype=np.int32) % 3
 
+with h5py.File(folder / "linked.h5", "w") as file:
+    file["y"] = np.arange(10, dtype=np.int32) % 3
+    file["same_y"] = h5py.SoftLink("/y")
+    file["external"] = h5py.ExternalLink("arrays.h5", "/x")
+    file["root"] = h5py.ExternalLink("arrays.h5", "/")
+    file["soft"] = h5py.SoftLink("/external")
+    file["in_group"] = h5py.SoftLink("/root/x")
+    layout = h5py.VirtualLayout(shape=(10, 5), dtype=np.float32, maxshape=(None, 5))
+    layout[:h5py.h5s.UNLIMITED, :] = h5py.VirtualSource("arrays.h5", "x", (10, 5), np.float32, (None, 5))[:h5py.h5s.UNLIMITED, :]
+    file.create_virtual_dataset("virtual", layout)
+
 words = ["red", "green", 'dark "blue"', "a,b", None, "two\nlines", "", "red", "red", "green"]
 table = pa.table({
     "f": pa.array(x[:, 1]),

@@ -28,10 +28,14 @@ const std::string kUnreadable = fmt::format(
     "libver=\"latest\", or is damaged; write it with libver=\"v110\", or without libver",
     H5_VERS_MAJOR, H5_VERS_MINOR);
 
+herr_t refuse_external_link(const char*, const char*, const char*, const char*, unsigned*, hid_t, void*) { return -1; }
+
 class Finder {
  public:
-  Finder(std::string file, std::string dataset) : file_(std::move(file)), wanted_(std::move(dataset)) {
+  Finder(std::string file, std::string dataset)
+      : file_(std::move(file)), wanted_(std::move(dataset)), inside_(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose) {
     while (wanted_.starts_with('/')) wanted_.erase(0, 1);
+    if (!inside_ || H5Pset_elink_cb(inside_.get(), refuse_external_link, nullptr) < 0) fail("", "not enough memory");
   }
 
   Json find(int chunks) {
@@ -52,7 +56,7 @@ class Finder {
     hsize_t user_block = 0;
     if (!creation || H5Pget_userblock(creation.get(), &user_block) < 0) damaged("");
     if (user_block != 0) fail("", "has a user block, which cannot be read; copy it by h5repack");
-    const Hdf5Handle dataset(H5Dopen2(file.get(), wanted_.c_str(), H5P_DEFAULT), H5Dclose);
+    const Hdf5Handle dataset(H5Dopen2(file.get(), wanted_.c_str(), inside_.get()), H5Dclose);
     if (!dataset) damaged(wanted_);
     return {{"datasets", datasets_}, {"found", describe(dataset.get(), chunks)}};
   }
@@ -63,7 +67,7 @@ class Finder {
   }
   [[noreturn]] void damaged(const std::string& path) const { fail(path, "is damaged; get the file again"); }
 
-  /// Lists the datasets. Links to other files are passed over.
+  /// Lists the datasets. Links to other files are passed over, and so are links within the file that lead to them.
   void list(hid_t group, const std::string& path, int level) {
     if (level > kDeepestGroup) fail(path, "its groups are nested too deep");
     H5G_info_t info;
@@ -78,9 +82,9 @@ class Finder {
       if (H5Lget_info(group, name, &link, H5P_DEFAULT) < 0) damaged(path);
       if (link.type != H5L_TYPE_HARD && link.type != H5L_TYPE_SOFT) continue;
       const std::string inner = path.empty() ? std::string(name) : path + "/" + name;
-      const Hdf5Handle object(H5Oopen(group, name, H5P_DEFAULT), H5Oclose);
+      const Hdf5Handle object(H5Oopen(group, name, inside_.get()), H5Oclose);
       if (!object) {
-        if (!is_dataset(group, name)) continue;  // a link to nothing
+        if (!is_dataset(group, name)) continue;  // a link to nothing, or to another file
         is_unreadable_ = is_unreadable_ || inner == wanted_;
         add(inner);
         continue;
@@ -94,13 +98,13 @@ class Finder {
   }
 
   /// By the object's header alone, whether or not the library knows all that is in it.
-  static bool is_dataset(hid_t group, const char* name) {
+  bool is_dataset(hid_t group, const char* name) const {
 #if H5_VERSION_GE(1, 12, 0)
     H5O_info2_t about;
-    const herr_t result = H5Oget_info_by_name3(group, name, &about, H5O_INFO_BASIC, H5P_DEFAULT);
+    const herr_t result = H5Oget_info_by_name3(group, name, &about, H5O_INFO_BASIC, inside_.get());
 #else
     H5O_info_t about;
-    const herr_t result = H5Oget_info_by_name2(group, name, &about, H5O_INFO_BASIC, H5P_DEFAULT);
+    const herr_t result = H5Oget_info_by_name2(group, name, &about, H5O_INFO_BASIC, inside_.get());
 #endif
     return result >= 0 && about.type == H5O_TYPE_DATASET;
   }
@@ -157,9 +161,13 @@ class Finder {
   }
 
   Json describe(hid_t dataset, int chunks) {
-    const Hdf5Handle type(H5Dget_type(dataset), H5Tclose), space(H5Dget_space(dataset), H5Sclose),
-        options(H5Dget_create_plist(dataset), H5Pclose);
-    if (!type || !space || !options) damaged(wanted_);
+    const Hdf5Handle options(H5Dget_create_plist(dataset), H5Pclose);
+    if (!options) damaged(wanted_);
+    // Asked first: for the extents of such a dataset the library opens the other files.
+    const H5D_layout_t layout = H5Pget_layout(options.get());
+    if (layout == H5D_VIRTUAL) fail(wanted_, "is made of other files' datasets; copy it into a file");
+    const Hdf5Handle type(H5Dget_type(dataset), H5Tclose), space(H5Dget_space(dataset), H5Sclose);
+    if (!type || !space) damaged(wanted_);
     Json about = element_of(type.get());
     if (!about.contains("bytes")) return about;
     const int rank = H5Sget_simple_extent_ndims(space.get());
@@ -171,11 +179,11 @@ class Finder {
     }
     about["shape"] = shape;
     if (H5Pget_external_count(options.get()) > 0) fail(wanted_, "is stored in another file; copy it into this one");
-    switch (H5Pget_layout(options.get())) {
+    switch (layout) {
       case H5D_CONTIGUOUS: return with_offset(dataset, shape, std::move(about));
       case H5D_CHUNKED: return with_chunks(dataset, space.get(), options.get(), shape, chunks, std::move(about));
       case H5D_COMPACT: return with_bytes(dataset, type.get(), shape, chunks, std::move(about));
-      default: fail(wanted_, "is made of other files' datasets; copy it into a file");
+      default: damaged(wanted_);
     }
   }
 
@@ -285,6 +293,7 @@ class Finder {
   };
 
   std::string file_, wanted_;
+  Hdf5Handle inside_;  ///< how paths are followed: to no other file
   std::size_t members_ = 0;
   bool is_there_ = false, is_unreadable_ = false;
   std::vector<std::string> datasets_;

@@ -1,6 +1,7 @@
 #include "data/arrays/hdf5.h"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <cstring>
 #include <filesystem>
@@ -137,6 +138,24 @@ TEST_CASE("a dataset that the library is too old for is named as that, with the 
   if (error == "no error") return;  // it is new enough
   CHECK_MESSAGE(contains(error, "newer.h5: x: HDF5 1."), error);
   CHECK(contains(error, "write it with libver=\"v110\", or without libver"));
+}
+
+TEST_CASE("no other file is opened: neither through a link to a link, nor for the extents of a virtual dataset") {
+  if (is_without_hdf5()) return;
+  // Its links lead to x of arrays.h5, beside it.
+  const std::string linked = (std::filesystem::path(MIRRORTRAIN_SOURCE_DIR) / "tests/formats/linked.h5").string();
+  CHECK(hdf5_datasets(linked) == std::vector<std::string>{"same_y", "virtual", "y"});
+  const auto error = [&](const char* name) { return error_text([&] { read(datasets(name, "y", linked)); }); };
+  CHECK(contains(error("soft"), "linked.h5: there is no dataset 'soft' in it, but [same_y, virtual, y]"));
+  CHECK(contains(error("external"), "there is no dataset 'external' in it"));
+  CHECK(contains(error("in_group"), "there is no dataset 'in_group' in it"));
+  CHECK(contains(error("virtual"), "linked.h5: virtual: is made of other files' datasets; copy it into a file"));
+  CHECK(read(datasets("same_y", "y", linked)).inputs[0].array.shape == Shape{10});
+  const TemporaryFolder folder;
+  const std::string copy = folder.write("linked.h5", read_text_file(linked));
+  REQUIRE(::mkfifo(folder.path("arrays.h5").c_str(), 0600) == 0);  // to open it would take forever
+  CHECK(read(datasets("y", "y", copy)).inputs[0].array.shape == Shape{10});
+  CHECK(error_text([&] { read(datasets("virtual", "y", copy)); }) != "no error");
 }
 
 TEST_CASE("inputs, outputs and missing labels are datasets by name") {
