@@ -1,6 +1,7 @@
 // Contrast limited adaptive histogram equalization, as Keras 3.15 does it.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <vector>
 
 #include "data/pictures/color.h"
@@ -8,7 +9,7 @@
 namespace mirrortrain::data {
 namespace {
 
-constexpr std::size_t kBins = 256;
+constexpr std::int64_t kBins = 256;
 
 /// One axis of the tiles.
 struct Tiles {
@@ -58,15 +59,13 @@ void equalize_tiles(const float* from, const Extents& extents, double clip_limit
                     const std::array<std::int64_t, 2>& grid, const Range& range, float* to) {
   const Tiles rows = Tiles::of(grid[0], extents.height), columns = Tiles::of(grid[1], extents.width);
   const auto least = static_cast<float>(range[0]), width = static_cast<float>(range[1]) - least;
-  const auto bin_of = [&](float x) {
-    return static_cast<std::size_t>(std::clamp((x - least) / width * 255, 0.0f, 255.0f));
-  };
+  const auto bin_of = [&](float x) { return place_of((x - least) / width * 255, kBins - 1); };
   std::vector<std::vector<float>> tables(static_cast<std::size_t>(rows.count * columns.count));
   for (std::int64_t c = 0; c < extents.channels; ++c) {
     const auto at = [&](std::int64_t y, std::int64_t x) { return (y * extents.width + x) * extents.channels + c; };
     for (std::int64_t tile = 0; tile < std::ssize(tables); ++tile) {
       std::vector<float>& counts = tables[static_cast<std::size_t>(tile)];
-      counts.assign(kBins, 0);
+      counts.assign(static_cast<std::size_t>(kBins), 0);
       for (std::int64_t y = 0; y < rows.length; ++y) {
         for (std::int64_t x = 0; x < columns.length; ++x) {
           counts[bin_of(from[at(rows.inside(tile / columns.count * rows.length + y),

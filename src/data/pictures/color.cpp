@@ -116,7 +116,7 @@ void mix_with_gray(const float* from, const Extents& extents, float share, const
 
 void posterize(const float* from, const Extents& extents, int bits, const Range& range, float* to) {
   each_number(from, extents, to, [shift = 8 - bits, limits = Limits(range)](float x) {
-    const auto byte = static_cast<std::uint8_t>(std::clamp(limits.to_bytes(x), 0.0f, 255.0f));
+    const std::size_t byte = place_of(limits.to_bytes(x), 255);
     return limits.from_bytes(static_cast<float>(byte >> shift << shift));
   });
 }
@@ -147,10 +147,7 @@ void equalize(const float* from, const Extents& extents, std::int64_t bins, cons
   const Limits limits(range);
   std::vector<std::int64_t> counted(static_cast<std::size_t>(bins));
   std::vector<float> table(counted.size());
-  const auto bin_of = [&](float byte) {
-    const float scaled = byte / 255 * static_cast<float>(bins - 1);
-    return static_cast<std::size_t>(std::clamp(scaled, 0.0f, static_cast<float>(bins - 1)));
-  };
+  const auto bin_of = [&](float byte) { return place_of(byte / 255 * static_cast<float>(bins - 1), bins - 1); };
   for (std::int64_t c = 0; c < extents.channels; ++c) {
     std::ranges::fill(counted, 0);
     for (std::int64_t i = c; i < extents.elements(); i += extents.channels) ++counted[bin_of(limits.to_bytes(from[i]))];

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
 
 #include "data/pictures/resample.h"
 
@@ -10,6 +13,12 @@ namespace mirrortrain::data {
 // unless it says so. `range`: the least and the largest value of pixels.
 
 using Range = std::array<double, 2>;
+
+/// Of a number the whole part as a place in a table, at most `last`; 0 for negative numbers and NaN, which pixels are
+/// where a transform before has exceeded the range of float32.
+inline std::size_t place_of(float x, std::int64_t last) {
+  return x > 0 ? static_cast<std::size_t>(std::min(x, static_cast<float>(last))) : 0;
+}
 
 /// x + delta, clipped to the range. `to` may be `from`, as in what follows but sharpen and blur.
 void change_brightness(const float* from, const Extents& extents, float delta, const Range& range, float* to);

@@ -393,6 +393,24 @@ TEST_CASE("steps on single numbers between steps on pictures are done in their o
   CHECK(scaled[1] == plain[1] - 1);
 }
 
+TEST_CASE("numbers that are NaN are counted at the lower end") {
+  const std::vector<float> numbers{NAN, 1, 200, NAN, -INFINITY, INFINITY, 3, 255};
+  const Extents extents{2, 4, 1};
+  std::vector<float> made(numbers.size());
+  const std::array<double, 2> range{0, 255};
+  const auto all_in_range = [&] {
+    return std::ranges::all_of(made, [](float number) { return number >= 0 && number <= 255; });
+  };
+  equalize(numbers.data(), extents, 256, range, made.data());
+  CHECK(all_in_range());
+  CHECK(made[0] == made[4]);
+  equalize_tiles(numbers.data(), extents, 4, {1, 1}, range, made.data());
+  CHECK(all_in_range());
+  CHECK(made[0] == made[4]);
+  posterize(numbers.data(), extents, 3, range, made.data());
+  CHECK(made == std::vector<float>{0, 0, 192, 0, 0, 224, 0, 224});
+}
+
 TEST_CASE("pictures of one channel may lack the axis, and other shapes are refused with the step") {
   CHECK(shape_after(steps_of("[{resizing: {height: 2, width: 3}}]"), {28, 28}) == Shape{2, 3, 1});
   CHECK(contains(error_text([] { shape_after(steps_of("[random_flip]"), {4}); }),
