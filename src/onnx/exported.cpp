@@ -107,8 +107,8 @@ class Export {
     const bool has_numbers =
         input.columns != nullptr && !std::holds_alternative<data::TableInput::Pictures>(input.columns->content);
     if (has_numbers) return table().read(input.name, *input.columns, refused_);
-    const Ints dims = input.is_decoded ? Ints{kAnyExtent, kAnyExtent, input.shape.back()}
-                                       : data::shape_before(input.steps, input.shape);
+    const Ints dims = input.decoded_channels > 0 ? Ints{kAnyExtent, kAnyExtent, input.decoded_channels}
+                                                 : data::shape_before(input.steps, input.shape);
     builder_.add_input({input.name, ElementType::kFloat, with_batch(dims)});
     Prepared pictures{input.name, dims};
     if (input.read_size) pictures = resized_when_read(builder_, pictures, (*input.read_size)[0], (*input.read_size)[1]);

@@ -22,7 +22,7 @@ struct ExportedInput {
   std::vector<data::PreprocessingStep> steps{};  ///< adapted to the training data
   /// The columns of the run's table that it has; null if its examples are none of a table's.
   const data::TableInput* columns = nullptr;
-  bool is_decoded = false;                                 ///< from files of pictures, which may have any size
+  std::int64_t decoded_channels = 0;  ///< from files of pictures, which may have any size; 0: not from such
   std::optional<std::array<std::int64_t, 2>> read_size{};  ///< height and width that these get when they are read
 };
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "graph/ops/batch_row.h"
@@ -133,6 +135,22 @@ TEST_CASE("numbers many deviations from 0 are normalized in double precision") {
   const Graph made = network.exported(y, refused, {years});
   CHECK(count(made, "Cast", "input") == 1);
   CHECK(made.initializers[0].second.type == ElementType::kDouble);
+}
+
+TEST_CASE("pictures that get a size are [height, width, channels], whatever the rank of what the layers read") {
+  using Dim = std::variant<std::int64_t, std::string>;
+  data::Resizing resizing;
+  resizing.height.value = 8;
+  resizing.width = 6;
+  for (const auto& [shape, channels] : {std::pair(Shape{8, 6}, 1), {Shape{8, 6, 3}, 3}, {Shape{96}, 2}}) {
+    CAPTURE(shape.text());
+    Network network(shape);
+    const ValueId y = network.model.graph.apply_one(ops::Activation(ops::ActivationKind::kTanh), {network.x});
+    std::vector<std::string> refused;
+    const Graph made = network.exported(y, refused, {resizing});
+    REQUIRE(made.inputs.size() == 1);
+    CHECK(made.inputs[0].dims == std::vector<Dim>{"batch", "height", "width", std::int64_t{channels}});
+  }
 }
 
 TEST_CASE("random steps do not act, and those without operators are refused") {

@@ -137,8 +137,25 @@ bool take_any_size(const std::vector<PreprocessingStep>& steps) {
   return std::ranges::any_of(steps, [](const auto& step) { return size_after(step).has_value(); });
 }
 
+namespace {
+
+/// The channels of pictures to which transforms give a size, and of which the model takes `wanted`.
+std::int64_t channels_before(const std::vector<PreprocessingStep>& steps, const Shape& wanted) {
+  Shape of_one{1, 1, 1};  // what a picture of one channel becomes
+  for (const PreprocessingStep& step : steps) {
+    if (const Binning* const binning = as_binning(step)) {
+      of_one = shape_after_bins(binning->output_mode, bins_of(step), of_one);
+    } else if (const std::optional<Extents> size = size_after(step)) {
+      of_one = {size->height, size->width, of_one.rank() == 3 ? of_one.back() : 1};
+    }
+  }
+  return std::max<std::int64_t>(1, wanted.elements() / std::max<std::int64_t>(1, of_one.elements()));
+}
+
+}  // namespace
+
 std::vector<std::int64_t> shape_before(const std::vector<PreprocessingStep>& steps, const Shape& wanted) {
-  if (take_any_size(steps)) return {kAnyExtent, kAnyExtent, wanted.back()};
+  if (take_any_size(steps)) return {kAnyExtent, kAnyExtent, channels_before(steps, wanted)};
   std::vector<std::int64_t> dims = wanted.dims();
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     const Binning* const bins = as_binning(*step);

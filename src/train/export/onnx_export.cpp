@@ -46,8 +46,10 @@ void add_inputs(const TrainedRun& run, const Model& model, bool raw, onnx::Expor
       input.steps = data::steps_of_input(steps, input.name);
       if (exported.table != nullptr) input.columns = exported.table->find_input(input.name);
       const auto form = data::picture_form(checked.values().data.train.value, input.columns, input.name);
-      input.is_decoded = form.has_value();
-      if (form) input.read_size = form->image_size;
+      if (form) {
+        input.decoded_channels = form->color == data::PictureColor::kGray ? 1 : 3;
+        input.read_size = form->image_size;
+      }
     }
     exported.inputs.push_back(std::move(input));
   }

@@ -411,6 +411,25 @@ TEST_CASE("numbers that are NaN are counted at the lower end") {
   CHECK(made == std::vector<float>{0, 0, 192, 0, 0, 224, 0, 224});
 }
 
+TEST_CASE("what the transforms of a model's input take has its channels, whatever the rank of the input") {
+  using Dims = std::vector<std::int64_t>;
+  const auto before = [](const std::string& steps, const Shape& wanted) {
+    return shape_before(steps_of(steps), wanted);
+  };
+  const std::string resizing = "[{resizing: {height: 8, width: 6}}]";
+  CHECK(before(resizing, {8, 6}) == Dims{-1, -1, 1});
+  CHECK(before(resizing, {48}) == Dims{-1, -1, 1});
+  CHECK(before(resizing, {8, 6, 3}) == Dims{-1, -1, 3});
+  CHECK(before(resizing, {144}) == Dims{-1, -1, 3});
+  CHECK(before("[{center_crop: {height: 9, width: 9}}, {resizing: {height: 8, width: 6}}]", {8, 6, 4}) ==
+        Dims{-1, -1, 4});
+  CHECK(before("[{resizing: {height: 8, width: 6}}, {discretization: {bin_boundaries: [1, 2], output_mode: one_hot}}]",
+               {8, 6, 3}) == Dims{-1, -1, 1});
+  CHECK(before("[{resizing: {height: 8, width: 6}}, {discretization: {bin_boundaries: [1, 2], output_mode: one_hot}}]",
+               {8, 6, 3, 3}) == Dims{-1, -1, 3});
+  CHECK(before("[random_flip]", {8, 6}) == Dims{8, 6});
+}
+
 TEST_CASE("pictures of one channel may lack the axis, and other shapes are refused with the step") {
   CHECK(shape_after(steps_of("[{resizing: {height: 2, width: 3}}]"), {28, 28}) == Shape{2, 3, 1});
   CHECK(contains(error_text([] { shape_after(steps_of("[random_flip]"), {4}); }),
