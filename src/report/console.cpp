@@ -308,12 +308,13 @@ std::size_t fitting_width(std::FILE* out) { return is_terminal(out) ? terminal_w
 
 void print_fitted(std::FILE* out, const std::string& text) {
   const std::size_t width = fitting_width(out);
-  fmt::print(out, "{}", width > 0 ? fitted(text, width) : text);
+  const std::string harmless = with_escaped_controls(text);
+  fmt::print(out, "{}", width > 0 ? fitted(harmless, width) : harmless);
 }
 
 void print_narrowed(std::FILE* out, const std::string& text) {
   const std::size_t width = fitting_width(out);
-  print_fitted(out, width > 0 ? narrowed(text, width) : text);
+  print_fitted(out, width > 0 ? narrowed(with_escaped_controls(text), width) : text);
 }
 
 std::unique_ptr<Writer> make_console_writer(std::FILE* out, const RunLength& length, bool quiet) {

@@ -97,7 +97,7 @@ std::size_t terminal_width(std::FILE* out);
 /// Columns that text has to fit in: a terminal's; 0, no limit, if `out` is not a terminal.
 std::size_t fitting_width(std::FILE* out);
 
-/// Prints `text`, wrapped if `out` is a terminal.
+/// Prints `text`, wrapped if `out` is a terminal; controls but line breaks and tabs, as names may have, are escaped.
 void print_fitted(std::FILE* out, const std::string& text);
 /// The same for text with tables, which are narrowed first.
 void print_narrowed(std::FILE* out, const std::string& text);

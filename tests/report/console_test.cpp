@@ -133,6 +133,15 @@ TEST_CASE("a log gets a line of steps once a minute, and of very many epochs one
   CHECK(lines(1000, {1, 2, 30}) == " e1 e3");
 }
 
+TEST_CASE("controls in names are printed as escapes") {
+  const TemporaryFolder folder;
+  std::FILE* out = std::fopen((folder / "log").c_str(), "w");
+  print_fitted(out, "a\x1b[31mred: 1\n\tb: 2\n");
+  print_narrowed(out, "a\x1b]52;c;eA==\a: 3\n");
+  std::fclose(out);
+  CHECK(read_text_file(folder / "log") == "a\\x1b[31mred: 1\n\tb: 2\na\\x1b]52;c;eA==\\x07: 3\n");
+}
+
 TEST_CASE("COLUMNS says how wide a terminal is") {
   const char* const before = std::getenv("COLUMNS");
   const std::string kept = before != nullptr ? before : "";
