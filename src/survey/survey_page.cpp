@@ -2,6 +2,7 @@
 #include <string>
 
 #include "report/page/assets.h"
+#include "report/page/head.h"
 #include "report/page/markup.h"
 #include "survey/data_survey.h"
 
@@ -78,11 +79,9 @@ Markup split_section(const SurveyedSplit& split) {
 }  // namespace
 
 std::string survey_page(const DataSurvey& survey) {
-  Markup page =
-      markup("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Data of {}</title>\n<style>",
-             survey.configuration);
-  page += {std::string(report::kPageStyle) + std::string(kStyle)};
-  page += markup("</style></head>\n<body><h1>Data of {}</h1>\n", survey.configuration);
+  const std::string title = "Data of " + survey.configuration;
+  Markup page = report::page_head(title);
+  page += markup("<body>\n<style>{}</style>\n<h1>{}</h1>\n", Markup{std::string(kStyle)}, title);
   if (!survey.pictures.empty()) {
     page += {"<section><h2>first pictures</h2><div class=\"sheet\">\n"};
     for (const SurveyedPicture& picture : survey.pictures) {

@@ -64,7 +64,10 @@ TEST_CASE("data shows the first pictures on a page that needs no network") {
   const std::string page = read_text_file(folder / "page.html");
   CHECK(page.starts_with("<!DOCTYPE html>"));
   CHECK(page.find("src=\"data:image/png;base64,") != std::string::npos);
-  CHECK(page.find("http") == std::string::npos);
+  CHECK(page.find("http:") == std::string::npos);
+  CHECK(page.find("https:") == std::string::npos);
+  CHECK(page.find("Content-Security-Policy\" content=\"default-src 'none'; img-src data:") != std::string::npos);
+  CHECK(page.find("<title>Data of pictures</title>") != std::string::npos);
   CHECK(page.find("19 examples have the features of an earlier one") != std::string::npos);
   CHECK(run_program(folder, "data pictures.yaml --html none/page.html").exit_code == 2);
   CHECK(run_program(folder, "data pictures.yaml --set data.train.features=none.npy").exit_code == 1);
