@@ -100,6 +100,20 @@ TEST_CASE("a server tells what it has") {
   CHECK(of_page["outputs"][1]["classes"] == Json::array({"0", "1", "2", "3"}));
 }
 
+TEST_CASE("the page lets one type numbers where an input is time steps and features, or a picture") {
+  const TemporaryFolder folder;
+  std::string config = kConfig;
+  for (std::size_t at = 0; (at = config.find("[8, 8, 3]")) != std::string::npos;) config.replace(at, 9, "[5, 2]");
+  write_file(folder / "sequences.yaml", "name: sequences\n" + config);
+  const Outcome trained = run_program(folder, "fit sequences.yaml --quiet");
+  REQUIRE_MESSAGE(trained.exit_code == 0, trained.err);
+  const Server server(folder, "sequences");
+  const Json of_page = parse_json<Json>(server.ask(get("/page/model")).body);
+  CHECK(of_page["inputs"][0]["shape"] == Json::array({-1, 5, 2}));
+  CHECK(of_page["inputs"][0]["kind"] == "numbers_or_pixels");
+  CHECK(server.ask(get("/")).body.find("numbers_or_pixels: numberOrPixelInput") != std::string::npos);
+}
+
 TEST_CASE("wrong requests are refused, and counted") {
   const TemporaryFolder folder;
   train(folder);

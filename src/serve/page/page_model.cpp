@@ -15,9 +15,11 @@ std::string_view kind_of(const ServedInput& input) {
     case ServedInput::Kind::kNumbers: break;
   }
   if (!input.columns.empty()) return "columns";
-  // [-1, height, width] or [-1, height, width, channels]: a picture can be drawn to that size.
-  const bool has_channels = input.shape.size() == 4 && (input.shape.back() == 1 || input.shape.back() == 3);
-  return input.shape.size() == 3 || has_channels ? "pixels" : "numbers";
+  // [-1, height, width, channels]: a picture can be drawn to that size.
+  if (input.shape.size() == 4 && (input.shape.back() == 1 || input.shape.back() == 3)) return "pixels";
+  // [-1, height, width] or [-1, time steps, features], which nothing distinguishes.
+  const bool has_two_extents = input.shape.size() == 3 && input.shape[1] > 0 && input.shape[2] > 0;
+  return has_two_extents ? "numbers_or_pixels" : "numbers";
 }
 
 }  // namespace
