@@ -31,17 +31,21 @@ void RecordReader::fail(const std::string& what) const {
                               : "; the file is damaged, get it again"));
 }
 
-/// Whether this many bytes are left; if so, they are in the buffer.
+/// Whether this many bytes are left; if so, they are in the buffer. It grows with what comes, not with what a record
+/// announces: a small compressed file may claim to have more than the memory.
 bool RecordReader::fill(std::size_t bytes) {
   if (end_ - begin_ >= bytes) return true;
   std::copy(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_), buffer_.begin() + static_cast<std::ptrdiff_t>(end_),
             buffer_.begin());
   end_ -= begin_;
   begin_ = 0;
-  if (bytes > buffer_.size()) buffer_.resize(bytes);
-  const std::size_t count = input_->read(std::span(buffer_).subspan(end_));
-  end_ += count;
-  offset_ += count;
+  while (end_ < bytes) {
+    if (end_ == buffer_.size()) buffer_.resize(std::min(bytes, 2 * buffer_.size()));
+    const std::size_t count = input_->read(std::span(buffer_).subspan(end_));
+    end_ += count;
+    offset_ += count;
+    if (end_ < buffer_.size()) break;  // the end of the file
+  }
   return end_ >= bytes;
 }
 

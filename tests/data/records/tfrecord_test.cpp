@@ -2,10 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <filesystem>
+#include <span>
 
 #include "base/crc32c.h"
 #include "base/files.h"
+#include "base/process_memory.h"
 #include "data/files.h"
 #include "data/loading/load.h"
 
@@ -202,6 +205,24 @@ TEST_CASE("bad records are left out where they are gathered, and the others are 
   CHECK(contains(error_text([&] { read(source, &others); }), "record 1 (counting from 0) does not match its checksum"));
   source.files = config::Path{folder.write("d", example("abc", "\x02"))};
   CHECK(contains(error_text([&] { read(source, &others); }), "none of the 1 examples can be used"));
+}
+
+TEST_CASE("a record that claims to be larger than its compressed file can be takes no memory for it") {
+  const TemporaryFolder folder;
+  std::string noise;  // which does not get smaller, so that the file may have a thousand times as much
+  for (std::uint32_t word = 1; noise.size() < std::size_t{1} << 20; word = word * 1664525 + 1013904223) {
+    noise += little_endian(word >> 16, 2);
+  }
+  constexpr std::size_t kClaimed = std::size_t{1} << 30;
+  const std::string length = little_endian(kClaimed, 8);
+  const std::string header = length + little_endian(masked_crc32c_of(std::as_bytes(std::span(length))), 4);
+  TfRecord source = records({{"floats", {{3}, {}}}});
+  source.files = config::Path{folder.write("large.tfrecord.gz", gzip(header + noise))};
+  const std::size_t before = memory_of_process().peak;
+  CHECK(contains(error_text([&] { read(source); }),
+                 "large.tfrecord.gz: record 0 (counting from 0) is truncated: expected 1073741828 bytes of the record, "
+                 "found 1048576"));
+  CHECK(memory_of_process().peak < before + kClaimed / 4);
 }
 
 TEST_CASE("a record that is no example is told") {
