@@ -126,31 +126,63 @@ class Tiff {
       fail("it has channels beside gray and alpha; save those that are meant as RGB or gray");
   }
 
-  /// Whether pixels are numbers of 16 bits side by side, gray or RGB, in lines.
+  /// Whether pixels are numbers of 16 bits, gray or RGB. libtiff's colors would be rounded ones, not high bytes.
   bool has_plain_shorts() const {
     std::uint16_t format = SAMPLEFORMAT_UINT;
     TIFFGetFieldDefaulted(tiff_, TIFFTAG_SAMPLEFORMAT, &format);
     const bool is_gray = kind_ == PHOTOMETRIC_MINISBLACK || kind_ == PHOTOMETRIC_MINISWHITE;
-    return bits_ == 16 && format == SAMPLEFORMAT_UINT && TIFFIsTiled(tiff_) == 0 &&
-           (planes_ == PLANARCONFIG_CONTIG || samples_ == 1) &&
+    return bits_ == 16 && format == SAMPLEFORMAT_UINT &&
            ((is_gray && samples_ >= 1) || (kind_ == PHOTOMETRIC_RGB && samples_ >= 3));
   }
 
+  /// What the file stores as one: a line or a tile, of all samples side by side or, in planes, of one.
+  struct Piece {
+    std::size_t height, width, samples;
+    std::vector<std::uint16_t> numbers;
+  };
+
   void read_shorts(Picture& picture) {
-    const auto width = static_cast<std::size_t>(picture.width);
-    constexpr std::uint16_t kMostSamples = 64;
-    const std::size_t numbers = width * samples_;
-    if (samples_ > kMostSamples || TIFFScanlineSize(tiff_) != static_cast<tmsize_t>(numbers * sizeof(std::uint16_t))) {
-      fail("its lines differ");
+    const bool is_tiled = TIFFIsTiled(tiff_) != 0, has_planes = planes_ == PLANARCONFIG_SEPARATE && samples_ > 1;
+    std::uint32_t width = static_cast<std::uint32_t>(size_.width), height = 1;
+    if (is_tiled) {
+      if (TIFFGetField(tiff_, TIFFTAG_TILEWIDTH, &width) == 0 || TIFFGetField(tiff_, TIFFTAG_TILELENGTH, &height) == 0)
+        fail();
+      require_possible_size(width, height, source_.bytes.size(), std::size_t{1} << 16, name_);
     }
-    std::vector<std::uint16_t> line(numbers);
-    std::uint8_t* to = picture.pixels.data();
-    for (std::int64_t y = 0; y < picture.height; ++y) {
-      if (TIFFReadScanline(tiff_, line.data(), static_cast<std::uint32_t>(y), 0) != 1) fail();
+    constexpr std::uint16_t kMostSamples = 64;
+    if (samples_ > kMostSamples) fail("it has more than 64 channels");
+    Piece piece{height, width, has_planes ? std::size_t{1} : samples_, {}};
+    piece.numbers.resize(piece.height * piece.width * piece.samples);
+    const tmsize_t bytes = is_tiled ? TIFFTileSize(tiff_) : TIFFScanlineSize(tiff_);
+    if (bytes != static_cast<tmsize_t>(piece.numbers.size() * sizeof(std::uint16_t))) fail("its lines differ");
+    const std::uint16_t planes = has_planes ? (kind_ == PHOTOMETRIC_RGB ? 3 : 1) : 1;
+    for (std::uint16_t plane = 0; plane < planes; ++plane) {
+      for (std::int64_t top = 0; top < size_.height; top += height) {
+        for (std::int64_t left = 0; left < size_.width; left += width) {
+          const auto x = static_cast<std::uint32_t>(left), y = static_cast<std::uint32_t>(top);
+          const bool is_read = is_tiled ? TIFFReadTile(tiff_, piece.numbers.data(), x, y, 0, plane) == bytes
+                                        : TIFFReadScanline(tiff_, piece.numbers.data(), y, plane) == 1;
+          if (!is_read) fail();
+          put(piece, top, left, plane, picture);
+        }
+      }
+    }
+  }
+
+  /// Puts the part of a piece that is inside the picture at its place.
+  void put(const Piece& piece, std::int64_t top, std::int64_t left, std::size_t plane, Picture& picture) const {
+    const auto height = std::min(piece.height, static_cast<std::size_t>(size_.height - top)),
+               width = std::min(piece.width, static_cast<std::size_t>(size_.width - left));
+    for (std::size_t y = 0; y < height; ++y) {
+      std::uint8_t* to =
+          &picture.pixels[3 * static_cast<std::size_t>((top + static_cast<std::int64_t>(y)) * size_.width + left)];
       for (std::size_t x = 0; x < width; ++x) {
-        for (std::size_t c = 0; c < 3; ++c) {
-          const std::uint16_t value = line[x * samples_ + (kind_ == PHOTOMETRIC_RGB ? c : 0)];
-          *to++ = static_cast<std::uint8_t>((kind_ == PHOTOMETRIC_MINISWHITE ? 0xffff - value : value) >> 8);
+        for (std::size_t c = 0; c < 3; ++c, ++to) {
+          const std::size_t sample = kind_ == PHOTOMETRIC_RGB ? c : 0;
+          if (piece.samples < samples_ && sample != plane) continue;  // of another plane
+          const std::uint16_t value =
+              piece.numbers[(y * piece.width + x) * piece.samples + (piece.samples < samples_ ? 0 : sample)];
+          *to = static_cast<std::uint8_t>((kind_ == PHOTOMETRIC_MINISWHITE ? 0xffff - value : value) >> 8);
         }
       }
     }

@@ -103,6 +103,98 @@ TEST_CASE("of a picture that ends too early, none of any format decodes or is la
   CHECK(contains(error_of(bmp), "packed in a way (number 5, 24 bits)"));
 }
 
+/// A TIFF of 16 bits, RGB or one channel, 13 x 18 pixels, stored in lines or in tiles of 16 x 16, of all channels or
+/// one.
+std::string sixteen_bit_tiff(std::uint32_t channels, bool is_tiled, bool has_planes) {
+  constexpr std::uint32_t kHeight = 13, kWidth = 18, kTile = 16;
+  const auto number_at = [&](std::uint32_t y, std::uint32_t x, std::uint32_t c) {
+    return y < kHeight && x < kWidth ? (y * 4241 + x * 255 + c * 20011) % 65536 : 0xabcd;  // of 0x00ff, too
+  };
+  const std::uint32_t height = is_tiled ? kTile : kHeight, width = is_tiled ? kTile : kWidth;
+  std::string pixels("II*\0\0\0\0\0", 8), offsets, counts;
+  std::uint32_t pieces = 0;
+  for (std::uint32_t plane = 0; plane < (has_planes ? channels : 1); ++plane) {
+    for (std::uint32_t left = 0; left < kWidth; left += width, ++pieces) {
+      offsets += little_endian(pixels.size(), 4);
+      const std::size_t begin = pixels.size();
+      for (std::uint32_t y = 0; y < height; ++y) {
+        for (std::uint32_t x = 0; x < width; ++x) {
+          for (std::uint32_t c = 0; c < channels; ++c) {
+            if (!has_planes || c == plane) pixels += little_endian(number_at(y, left + x, c), 2);
+          }
+        }
+      }
+      counts += little_endian(pixels.size() - begin, 4);
+    }
+  }
+  std::string entries;
+  std::uint32_t count = 0;
+  const auto add = [&](std::uint32_t tag, std::uint32_t type, std::uint32_t values, std::size_t value) {
+    entries += little_endian(tag, 2) + little_endian(type, 2) + little_endian(values, 4) + little_endian(value, 4);
+    ++count;
+  };
+  constexpr std::uint32_t kShort = 3, kLong = 4;
+  // Where there are several they are behind the pixels, one alone is in its entry.
+  const auto add_list = [&](std::uint32_t tag, std::uint32_t type, std::uint32_t values, const std::string& list) {
+    if (values == 1)
+      return add(tag, type, 1, static_cast<unsigned char>(list[0]) | static_cast<unsigned char>(list[1]) << 8);
+    add(tag, type, values, pixels.size());
+    pixels += list;
+  };
+  std::string bits;
+  for (std::uint32_t c = 0; c < channels; ++c) bits += little_endian(16, 2);
+  add(256, kLong, 1, kWidth);
+  add(257, kLong, 1, kHeight);
+  add_list(258, kShort, channels, bits);
+  add(259, kShort, 1, 1);                      // not compressed
+  add(262, kShort, 1, channels == 3 ? 2 : 1);  // RGB, or black is 0
+  if (!is_tiled) add_list(273, kLong, pieces, offsets);
+  add(277, kShort, 1, channels);
+  if (!is_tiled) {
+    add(278, kLong, 1, kHeight);
+    add_list(279, kLong, pieces, counts);
+  }
+  add(284, kShort, 1, has_planes ? 2 : 1);
+  if (is_tiled) {
+    add(322, kLong, 1, kTile);
+    add(323, kLong, 1, kTile);
+    add_list(324, kLong, pieces, offsets);
+    add_list(325, kLong, pieces, counts);
+  }
+  pixels.replace(4, 4, little_endian(pixels.size(), 4));
+  return pixels + little_endian(count, 2) + entries + little_endian(0, 4);
+}
+
+TEST_CASE("a TIFF of 16 bits has its high bytes, however it is stored") {
+  if (is_left_out("rgb.tif")) return;
+  for (const std::uint32_t channels : {1u, 3u}) {
+    for (const bool is_tiled : {false, true}) {
+      for (const bool has_planes : {false, true}) {
+        CAPTURE(channels);
+        CAPTURE(is_tiled);
+        CAPTURE(has_planes);
+        const std::string file = sixteen_bit_tiff(channels, is_tiled, has_planes);
+        const Picture picture = decode_picture(bytes_of_text(file), 3, "a.tif");
+        REQUIRE(picture.height == 13);
+        REQUIRE(picture.width == 18);
+        std::vector<std::uint8_t> expected;
+        for (std::uint32_t y = 0; y < 13; ++y) {
+          for (std::uint32_t x = 0; x < 18; ++x) {
+            for (std::uint32_t c = 0; c < 3; ++c) {
+              expected.push_back(
+                  static_cast<std::uint8_t>((y * 4241 + x * 255 + (channels == 3 ? c : 0) * 20011) % 65536 >> 8));
+            }
+          }
+        }
+        CHECK(picture.pixels == expected);
+        for (std::size_t bytes = 8; bytes < file.size(); bytes += 97) {
+          CHECK(error_of(std::string_view(file).substr(0, bytes)) != "no error");
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("a PNG is turned as its EXIF orientation says, before the pixels or behind them") {
   const std::string plain = read_text_file(kPictures / "rgb.png");
   const Picture upright_before = decode_picture(bytes_of_text(plain), 3, "rgb.png");
