@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "data/pictures/picture_steps.h"
 #include "data/preprocessing/distributions.h"
 
 namespace mirrortrain::data {
@@ -59,12 +60,6 @@ void mix(const MixingStep& step, std::span<float> to, std::span<const float> oth
   }
 }
 
-/// The range of numbers that a factor stands for.
-Bounds from_zero_up(const Factor& factor) {
-  const Bounds bounds = bounds_of(factor);
-  return {std::max(bounds.lower, 0.0), bounds.upper};
-}
-
 }  // namespace
 
 /// What is drawn for a batch.
@@ -102,7 +97,7 @@ void MixedExamples::draw(const BatchPart& part, std::int64_t epoch, Batch& batch
     RandomNumbers random(steps_[i].of_batches, batch.rows.front(), epoch);
     auto& [partners, alpha] = batch.of_steps[i];
     if (const auto* const cut_mix = config::get_if<CutMix>(&steps_[i].step.step)) {
-      const Bounds factor = from_zero_up(cut_mix->factor);
+      const Bounds factor = bounds_from(cut_mix->factor);
       alpha = factor.lower + (factor.upper - factor.lower) * random.uniform() + 1e-6;
     } else {
       alpha = config::get<MixUp>(steps_[i].step.step).alpha;

@@ -15,12 +15,6 @@
 namespace mirrortrain::data {
 namespace {
 
-/// [lower, upper], or a number f for [-f, f], but not below `least`.
-Bounds drawn_from(const Factor& factor, double least) {
-  const Bounds bounds = bounds_of(factor);
-  return std::holds_alternative<double>(factor) ? Bounds{std::max(bounds.lower, least), bounds.upper} : bounds;
-}
-
 /// What a transform makes of a picture in training.
 using Change = std::function<void(const Draw&, const float* from, const Extents& extents, float* to)>;
 
@@ -41,9 +35,7 @@ class SometimesStep : public ColorStep {
  public:
   SometimesStep(const Extents& from, const Bounds& probability, Change change)
       : ColorStep(from, std::move(change)), probability_(probability) {}
-  bool acts(const Draw& draw) const override {
-    return draw.trains && draw.between(0, 0, 1) < draw.between(1, probability_.lower, probability_.upper);
-  }
+  bool acts(const Draw& draw) const override { return draw.trains && is_chosen(draw, probability_); }
 
  private:
   Bounds probability_;
@@ -52,16 +44,16 @@ class SometimesStep : public ColorStep {
 float saturation_of(float drawn) { return drawn / (1 - drawn + 1e-7f); }
 
 Change change_of(const RandomBrightness& step) {
-  return [range = step.value_range, by = drawn_from(step.factor.value, -1)](const Draw& draw, const float* from,
-                                                                            const Extents& extents, float* to) {
+  return [range = step.value_range, by = bounds_from(step.factor.value, -1)](const Draw& draw, const float* from,
+                                                                             const Extents& extents, float* to) {
     const auto part = static_cast<double>(draw.between(0, by.lower, by.upper));
     change_brightness(from, extents, static_cast<float>(part * (range[1] - range[0])), range, to);
   };
 }
 
 Change change_of(const RandomSaturation& step) {
-  return [range = step.value_range, by = drawn_from(step.factor.value, 0)](const Draw& draw, const float* from,
-                                                                           const Extents& extents, float* to) {
+  return [range = step.value_range, by = bounds_from(step.factor.value)](const Draw& draw, const float* from,
+                                                                         const Extents& extents, float* to) {
     change_saturation(from, extents, saturation_of(draw.between(0, by.lower, by.upper)), range, to);
   };
 }
@@ -73,28 +65,28 @@ float turn_of(const Draw& draw, std::size_t word, const Bounds& by) {
 }
 
 Change change_of(const RandomHue& step) {
-  return [range = step.value_range, by = drawn_from(step.factor.value, 0)](const Draw& draw, const float* from,
-                                                                           const Extents& extents, float* to) {
+  return [range = step.value_range, by = bounds_from(step.factor.value)](const Draw& draw, const float* from,
+                                                                         const Extents& extents, float* to) {
     turn_hue(from, extents, turn_of(draw, 0, by), range, to);
   };
 }
 
 Change change_of(const RandomColorDegeneration& step) {
-  return [range = step.value_range, by = drawn_from(step.factor.value, 0)](const Draw& draw, const float* from,
-                                                                           const Extents& extents, float* to) {
+  return [range = step.value_range, by = bounds_from(step.factor.value)](const Draw& draw, const float* from,
+                                                                         const Extents& extents, float* to) {
     mix_with_gray(from, extents, draw.between(0, by.lower, by.upper), &range, to);
   };
 }
 
 Change change_of(const RandomSharpness& step) {
-  return [range = step.value_range, by = drawn_from(step.factor.value, 0)](const Draw& draw, const float* from,
-                                                                           const Extents& extents, float* to) {
+  return [range = step.value_range, by = bounds_from(step.factor.value)](const Draw& draw, const float* from,
+                                                                         const Extents& extents, float* to) {
     sharpen(from, extents, draw.between(0, by.lower, by.upper), range, to);
   };
 }
 
 Change change_of(const RandomPosterization& step) {
-  const Bounds by = drawn_from(step.factor.value, 1);
+  const Bounds by = bounds_from(step.factor.value, 1);
   const auto lower = static_cast<std::int64_t>(by.lower), upper = static_cast<std::int64_t>(by.upper);
   return
       [range = step.value_range, lower, upper](const Draw& draw, const float* from, const Extents& extents, float* to) {
@@ -105,7 +97,7 @@ Change change_of(const RandomPosterization& step) {
 
 Change change_of(const RandomColorJitter& step) {
   const auto by = [](const std::optional<Factor>& factor, double least) {
-    return factor ? std::optional(drawn_from(*factor, least)) : std::nullopt;
+    return factor ? std::optional(bounds_from(*factor, least)) : std::nullopt;
   };
   std::optional<Bounds> contrast = by(step.contrast_factor, 0);
   if (contrast) {  // as random_contrast: f is from 1 - f to 1 + f
@@ -129,9 +121,9 @@ Change change_of(const RandomColorJitter& step) {
 }
 
 Change change_of(const Solarization& step) {
-  return [range = step.value_range, addition = drawn_from(step.addition_factor, 0),
-          threshold = drawn_from(step.threshold_factor, 0)](const Draw& draw, const float* from, const Extents& extents,
-                                                            float* to) {
+  return [range = step.value_range, addition = bounds_from(step.addition_factor),
+          threshold = bounds_from(step.threshold_factor)](const Draw& draw, const float* from, const Extents& extents,
+                                                          float* to) {
     // As Keras has it, the lower ends count as they are.
     solarize(from, extents, draw.between(0, addition.lower, addition.upper * 255),
              draw.between(1, threshold.lower, threshold.upper * 255), range, to);
@@ -170,7 +162,7 @@ Change change_of(const RandomGrayscale&) {
 }
 
 Change change_of(const RandomGaussianBlur& step) {
-  return [range = step.value_range, size = step.kernel_size, by = drawn_from(step.sigma, 0)](
+  return [range = step.value_range, size = step.kernel_size, by = bounds_from(step.sigma)](
              const Draw& draw, const float* from, const Extents& extents, float* to) {
     const std::array sigma{draw.between(2, by.lower, by.upper) + 1e-6f, draw.between(3, by.lower, by.upper) + 1e-6f};
     blur(from, extents, size, sigma, range, to);
@@ -186,7 +178,7 @@ float normal_number(const Draw& draw, std::int64_t element) {
 }
 
 Change change_of(const RandomErasing& step) {
-  return [range = step.value_range, by = drawn_from(step.scale, 0), fill = step.fill_value](
+  return [range = step.value_range, by = bounds_from(step.scale), fill = step.fill_value](
              const Draw& draw, const float* from, const Extents& extents, float* to) {
     const Philox::Words more = Philox{draw.words.word[2], draw.words.word[3]}(0, 1, 0, 0);
     const Draw place{draw.trains, more};
@@ -227,7 +219,7 @@ std::unique_ptr<PictureStep> make_color_step(const PreprocessingStep& step, cons
         if constexpr (requires { change_of(held); }) {
           if constexpr (std::is_same_v<Held, RandomInvert> || std::is_same_v<Held, RandomGaussianBlur> ||
                         std::is_same_v<Held, RandomErasing>) {
-            return std::make_unique<SometimesStep>(from, drawn_from(held.factor.value, 0), change_of(held));
+            return std::make_unique<SometimesStep>(from, bounds_from(held.factor.value), change_of(held));
           } else if constexpr (std::is_same_v<Held, RandomGrayscale>) {
             return std::make_unique<SometimesStep>(from, Bounds{held.factor.value, held.factor.value}, change_of(held));
           } else {

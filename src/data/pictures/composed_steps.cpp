@@ -11,12 +11,6 @@
 namespace mirrortrain::data {
 namespace {
 
-/// The strength of each transform: [lower, upper].
-std::array<double, 2> strength_of(const Factor& factor) {
-  const Bounds bounds = bounds_of(factor);
-  return {std::max(bounds.lower, 0.0), bounds.upper};
-}
-
 template <class Step>
 Step with_factor(const std::array<double, 2>& factor) {
   Step step;
@@ -32,7 +26,8 @@ Step of_range(Step step, const Composed& options) {
 
 /// Those that move pixels, then the others that aug_mix always has, then the rest.
 std::vector<PreprocessingStep> parts_of(const Composed& options, bool all) {
-  const std::array<double, 2> factor = strength_of(options.factor.value);
+  const Bounds strength = bounds_from(options.factor.value);
+  const std::array factor{strength.lower, strength.upper};
   RandomShear shear;
   shear.x_factor.value = factor;
   shear.y_factor = factor;

@@ -74,16 +74,10 @@ class Zoom : public PictureStep {
   std::optional<Bounds> width_;
 };
 
-/// [lower, upper], or a number f for [0, f].
-Bounds up_from_zero(const Factor& factor) {
-  const Bounds bounds = bounds_of(factor);
-  return std::holds_alternative<double>(factor) ? Bounds{0, bounds.upper} : bounds;
-}
-
 class Shear : public PictureStep {
  public:
   Shear(const RandomShear& step, const Extents& from)
-      : PictureStep(from), filling_(step), x_(up_from_zero(step.x_factor.value)), y_(up_from_zero(step.y_factor)) {}
+      : PictureStep(from), filling_(step), x_(bounds_from(step.x_factor.value)), y_(bounds_from(step.y_factor)) {}
   bool acts(const Draw& draw) const override { return draw.trains; }
   void apply(const Draw& draw, const float* from, float* to) const override {
     const float side = draw.between(2, 0, 1) > 0.5f ? -1.0f : 1.0f;
@@ -96,17 +90,12 @@ class Shear : public PictureStep {
   Bounds x_, y_;
 };
 
-/// Whether a transform that changes some pictures changes this one: its probability is drawn, too.
-bool is_chosen(const Draw& draw, const Bounds& probability) {
-  return draw.between(0, 0, 1) < draw.between(1, probability.lower, probability.upper);
-}
-
 class Perspective : public PictureStep {
  public:
   Perspective(const RandomPerspective& step, const Extents& from)
       : PictureStep(from),
         filling_(filling_of(step)),
-        probability_(up_from_zero(step.factor.value)),
+        probability_(bounds_from(step.factor.value)),
         scale_(step.scale) {}
   bool acts(const Draw& draw) const override { return draw.trains && is_chosen(draw, probability_); }
   void apply(const Draw& draw, const float* from, float* to) const override {
@@ -132,10 +121,7 @@ class Perspective : public PictureStep {
 class Elastic : public PictureStep {
  public:
   Elastic(const RandomElasticTransform& step, const Extents& from)
-      : PictureStep(from),
-        step_(step),
-        probability_(up_from_zero(step.factor.value)),
-        scale_(up_from_zero(step.scale)) {}
+      : PictureStep(from), step_(step), probability_(bounds_from(step.factor.value)), scale_(bounds_from(step.scale)) {}
   bool acts(const Draw& draw) const override { return draw.trains && is_chosen(draw, probability_); }
   void apply(const Draw& draw, const float* from, float* to) const override {
     thread_local std::vector<float> right, down;

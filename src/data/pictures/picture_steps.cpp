@@ -7,13 +7,24 @@
 #include <cstring>
 #include <map>
 #include <span>
+#include <variant>
 
 #include "data/pictures/step_shapes.h"
+#include "data/preprocessing/distributions.h"
 
 namespace mirrortrain::data {
 
+Bounds bounds_from(const Factor& factor, double least) {
+  const Bounds bounds = bounds_of(factor);
+  return std::holds_alternative<double>(factor) ? Bounds{std::max(bounds.lower, least), bounds.upper} : bounds;
+}
+
+bool is_chosen(const Draw& draw, const Bounds& probability) {
+  return draw.between(0, 0, 1) < draw.between(1, probability.lower, probability.upper);
+}
+
 PictureSteps::PictureSteps(const std::vector<PreprocessingStep>& steps, const Shape& example, std::uint64_t seed)
-    : from_(example.elements()), most_elements_(from_) {
+    : most_elements_(example.elements()) {
   Shape shape = example;
   std::map<std::string_view, int> uses;
   for (const PreprocessingStep& step : steps) {
@@ -30,11 +41,9 @@ PictureSteps::PictureSteps(const std::vector<PreprocessingStep>& steps, const Sh
 }
 
 Draw PictureSteps::draw_of(const Step& step, std::int64_t example, std::int64_t epoch) {
-  const auto low = [](std::int64_t number) { return static_cast<std::uint32_t>(number); };
-  const auto high = [](std::int64_t number) { return static_cast<std::uint32_t>(number >> 32); };
   Draw draw;
   draw.trains = epoch > 0;
-  if (draw.trains) draw.words = step.random(low(example), high(example), low(epoch), high(epoch));
+  if (draw.trains) draw.words = words_of(step.random, example, epoch);
   return draw;
 }
 

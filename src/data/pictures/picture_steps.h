@@ -61,6 +61,12 @@ struct Draw {
   }
 };
 
+/// [lower, upper], or a number f for [-f, f], but not below `least`: most factors are drawn from 0 to f.
+Bounds bounds_from(const Factor& factor, double least = 0);
+
+/// Whether a transform that changes some pictures changes this one: its probability is drawn, too.
+bool is_chosen(const Draw& draw, const Bounds& probability);
+
 /// A transform prepared for pictures of one size.
 class PictureStep {
  public:
@@ -88,7 +94,6 @@ class PictureSteps {
   PictureSteps(const std::vector<PreprocessingStep>& steps, const Shape& example, std::uint64_t seed);
 
   bool empty() const { return steps_.empty(); }
-  std::int64_t elements_from() const { return from_; }
   /// Epoch 0 is outside of training: random transforms are not applied. Thread-safe.
   void apply(std::int64_t example, std::int64_t epoch, const float* from, float* to) const;
 
@@ -108,7 +113,7 @@ class PictureSteps {
     std::unique_ptr<PictureStep> step;
   };
   std::vector<Step> steps_;
-  std::int64_t from_ = 0, most_elements_ = 0;
+  std::int64_t most_elements_ = 0;
 };
 
 }  // namespace mirrortrain::data

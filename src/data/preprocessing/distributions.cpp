@@ -4,15 +4,15 @@
 #include <numbers>
 
 namespace mirrortrain::data {
-namespace {
 
-std::uint32_t low(std::int64_t number) { return static_cast<std::uint32_t>(number); }
-std::uint32_t high(std::int64_t number) { return static_cast<std::uint32_t>(number >> 32); }
-
-}  // namespace
+Philox::Words words_of(const Philox& random, std::int64_t a, std::int64_t b) {
+  const auto low = [](std::int64_t number) { return static_cast<std::uint32_t>(number); };
+  const auto high = [](std::int64_t number) { return static_cast<std::uint32_t>(number >> 32); };
+  return random(low(a), high(a), low(b), high(b));
+}
 
 RandomNumbers::RandomNumbers(const Philox& seed, std::int64_t a, std::int64_t b) : random_(seed) {
-  const Philox::Words key = seed(low(a), high(a), low(b), high(b));
+  const Philox::Words key = words_of(seed, a, b);
   random_ = {key.word[0], key.word[1]};
 }
 

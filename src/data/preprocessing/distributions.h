@@ -6,6 +6,9 @@
 
 namespace mirrortrain::data {
 
+/// The random words of two numbers, such as an example and an epoch.
+Philox::Words words_of(const Philox& random, std::int64_t a, std::int64_t b);
+
 /// Numbers drawn one after the other, a pure function of the seed and of what they are drawn for.
 class RandomNumbers {
  public:
