@@ -10,7 +10,6 @@
 #include <array>
 #include <bit>
 #include <cerrno>
-#include <cstring>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -170,17 +169,6 @@ class Header {
   const std::filesystem::path& path_;
   std::vector<Entry> entries_;
 };
-
-std::vector<std::byte> widened(std::span<const std::byte> halves) {
-  std::vector<std::byte> floats(2 * halves.size());
-  for (std::size_t at = 0; at < halves.size(); at += 2) {
-    std::uint16_t half = 0;
-    std::memcpy(&half, &halves[at], sizeof half);
-    const float value = float_from_half(half);
-    std::memcpy(&floats[2 * at], &value, sizeof value);
-  }
-  return floats;
-}
 
 /// Into the order of a file.
 template <class Tensor>
@@ -349,7 +337,7 @@ std::vector<std::byte> SafetensorsFile::bytes_of(const Place& place) const {
 
 StoredTensor SafetensorsFile::tensor_of(const Place& place, std::vector<std::byte> bytes) const {
   const TensorSpec& spec = tensors_.find(place.name)->second;
-  return {spec.dtype, spec.shape, place.is_half ? widened(bytes) : std::move(bytes)};
+  return {spec.dtype, spec.shape, place.is_half ? floats_of_halves(bytes) : std::move(bytes)};
 }
 
 StoredTensor SafetensorsFile::read(const std::string& name) const {

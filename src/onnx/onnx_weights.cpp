@@ -62,17 +62,6 @@ std::vector<std::byte> listed_bytes(const Proto& tensor) {
   }
 }
 
-std::vector<std::byte> widened(const std::vector<std::byte>& halves) {
-  std::vector<std::byte> floats(2 * halves.size());
-  for (std::size_t i = 0; i < halves.size() / 2; ++i) {
-    std::uint16_t half = 0;
-    std::memcpy(&half, &halves[2 * i], sizeof half);
-    const float value = float_from_half(half);
-    std::memcpy(&floats[4 * i], &value, sizeof value);
-  }
-  return floats;
-}
-
 /// The initializers of one file.
 class Initializers {
  public:
@@ -111,7 +100,7 @@ class Initializers {
       wrong(tensor,
             fmt::format("has the shape {}, so {} bytes, found {}", made.shape.text(), wanted, made.data.size()));
     }
-    if (type.type == Proto::FLOAT16) made.data = widened(made.data);
+    if (type.type == Proto::FLOAT16) made.data = floats_of_halves(made.data);
     return made;
   }
 
