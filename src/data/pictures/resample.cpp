@@ -113,7 +113,7 @@ Resampling::Taps taps_of(std::int64_t from, std::int64_t to, Interpolation inter
   return kernel_taps(from, to, kernel_of(interpolation), antialias);
 }
 
-/// Computes each of `lines` lines of `elements` numbers as a weighted sum of lines.
+/// Computes each line, of `elements` numbers, as a weighted sum of lines.
 void add_lines(const Resampling::Taps& taps, const float* from, std::int64_t elements, float* to) {
   const float* weights = taps.weights.data();
   for (std::size_t i = 0; i < taps.first.size(); ++i, to += elements, weights += taps.most) {
