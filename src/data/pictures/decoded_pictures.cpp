@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -44,12 +46,7 @@ class DecodedPictures : public ExampleSource {
   }
   bool read_window(std::int64_t row, const PictureWindow& window, std::span<float> to) const override {
     thread_local Picture picture;  // memory that is reused by the next one
-    at_cell(*pictures_, row, [&] {
-      const std::span<const std::byte> bytes = bytes_of(*pictures_, row);
-      const std::string name = row_text(row);
-      if (!resizes_) require_size(picture_size(bytes, name), name);
-      decode_picture(bytes, channels_, name, picture);
-    });
+    at_cell(*pictures_, row, [&] { decode(row, bytes_of(*pictures_, row), picture); });
     resize_bilinear(picture, size_.height, size_.width, window, to);
     return true;
   }
@@ -60,12 +57,9 @@ class DecodedPictures : public ExampleSource {
   std::string place_text(std::int64_t row) const override { return pictures_->place_text(row); }
   std::optional<std::string> fault(std::int64_t row) const override {
     const std::span<const std::byte> bytes = bytes_of(*pictures_, row);
-    const std::string name = row_text(row);
+    thread_local Picture picture;
     try {
-      at_cell(*pictures_, row, [&] {
-        if (!resizes_) require_size(picture_size(bytes, name), name);
-        decode_picture(bytes, channels_, name);
-      });
+      at_cell(*pictures_, row, [&] { decode(row, bytes, picture); });
     } catch (const Error& error) {
       return error.what();
     }
@@ -77,6 +71,19 @@ class DecodedPictures : public ExampleSource {
   }
 
  private:
+  /// Errors begin with the picture's name, which may have to be read: only then.
+  void decode(std::int64_t row, std::span<const std::byte> bytes, Picture& to) const {
+    const std::string place = pictures_->place_text(row);
+    try {
+      if (!resizes_) require_size(picture_size(bytes, place), place);
+      decode_picture(bytes, channels_, place, to);
+    } catch (const Error& error) {
+      const std::string_view what = error.what();
+      if (!what.starts_with(place)) throw;
+      throw Error(row_text(row) + std::string(what.substr(place.size())));
+    }
+  }
+
   void require_size(PictureSize found, const std::string& name) const {
     if (found.height == size_.height && found.width == size_.width) return;
     throw Error(fmt::format(
