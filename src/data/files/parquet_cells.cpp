@@ -6,7 +6,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "data/files/quoted_cell.h"
+#include "base/csv_cell.h"
 
 namespace mirrortrain::data {
 namespace {

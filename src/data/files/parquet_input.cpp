@@ -6,12 +6,12 @@
 #include <cstring>
 #include <limits>
 
+#include "base/csv_cell.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/loaded_module.h"
 #include "base/utf8.h"
 #include "data/files/parquet_module.h"
-#include "data/files/quoted_cell.h"
 
 namespace mirrortrain::data {
 namespace {

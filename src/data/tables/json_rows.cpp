@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "base/blanks.h"
+#include "base/csv_cell.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/utf8.h"
 #include "config/scalar.h"
-#include "data/files/quoted_cell.h"
 #include "data/tables/column_uses.h"
 #include "data/tables/found_rows.h"
 

@@ -11,9 +11,9 @@
 #include <utility>
 #include <variant>
 
+#include "base/csv_cell.h"
 #include "base/error.h"
 #include "base/utf8.h"
-#include "data/files/quoted_cell.h"
 #include "data/loading/new_data.h"
 #include "data/tables/csv_file.h"
 #include "data/tables/csv_table.h"
@@ -69,7 +69,7 @@ std::string text_of(const data::AdaptedTable& table, const std::vector<CellOf>& 
                     std::int64_t count) {
   std::string text;
   for (std::size_t i = 0; i < table.header.size(); ++i) {
-    data::append_quoted_cell(table.header[i], text);
+    append_quoted_cell(table.header[i], text);
     text += i + 1 < table.header.size() ? ',' : '\n';
   }
   for (std::int64_t row = first; row < first + count; ++row) {
@@ -83,7 +83,7 @@ std::string text_of(const data::AdaptedTable& table, const std::vector<CellOf>& 
             throw Refused(fmt::format("input '{}', example {}: the text has a byte of 0, as none of the training has",
                                       shortened(table.header.empty() ? std::to_string(i) : table.header[i]), row));
           }
-          data::append_quoted_cell(cell.tensor->texts[element], text);
+          append_quoted_cell(cell.tensor->texts[element], text);
         } else {
           append_number(cell.tensor->numbers, element, text);
         }
