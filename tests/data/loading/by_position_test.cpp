@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/files.h"
 #include "data/feeding/feeder.h"
 #include "data/files.h"
 #include "data/files/unpacked_files.h"
@@ -216,7 +217,8 @@ TEST_CASE("compressed idx files are unpacked once, and what is left of a killed 
   CHECK(std::filesystem::is_empty(cache.folder()));
 }
 
-TEST_CASE("a file that was cut since it was unpacked is unpacked anew, also where its size was not known before") {
+TEST_CASE(
+    "a file that was cut or changed since it was unpacked is unpacked anew, also where its size was not known before") {
   const TemporaryFolder folder;
   const UnpackedFiles cache(folder.path("cache"));
   int written = 0;
@@ -240,6 +242,13 @@ TEST_CASE("a file that was cut since it was unpacked is unpacked anew, also wher
       read(is_exact);
     }
     CHECK(written == before + 3);
+    const auto time = std::filesystem::last_write_time(path);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // as coarse as clocks of file systems are
+    std::fstream(path, std::ios::in | std::ios::out | std::ios::binary).seekp(7).put('y');
+    std::filesystem::last_write_time(path, time);
+    read(is_exact);
+    CHECK(written == before + 4);
+    CHECK(read_text_file(path) == content);
   }
 }
 
