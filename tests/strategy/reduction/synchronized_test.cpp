@@ -4,7 +4,7 @@
 
 #include "graph/ops/collective.h"
 #include "train/training.h"
-#include "train/verify.h"
+#include "train/verify_replicas.h"
 
 namespace mirrortrain {
 namespace {

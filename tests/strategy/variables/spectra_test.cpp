@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "train/training.h"
-#include "train/verify.h"
+#include "train/verify_replicas.h"
 
 namespace mirrortrain {
 namespace {
