@@ -142,9 +142,10 @@ search:
     data: {values: [{global_batch_size: 16}]}
     loss.from_logits: {values: [true, false]}
 )");
-  const Outcome outcome = tune("net.yaml");
+  const Outcome outcome = tune("net.yaml --set data.validation.shuffle=true");
   CHECK(outcome.exit_code == 2);
   CHECK(contains(outcome.err, "search.parameters.seed: the seed draws the validation data"));
+  CHECK_FALSE(contains(tune("net.yaml").err, "the seed draws"));  // the part is the last of the data
   CHECK(contains(outcome.err, "search.parameters.data: trials are compared on the same validation data"));
   CHECK(contains(outcome.err, "search.parameters.loss.from_logits: trials with different losses"));
   write("net.yaml", R"(
