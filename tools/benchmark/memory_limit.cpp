@@ -22,6 +22,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/usable_cores.h"
 #include "device/cpu/cpu_device.h"
 
 namespace {
