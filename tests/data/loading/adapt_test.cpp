@@ -23,8 +23,9 @@ Normalization adapting() {
 }
 
 TEST_CASE("mean, variance and normalized features are those of Keras's Normalization.adapt") {
-  for (const json& one :
-       parse_json<json>(read_text_file(MIRRORTRAIN_SOURCE_DIR "/tests/golden/picture-preprocessing.json"))["adapted"]) {
+  const json golden =
+      parse_json<json>(read_text_file(MIRRORTRAIN_SOURCE_DIR "/tests/golden/picture-preprocessing.json"));
+  for (const json& one : golden.at("adapted")) {
     const Shape shape(one["shape"].get<std::vector<std::int64_t>>());
     const Dataset dataset = data_of(shape, one["examples"].get<std::vector<float>>());
     const std::vector<PreprocessingStep> steps{adapting()};
